@@ -1,6 +1,6 @@
 //! Reads the files of `configs/`, `prompts/` and `skills/` as the program would: configuration and `release.yaml` as a
-//! whole, the heads of prompts and skills, and the digests of composed prompts. A test of the program (`builtin`) holds what
-//! is made here to what the program reads.
+//! whole, the heads of prompts and skills, and the digests of composed prompts. A test of the program (`builtin`)
+//! checks that the results equal what the program reads.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -20,7 +20,8 @@ mod reader;
 
 use node::{Form, Node, Place, Tree};
 
-/// Writes `built_in.rs`: for each file its tree, packed as `src/yaml/packed.rs` unpacks it, and for each prompt its digest.
+/// Writes `built_in.rs`: for each file its tree, packed as `src/yaml/packed.rs` unpacks it, and for each prompt its
+/// digest.
 pub fn make() {
     let (mut trees, mut digests) = (String::new(), String::new());
     for folder in ["configs", "prompts", "skills"] {

@@ -1,5 +1,5 @@
-//! Makes at build time what would cost every start: one file a matter, each written to `OUT_DIR`, where the module that
-//! uses it includes it.
+//! Does work at build time that every startup would repeat: each part has its own file and writes to `OUT_DIR`, from
+//! which the module that uses it includes it.
 #![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 #![expect(clippy::print_stdout, reason = "how a build script speaks to cargo")]
 

@@ -1,9 +1,9 @@
-//! The vocabularies of the tokenizer and the classes of characters that it splits text by, for `src/tokens/`.
+//! Packs the vocabularies of the tokenizer, and the classes of characters by which it splits text, for `src/tokens/`.
 //!
-//! A vocabulary is written as what it is made of: how many tokens it has (four bytes, the lowest first), the 256 bytes in
-//! the order of their ranks, and for each further token the ranks of two earlier ones that it joins. A rank takes as many
-//! bits as the rank of its token makes necessary, the lowest first. Three spare bytes follow, so that four can be read
-//! wherever a rank begins. That is half of the size of lengths and bytes, and as small as what xz makes of those.
+//! A packed vocabulary has the number of its tokens (four bytes, the lowest first), the 256 bytes in the order of their
+//! ranks, and for each further token the ranks of the two earlier ones that it joins. A rank takes as many bits as the
+//! rank of its token requires, the lowest first. Three spare bytes follow, so that four can be read wherever a rank
+//! begins. That is half the size of lengths and bytes, and as small as xz makes those.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use regex_syntax::hir::{Class, HirKind};
 use tiktoken_rs::CoreBPE;
 
-/// The classes in the order that `src/tokens/split.rs` gives them; what is in none has the number of classes.
+/// The classes in the order of `src/tokens/split.rs`; characters in none have the number of classes.
 const CLASSES: [&str; 7] =
     [r"[\p{Lu}\p{Lt}]", r"\p{Ll}", r"[\p{Lm}\p{Lo}]", r"\p{M}", r"\p{N}", r"[\s--[\r\n]]", r"[\r\n]"];
 
@@ -82,13 +82,13 @@ impl Bits {
 
 /// An array with a number for each run of characters of one class: its first character, shifted by eight bits, and the
 /// place of its class. They are read from the tables of the regular expressions that define the vocabularies, since
-/// another version of Unicode would split newer characters in another way.
+/// another version of Unicode would split newer characters differently.
 fn classes() -> Result<String, Box<dyn Error>> {
     let none = u32::try_from(CLASSES.len())?;
     let mut starts = vec![(0, none)];
     for (place, pattern) in (0..).zip(CLASSES) {
         let HirKind::Class(Class::Unicode(class)) = regex_syntax::parse(pattern)?.into_kind() else {
-            return Err(format!("{pattern} is no class of characters").into());
+            return Err(format!("{pattern} is not a class of characters").into());
         };
         for range in class.ranges() {
             starts.push((range.start() as u32, place));

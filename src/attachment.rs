@@ -1,11 +1,11 @@
-//! Attachments to a person's message: delimited, named, and marked as data.
+//! Attachments to a user's message: delimited, named, and marked as data.
 
 use std::fmt::Write;
 
 /// A text that is attached to a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// The name as the person wrote it: a path, `stdin`.
+    /// The name as the user wrote it: a path, `stdin`.
     pub name: String,
     pub content: String,
 }
@@ -26,7 +26,7 @@ pub fn attach(message: &str, attachments: &[Attachment]) -> String {
     out
 }
 
-/// A tag that does not occur in the text, which so cannot close it.
+/// A tag that does not occur in the text, so that the text cannot close it.
 fn free_tag(text: &str) -> String {
     let mut tag = "attachment".to_owned();
     let mut number = 1;

@@ -1,6 +1,6 @@
 //! The files of `configs/`, `prompts/` and `skills/`, compiled in: the binary needs no file to run.
 //!
-//! What every start would read of them, the build has read (`build/built_in.rs`): see [`tree`] and [`digest`].
+//! The build has parsed the parts that every startup needs (`build/built_in.rs`): see [`tree`] and [`digest`].
 
 use include_dir::include_dir;
 pub use include_dir::{Dir, File};
@@ -9,20 +9,21 @@ include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// Built-in configuration, laid out as a config directory.
 pub static CONFIGS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/configs");
-/// Built-in prompts: `NAME/vX.Y.md`, `modules/NAME/vX.Y.md`, and what stands beside them.
+/// Built-in prompts: `NAME/vX.Y.md`, `modules/NAME/vX.Y.md`, and the files beside them.
 pub static PROMPTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
-/// Built-in skills: `NAME/SKILL.md` and what belongs to it.
+/// Built-in skills: `NAME/SKILL.md` and the files that belong to it.
 pub static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
 
-/// What a built-in file says, packed (`yaml::packed` unpacks it): the whole of a YAML file, the head of a prompt or of a
-/// `SKILL.md`, with its places in the file. `folder` is `configs`, `prompts` or `skills`, and `path` lies inside it.
+/// The parsed content of a built-in file, packed (`yaml::packed` unpacks it): a whole YAML file, or the head of a
+/// prompt or of a `SKILL.md`, with its places in the file. `folder` is `configs`, `prompts` or `skills`, and `path` is
+/// inside it.
 #[must_use]
 pub fn tree(folder: &str, path: &str) -> Option<&'static [u8]> {
     find(TREES, folder, path)
 }
 
-/// The text of the built-in prompt file at `path` (`NAME/vX.Y.md`). Names are compared whole: taking paths apart costs
-/// more than a start has to spare.
+/// The text of the built-in prompt file at `path` (`NAME/vX.Y.md`). Names are compared whole, since splitting paths
+/// would slow down the startup.
 #[must_use]
 pub fn prompt_text(path: &str) -> Option<&'static str> {
     let (folder, _) = path.rsplit_once('/')?;

@@ -28,7 +28,7 @@ pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, She
 /// An observer of a run. Called in order from one task.
 pub trait EventSink: Send {
     /// # Errors
-    /// Nobody can read the events any more (stdout was closed); the turn then ends.
+    /// The events can no longer be read (stdout was closed); the turn then ends.
     fn emit(&mut self, event: &Event) -> std::io::Result<()>;
 }
 
@@ -43,14 +43,14 @@ pub trait Approver: Send + Sync {
     /// Asks whether a plan, or a proposal in words, is to be carried out.
     fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview>;
 
-    /// Asks the person a question of the model; `None` when nobody answers.
+    /// Asks the person a question of the model; `None` if nobody answers.
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
 }
 
 /// A permission question to a person.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The helper whose call it is, like `explore#2`; `None` for the agent that the person runs.
+    /// The helper whose call it is, such as `explore#2`; `None` for the agent that the person runs.
     pub helper: Option<&'a str>,
     pub tool: &'a str,
     /// Exactly what would happen, in full: the command, or the diff.
@@ -59,17 +59,17 @@ pub struct Question<'a> {
     pub is_change: bool,
     /// The reason for asking.
     pub why: &'a str,
-    /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` where that answer is not
+    /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` if that answer is not
     /// offered.
     pub always: Option<&'a str>,
     pub workspace: &'a Path,
-    /// The walls around the command that would run; `None` where no command would.
+    /// The walls around the command that would run; `None` if no command would.
     pub enclosure: Option<Enclosure>,
     /// True if those walls let the network through.
     pub network: bool,
     /// True if a known secret is masked in the preview, which is then not exactly what would run.
     pub hidden: bool,
-    /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` where that answer is not
+    /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` if that answer is not
     /// offered.
     pub editable: Option<&'a str>,
 }

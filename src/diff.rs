@@ -1,4 +1,4 @@
-//! How two texts differ, line by line: counted, as hunks, and as a unified diff.
+//! The differences of two texts, line by line: counted, as hunks, and as a unified diff.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffOp, DiffableStr, group_diff_ops};
 
-/// After this time the differ settles for a coarser answer.
+/// After this time the diff algorithm returns a coarser result.
 const DEADLINE: Duration = Duration::from_millis(300);
 
 /// Lines added and removed.
@@ -34,16 +34,16 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// Lines that belong together: what differs, and what stands around it.
+/// Lines that belong together: a difference and its context.
 #[derive(Debug)]
 pub struct Hunk<'t> {
     /// `@@ -1,3 +1,4 @@`.
     pub header: String,
-    /// Each line with its mark: a blank where it stands in both texts, `-` in the old one, `+` in the new one.
+    /// Each line with its mark: a space if it is in both texts, `-` if only in the old one, `+` if only in the new one.
     pub lines: Vec<(char, &'t str)>,
 }
 
-/// What turns the lines of `old` into those of `new`, with `context` lines around each change.
+/// The changes from the lines of `old` to those of `new`, with `context` lines around each change.
 #[must_use]
 pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'t>> {
     let marked = |mark: char, lines: &[&'t str]| lines.iter().map(move |line| (mark, *line)).collect::<Vec<_>>();
@@ -63,7 +63,7 @@ pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'
         .collect()
 }
 
-/// A unified diff with three lines of context. All of it: a person allows it.
+/// A unified diff with three lines of context. It is complete, since a person decides on it.
 #[must_use]
 pub fn unified(name: &str, old: &str, new: &str) -> String {
     match nameless(old, new) {
@@ -72,7 +72,7 @@ pub fn unified(name: &str, old: &str, new: &str) -> String {
     }
 }
 
-/// The same without the name of a file.
+/// A unified diff without the name of a file.
 #[must_use]
 pub fn nameless(old: &str, new: &str) -> String {
     const CONTEXT: usize = 3;
@@ -90,8 +90,8 @@ pub fn nameless(old: &str, new: &str) -> String {
     diff
 }
 
-/// The summary of a change that was made: one line in words, and its diff below it. Of a long diff only the beginning is
-/// shown, and the lines that are left out are counted.
+/// The summary of a change that was made: one line in words, and its diff below it. Only the beginning of a long diff
+/// is shown, and the other lines are counted.
 #[must_use]
 pub fn told(what: &str, diff: &str) -> String {
     const LONGEST: usize = 16 * 1024;
@@ -109,10 +109,10 @@ pub fn told(what: &str, diff: &str) -> String {
     format!("{what}\n{whole}… {left_out} {plural} not shown")
 }
 
-/// A piece of a line, and whether the other line lacks it.
+/// True if the other line lacks a piece of a line, with the piece.
 pub type Piece<'t> = (bool, &'t str);
 
-/// Which words of two lines differ. `None` where too little is common to both for that to help a reader.
+/// The words in which two lines differ. `None` if the lines have too little in common for that to help a reader.
 #[must_use]
 pub fn words<'t>(old: &'t str, new: &'t str) -> Option<[Vec<Piece<'t>>; 2]> {
     /// Longer lines are compared as a whole.
@@ -132,12 +132,12 @@ pub fn words<'t>(old: &'t str, new: &'t str) -> Option<[Vec<Piece<'t>>; 2]> {
             common += before[op.old_range()].iter().map(|token| token.trim().len()).sum::<usize>();
         }
     }
-    // A third of the longer line: below that, marks would be everywhere.
+    // A third of the longer line must be common: otherwise marks would be everywhere.
     let is_alike = common * 3 >= old.trim().len().max(new.trim().len());
     is_alike.then_some([left, right])
 }
 
-/// Words, blanks, and every other character by itself.
+/// Words, spaces, and every other character by itself.
 fn tokens(line: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 0,
@@ -165,7 +165,7 @@ fn lines(text: &str) -> Vec<&str> {
     DiffableStr::tokenize_lines(text)
 }
 
-/// What turns `old` into `new`. The one place where the differ is called: it is generic, and large.
+/// The changes from `old` to `new`. The only call of the diff algorithm, which is generic and large.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
     let deadline = Some(Instant::now() + DEADLINE);

@@ -1,4 +1,4 @@
-//! The events of a run, as every observer sees them: the terminal, `--output jsonl`, tests.
+//! The events of a run for every observer: the terminal, `--output jsonl`, tests.
 //!
 //! The serde form of [`Event`] *is* the JSONL interface; nothing translates it. Readers ignore types and fields
 //! that they do not know, so adding is free and renaming is not.
@@ -15,7 +15,7 @@ use plan::{PlanCreated, Reflection, Routed, StepFinished, StepStarted};
 
 use crate::message::{Answer, Author, CallStatus, FinishReason, Said, Step, ToolCall, Usage};
 
-/// Version of the event format, `v` in every event.
+/// The version of the event format, `v` in every event.
 pub const EVENT_VERSION: u32 = 1;
 
 /// One event with its envelope.
@@ -28,10 +28,11 @@ pub struct Event {
     pub seq: u64,
     /// RFC 3339, UTC, milliseconds.
     pub time: String,
-    /// That of the conversation in which it happened: of a helper's event, the helper's own.
+    /// The session in which it happened: for a helper's event, the helper's own.
     pub session_id: String,
     pub run_id: String,
-    /// The helpers that it happened in, outermost first, each named like `explore#2`; empty for the run itself.
+    /// The helpers in which it happened, outermost first, each with a name such as `explore#2`; empty for the run
+    /// itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
 }
@@ -53,7 +54,7 @@ pub enum EventKind {
         messages: usize,
         /// An estimate: bytes of the request over four.
         input_tokens: u64,
-        /// How many of them extend the previous request unchanged.
+        /// The number of leading tokens that are the same as in the previous request.
         prefix_tokens: u64,
     },
     /// A piece of the text of a reply.
@@ -123,7 +124,7 @@ pub enum EventKind {
         /// An estimate.
         input_tokens: u64,
     },
-    /// A role replied. Its reply follows as an event of its own where it stands.
+    /// A role replied. Its reply follows as a separate event if it is valid.
     #[serde(rename = "role.replied")]
     RoleReplied {
         role: String,
@@ -131,13 +132,13 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
-    /// The router chose who takes the request, or nobody.
+    /// The router chose a target for the request, or none.
     #[serde(rename = "route.decided")]
     RouteDecided(Routed),
-    /// A plan stands: the first of a request, or a new one.
+    /// A plan was made: the first of a request, or a new one.
     #[serde(rename = "plan.created")]
     PlanCreated(PlanCreated),
-    /// A step of a plan begins. Its call has events of its own.
+    /// A step of a plan begins. Its call has separate events.
     #[serde(rename = "step.started")]
     StepStarted(StepStarted),
     /// A step of a plan ended.
@@ -189,7 +190,7 @@ pub enum Message {
 /// One reply of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Reply {
-    /// The visible text; empty if the reply consists of calls alone.
+    /// The visible text; empty if the reply consists only of calls.
     pub content: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
@@ -197,10 +198,10 @@ pub struct Reply {
     pub tool_calls: Vec<ToolCall>,
     pub finish_reason: FinishReason,
     pub usage: Usage,
-    /// USD by the model's prices; `None` when the prices are unknown.
+    /// USD by the model's prices; `None` if the prices are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// No model was asked: a prompt brought it along, or it is a step of a plan.
+    /// True if no model was asked: it is from a prompt, or a step of a plan.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
 }
@@ -213,7 +214,7 @@ impl Message {
         Self::User { content, author: said.author, images: said.images.clone() }
     }
 
-    /// The message of a reply. The answers in its slots are messages of their own.
+    /// The message of a reply. The answers in its slots are separate messages.
     #[must_use]
     pub fn reply(step: &Step) -> Self {
         Self::Assistant(Reply {
@@ -240,7 +241,7 @@ impl Message {
     }
 }
 
-/// The start of a run: who runs, where, with what.
+/// The start of a run: the agent, the workspace, the model and its surroundings.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunStarted {
     pub cwd: String,
@@ -263,14 +264,14 @@ pub struct PromptUsed {
 }
 
 impl std::fmt::Display for PromptUsed {
-    /// `system@v2.0#0123456789ab`; without a version for a prompt that is written out in a configuration.
+    /// Formats it as `system@v2.0#0123456789ab`; without a version for a prompt in a configuration.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let at = if self.version.is_empty() { "" } else { "@" };
         write!(f, "{}{at}{}#{}", self.name, self.version, self.fingerprint)
     }
 }
 
-/// The tokens that the model can hold, and how many of them a request may use.
+/// The model's window in tokens, and the part of it that a request may use.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ContextSize {
     pub budget: u64,
@@ -287,7 +288,7 @@ pub struct Compressed {
     pub tokens_before: u64,
     /// The size of the request that is sent instead.
     pub tokens_after: u64,
-    /// The most tokens that a request may hold.
+    /// The most tokens that a request may contain.
     pub budget: u64,
     /// Messages whose text was shortened.
     pub masked: usize,
@@ -322,7 +323,7 @@ pub enum PermissionVerdict {
     Denied,
 }
 
-/// Who answered a permission question.
+/// The source of the answer to a permission question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
@@ -335,16 +336,16 @@ pub enum DecidedBy {
     Rule,
 }
 
-/// The end of a run. `--output json` prints this alone.
+/// The end of a run. `--output json` prints only this.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunCompleted {
     pub status: RunStatus,
     pub exit_code: u8,
-    /// One sentence: why it ended as it did.
+    /// The reason of its end, in one sentence.
     pub reason: String,
     /// The final answer: text, or data under `--schema`.
     pub result: serde_json::Value,
-    /// What a flow returned by key.
+    /// The outputs of a flow, by key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<serde_json::Value>,
     pub usage: Usage,

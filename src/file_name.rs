@@ -1,8 +1,8 @@
-//! Names of files as text that reads back: a name that is plain text stands as it is; any other stands between double
+//! Names of files as text that can be read back: a name that is plain text is written as it is, any other in double
 //! quotes, with C's escapes (`"a\nb\xff"`).
 //!
-//! Quoted are names with bytes that are not UTF-8, with characters that could move a cursor, reorder a line or make up
-//! another one, and those that begin with a quote themselves. Every escape is of bytes, so one name has one spelling.
+//! Names are quoted if they have bytes that are not UTF-8, or characters that could move a cursor, reorder a line or
+//! begin another one, or if they begin with a quote. Every escape stands for a byte, so each name has one spelling.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use crate::text;
 
-/// Escapes with a letter of their own.
+/// Escapes with a letter.
 const LETTERS: [(u8, u8); 5] = [(b'\n', b'n'), (b'\t', b't'), (b'\r', b'r'), (b'\\', b'\\'), (b'"', b'"')];
 
-/// `path` as it is shown: one word of a list, on one line, that [`read`] takes back.
+/// `path` as it is shown: one word of a list, on one line, that [`read`] can read back.
 #[must_use]
 pub fn written(path: &Path) -> Cow<'_, str> {
     if let Some(plain) = path.to_str().filter(|name| is_plain(name)) {
@@ -36,7 +36,7 @@ pub fn written(path: &Path) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The path that `text` stands for: what is not quoted, or not quoted rightly, is a path as it is.
+/// The path that `text` stands for: text without valid quotes is a path as it is.
 #[must_use]
 pub fn read(text: &str) -> Cow<'_, Path> {
     let quoted = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -56,8 +56,8 @@ fn escape(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The bytes between the quotes; `None` where a quote or an escape is not one of ours. Octal escapes are read too, as
-/// git writes them.
+/// The bytes between the quotes; `None` if a quote or an escape is invalid. Octal escapes are read too, as git writes
+/// them.
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

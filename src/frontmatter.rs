@@ -10,9 +10,9 @@ use crate::yaml;
 /// A Markdown text in its two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts<'a> {
-    /// The YAML between the dashes; `None` where the text does not begin with a line of dashes.
+    /// The YAML between the dashes; `None` if the text does not begin with a line of dashes.
     pub head: Option<&'a str>,
-    /// The text after the head; the whole text where there is none. Never begins with a byte-order mark.
+    /// The text after the head; the whole text if there is none. Never begins with a byte-order mark.
     pub body: &'a str,
     /// The line of the file, 1-based, on which the body begins.
     pub body_line: usize,
@@ -39,7 +39,7 @@ pub struct FrontmatterError {
     pub column: Option<usize>,
 }
 
-/// Splits `text` without looking into its head.
+/// Splits `text` without parsing its head.
 ///
 /// # Errors
 /// A head is opened and never closed.

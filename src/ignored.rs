@@ -1,8 +1,8 @@
-//! Files and directories that `.ignore`, `.gitignore` and `.git/info/exclude` leave out: third-party files (dependencies,
-//! builds), which no search is meant to enter.
+//! Files and directories that `.ignore`, `.gitignore` and `.git/info/exclude` leave out: third-party files
+//! (dependencies, builds), which no search is meant to enter.
 //!
-//! These files are somebody else's and are read before anybody was asked: a link to `/dev/zero`, a pipe or one of a
-//! gigabyte ignores nothing and is told by [`oddities`].
+//! These files are third-party and are read before the user was asked: a link to `/dev/zero`, a pipe or a file of a
+//! gigabyte ignores nothing and is reported by [`oddities`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use crate::file_name;
 use crate::regular::{Links, check, read_bytes};
 
-/// The largest ignore file that is obeyed.
+/// The largest ignore file that is used.
 const LONGEST: u64 = 1024 * 1024;
-/// The names of ignore files: what stands in the first wins over the others.
+/// The names of ignore files, in order of precedence.
 const NAMES: [&str; 3] = [".ignore", ".gitignore", ".git/info/exclude"];
-/// Those of git, which end at the top of a repository.
+/// The index of the first of git's, which do not apply beyond the top of a repository.
 const OF_GIT: usize = 1;
 
 /// The ignore files of directories, each read when it is first needed.
 #[derive(Default)]
 pub struct Ignored {
     dirs: Mutex<HashMap<PathBuf, Arc<Level>>>,
-    /// Nothing above this directory is asked.
+    /// Nothing above this directory is read.
     top: Option<PathBuf>,
 }
 
@@ -38,20 +38,20 @@ struct Level {
 }
 
 impl Ignored {
-    /// With the ignore files of all directories above what is asked about.
+    /// Uses the ignore files of all directories above a path.
     #[must_use]
     pub fn anywhere() -> Self {
         Self::default()
     }
 
-    /// With the ignore files from `top` on.
+    /// Uses the ignore files from `top` on.
     #[must_use]
     pub fn below(top: &Path) -> Self {
         Self { top: Some(top.to_path_buf()), ..Self::default() }
     }
 
-    /// True if an entry is to be passed over. Asked of each part of a path on its own: what lies in a directory that is
-    /// ignored is not ignored itself, so that it can be searched by its name.
+    /// True if an entry is to be skipped. Called for each part of a path separately: an entry of an ignored directory
+    /// is not ignored itself, so that the directory can be searched by its name.
     pub fn has(&self, path: &Path, is_dir: bool) -> bool {
         let Some(level) = path.parent().and_then(|dir| self.level(dir)) else { return false };
         (0..NAMES.len()).find_map(|kind| level.says(kind, path, is_dir)).unwrap_or(false)
@@ -79,7 +79,7 @@ impl Level {
         Self { dir: dir.to_path_buf(), files, is_repository, above }
     }
 
-    /// What the files of a kind say of a path, the nearest first.
+    /// The verdict of the files of a kind on a path, the nearest first.
     fn says(&self, kind: usize, path: &Path, is_dir: bool) -> Option<bool> {
         let mut level = Some(self);
         while let Some(here) = level {
@@ -95,7 +95,7 @@ impl Level {
     }
 }
 
-/// The ignore files of these directories that are not obeyed, each with why.
+/// The ignore files of these directories that are not used, each with the reason.
 pub fn oddities<'a>(dirs: impl Iterator<Item = &'a Path>) -> Vec<String> {
     let paths = dirs.flat_map(|dir: &'a Path| NAMES.map(|name| dir.join(name)));
     let odd = paths.filter_map(|path| {

@@ -1,4 +1,4 @@
-//! Pictures for the model: recognised by their first bytes, stored as the text that a request holds.
+//! Pictures for the model: recognised by their first bytes, stored as the text that a request contains.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,12 +1,12 @@
-//! JSON as weak models write it: in a code fence, with words around it, with trailing commas. Repaired where the
-//! meaning is plain; what cannot be read is an error, never an empty object.
+//! Reads JSON as weak models write it: in a code fence, with words around it, with trailing commas. It is repaired if
+//! the meaning is clear; unreadable text is an error, never an empty object.
 
 use serde_json::{Map, Value, json};
 
 /// Reads the arguments of a call as an object. No text at all is a call without arguments.
 ///
 /// # Errors
-/// The reason that the text is no JSON object, with line and column.
+/// The text is not a JSON object; the error has the line and the column.
 pub fn object(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         // Several servers write nothing at all for such a call.
@@ -20,14 +20,14 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads the arguments of a call as an object, whatever they are: what is no object stands in it as `unparsed`.
+/// Reads the arguments of a call as an object in any case: anything else becomes its field `unparsed`.
 #[must_use]
 pub fn object_or_unparsed(text: &str) -> Value {
     object(text).map_or_else(|_| json!({ "unparsed": text }), Value::Object)
 }
 
-/// An object for a person: a line for each key. Text stands as it is, unless a line break or another control
-/// character in it could pass for a line of the list.
+/// An object for a person: one line for each key. Text is shown as it is, unless a line break or another control
+/// character in it could be mistaken for a line of the list.
 #[must_use]
 pub fn listed(value: &Value) -> String {
     let Value::Object(object) = value else { return value.to_string() };
@@ -38,7 +38,7 @@ pub fn listed(value: &Value) -> String {
     object.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// No less than the bytes of a value written as JSON without blanks. Nothing is written to find out.
+/// An upper bound of the bytes of a value as JSON without spaces, computed without writing it.
 #[must_use]
 pub fn most_bytes(value: &Value) -> usize {
     /// An escaped control character: `\u001f`.
@@ -63,12 +63,12 @@ pub fn most_bytes(value: &Value) -> usize {
 /// Reads a text that should be one JSON document.
 ///
 /// # Errors
-/// The reason that the text as it stands is no JSON, with line and column.
+/// The text as it is is not JSON; the error has the line and the column.
 pub fn document(text: &str) -> Result<Value, String> {
     read(text, &['{', '['])
 }
 
-/// As it is, else the first block that begins with one of `openers`, else that without trailing commas.
+/// Reads the text as it is, else the first block that begins with one of `openers`, else that without trailing commas.
 fn read(text: &str, openers: &[char]) -> Result<Value, String> {
     let first_error = match serde_json::from_str(text.trim()) {
         Ok(value) => return Ok(value),
@@ -80,7 +80,7 @@ fn read(text: &str, openers: &[char]) -> Result<Value, String> {
         .map_err(|_| first_error.to_string())
 }
 
-/// From the first opener to the bracket that closes it; `None` when nothing does.
+/// The text from the first opener to the bracket that closes it; `None` if nothing does.
 fn first_block<'t>(text: &'t str, openers: &[char]) -> Option<&'t str> {
     let start = text.find(openers)?;
     let mut depth = 0usize;

@@ -1,5 +1,5 @@
-//! `agent`: a terminal agent in one binary. The modules stand in five bands, from the ground up; a module uses what is
-//! below it. ARCHITECTURE.md is the map, and `tests/it/house/floors.rs` holds the code to it.
+//! `agent`: a terminal agent in one binary. The modules are in five bands, from the ground up; a module uses only those
+//! below it. ARCHITECTURE.md is the map, and `tests/it/house/floors.rs` enforces it.
 
 // Ground: values and pure functions, careful reading of files, and the directory that paths are relative to.
 pub mod text;

@@ -1,16 +1,16 @@
-//! A text that is too long to be shown at once: read by pages, and searched by words. Memory is bounded by what is
-//! shown, however long the text and its lines are.
+//! A text that is too long to be shown at once: read by pages, and searched by words. Memory is bounded by the part
+//! that is shown, however long the text and its lines are.
 
 use std::io::{self, BufRead, Read};
 
-/// The part of a text that a page may hold.
+/// The part of a text that a page may contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
     /// 1-based number of the first line.
     pub first: usize,
     /// The most lines.
     pub lines: usize,
-    /// The most bytes, counted as JSON writes them. One character is there in any case.
+    /// The most bytes, counted as JSON writes them. A page has at least one character.
     pub bytes: usize,
 }
 
@@ -18,22 +18,22 @@ pub struct Extent {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     pub bytes: Vec<u8>,
-    /// How many lines it has, one that goes on behind it included.
+    /// The number of its lines, including one that continues after it.
     pub lines: usize,
-    /// Where the text goes on; `None` at its end.
+    /// The place where the text continues; `None` at its end.
     pub next: Option<Next>,
 }
 
-/// Where a text goes on.
+/// The place where a text continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Next {
     pub line: usize,
     pub byte: u64,
-    /// The byte is not the first of its line.
+    /// True if the byte is not the first of its line.
     pub within_line: bool,
 }
 
-/// Reads a page. Lines are whole, but for one that is longer than the page: it is cut between characters.
+/// Reads a page. Lines are whole, except for one that is longer than the page, which is cut between characters.
 ///
 /// # Errors
 /// The text cannot be read.
@@ -50,7 +50,7 @@ pub fn page(mut text: impl BufRead, extent: Extent) -> io::Result<Page> {
     let mut line = Vec::new();
     while page.lines < extent.lines.max(1) {
         line.clear();
-        // What does not fit need not be read, but for the character that begins within the room.
+        // Bytes that do not fit need not be read, except for the character that begins within the room.
         text.by_ref().take(room as u64 + 4).read_until(b'\n', &mut line)?;
         if line.is_empty() {
             return Ok(page);
@@ -77,9 +77,9 @@ pub fn page(mut text: impl BufRead, extent: Extent) -> io::Result<Page> {
     Ok(page)
 }
 
-/// The bytes of the longest beginning that costs at most `room`, one character at least, and its cost.
+/// The bytes of the longest beginning that costs at most `room`, at least one character, and its cost.
 fn fitting(bytes: &[u8], room: usize) -> (usize, usize) {
-    /// U+FFFD, which stands for what is no character.
+    /// U+FFFD, which replaces invalid characters.
     const BROKEN: usize = 3;
     let (mut taken, mut cost) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -105,7 +105,7 @@ fn cost_of(c: char) -> usize {
     }
 }
 
-/// A text that holds the words, by the lines that do.
+/// A text that contains the words, with the matching lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The handle of the text.
@@ -114,29 +114,29 @@ pub struct Found {
 }
 
 impl Found {
-    /// How many of the rows are hits.
+    /// The number of rows that are hits.
     #[must_use]
     pub fn hits(&self) -> usize {
         self.rows.iter().filter(|row| row.is_hit).count()
     }
 }
 
-/// A line that holds the words, or a neighbour of one.
+/// A line that contains the words, or a neighbour of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// 1-based.
     pub line: usize,
-    /// Where `text` begins, if it is a part of a long line.
+    /// The beginning of `text`, if it is a part of a long line.
     pub byte: Option<u64>,
     pub text: String,
     pub is_hit: bool,
 }
 
-/// The longest part of a line that is shown of a hit, and of its neighbours.
+/// The longest part of a line that is shown for a hit and its neighbours.
 const SHOWN: usize = 400;
 const NEIGHBOUR: usize = 160;
 
-/// The first `limit` lines that contain `query`, in any case, each with the line before and after it.
+/// The first `limit` lines that contain `query`, ignoring case, each with the line before and after it.
 ///
 /// # Errors
 /// The text cannot be read.
@@ -178,13 +178,13 @@ struct Line {
     start: u64,
     end: u64,
     head: Vec<u8>,
-    /// The part around the words, and where it begins in a long line.
+    /// The part around the words, and its beginning in a long line.
     hit: Option<(Option<u64>, String)>,
     is_shown: bool,
 }
 
 impl Line {
-    /// Reads the line behind `before`, in pieces, and looks for `needle` in it.
+    /// Reads the line after `before`, in pieces, and searches it for `needle`.
     fn read(&mut self, text: &mut impl BufRead, before: &Self, needle: Option<&String>) -> io::Result<()> {
         const PIECE: u64 = 64 * 1024;
         (self.number, self.start, self.end) = (before.number + 1, before.end, before.end);
@@ -208,7 +208,7 @@ impl Line {
             if is_whole {
                 return Ok(());
             }
-            // Words may lie across the end of a piece.
+            // Words may span the end of a piece.
             let overlap = SHOWN * 2 + needle.map_or(0, |needle| needle.len() * 4);
             window.drain(..window.len().saturating_sub(overlap));
         }
@@ -236,13 +236,14 @@ impl Line {
     }
 }
 
-/// About where the words stand, as their case is not that of the text: exact where both have as many bytes.
+/// The approximate position of the words, whose case may differ from the text's: exact if both have the same number of
+/// bytes.
 fn find(window: &[u8], needle: &str) -> Option<usize> {
     let at = String::from_utf8_lossy(window).to_lowercase().find(needle)?;
     Some(at.min(window.len() - 1))
 }
 
-/// A part of a line without its end, nor a character that was cut.
+/// A part of a line, without its line end and cut characters.
 fn shown(part: &[u8]) -> String {
     let whole = match part.utf8_chunks().last() {
         Some(last) if std::str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none()) => {
@@ -261,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// All pages of a text, each read from where the one before said, by line where there is one.
+    /// All pages of a text, each read from where the one before said, by line if there is one.
     fn pages(text: &[u8], lines: usize, bytes: usize) -> Vec<Page> {
         let mut pages = Vec::new();
         let (mut from, mut first) = (0, 1);

@@ -1,4 +1,4 @@
-//! The binary: hands over to the command line.
+//! The binary, which calls the command line.
 
 fn main() -> std::process::ExitCode {
     agent::cli::main()

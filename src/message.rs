@@ -23,7 +23,7 @@ pub use usage::Usage;
 /// One entry of a conversation. The system prompt is not an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// Text in the person's place, attachments included.
+    /// Text in the person's place, including attachments.
     Said(Said),
     /// A reply of the model, with the answers to its calls.
     Step(Step),
@@ -82,15 +82,15 @@ impl Author {
 /// One model request and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// In the order in which the model wrote them.
+    /// The parts in the order in which the model wrote them.
     pub parts: Vec<Part>,
     pub finish_reason: FinishReason,
     #[serde(default)]
     pub usage: Usage,
-    /// USD by the model's prices; `None` when the prices are unknown.
+    /// USD by the model's prices; `None` if the prices are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// No model wrote it: a prompt brought it along, or it is a step of a plan.
+    /// True if no model wrote it: it is from a prompt, or a step of a plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
 }
@@ -105,7 +105,7 @@ pub enum Part {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
     },
-    /// The model's reasoning, where the provider shows it.
+    /// The model's reasoning, if the provider shows it.
     Reasoning {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ pub struct Call {
     pub request: ToolCall,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
-    /// `None` until the call is answered. The log holds answers in entries of their own.
+    /// `None` until the call is answered. The log has answers in separate entries.
     #[serde(skip)]
     pub answer: Option<Answer>,
 }
@@ -131,7 +131,7 @@ pub struct Call {
 pub struct Opaque {
     pub origin: Origin,
     pub data: Value,
-    /// It holds only while everything before it is sent as it was then: a compression makes it void.
+    /// True if it is valid only while everything before it is sent unchanged: a compression voids it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bound: bool,
 }
@@ -157,17 +157,17 @@ pub struct Answer {
     /// The handle by which `recall` reads the whole text that was cut out of `content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spill_id: Option<String>,
-    /// The skill whose instructions or file `content` holds.
+    /// The skill whose instructions or file `content` contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// `content` was written by a compression: a digest of the answer, or the stub of a skill. It is never
-    /// shortened again.
+    /// True if a compression wrote `content`: a digest of the answer, or the stub of a skill. It is never shortened
+    /// again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub digested: bool,
 }
 
 impl Answer {
-    /// An answer of text alone.
+    /// An answer of only text.
     #[must_use]
     pub fn of_text(content: impl Into<String>, status: CallStatus) -> Self {
         Self { content: content.into(), status, images: Vec::new(), spill_id: None, skill: None, digested: false }
@@ -182,7 +182,7 @@ pub struct Summary {
     /// The part of the text that a model or a strategy wrote; the next summary updates it.
     #[serde(default)]
     pub body: String,
-    /// The person's words in the removed items, oldest first, verbatim as far as there was room.
+    /// The person's messages in the removed items, oldest first, verbatim as far as there was room.
     #[serde(default)]
     pub said: Vec<String>,
     /// Files that were read but not changed.
@@ -191,12 +191,12 @@ pub struct Summary {
     /// Files that were changed.
     #[serde(default)]
     pub changed: BTreeSet<String>,
-    /// How many items it replaces, including those of earlier summaries.
+    /// The number of items that it replaces, including those of earlier summaries.
     #[serde(default)]
     pub covers: u64,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
@@ -249,14 +249,14 @@ impl Said {
 }
 
 impl Step {
-    /// A reply of text alone.
+    /// A reply of only text.
     #[must_use]
     pub fn of_text(text: impl Into<String>, finish_reason: FinishReason) -> Self {
         let parts = vec![Part::Text { text: text.into(), opaque: None }];
         Self { parts, finish_reason, ..Self::default() }
     }
 
-    /// The visible text of the reply; empty if the reply consists of calls alone.
+    /// The visible text of the reply; empty if the reply consists only of calls.
     #[must_use]
     pub fn text(&self) -> String {
         self.texts().collect()
@@ -308,7 +308,7 @@ impl Step {
         self.calls().all(|call| call.answer.is_some())
     }
 
-    /// Puts an answer into the slot of a call. Returns false where there is no such call, or its slot is filled.
+    /// Puts an answer into the slot of a call. Returns false if there is no such call, or its slot is filled.
     pub fn fill(&mut self, call: usize, answer: Answer) -> bool {
         let slot = self.calls_mut().nth(call).map(|call| &mut call.answer);
         match slot {
@@ -340,7 +340,7 @@ impl Item {
         }
     }
 
-    /// Every text of the item that a request holds: the user's text, the reply, the names and arguments of its
+    /// Every text of the item that a request contains: the user's text, the reply, the names and arguments of its
     /// calls, their answers, and reasoning that its provider wants back.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let (said, summary, parts) = match self {
@@ -366,7 +366,7 @@ impl Part {
     fn texts(&self) -> impl Iterator<Item = &str> {
         let texts = match self {
             Self::Text { text, .. } => [Some(text.as_str()), None, None],
-            // Reasoning is sent only where its provider wants it back.
+            // Reasoning is sent only if its provider wants it back.
             Self::Reasoning { text, opaque } => [opaque.as_ref().map(|_| text.as_str()), None, None],
             Self::Call(Call { request, answer, .. }) => [
                 Some(request.name.as_str()),

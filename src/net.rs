@@ -1,8 +1,8 @@
-//! HTTP clients: made when they are first needed and shared by every request of a process, so that connections live
-//! from step to step.
+//! HTTP clients: made when they are first needed and shared by every request of a process, so that connections are
+//! reused from step to step.
 //!
-//! Nothing is paid for in advance: no client, no TLS provider, no certificate is loaded before the first request, and
-//! a plain `http://` address never loads certificates at all (they cost more than the rest of a start).
+//! Nothing is done in advance: no client, no TLS provider, no certificate is loaded before the first request, and a
+//! plain `http://` address never loads certificates at all (they take longer than the rest of the startup).
 
 mod fetch;
 mod proxies;
@@ -26,7 +26,7 @@ pub use reuse::SendError;
 
 use proxies::Through;
 
-/// The name that every request gives.
+/// The user agent of every request.
 const USER_AGENT: &str = concat!("agent/", env!("CARGO_PKG_VERSION"));
 
 /// The way out of the process.
@@ -38,21 +38,21 @@ pub struct Net {
     served: reuse::Served,
 }
 
-/// The reason why no client could be made.
+/// The reason that no client could be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
     #[error("`{url}` is not an http:// or https:// address: {why}")]
     Address { url: String, why: String },
     #[error("SSL_CERT_FILE names {}, which cannot be used: {why}", path.display())]
     Roots { path: PathBuf, why: String },
-    /// Without the value: it may hold a password.
+    /// Without the value, which may contain a password.
     #[error("{variable} is not the address of a proxy: {why}. Write it like http://HOST:PORT")]
     Proxy { variable: &'static str, why: String },
     #[error("the HTTP client cannot be set up: {0}")]
     Setup(String),
 }
 
-/// Clients differ only in what a client, not a request, decides.
+/// The properties of a client that a request cannot set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     tls: bool,
@@ -61,15 +61,15 @@ struct Kind {
 }
 
 impl Kind {
-    /// `tls` says that the way to a plain address begins with it.
+    /// `tls` is true if the way to a plain address begins with TLS.
     fn of(url: &Url, tls: bool, connect_timeout: Duration) -> Self {
         Self { tls: tls || url.scheme() == "https", loopback: is_loopback(url), connect_timeout }
     }
 }
 
 impl Net {
-    /// Takes the variables that it knows: `SSL_CERT_FILE` names a PEM file whose certificates are trusted instead of
-    /// the system's, and those of proxies are checked, as the client takes no notice of what it cannot read.
+    /// Reads the variables that it knows: `SSL_CERT_FILE` names a PEM file whose certificates are trusted instead of
+    /// the system's; those of proxies are checked, as the client ignores values that it cannot read.
     #[must_use]
     pub fn new<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
         let roots = variable("SSL_CERT_FILE").map(PathBuf::from);
@@ -82,7 +82,7 @@ impl Net {
         &self.proxies
     }
 
-    /// The client for requests to `url`. The same one is given for every address that can share it.
+    /// The client for requests to `url`, shared by all addresses that can use the same one.
     pub fn client(&self, url: &Url, connect_timeout: Duration) -> Result<Client, NetError> {
         let kind = self.kind(url, connect_timeout)?;
         let mut clients = self.clients.lock().expect("no holder of the clients panics");
@@ -94,7 +94,7 @@ impl Net {
         Ok(client)
     }
 
-    /// Lets go of the client for requests to `url`, with its idle connections.
+    /// Drops the client for requests to `url`, with its idle connections.
     fn renew(&self, url: &Url, connect_timeout: Duration) {
         if let Ok(kind) = self.kind(url, connect_timeout) {
             self.clients.lock().expect("no holder of the clients panics").remove(&kind);
@@ -106,7 +106,7 @@ impl Net {
         Ok(Kind::of(url, through.is_some_and(|through| through.is_tls()), connect_timeout))
     }
 
-    /// A client that connects to these addresses and to nothing else, whatever the name of the host says meanwhile.
+    /// A client that connects only to these addresses, whatever the name of the host resolves to meanwhile.
     fn pinned(&self, url: &Url, addresses: &[SocketAddr], connect_timeout: Duration) -> Result<Client, NetError> {
         let kind = Kind { loopback: false, ..Kind::of(url, false, connect_timeout) };
         let builder = self.builder(kind)?.no_proxy().dns_resolver(Arc::new(Pinned(addresses.to_vec())));
@@ -129,7 +129,7 @@ impl Net {
         let builder = Client::builder()
             .user_agent(USER_AGENT)
             .connect_timeout(kind.connect_timeout)
-            // A redirect would carry the key to a host that nobody named.
+            // A redirect would send the key to a host that nobody named.
             .redirect(Policy::none());
         let builder = if kind.loopback { of_this_machine(builder) } else { builder };
         Ok(match &self.roots {
@@ -141,8 +141,8 @@ impl Net {
     }
 }
 
-/// For a server on this machine: it is never behind a proxy, whatever the variables say, and needs no probes of its
-/// connection, since the system knows at once when it is gone.
+/// Adjusts a client for a server on this machine: it is never behind a proxy, whatever the variables say, and its
+/// connection needs no keep-alive probes, since the system knows at once when it is gone.
 fn of_this_machine(builder: ClientBuilder) -> ClientBuilder {
     let builder = builder.no_proxy().tcp_keepalive(None).tcp_keepalive_interval(None).tcp_keepalive_retries(None);
     #[cfg(target_os = "linux")]
@@ -170,13 +170,13 @@ pub fn parse_url(text: &str) -> Result<Url, NetError> {
     }
 }
 
-/// An error with everything that lies under it, without addresses: they can hold keys.
+/// An error with all its causes, without addresses, which can contain keys.
 pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let text = match error.downcast_ref::<reqwest::Error>() {
-            // Its own words only repeat what the cause says better.
+            // Its message only repeats the cause.
             Some(_) if error.source().is_some() => String::new(),
             _ => error.to_string(),
         };
@@ -196,11 +196,11 @@ fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
     }
     let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
     let roots = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(causes(&error)))?;
-    if roots.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(roots) }
+    if roots.is_empty() { Err(wrong("it contains no certificate".to_owned())) } else { Ok(roots) }
 }
 
-/// True if a host is this machine or in a private network, as far as its name or its address in numbers shows: nothing
-/// is looked up.
+/// True if a host is this machine or in a private network, judging by its name or its numeric address, without a
+/// lookup.
 #[must_use]
 pub fn is_private(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The result of a tool: data for programs, an observation for the model, one line for a person; or an error that
-//! says whether trying again can help. Also the formats in which the model reads it.
+//! The result of a tool: data for programs, an observation for the model, one line for a person; or an error that says
+//! whether a retry can help. Also the formats in which the model reads it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::image::Image;
 
-/// The outcome of a call that did what it was asked.
+/// The outcome of a successful call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
     /// The result as data. Scripts read it as `results[-1].result`; the format `raw` gives it to the model.
@@ -15,23 +15,23 @@ pub struct ToolOutput {
     /// The text that the model reads under `concise`: the facts that its next decision needs, as the tool sees it.
     pub observation: String,
     /// One line, without the tool's name: `42 lines`, `exit 0`. For the person at the screen, and for the model
-    /// under `standard`. Further lines are for the person alone, shown below the first.
+    /// under `standard`. Further lines are only for the person, shown below the first.
     pub summary: String,
-    /// True when the observation leaves something out.
+    /// True if the observation leaves something out.
     pub truncated: bool,
-    /// The text that the observation leaves out, where the tool gave it to the spill store.
+    /// The text that the observation leaves out, if the tool gave it to the spill store.
     pub kept: Option<Kept>,
     /// Pictures that the model is shown beside the observation.
     pub images: Vec<Image>,
     /// Changed keys of the session's state; `null` removes a key.
     pub state_update: Map<String, Value>,
-    /// The skill whose instructions or file the observation holds.
+    /// The skill whose instructions or file the observation contains.
     pub skill: Option<String>,
     /// Data for debugging. Never sent to the model, in any format.
     pub metadata: Map<String, Value>,
 }
 
-/// What became of a long text that was given to the spill store.
+/// The outcome of giving a long text to the spill store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
     /// `recall` reads all of it.
@@ -66,13 +66,13 @@ impl Kept {
         }
     }
 
-    /// The handle, where it reads the whole.
+    /// The handle, if it reads the whole.
     #[must_use]
     pub fn id_of_whole(&self) -> Option<&str> {
         self.id().filter(|_| matches!(self, Self::Whole { .. }))
     }
 
-    /// What can be read, for the model: `recall id=r1 reads the whole`.
+    /// A notice of the readable part, for the model: `recall id=r1 reads the whole`.
     #[must_use]
     pub fn notice(&self) -> String {
         match self {
@@ -94,11 +94,11 @@ impl Lost {
     }
 }
 
-/// How much of a result the model reads.
+/// The parts of a result that the model reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseFormat {
-    /// The observation alone.
+    /// Only the observation.
     #[default]
     Concise,
     /// Status and summary as well.
@@ -109,7 +109,7 @@ pub enum ResponseFormat {
     Raw,
 }
 
-/// How a result is written for the model.
+/// The encoding of a result for the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
@@ -132,7 +132,7 @@ pub struct ToolError {
     pub message: String,
 }
 
-/// The kind of a failure. Says whether trying again can help.
+/// The kind of a failure, which says whether a retry can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolErrorKind {
     /// The arguments were wrong: the same call fails again.
@@ -148,7 +148,7 @@ pub enum ToolErrorKind {
 }
 
 impl ToolOutput {
-    /// The first line of the summary: how the call ended.
+    /// The first line of the summary: the outcome of the call.
     #[must_use]
     pub fn outcome(&self) -> &str {
         self.summary.lines().next().unwrap_or_default()

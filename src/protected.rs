@@ -1,8 +1,8 @@
-//! The one table of what is protected: files that decide what runs later, or what is allowed.
+//! The table of protected files: those that decide what runs later, or what is allowed.
 //!
-//! The agent's own tools ask before they write one of them, at any depth. Commands are kept from changing them by the
-//! sandbox, which takes its places from here: at the root of the workspace, and in every repository. Git's own work
-//! goes on: refs, the index and objects are free for commands.
+//! The agent's own tools ask before they write one of them, at any depth. The sandbox, which takes its places from
+//! here, keeps commands from changing them: at the root of the workspace, and in every repository. Git still works:
+//! commands may write refs, the index and objects.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub enum Kind {
     Dir,
 }
 
-/// From whom.
+/// The actors from which a file is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Guarded {
     ByBoth,
@@ -50,7 +50,7 @@ const OF_GIT: &[Row] = &[
 ];
 
 const TABLE: &[&[Row]] = &[
-    // git: tools have no business in it at all. For commands see `OF_GIT`; a file of this name points elsewhere.
+    // git: tools must not touch it at all. For commands see `OF_GIT`; a file of this name points elsewhere.
     &[
         row(".git", Dir, FromTools),
         row(".git", File, FromCommands),
@@ -66,7 +66,7 @@ const TABLE: &[&[Row]] = &[
     ],
     // this program
     &[row(".agent", Dir, ByBoth), row(".agents", Dir, ByBoth)],
-    // other agents, and what all of them are told
+    // other agents, and the instructions that all of them read
     &[
         row("AGENTS.md", File, ByBoth),
         row("AGENTS.override.md", File, ByBoth),
@@ -114,7 +114,7 @@ const TABLE: &[&[Row]] = &[
         row(".exrc", File, ByBoth),
         row(".dir-locals.el", File, ByBoth),
     ],
-    // shells, and what runs when one enters a directory
+    // shells, and files that run on entering a directory
     &[
         row(".bashrc", File, ByBoth),
         row(".bash_profile", File, ByBoth),
@@ -190,8 +190,8 @@ const TABLE: &[&[Row]] = &[
     ],
 ];
 
-/// True if a tool's write to `path`, relative to the workspace, decides what runs later. Names count as the most
-/// forgiving disk takes them.
+/// True if a tool's write to `path`, relative to the workspace, decides what runs later. Names are compared as the most
+/// lenient file system would.
 #[must_use]
 pub fn is_protected(path: &Path) -> bool {
     let names: Vec<String> = path.components().map(|part| folded(&part.as_os_str().to_string_lossy())).collect();
@@ -207,7 +207,7 @@ pub fn is_protected_in_git(path: &Path) -> bool {
     OF_GIT.iter().any(|row| begins(&names, row))
 }
 
-/// What commands must not change, from the root of the workspace.
+/// The rows that commands must not change, from the root of the workspace.
 pub fn from_commands() -> impl Iterator<Item = &'static Row> {
     TABLE.iter().copied().flatten().filter(|row| row.guarded != FromTools)
 }
@@ -222,19 +222,19 @@ pub fn nested_row(path: &Path) -> Option<&'static Row> {
     })
 }
 
-/// What commands must not change in a git directory.
+/// The rows that commands must not change in a git directory.
 pub fn of_git() -> impl Iterator<Item = &'static Row> {
     OF_GIT.iter().filter(|row| row.guarded != FromTools)
 }
 
-/// True if these names begin with those of the row. A file has nothing below it, unless a directory took its place:
-/// that is protected too.
+/// True if these names begin with those of the row. A file has nothing below it, unless a directory replaced it, which
+/// is protected too.
 fn begins(names: &[String], row: &Row) -> bool {
     let mut rest = names.iter();
     row.path.split('/').all(|part| rest.next().is_some_and(|name| is_same(name, part)))
 }
 
-/// True if a folded name is that of a row, in full or in the eight letters that an old disk makes of it (`git~1`).
+/// True if a folded name is that of a row, in full or in its short form of eight letters (`git~1`).
 fn is_same(name: &str, part: &str) -> bool {
     if name.eq_ignore_ascii_case(part) {
         return true;
@@ -244,8 +244,8 @@ fn is_same(name: &str, part: &str) -> bool {
     !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) && short.eq_ignore_ascii_case(&letters)
 }
 
-/// A name as the most forgiving disks take it: without regard to case and to characters that show nothing, without a
-/// stream and without dots and blanks at its end. git guards its directory against the same.
+/// A name as the most lenient file systems see it: ignoring case and invisible characters, without a stream and without
+/// dots and spaces at its end. git guards its directory against the same.
 fn folded(name: &str) -> String {
     let is_seen = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let name: String = name.chars().filter(is_seen).flat_map(char::to_lowercase).collect();

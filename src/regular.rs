@@ -1,7 +1,7 @@
-//! Reading what somebody else may have put on disk: regular files of a bounded size, as a pipe would be waited for and
-//! an endless device never ends. And replacing a file as a whole.
+//! Reads third-party files: only regular files of a limited size, as a pipe would block and an endless device never
+//! ends. Also replaces a file as a whole.
 //!
-//! A file is judged before it is opened, opened without waiting, and judged again by its handle, so that an exchange in
+//! A file is checked before it is opened, opened without blocking, and checked again by its handle, so that a swap in
 //! between gains nothing.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,14 +13,14 @@ use tempfile::NamedTempFile;
 /// The most bytes of a file that is read while the program starts.
 pub const LONGEST_FILE: u64 = 4 * 1024 * 1024;
 
-/// Whether the last part of a path may be a symbolic link.
+/// The treatment of a symbolic link as the last part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     Follow,
     Refuse,
 }
 
-/// The text of a regular file of at most 4 MiB; `None` where nothing has that path.
+/// The text of a regular file of at most 4 MiB; `None` if it does not exist.
 ///
 /// # Errors
 /// A message about the problem, which is shown after the path.
@@ -29,7 +29,7 @@ pub fn read_regular(path: &Path) -> Result<Option<String>, String> {
     String::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8".to_owned())
 }
 
-/// The bytes of a regular file that has at most `most`; `None` where nothing has that path.
+/// The bytes of a regular file that has at most `most`; `None` if it does not exist.
 ///
 /// # Errors
 /// A message about the problem, which is shown after the path.
@@ -39,11 +39,11 @@ pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>
     if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(Some(bytes)) }
 }
 
-/// Writes a file, in directories that are made if need be. Another process reads the old file or the new one, never a
+/// Writes a file, creating directories if necessary. Another process reads either the old file or the new one, never a
 /// part.
 ///
 /// # Errors
-/// It cannot be written; the old file is there then.
+/// It cannot be written; the old file is still there.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
@@ -53,8 +53,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// Whether [`read_bytes`] would read it, as far as that can be told without reading. Nothing is wrong with a path that
-/// nothing has.
+/// Checks that [`read_bytes`] would read it, as far as that is possible without reading. A missing file is not an
+/// error.
 ///
 /// # Errors
 /// A message about the problem, which is shown after the path.
@@ -74,7 +74,7 @@ fn too_long(most: u64) -> String {
     }
 }
 
-/// The first `most` bytes of a regular file and the size of the whole; `None` where nothing has that path.
+/// The first `most` bytes of a regular file and the size of the whole; `None` if it does not exist.
 ///
 /// # Errors
 /// A message about the problem, which is shown after the path.
@@ -83,7 +83,7 @@ pub fn read_start(path: &Path, links: Links, most: u64) -> Result<Option<(Vec<u8
     first(file, most, length).map(|bytes| Some((bytes, length)))
 }
 
-/// A regular file, open for reading, and its size; `None` where nothing has that path.
+/// A regular file, open for reading, and its size; `None` if it does not exist.
 ///
 /// # Errors
 /// A message about the problem, which is shown after the path.
@@ -110,9 +110,9 @@ pub fn open(path: &Path, links: Links) -> Result<Option<(File, u64)>, String> {
 
 const MIB: u64 = 1024 * 1024;
 
-/// `length` is how long the file is said to be: it is read at once if it is no longer.
+/// Reads the beginning of a file. `length` is its reported size: it is read at once if it is not longer.
 fn first(file: File, most: u64, length: u64) -> Result<Vec<u8>, String> {
-    /// The most room that is taken by hearsay.
+    /// The most memory that is allocated for a reported size.
     const LARGEST_GUESS: u64 = 1024 * 1024;
     let room = length.min(most).min(LARGEST_GUESS) + 1;
     let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
@@ -120,7 +120,7 @@ fn first(file: File, most: u64, length: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The size of what is a regular file.
+/// The size, if it is a regular file.
 fn judge(data: &Metadata) -> Result<u64, String> {
     match data {
         data if data.is_dir() => Err("is a directory, not a file".to_owned()),

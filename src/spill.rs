@@ -1,10 +1,9 @@
 //! The spill store: the whole text of results that were cut, on disk beside the session, under short ids that `recall`
-//! reads. It holds nothing that the log holds.
+//! reads. It duplicates nothing in the log.
 //!
-//! Text is kept byte for byte, and appended once. A text has at most 64 MiB, a session 1 GiB; a text that finds no room
-//! is kept from its beginning, as far as there is room, and [`Kept`] says how far. Nothing gets an id for the model
-//! that could not be read by it. Directories that nothing was added to for 30 days are removed when something new is
-//! kept.
+//! Text is kept byte for byte, and appended once. A text has at most 64 MiB, a session 1 GiB; only the beginning of a
+//! text is kept if there is not enough room, and [`Kept`] says how much. Every id that the model gets can be read.
+//! Directories that were unchanged for 30 days are removed when something new is kept.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write};
@@ -17,7 +16,7 @@ use crate::long_text::{self, Found};
 use crate::output::{Kept, Lost};
 use crate::text;
 
-/// How long spilled text is kept.
+/// The time for which spilled text is kept.
 const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
 /// The ending of a session's spill directory; the log beside it is `ID.jsonl`.
 const ENDING: &str = "spill";
@@ -35,7 +34,7 @@ impl Default for Limits {
     }
 }
 
-/// The spilled texts of one session. Nothing is made on disk before something is kept.
+/// The spilled texts of one session. Nothing is created on disk before something is kept.
 #[derive(Debug, Default)]
 pub struct Spill {
     limits: Limits,
@@ -83,7 +82,7 @@ impl Spill {
         Self { limits: Limits::default(), state: Mutex::new(State { place, ..State::default() }) }
     }
 
-    /// The same within other limits.
+    /// Sets other limits.
     #[must_use]
     pub fn within(self, limits: Limits) -> Self {
         Self { limits, ..self }
@@ -109,7 +108,7 @@ impl Spill {
     /// Begins a text that is written piece by piece.
     ///
     /// # Errors
-    /// `StorageFull` where the session's limit is reached.
+    /// `StorageFull` if the session's limit is reached.
     pub fn begin(&self) -> io::Result<Writer> {
         let mut state = self.lock();
         let dir = state.place.dir()?;
@@ -117,7 +116,7 @@ impl Spill {
             Some(number) => number,
             None => {
                 forget_old(&dir);
-                // The directory above must name this one for good.
+                // The entry in the parent directory must be durable.
                 let above = dir.parent().and_then(|above| File::open(above).ok());
                 state.unsynced.lock().expect("no holder panics").extend(above);
                 let (highest, bytes) = measure(&dir)?;
@@ -146,19 +145,19 @@ impl Spill {
     /// `NotFound` when there is no such text.
     pub fn path(&self, id: &str) -> io::Result<PathBuf> {
         let unknown = || io::Error::from(io::ErrorKind::NotFound);
-        // An id is a number behind an r: nothing else becomes part of a path.
+        // An id is a number after an r: nothing else becomes part of a path.
         let number = number(id).ok_or_else(unknown)?;
         let path = self.lock().place.existing_dir().ok_or_else(unknown)?.join(format!("r{number}"));
         if path.is_file() { Ok(path) } else { Err(unknown()) }
     }
 
-    /// The whole text of an id, with what is no UTF-8 replaced; `None` where it is not kept.
+    /// The whole text of an id, with invalid UTF-8 replaced; `None` if it is not kept.
     pub fn whole(&self, id: &str) -> Option<io::Result<String>> {
         let path = self.path(id).ok()?;
         Some(fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Lines that contain `query`, in any case, with their neighbours; the newest text first. At most `limit` hits.
+    /// Lines that contain `query`, ignoring case, with their neighbours; the newest text first. At most `limit` hits.
     ///
     /// # Errors
     /// A text cannot be read.
@@ -171,7 +170,7 @@ impl Spill {
             }
             let file = match self.path(&id).and_then(File::open) {
                 Ok(file) => file,
-                // It was let go in the meantime.
+                // It was removed in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
@@ -251,7 +250,7 @@ impl Writer {
         let taken = text::head(text, usize::try_from(room).unwrap_or(usize::MAX));
         if let Err(error) = self.file.write_all(taken.as_bytes()) {
             self.lost = Some(lost(&error));
-            // A part of the piece may have been written. If it stays, more is kept than is told.
+            // A part of the piece may have been written. If it stays, more is kept than is reported.
             let _ = self.file.set_len(self.written);
             return;
         }
@@ -262,7 +261,7 @@ impl Writer {
         }
     }
 
-    /// What is kept by now. The file is to be synced before the log names it.
+    /// The part that is kept so far. The file must be synced before the log names it.
     #[must_use]
     pub fn kept(&self) -> Kept {
         let kept = match self.lost {
@@ -270,14 +269,14 @@ impl Writer {
             Some(why) if self.written == 0 => return Kept::Nothing(why),
             Some(why) => Kept::Beginning { id: self.id.clone(), bytes: self.written, why },
         };
-        // The directory must name the file for good as well.
+        // The directory entry of the file must be durable as well.
         let dir = self.path.parent().and_then(|dir| File::open(dir).ok());
         let files = self.file.try_clone().ok().into_iter().chain(dir);
         self.unsynced.lock().expect("no holder panics").extend(files);
         kept
     }
 
-    /// Ends the text. One of which nothing is kept leaves no file.
+    /// Ends the text. An empty one leaves no file.
     #[must_use]
     pub fn finish(self) -> Kept {
         let kept = self.kept();
@@ -289,7 +288,7 @@ impl Writer {
     }
 }
 
-/// What an error means for the text that was to be kept.
+/// The meaning of an error for the text that was to be kept.
 #[must_use]
 pub fn lost(error: &io::Error) -> Lost {
     match error.kind() {
@@ -324,7 +323,7 @@ fn forget_old(dir: &Path) {
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let is_spill = path.extension().is_some_and(|ending| ending == ENDING);
         if is_spill && path != dir && is_old(&path) {
-            // A directory that cannot be removed now is tried again another day.
+            // A directory that cannot be removed now is retried another time.
             let _ = fs::remove_dir_all(&path);
         }
     }

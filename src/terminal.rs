@@ -20,14 +20,16 @@ use std::time::Duration;
 
 pub use abilities::{Abilities, theme_of};
 #[cfg(unix)]
-pub use console::{Console, Focus, Listener};
+pub use console::{Away, Console, Focus, Listener};
 pub use field::{Edited, Field};
 #[cfg(unix)]
-pub use input::{leave_stops_to_the_reader, typed_ahead, wait_for_keys};
+pub use input::{forget_typed, leave_signals_to_the_reader, stop, typed_ahead, wait_for_keys};
 pub use keys::{Decoder, Key};
 pub use modes::put_back;
 #[cfg(not(unix))]
-pub use no_console::{Console, Focus, Listener, leave_stops_to_the_reader, typed_ahead, wait_for_keys};
+pub use no_console::{
+    Away, Console, Focus, Listener, forget_typed, leave_signals_to_the_reader, stop, typed_ahead, wait_for_keys,
+};
 pub use vi::Vi;
 
 /// The columns of the terminal on stderr (else stdout, else stdin); `None` if there is none.

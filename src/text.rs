@@ -21,9 +21,9 @@ pub fn tail(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
-/// `text` with every character made visible that could move a cursor, colour a screen or reorder a line: control
-/// characters as their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`.
-/// Line feeds and tabs stay.
+/// Makes every character visible that could move a cursor, colour a screen or reorder a line: control characters as
+/// their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`. Line feeds and tabs
+/// stay.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -66,8 +66,8 @@ fn is_unsafe(c: char) -> bool {
     }
 }
 
-/// `text` for a person who decides about every character of it: as [`visible`] makes it, and every character that
-/// takes no room, or room that looks empty, as its code (`\u{200b}`). Joiners and selectors within emoji stay.
+/// `text` for a person who decides on it: like [`visible`], with every character that has no width or looks empty as
+/// its code (`\u{200b}`). Joiners and selectors within emoji stay.
 #[must_use]
 pub fn revealed(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| matches!(c, ' '..='~' | '\n' | '\t')) {
@@ -93,12 +93,12 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True if a picture may go on behind this: a picture, its colour, its selector.
+/// True if a picture may continue after this: a picture, its colour, its selector.
 fn is_of_picture(pictures: CodePointSetDataBorrowed<'_>, c: char) -> bool {
     !c.is_ascii() && (pictures.contains(c) || matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'))
 }
 
-/// True if a character is not seen, or taken for a blank.
+/// True if a character is invisible, or looks like a space.
 fn looks_empty(c: char) -> bool {
     let category = || CodePointMapData::<GeneralCategory>::new().get(c);
     let is_empty = |c: char| {
@@ -134,7 +134,7 @@ pub fn one_line(text: &str, width: usize) -> String {
     cut(&visible(&line), width).into_owned()
 }
 
-/// `text`, which has no line feeds, cut to `width` terminal columns, with `…` as the last one where it was cut.
+/// `text`, which has no line feeds, cut to `width` terminal columns, with `…` as the last one if it was cut.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if columns(text) <= width {
@@ -186,7 +186,7 @@ pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// How many terminal columns `text` takes.
+/// The number of terminal columns that `text` takes.
 #[must_use]
 pub fn columns(text: &str) -> usize {
     // Most text is, and no table has to be asked for it.
@@ -285,8 +285,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
-/// The candidate that was probably meant by a typed `name`: one that a slip or two of the fingers lead to, two letters
-/// in the wrong order before a missing one; else the most alike, if one is near.
+/// The candidate that was probably meant by a typed `name`: one that a typo or two explain, where two swapped letters
+/// are likelier than a missing one; else the most similar, if one is similar.
 #[must_use]
 pub fn meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const SHORT: usize = 5;
@@ -295,7 +295,7 @@ pub fn meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> O
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let slips = candidates.iter().map(|candidate| (strsim::osa_distance(name, candidate), *candidate));
     let slips = slips.filter(|(slips, _)| *slips <= most);
-    // Of two slips that are as likely, an end that is missing or too much is likelier than another letter.
+    // Of two equally distant candidates, a missing or additional ending is likelier than another letter.
     let is_part = |candidate: &str| candidate.starts_with(name) || name.starts_with(candidate);
     let nearest_slip = slips
         .min_by_key(|(slips, candidate)| (*slips, !is_part(candidate), length(candidate).abs_diff(length(name))));
@@ -308,7 +308,7 @@ pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Quotes a word as a person would: only where that makes a difference.
+/// Quotes a word as a person would: only if that makes a difference.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);

@@ -1,5 +1,5 @@
-//! How many tokens a text has: an estimate that costs nothing, and the exact count by a public vocabulary, whose table
-//! is unfolded when the first exact count is asked for.
+//! Counts the tokens of a text: a cheap estimate, and the exact count by a public vocabulary, whose table is unfolded
+//! for the first exact count.
 
 mod merge;
 mod split;
@@ -10,12 +10,12 @@ use std::sync::LazyLock;
 use merge::Merger;
 use table::Table;
 
-/// Bytes of a token, as an estimate: what turns a limit in tokens into one in bytes.
+/// The estimated bytes of a token, to convert a limit in tokens into one in bytes.
 pub const BYTES_PER_TOKEN: usize = 4;
 
 /// Tokens of `text`, estimated without a tokenizer: a token per four bytes, except that a character of Chinese,
 /// Japanese or Korean counts as one token and one outside the basic plane (an emoji) as two. Within a fifth of the
-/// truth for prose and code; always marked as an estimate where it is shown.
+/// truth for prose and code; always marked as an estimate when it is shown.
 #[must_use]
 pub fn estimate(text: &str) -> u64 {
     estimate_bytes(text.as_bytes())
@@ -76,7 +76,7 @@ const MODELS: &[(&str, Vocabulary)] = &[
 ];
 
 impl Vocabulary {
-    /// The vocabulary of a model, by the provider's name for it, tuned ones included (`ft:gpt-4o:…`); `None` where it is
+    /// The vocabulary of a model, by the provider's name for it, including tuned ones (`ft:gpt-4o:…`); `None` if it is
     /// not public.
     #[must_use]
     pub fn of_model(id: &str) -> Option<Self> {
@@ -101,7 +101,7 @@ impl Vocabulary {
     }
 }
 
-/// The exact number of tokens of `text`, special marks counted as the plain text that they are here.
+/// The exact number of tokens of `text`. Special marks count as plain text.
 ///
 /// The first call for a vocabulary unfolds its table, which takes some milliseconds and megabytes.
 #[must_use]

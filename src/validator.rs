@@ -1,8 +1,8 @@
-//! JSON Schemas: compiled once; mistakes become sentences that a model can act upon. The one door to `jsonschema`.
+//! JSON Schemas: compiled once; mistakes become sentences that a model can act upon. The only user of `jsonschema`.
 //!
 //! A schema is checked against the meta-schema of its draft, which has to be compiled first: that of 2020-12, in eight
-//! vocabularies, takes several times as long as that of draft 7. So a schema whose words mean the same in both, as
-//! those of nearly all tools do, is read as draft 7.
+//! vocabularies, takes several times as long as that of draft 7. So a schema whose keywords mean the same in both, like
+//! those of nearly all tools, is read as draft 7.
 
 use std::collections::BTreeMap;
 
@@ -28,22 +28,22 @@ pub enum Hole {
     Text,
 }
 
-/// What of a value is not known yet.
+/// The parts of a value that are not known yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Unknown<'a> {
     /// The places, as JSON pointers.
     pub holes: &'a BTreeMap<String, Hole>,
-    /// True if fields may be missing that come later.
+    /// True if missing fields may come later.
     pub may_lack_fields: bool,
 }
 
 impl Validator {
     /// # Errors
-    /// The reason that this is not a valid JSON Schema.
+    /// It is not a valid JSON Schema; the error gives the reason.
     pub fn new(schema: &Value) -> Result<Self, String> {
         let mut options = jsonschema::options();
         if is_plain(schema) {
-            // Draft 2020-12 looks at no formats.
+            // Draft 2020-12 does not check formats.
             options = options.with_draft(Draft::Draft7).should_validate_formats(false);
         }
         match options.build(schema) {
@@ -58,7 +58,7 @@ impl Validator {
     /// Checks a value. `what` begins the sentence: `The arguments do`.
     ///
     /// # Errors
-    /// All mistakes, one a line: path, what was expected, what was given.
+    /// The value does not match; the error has all mistakes, one per line: path, expected, given.
     pub fn check(&self, what: &str, value: &Value) -> Result<(), String> {
         let mistakes: Vec<String> =
             self.compiled.iter_errors(value).flat_map(|error| self.lines(&error)).collect();
@@ -71,7 +71,7 @@ impl Validator {
         &self.schema
     }
 
-    /// The mistakes of a value that stand whatever its unknown parts become, one a line.
+    /// The mistakes of a value that remain whatever its unknown parts become, one per line.
     #[must_use]
     pub fn certain_mistakes(&self, value: &Value, unknown: Unknown<'_>) -> Vec<String> {
         let errors = self.compiled.iter_errors(value).filter(|error| unknown.leaves_certain(error));
@@ -99,7 +99,7 @@ impl Validator {
         }
     }
 
-    /// The names that the schema lists where it refuses others.
+    /// The names that the schema lists if it refuses others.
     fn names_beside(&self, error: &ValidationError<'_>) -> Vec<&str> {
         let parent = error.schema_path().as_str().rsplit_once('/').map_or("", |(parent, _)| parent);
         let properties = self.schema.pointer(parent).and_then(|schema| schema["properties"].as_object());
@@ -108,7 +108,7 @@ impl Validator {
 }
 
 impl Unknown<'_> {
-    /// True if a mistake stands whatever the unknown parts become.
+    /// True if a mistake remains whatever the unknown parts become.
     fn leaves_certain(&self, error: &ValidationError<'_>) -> bool {
         let place = error.instance_path().as_str();
         let is_type = matches!(error.kind(), Kind::Type { .. });
@@ -128,14 +128,14 @@ impl Unknown<'_> {
             | Kind::AdditionalItems { .. }
             | Kind::MaxProperties { .. }
             | Kind::PropertyNames { .. } => true,
-            // A part of the value decides, and it is one of those that are not known.
+            // A part of the value decides, and it is unknown.
             _ if self.may_lack_fields && error.instance().is_object() => false,
             _ => !holds_hole,
         }
     }
 }
 
-/// True if a schema has only words that mean the same in draft 7 and in draft 2020-12.
+/// True if a schema has only keywords that mean the same in draft 7 and in draft 2020-12.
 fn is_plain(schema: &Value) -> bool {
     let all = |schemas: &Value| match schemas {
         Value::Object(named) => named.values().all(is_plain),
@@ -167,7 +167,7 @@ fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// One mistake: what was expected, and what was given.
+/// One mistake: the expected and the given value.
 fn mistake(error: &ValidationError<'_>) -> String {
     let given = shown(error.instance());
     let expected = match error.kind() {
@@ -192,7 +192,7 @@ fn mistake(error: &ValidationError<'_>) -> String {
         Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "field")),
         Kind::Pattern { pattern } => format!("text that matches the regular expression {pattern}"),
         Kind::Format { format } => format!("text in the format {format}"),
-        Kind::UniqueItems => "a list in which no item stands twice".to_owned(),
+        Kind::UniqueItems => "a list without duplicate items".to_owned(),
         Kind::FalseSchema => "nothing here".to_owned(),
         Kind::PropertyNames { error } => format!("other names: {}", mistake(error)),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => return no_form(&given, context),
@@ -204,7 +204,7 @@ fn mistake(error: &ValidationError<'_>) -> String {
     format!("expected {expected}, got {given}")
 }
 
-/// A value that has none of several forms: the first mistake under each.
+/// A value that matches none of several forms: the first mistake under each.
 fn no_form(given: &str, forms: &[Vec<ValidationError<'_>>]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for first in forms.iter().filter_map(|mistakes| mistakes.first()) {
@@ -238,7 +238,7 @@ fn one_of_types(types: JsonTypeSet) -> String {
     names.join(" or ")
 }
 
-/// A value in few words: the model knows what it sent.
+/// A value in a few words: the model knows what it sent.
 fn shown(value: &Value) -> String {
     const MOST_BYTES: usize = 80;
     match value {

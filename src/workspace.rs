@@ -1,4 +1,4 @@
-//! The directory that a run works in: how names become paths, and what lies inside.
+//! The directory in which a run works: turns names into paths, and decides which are inside.
 //!
 //! Every path that a model writes goes through [`Workspace::resolve`], which follows symbolic links before it says
 //! whether the target is inside.
@@ -43,13 +43,13 @@ impl fmt::Debug for Private {
 pub struct Resolved {
     /// Absolute, symbolic links followed as far as the path exists.
     pub path: PathBuf,
-    /// True if it lies inside the workspace.
+    /// True if it is inside the workspace.
     pub inside: bool,
 }
 
 impl Workspace {
     /// # Errors
-    /// When `dir` does not exist or is not a directory.
+    /// `dir` does not exist or is not a directory.
     pub fn open(dir: &Path) -> io::Result<Self> {
         let root = dir.canonicalize()?;
         if !root.is_dir() {
@@ -66,20 +66,20 @@ impl Workspace {
         &self.root
     }
 
-    /// The nearest directory at or above the root that holds `.git`.
+    /// The nearest directory at or above the root with `.git`.
     #[must_use]
     pub fn git_root(&self) -> Option<&Path> {
         self.git_root.as_deref()
     }
 
-    /// The workspace and its parents up to the git root, nearest first; the workspace alone where there is no git.
+    /// The workspace and its parents up to the git root, nearest first; only the workspace without git.
     pub fn dirs_up_to_git_root(&self) -> impl Iterator<Item = &Path> {
         let last = self.git_root.as_deref().unwrap_or(&self.root);
         self.root.ancestors().take_while(move |dir| dir.starts_with(last))
     }
 
-    /// The branch that is checked out, read from `.git/HEAD` without running git. It is the repository's word: whoever
-    /// shows it makes sure that it stays one.
+    /// The branch that is checked out, read from `.git/HEAD` without running git. It is third-party text: callers that
+    /// show it must keep it one word.
     #[must_use]
     pub fn git_branch(&self) -> Option<String> {
         /// The longest `.git` file or `HEAD`: a path is no longer.
@@ -97,14 +97,14 @@ impl Workspace {
         text(&git_dir.join("HEAD"))?.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
     }
 
-    /// Where a path as a model writes it leads: relative to the workspace or absolute, and quoted where it needs to be.
+    /// The target of a path as a model writes it: relative to the workspace or absolute, and quoted if necessary.
     #[must_use]
     pub fn resolve(&self, written: &str) -> Resolved {
         self.resolve_path(&file_name::read(written))
     }
 
-    /// Where `path` (relative to the workspace, or absolute) leads, links followed. A path that does not exist yet is
-    /// resolved through its nearest existing parent.
+    /// The target of `path` (relative to the workspace, or absolute), with links followed. A path that does not exist
+    /// yet is resolved through its nearest existing parent.
     #[must_use]
     pub fn resolve_path(&self, path: &Path) -> Resolved {
         let path = follow(&self.seen_by_commands(normal(&self.root.join(path))));
@@ -112,7 +112,7 @@ impl Workspace {
         Resolved { path, inside }
     }
 
-    /// Tells the workspace what commands see as `name`: another directory, which may come later.
+    /// Sets the directory that commands see as `name`, which may be created later.
     #[must_use]
     pub fn of_commands(self, name: &Path, dir: impl Fn() -> Option<PathBuf> + Send + Sync + 'static) -> Self {
         Self { private: Some(Private { name: name.to_path_buf(), dir: Arc::new(dir) }), ..self }
@@ -122,7 +122,7 @@ impl Workspace {
         (self.private.as_ref()?.dir)()
     }
 
-    /// A path as commands see it: what they call `/tmp` is a directory of their own.
+    /// A path as commands see it: their `/tmp` is a private directory.
     fn seen_by_commands(&self, path: PathBuf) -> PathBuf {
         let Some(private) = self.private.as_ref().filter(|private| path.starts_with(&private.name)) else {
             return path;
@@ -135,23 +135,23 @@ impl Workspace {
         }
     }
 
-    /// Tells the workspace about the person: their home, and how the places of credentials are found.
+    /// Sets the user's home, and the function that finds the places of credentials.
     #[must_use]
     pub fn of_person(self, home: &Path, secrets: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
         let holds_home = home.canonicalize().is_ok_and(|home| home.starts_with(&self.root));
         Self { holds_home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
     }
 
-    /// True if it is a home directory, or holds one.
+    /// True if it is a home directory, or contains one.
     #[must_use]
     pub fn holds_home(&self) -> bool {
         self.holds_home
     }
 
-    /// True if `path`, which was resolved, holds credentials or lies in a place of them.
+    /// True if `path`, which was resolved, contains credentials or is in a place of them.
     #[must_use]
     pub fn is_secret(&self, path: &Path) -> bool {
-        // What a project holds is the project's own: a place in it counts only where the whole home is the workspace.
+        // Files in a project are the project's own: a place in it counts only if the whole home is the workspace.
         let may_be = self.holds_home || !path.starts_with(&self.root);
         may_be && self.secrets.iter().any(|secret| path.starts_with(secret))
     }
@@ -160,7 +160,7 @@ impl Workspace {
     #[must_use]
     pub fn protection(&self, path: &Path) -> Option<&'static str> {
         let inside = path.strip_prefix(&self.root).ok();
-        // A workspace may itself lie in a protected place of its repository.
+        // A workspace may itself be in a protected place of its repository.
         let from = self.git_root.as_deref().unwrap_or(&self.root);
         let decides = protected::is_protected(path.strip_prefix(from).unwrap_or(path))
             || inside.is_some_and(|inside| self.is_in_bare_repository(inside));
@@ -172,7 +172,7 @@ impl Workspace {
         }
     }
 
-    /// True if a path is what decides in a git directory of any name.
+    /// True if a path is a protected one in a git directory of any name.
     fn is_in_bare_repository(&self, inside: &Path) -> bool {
         inside.ancestors().skip(1).any(|dir| {
             let below = inside.strip_prefix(dir).unwrap_or(inside);
@@ -182,8 +182,8 @@ impl Workspace {
         })
     }
 
-    /// The name of `path` for a model or a person: relative where it lies inside, quoted where it needs to be, so that
-    /// [`Workspace::resolve`] takes it back.
+    /// The name of `path` for a model or a person: relative if it is inside, quoted if necessary, so that
+    /// [`Workspace::resolve`] can read it back.
     #[must_use]
     pub fn display(&self, path: &Path) -> String {
         let private = self.private.as_ref().zip(self.private_dir());
@@ -191,7 +191,7 @@ impl Workspace {
         file_name::written(named.as_deref().unwrap_or_else(|| self.relative(path))).into_owned()
     }
 
-    /// `path` from the workspace on, where it lies inside.
+    /// `path` relative to the workspace, if it is inside.
     #[must_use]
     pub fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         match path.strip_prefix(&self.root) {
@@ -202,7 +202,7 @@ impl Workspace {
     }
 }
 
-/// `.` and `..` taken out by name, so that a path which does not exist can still be judged.
+/// Removes `.` and `..` by name, so that a path which does not exist can still be judged.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

@@ -1,6 +1,6 @@
-//! The one door to YAML. A text is read once, into a tree that keeps line and column of every key and value ([`tree`]);
-//! [`parse`] reads that tree as a type. The plainest texts are read line by line (`lines`). What the build has read
-//! already is only unpacked ([`packed`]).
+//! The only entry to YAML. A text is read once, into a tree with the line and column of every key and value ([`tree`]);
+//! [`parse`] reads that tree as a type. The simplest texts are read line by line (`lines`). Trees that the build has
+//! read are only unpacked ([`packed`]).
 //!
 //! Texts that could exhaust memory or time are refused: long ones, deep nesting, multiplying aliases.
 
@@ -124,7 +124,7 @@ mod tests {
         let errors = tree("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n", 0).expect_err("two duplicates");
         let places: Vec<_> = errors.iter().map(|e| (e.line, e.column)).collect();
         assert_eq!(places, [(Some(4), Some(3)), (Some(5), Some(1))]);
-        assert_eq!(errors[1].message, "the key `a` stands twice (first in line 1)");
+        assert_eq!(errors[1].message, "the key `a` is duplicated (first in line 1)");
         assert!(parse::<Value>("a: 1\na: 2").is_err());
     }
 

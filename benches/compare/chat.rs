@@ -1,4 +1,4 @@
-//! A chat in a terminal: how long it takes to its prompt, and a key to the screen while an answer streams.
+//! A chat in a terminal: measures the time to its prompt, and of a key to the screen while an answer streams.
 
 use std::io::{Read, Write};
 use std::process::Command;
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
 
-/// What programs ask a terminal before they show a prompt (its colours, what it is, where the cursor is), and an answer.
+/// The queries that programs send to a terminal before they show a prompt (its colours, its kind, the cursor position),
+/// and an answer to each.
 const QUESTIONS: [(&[u8], &[u8]); 4] = [
     (b"\x1b]10;?\x07", b"\x1b]10;rgb:dddd/dddd/dddd\x07"),
     (b"\x1b]11;?\x07", b"\x1b]11;rgb:0000/0000/0000\x07"),
@@ -24,7 +25,7 @@ struct Chat {
     child: Box<dyn Child + Send + Sync>,
     screen: Box<dyn Read + Send>,
     keys: Box<dyn Write + Send>,
-    /// What was drawn since the last key.
+    /// The output since the last key.
     shown: Vec<u8>,
     answered: [usize; QUESTIONS.len()],
     started: Instant,
@@ -84,8 +85,8 @@ pub fn to_prompt(command: &Command) -> f64 {
     milliseconds(chat.started)
 }
 
-/// Milliseconds from each of `count` keys until it stands on the screen, while an answer streams. The answer must hold
-/// no letters.
+/// Milliseconds from each of `count` keys until it is on the screen, while an answer streams. The answer must not
+/// contain letters.
 pub fn echoes(command: &Command, count: usize) -> Vec<f64> {
     let mut chat = Chat::open(command);
     chat.until(is_prompt);

@@ -1,4 +1,4 @@
-//! Whole processes against a server of our own: start, memory, a long stream, a tool loop, a chat; and the bars.
+//! Whole processes against our own server: startup, memory, a long stream, a tool loop, a chat; and the bars.
 //!
 //! Rounds are interleaved (every program once, then again), the first is not counted, and every ratio is of medians
 //! in this one run, so that a busy machine slows all alike. `benches/compare.sh [ROUNDS]` builds the program and runs
@@ -79,7 +79,7 @@ fn compare(program: &Path, rounds: usize) {
         (Phase::OneShot, "A one-shot"),
         (Phase::Stream, "A reply of 50,000 tokens"),
         (Phase::Loop, "A loop of 20 commands"),
-        (Phase::BusyLoop, "The same while each core is busy"),
+        (Phase::BusyLoop, "A loop of 20 commands while every core is busy"),
     ];
     println!("Medians of {rounds} rounds.");
     let [one, stream, steps, busy] = phases.map(|(phase, title)| {
@@ -237,7 +237,7 @@ impl Row {
         median(self.rounds.iter().flat_map(|round| round.steps_ms.iter().copied()).collect())
     }
 
-    /// What the first step of a loop takes beyond the later ones.
+    /// The additional time of the first step of a loop.
     fn first_command(&self) -> f64 {
         median(self.rounds.iter().filter_map(|round| round.steps_ms.first().copied()).collect()) - self.step()
     }

@@ -1,7 +1,7 @@
-//! A small parent that starts one program and writes down what it cost.
+//! A small parent that starts one program and records its cost.
 //!
-//! The peak memory that the system reports for a child includes its parent's at the moment of starting it, so the
-//! parent is a process of its own that holds next to nothing.
+//! The peak memory that the system reports for a child includes its parent's at the start, so the parent is a separate
+//! process with almost no memory.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn parent(args: &[String]) -> ExitCode {
     fs::write(out, line).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
-/// Runs `command` under a small parent; its output goes to a file, as a reader of its own would cost time.
+/// Runs `command` under a small parent; its output goes to a file, as a separate reader would cost time.
 pub fn cost(command: &Command, dir: &Path) -> Cost {
     let (out, stdout, stderr) = (dir.join("cost"), dir.join("stdout"), dir.join("stderr"));
     let mut parent = Command::new(std::env::current_exe().expect("this program has a path"));

@@ -16,11 +16,11 @@ pub enum Phase {
     OneShot,
     /// A reply of 50,000 tokens in pieces of 4 bytes.
     Stream,
-    /// A reply of 500 tokens a second, until its reader leaves.
+    /// A reply of 500 tokens per second, until its reader leaves.
     Paced,
     /// 20 shell calls, then an answer.
     Loop,
-    /// The same while another process keeps each core busy.
+    /// 20 shell calls, then an answer, while another process keeps each core busy.
     BusyLoop,
 }
 
@@ -97,7 +97,7 @@ fn serve(stream: &TcpStream, connection: usize, state: &Mutex<State>) {
         let wire = match path.rsplit_once('/') {
             Some((_, "completions")) => Wire::Chat,
             Some((_, "responses")) => Wire::Responses,
-            // A question of what server this is.
+            // A question which server this is.
             _ if writing.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").is_ok() => continue,
             _ => return,
         };
@@ -122,7 +122,7 @@ fn serve(stream: &TcpStream, connection: usize, state: &Mutex<State>) {
     }
 }
 
-/// Writes one event every 2 ms, on the average: a thread may sleep for longer than it was asked to.
+/// Writes one event every 2 ms on average, as a thread may sleep longer than requested.
 fn write_paced(mut writing: &TcpStream, answer: &[u8]) -> std::io::Result<()> {
     const EVENT: Duration = Duration::from_millis(2);
     let began = Instant::now();
@@ -158,7 +158,7 @@ fn read_request(reading: &mut BufReader<&TcpStream>) -> Option<(String, String)>
     Some((path, String::from_utf8(body).ok()?))
 }
 
-/// What the model says.
+/// The content of the model's reply.
 enum Answer {
     /// This many tokens of four bytes.
     Text(usize),
@@ -191,8 +191,8 @@ impl Wire {
         if step < LOOP_STEPS { Answer::Call { step, tool, argument } } else { Answer::Done }
     }
 
-    /// Head and body, one HTTP chunk an event, as servers that flush each event write it. Four bytes of the request
-    /// count as a token.
+    /// Head and body, one HTTP chunk per event, like servers that flush each event. Four bytes of the request count as
+    /// a token.
     fn reply(self, answer: &Answer, request: usize) -> Vec<u8> {
         let events = match self {
             Self::Chat => chat::events(answer, request / 4),

@@ -15,12 +15,12 @@ use agent::tokens::{self, Vocabulary};
 
 use crate::workload::{Fact, Kind};
 
-/// How a provider's cache decides what of a request it has seen.
+/// The rule by which a provider's cache recognises a part of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Whatever the request shares with the one before, from its beginning.
+    /// The longest common prefix with the request before.
     LongestPrefix,
-    /// The same from 1,024 tokens on, in steps of 128.
+    /// The longest common prefix from 1,024 tokens on, in steps of 128.
     Steps,
     /// Nothing, unless the whole request before is the beginning of this one.
     Boundary,
@@ -136,7 +136,7 @@ impl Figures {
         self.kept.iter().sum::<f64>() / self.kept.len().max(1) as f64
     }
 
-    /// Requests but those for summaries.
+    /// Requests except those for summaries.
     pub fn steps(&self) -> u64 {
         self.requests - self.summaries
     }
@@ -189,7 +189,7 @@ impl Figures {
     }
 }
 
-/// Where `recall` looks.
+/// The texts that `recall` searches.
 #[derive(Clone, Default)]
 pub struct Kept {
     pub archive: Option<Arc<dyn Archive>>,

@@ -1,9 +1,9 @@
-//! What compressing a conversation saves, what it loses and what it costs: one long piece of work, played through the
-//! real loop under every strategy, and in windows of every usual size.
+//! Measures what compressing a conversation saves, loses and costs: one long piece of work, played through the real
+//! loop under every strategy, and in windows of every usual size.
 //!
 //! ```text
 //! cargo bench --bench context               plays it, prints the tables and the bars
-//! cargo bench --bench context -- windows    the windows alone
+//! cargo bench --bench context -- windows    only the windows
 //! cargo bench --bench context -- --write    also puts the tables into docs/context.md
 //! ```
 //!
@@ -28,7 +28,7 @@ use model::Play;
 use stage::Setting;
 use workload::{Kind, Sizes, Workload};
 
-/// The tokens that a request may hold.
+/// The tokens that a request may contain.
 const BUDGET: u64 = 100_000;
 const SEED: u64 = 11;
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/context.md");
@@ -107,7 +107,7 @@ fn say(line: &str) {
 /// A line of the table: its name, and what it says of a run.
 type Measure<'a> = (&'a str, Box<dyn Fn(&Figures) -> String + 'a>);
 
-/// One column a strategy, one line a measure.
+/// One column per strategy, one line per measure.
 fn table(runs: &[(&str, Figures)]) -> String {
     let worst =
         |figures: &Figures, of: &dyn Fn(&figures::Check) -> f64| figures.checks.iter().map(of).fold(1.0, f64::min);

@@ -36,11 +36,11 @@ pub struct Play {
 #[derive(Default)]
 pub struct State {
     pub figures: Figures,
-    /// How many steps were taken.
+    /// The number of steps that were taken.
     pub taken: usize,
     /// A compression has happened since the last request.
     pub compressed: bool,
-    /// Where `recall` looks.
+    /// The texts that `recall` searches.
     pub kept: Kept,
     /// The fact that was asked for with the last reply.
     asked: Option<usize>,

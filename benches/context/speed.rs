@@ -1,4 +1,4 @@
-//! How long it takes to keep the context small, and how much memory.
+//! Measures the time and the memory that it takes to keep the context small.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub fn append_and_decide(near: bool) -> (Duration, Duration) {
     (times[APPENDED / 2], times[APPENDED - 1])
 }
 
-/// The memory use of conversations, each in a process of its own.
+/// The memory use of conversations, each in a separate process.
 pub fn memory() -> Vec<Memory> {
     let program = std::env::current_exe().expect("this program");
     let measured = [50_u64, 100, 200, 400].into_iter().map(|thousands| {
@@ -85,7 +85,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// How many times its text a conversation takes beyond what a smaller one takes with its own.
+    /// The memory that a conversation takes beyond a smaller one, as a multiple of the additional text.
     pub fn factor_since(&self, smaller: &Self) -> f64 {
         let more = |of: fn(&Self) -> u64| of(self).saturating_sub(of(smaller));
         share(more(|m| m.held).max(more(|m| m.compressed)), more(|m| m.text))
@@ -113,7 +113,7 @@ pub fn measure_memory(thousands: u64) {
     drop((conversation, run, Arc::clone(&play)));
 }
 
-/// The memory of this process that is in use, in bytes; `None` where the system does not tell.
+/// The memory of this process that is in use, in bytes; `None` if the system does not report it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -137,7 +137,7 @@ fn step(rng: &mut fastrand::Rng, number: usize, tokens: usize) -> (Step, Answer)
     let mut reply = Step::of_text("I read on.", FinishReason::ToolCalls);
     reply.parts.push(Part::Call(Call { request, opaque: None, answer: None }));
     let mut content = format!("<result tool=\"read_file\" untrusted>\n{}</result>", code(rng, tokens));
-    // The spare room of a text that grew is no part of what is measured.
+    // The spare capacity of a text that grew is not measured.
     content.shrink_to_fit();
     (reply, Answer::of_text(content, CallStatus::Ok))
 }

@@ -1,4 +1,4 @@
-//! Everything that a run takes, put together as the program does it, with the model and its commands from the plan.
+//! Everything that a run needs, assembled as the program does it, with the model and its commands from the plan.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -22,12 +22,12 @@ use crate::workload::Workload;
 
 const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-/// How the work is played.
+/// The settings of a play of the work.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub strategy: Strategy,
     window: u64,
-    /// `None`: what the window leaves.
+    /// `None` for what the window leaves.
     budget: Option<u64>,
     /// The most tokens that one result brings in.
     result: u64,
@@ -39,13 +39,13 @@ impl Setting {
         Self { strategy, window: budget * 5 / 4, budget: Some(budget), result: 8000 }
     }
 
-    /// A window, as it is divided where nothing is declared.
+    /// A window, divided by the defaults.
     pub fn window(window: u64, result: u64) -> Self {
         Self { strategy: Strategy::Staged, window, budget: None, result }
     }
 }
 
-/// What a request may hold of a window.
+/// The limits of a request.
 pub fn budget(window: u64) -> Budget {
     let dir = tempfile::tempdir().expect("a directory");
     let play = Play::new(Workload::reads(0, 0, 0));
@@ -121,9 +121,9 @@ pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
 /// Sees the compressions.
 struct Watch {
     play: Arc<Play>,
-    /// When the last event came.
+    /// The time of the last event.
     last: Instant,
-    /// When a compression began, and what the model had taken until then.
+    /// The beginning of a compression, and the model's time until then.
     begun: Option<(Instant, u64)>,
     took: Arc<Mutex<Vec<Duration>>>,
 }

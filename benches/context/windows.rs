@@ -1,6 +1,6 @@
-//! Windows of every usual size: how often the same work is compressed in them, and what that saves.
+//! Windows of every usual size: measures how often the same work is compressed in them, and the savings.
 //!
-//! `none` is the same work in a window that holds all of it. Its results are cut where the smaller window cuts them.
+//! `none` is the same work in a window that is large enough. Its results are cut where the smaller window cuts them.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::workload::{Sizes, Workload};
 use crate::{SEED, percent};
 
 const WINDOWS: [u64; 6] = [8192, 16_384, 32_768, 65_536, 131_072, 200_000];
-/// What holds any of the work.
+/// A window that is large enough for any of the work.
 const ENDLESS: u64 = 10_000_000;
 /// Tokens; no result brings in more, however large the window is.
 const RESULT: u64 = 8000;
@@ -21,7 +21,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub struct Row {
     window: u64,
     work: &'static str,
-    /// What ten steps bring in, as a share of the budget.
+    /// The tokens that ten steps bring in, as a share of the budget.
     ten_steps: f64,
     staged: Figures,
     none: Figures,
@@ -67,7 +67,7 @@ impl Row {
         share(self.staged.compressions * 10, self.staged.steps())
     }
 
-    /// What has to hold, and whether it does.
+    /// The conditions, and whether they are met.
     pub fn goals(&self) -> Vec<(String, bool)> {
         let (name, figures) = (format!("{} window, {}", self.window, self.work), &self.staged);
         let (passes, summaries) = (figures.compressions, figures.summaries);
@@ -88,7 +88,7 @@ impl Row {
     }
 }
 
-/// One line a row.
+/// One line per row.
 pub fn table(rows: &[Row]) -> String {
     let heads = [
         "window",

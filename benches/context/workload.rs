@@ -10,7 +10,7 @@ use std::fmt::Write;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-/// Steps of each turn, the final answer among them.
+/// Steps of each turn, including the final answer.
 const TURNS: [usize; 8] = [6, 70, 14, 95, 4, 55, 20, 36];
 const FACTS_OF_A_KIND: usize = 40;
 
@@ -32,7 +32,7 @@ pub enum Kind {
 pub struct Fact {
     pub kind: Kind,
     pub text: String,
-    /// The word of it by which one would look for it.
+    /// The word by which one would search for it.
     pub key: String,
     /// The model has read it once so many steps were taken.
     pub known_after: usize,
@@ -237,7 +237,7 @@ fn read(path: String) -> Call {
     Call { name: "read_file", arguments: json!({ "path": path }), output: String::new(), fails: false }
 }
 
-/// How many tokens a result has.
+/// The number of tokens of a result.
 fn size(rng: &mut Rng) -> usize {
     const MEDIAN: f64 = 300.0;
     const DEVIATION: f64 = 1.575;

@@ -58,7 +58,7 @@ fn request_body_extended(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usi
     bencher.counter(BytesCount::new(extend(knowing()).len())).with_inputs(knowing).bench_values(extend);
 }
 
-/// A plan for requests to a server of one's own.
+/// A plan for requests to a private server.
 fn plan(wire: Wire) -> Plan {
     let config = json!({"name": "m", "provider": "openai", "model": "m", "wire": wire.name()});
     let config: ModelConfig = serde_json::from_value(config).expect("a model");
@@ -172,7 +172,7 @@ fn reading(wire: Wire) -> Reading {
     Reading::new(decoder, Assembly::new(plan(wire).origin(), HashSet::new()))
 }
 
-/// A reply as servers stream it, one token an event. Beside the text stand the fields that servers send around it.
+/// A reply as servers stream it, one token per event. The text is among the fields that servers send around it.
 fn stream(wire: Wire, events: usize) -> Vec<u8> {
     let (start, end) = around(wire);
     let delta = |n: usize| {

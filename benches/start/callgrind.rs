@@ -18,7 +18,7 @@ pub struct Profile {
     pub functions: Vec<String>,
 }
 
-/// Runs `command` under callgrind; `None` where valgrind is not installed. It does not know the system calls of
+/// Runs `command` under callgrind; `None` if valgrind is not installed. It does not know the system calls of
 /// Landlock, so a run that starts commands does so without the sandbox.
 pub fn profile(command: &Command, phase: Phase, dir: &Path) -> Option<Profile> {
     let (out, log) = (dir.join("callgrind"), dir.join("valgrind"));

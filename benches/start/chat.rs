@@ -9,7 +9,7 @@ use super::{callgrind, observer};
 
 const MESSAGE: &str = "say hello";
 
-/// The functions of a chat with one message, in a terminal; `None` where valgrind is not installed, or no `script`
+/// The functions of a chat with one message, in a terminal; `None` if valgrind is not installed, or no `script`
 /// (util-linux), which makes the terminal.
 pub fn functions(command: &Command, dir: &Path) -> Option<Vec<String>> {
     let out = dir.join("callgrind");
@@ -28,7 +28,7 @@ pub fn functions(command: &Command, dir: &Path) -> Option<Vec<String>> {
     Some(callgrind::read(&text, &program).functions)
 }
 
-/// Runs the chat that `terminal` shows: sends a message at the first prompt, and Ctrl-D at the next one. `None` where it
+/// Runs the chat that `terminal` shows: sends a message at the first prompt, and Ctrl-D at the next one. `None` if it
 /// does not start, or ends early.
 fn talk(mut terminal: Command) -> Option<()> {
     let mut child = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;

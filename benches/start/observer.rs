@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs `command`, with the arguments `last` behind its own, under `observer`; `None` where that is not installed.
+/// Runs `command`, with the arguments `last` behind its own, under `observer`; `None` if that is not installed.
 pub fn run(mut observer: Command, command: &Command, last: &[&str], dir: &Path) -> Option<()> {
     observer.arg(command.get_program()).args(command.get_args()).args(last);
     surround(&mut observer, command);

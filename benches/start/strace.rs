@@ -15,7 +15,7 @@ pub struct Trace {
     pub processes: f64,
 }
 
-/// Runs `command` under strace; `None` where it is not installed.
+/// Runs `command` under strace; `None` if it is not installed.
 pub fn trace(command: &Command, dir: &Path) -> Option<Trace> {
     let out = dir.join("strace");
     let mut under = Command::new("strace");

@@ -194,7 +194,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The summary of the removed items: parts written by the model, or by code where the strategy asks no model
+    /// The summary of the removed items: parts written by the model, or by code if the strategy asks no model
     /// or the model's parts are unusable.
     async fn summary(&mut self, plan: &Plan, focus: &str, done: &mut Compressed) -> Result<Summary, Stop> {
         let weights = self.conversation.ruler.weights();

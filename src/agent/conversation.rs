@@ -92,7 +92,7 @@ impl Conversation {
         &self.shared.skills
     }
 
-    /// What was cut out of results: a look at it while a turn runs.
+    /// The parts cut from results, to be read while a turn runs.
     #[must_use]
     pub fn left_out(&self) -> Arc<Spill> {
         Arc::clone(&self.shared.spill)

@@ -29,7 +29,7 @@ pub(super) struct Place<'a> {
     pub emitter: &'a Arc<Emitter>,
     pub clock: &'a Clock,
     pub flights: &'a Arc<Flights>,
-    /// What helpers may spend in this step.
+    /// The limits of helpers in this step.
     pub purse: &'a Arc<Purse>,
     /// The most tokens that one result of this step may have.
     pub result_tokens: usize,

@@ -97,14 +97,14 @@ pub fn confinement(config: &Config, workspace: &Workspace) -> Option<Result<Form
     sandbox(config, agent, workspace).map(|sandbox| sandbox.form())
 }
 
-/// What commands are held by: their walls, if any, and the variables that they get besides the harmless ones.
+/// The confinement of commands: their walls, if any, and the variables that they get besides the harmless ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
     walls: Option<Boundary>,
     variables: Vec<String>,
 }
 
-/// The bounds of an agent's commands.
+/// The confinement of an agent's commands.
 pub(super) fn bounds(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Bounds {
     let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
     Bounds { walls: is_on.then(|| plan(config, agent, workspace)), variables: agent.sandbox.env.clone() }

@@ -90,13 +90,13 @@ pub struct Services {
     pub catalogue: Arc<Catalogue>,
     /// Warnings to show once, when the run starts.
     pub warnings: Vec<String>,
-    /// What its commands are held by.
+    /// The confinement of its commands.
     pub bounds: Bounds,
 }
 
 impl Services {
-    /// Takes over what `earlier` runs in the background, in the place of its own: where both hold commands by the same
-    /// bounds, and this one can read and stop them. Else they end; returns a line that names them and says why.
+    /// Takes over the background commands of `earlier`, if both confine commands in the same way and this one can read
+    /// and stop them. Otherwise they are stopped; returns a line that names them and the reason.
     #[must_use]
     pub fn follow(&self, earlier: &Self) -> Option<String> {
         let why = if self.bounds != earlier.bounds {

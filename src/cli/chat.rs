@@ -76,7 +76,7 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
     // Before the line editor starts: it restores the handlers that it found.
-    terminal::leave_stops_to_the_reader();
+    terminal::leave_signals_to_the_reader();
     let ended = listen(interrupter.clone())?;
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
     // Every message is a task for the flow.
@@ -88,6 +88,7 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
         vocabulary: Arc::clone(&vocabulary),
         style: look.style,
         edit_mode: config.settings.ui.edit_mode,
+        reflows: look.reflows,
         stdout_terminal: io::stdout().is_terminal(),
         asks_theme: look.asks_theme,
         outlets: outlets.clone(),

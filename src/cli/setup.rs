@@ -68,6 +68,8 @@ impl Setup {
             return Ok(false);
         }
         let mut err = io::stderr().lock();
+        // Text typed before the question is not an answer to it.
+        terminal::forget_typed();
         write!(
             err,
             "This workspace brings its own configuration.\n{}\nUse it? You are asked again when it changes. [y/N] ",
@@ -75,7 +77,10 @@ impl Setup {
         )?;
         err.flush()?;
         let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
+        if io::stdin().lock().read_line(&mut answer)? == 0 {
+            // Ctrl-D ends no line.
+            writeln!(err)?;
+        }
         let yes = matches!(answer.trim(), "y" | "Y" | "yes");
         if yes {
             store.remember(brought)?;
@@ -112,7 +117,7 @@ impl Setup {
         })
     }
 
-    /// Decides the look of the output. `facts` holds what the command itself knows.
+    /// Decides the look of the output. `facts` are known to the command itself.
     pub(super) fn look(&self, facts: Facts<'_>) -> Look {
         let facts = Facts {
             stdout_terminal: io::stdout().is_terminal(),

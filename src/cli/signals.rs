@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::agent::Cancel;
 use crate::agent::exit::Signal;
-use crate::{process, terminal};
+use crate::{process, sink, terminal};
 
 /// The signals received so far.
 pub(super) struct Signals {
@@ -43,7 +43,8 @@ impl Signals {
     }
 }
 
-/// Calls `handle` for each signal, on a separate thread. The handlers are installed when this returns.
+/// Calls `handle` for each signal, on a separate thread, except for an interrupt that is meant for a program of the
+/// user. The handlers are installed when this returns.
 ///
 /// # Errors
 /// The system refuses a handler or a thread.
@@ -56,7 +57,9 @@ pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Resul
     let serve = move || {
         runtime.block_on(async {
             while let Some(signal) = next().await {
-                handle(signal);
+                if signal != Signal::Interrupt || !sink::is_lent() {
+                    handle(signal);
+                }
             }
         });
     };

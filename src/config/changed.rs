@@ -1,4 +1,4 @@
-//! What differs between two configurations, key by key, without a secret in it.
+//! The differences between two configurations, key by key, without secrets.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::text;
 /// A key whose value differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Dotted, `limits.max_turns`.
+    /// The dotted key, `limits.max_turns`.
     pub key: String,
-    /// In one line, secrets as `***`.
+    /// The value in one line, secrets as `***`.
     pub before: String,
     pub after: String,
-    /// Who sets it now: `file:line`, a variable or a flag.
+    /// The place that sets it now: `file:line`, a variable or a flag.
     pub place: String,
 }
 
 impl Config {
-    /// The keys whose values are other ones here than `before`. What agents inherit from a changed setting is not told
-    /// again for each of them.
+    /// The keys whose values differ from those in `before`. A changed setting that agents inherit is not reported again
+    /// for each of them.
     #[must_use]
     pub fn changed_since(&self, before: &Self) -> Vec<Changed> {
         let (old, new) = (before.values(), self.values());
@@ -48,7 +48,7 @@ impl Config {
         changed
     }
 
-    /// The value of a dotted key in one line, secrets as `***`; `None` where there is no such key.
+    /// The value of a dotted key in one line, secrets as `***`; `None` if there is no such key.
     #[must_use]
     pub fn value_of(&self, key: &str) -> Option<String> {
         self.values().get(key).map(shown)

@@ -1,7 +1,7 @@
-//! The environment of commands: a list of what is known to be harmless, and what `sandbox.env` names.
+//! The environment of commands: a list of variables that are known to be harmless, and those that `sandbox.env` names.
 //!
-//! A list of secrets is never complete, so nothing passes because its name looks harmless. And nothing on the list
-//! passes with a secret in it: by its name, or by what its value holds.
+//! A list of secrets is never complete, so nothing is passed because its name looks harmless. And nothing on the list
+//! is passed with a secret, by its name or in its value.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use crate::secrets::{Redactor, looks_secret, user_info};
 use crate::text::Glob;
 use crate::workspace::Workspace;
 
-/// What a value on the list must not hold.
+/// Restrictions on the value of a variable on the list.
 #[derive(Debug, Clone, Copy)]
 enum Terms {
     /// No credentials.
     Plain,
-    /// No user and no password, also where the scheme is left out: `me:pw@proxy:3128`.
+    /// No user and no password, even without a scheme: `me:pw@proxy:3128`.
     Proxy,
     /// None of these options: they make the program run other code.
     Without(&'static [&'static str]),
@@ -22,7 +22,7 @@ enum Terms {
 
 /// Names, each of them whole or a beginning before a `*` → terms.
 const HARMLESS: &[(&str, Terms)] = &[
-    // The person, the machine, the terminal.
+    // The user, the machine, the terminal.
     (
         "PATH HOME USER LOGNAME USERNAME SHELL PWD OLDPWD SHLVL TMPDIR TMP TEMP LANG LANGUAGE LC_* TZ \
          TZDIR HOSTNAME HOSTTYPE MACHTYPE OSTYPE XDG_* MANPATH INFOPATH WSL_DISTRO_NAME",
@@ -72,7 +72,7 @@ const HARMLESS: &[(&str, Terms)] = &[
         Terms::Plain,
     ),
     ("GOFLAGS", Terms::Without(&["-toolexec", "--toolexec"])),
-    // Java and its kin.
+    // Java and related tools.
     (
         "JAVA_HOME JDK_HOME JRE_HOME MAVEN_HOME M2_HOME GRADLE_HOME GRADLE_USER_HOME ANDROID_HOME \
          ANDROID_SDK_ROOT KOTLIN_HOME SCALA_HOME SBT_HOME CLASSPATH",
@@ -110,7 +110,7 @@ pub(super) struct NamedVariables {
 }
 
 impl NamedVariables {
-    /// Patterns that are no globs have been reported as mistakes, and name nothing.
+    /// Patterns that are not globs have been reported as mistakes, and match nothing.
     pub fn new(names: &[String]) -> Self {
         let (patterns, exact): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| is_pattern(name));
         Self {
@@ -154,7 +154,7 @@ pub(super) fn value_for_commands<'v>(
 fn is_harmless(name: &str, value: &str) -> bool {
     let terms = || HARMLESS.iter().find(|(names, _)| matches(names, name));
     let Some((_, terms)) = terms() else { return false };
-    // `NODE_OPTIONS` has terms of its own; other names that steer get here by a pattern alone.
+    // `NODE_OPTIONS` has its own terms; other names that steer get here only by a pattern.
     let keeps_to_them = match terms {
         Terms::Plain => !is_steering(name),
         Terms::Proxy => !value.contains('@'),
@@ -172,14 +172,14 @@ fn is_steering(name: &str) -> bool {
     matches(STEERING, name)
 }
 
-/// True if `word` is the option, with or without a value behind it.
+/// True if `word` is the option, with or without a value after it.
 fn is_option(word: &str, option: &str) -> bool {
     word.trim_matches(['"', '\'']).strip_prefix(option).is_some_and(|rest| {
         rest.is_empty() || rest.starts_with(['=', ':']) || (option.len() == 2 && !option.starts_with("--"))
     })
 }
 
-/// True if a value holds what no command should see: a user of a URL, or something of the shape of a key.
+/// True if a value contains credentials: a user in a URL, or text that looks like a key.
 fn holds_credentials(value: &str) -> bool {
     user_info(value).is_some() || matches!(Redactor::default().redact(value), Cow::Owned(_))
 }
@@ -195,15 +195,15 @@ fn is_of_loader(name: &str) -> bool {
     name.starts_with("LD_") || name.starts_with("DYLD_")
 }
 
-/// A variable without the places in the workspace from which the dynamic loader would take code into every program;
-/// `None` if nothing is left. `cargo run` sets such a path. Relative places count, wherever the program starts.
+/// A variable without the paths in the workspace from which the dynamic loader would load code into every program;
+/// `None` if nothing is left. `cargo run` sets such a path. Relative paths count, wherever the program starts.
 fn loaded_from_elsewhere<'a>(name: &str, value: &'a str, workspace: &Workspace) -> Option<Cow<'a, str>> {
     let is_list_of_places = name.ends_with("_PATH");
     let is_in_workspace = |place: &str| {
         let is_place = is_list_of_places || place.contains('/');
         is_place && (!place.starts_with('/') || workspace.resolve(place).inside)
     };
-    // Libraries are separated by spaces too, and places may contain some.
+    // Libraries are separated by spaces too, and paths may contain some.
     let separators: &[char] = if is_list_of_places { &[':', ';'] } else { &[':', ' '] };
     if !value.split(separators).any(is_in_workspace) {
         return Some(Cow::Borrowed(value));

@@ -1,5 +1,5 @@
-//! Mistakes in a tool beyond what its types say: a command that cannot be run, a schema that is none, a
-//! template that reads what no argument is called.
+//! Finds mistakes in a tool that its types do not: a command that cannot be run, an invalid schema, a template that
+//! reads an unknown argument.
 
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ struct Found<'f> {
 }
 
 impl Found<'_> {
-    /// At the value, or at the whole where there is none.
+    /// Reports a mistake at the value, or at the whole tool if there is none.
     fn tell(&mut self, path: &[&str], message: impl Into<String>) -> &mut Mistake {
         let node = self.node.at(path.iter().copied()).unwrap_or(self.node);
         self.mistakes.push(Mistake::at(self.sources, node.place, message));
@@ -66,11 +66,11 @@ impl Found<'_> {
             _ => {}
         }
         if tool.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
-            self.tell(&["description"], "the key `description` is missing: what the model is told of the tool");
+            self.tell(&["description"], "the key `description` is missing: it describes the tool to the model");
         }
         for name in tool.env.iter().flat_map(|env| env.keys()) {
             if name.is_empty() || name.contains(['=', '\0']) {
-                self.tell(&["env", name], format!("`{name}` is no name of a variable"));
+                self.tell(&["env", name], format!("`{name}` is not the name of a variable"));
             }
         }
     }
@@ -115,10 +115,10 @@ impl Found<'_> {
         };
         if let Some(at) = in_shell.then(|| inside_quotes(&scalar.text)).flatten() {
             let error = TemplateError {
-                message: "the placeholder stands inside quotes".to_owned(),
+                message: "the placeholder is inside quotes".to_owned(),
                 ..error_at(&scalar.text, Some(at..at + 2))
             };
-            let hint = "leave the quotes out: each value is one argument already, whatever it holds";
+            let hint = "leave the quotes out: each value is already one argument, whatever it contains";
             self.mistakes.push(Mistake::template(self.sources, node, &error).hint(hint));
         }
         for variable in template.variables() {
@@ -147,7 +147,7 @@ impl Found<'_> {
     }
 }
 
-/// Where a template reads a name.
+/// The range in which a template reads a name.
 fn range_of(text: &str, name: &str) -> Option<Range<usize>> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let whole = |at: &usize| {
@@ -163,7 +163,7 @@ fn error_at(text: &str, range: Option<Range<usize>>) -> TemplateError {
     range.map_or_else(TemplateError::default, |range| TemplateError::at(text, range, String::new()))
 }
 
-/// The first `{{` of a line for the shell that stands between quotes of the shell.
+/// The first `{{` of a line for the shell that is inside quotes of the shell.
 pub(super) fn inside_quotes(line: &str) -> Option<usize> {
     let mut quote = None;
     let mut rest = line;

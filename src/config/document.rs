@@ -1,8 +1,7 @@
-//! From the text of a file to a located tree with its templates rendered.
+//! Turns the text of a file into a located tree with its templates rendered.
 //!
-//! A `.yaml` file is parsed first and its strings are rendered one by one; a `.yaml.j2` file is rendered as a whole
-//! and parsed then. What is a template of run time (prompts, scripts) is left as it was written. A project's
-//! templates see no secrets.
+//! A `.yaml` file is parsed first and its strings are rendered one by one; a `.yaml.j2` file is rendered as a whole and
+//! then parsed. Templates for run time (prompts, scripts) are left as they are. A project's templates see no secrets.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -28,7 +27,7 @@ pub(super) struct Reading<'e> {
 }
 
 impl Reading<'_> {
-    /// Reads one file; what is wrong with it is added to the mistakes.
+    /// Reads one file, and adds its mistakes to the others.
     pub fn read(&mut self, file: ConfigFile) {
         let file_name = file.display.clone();
         let text = if file.whole_template {
@@ -59,7 +58,7 @@ impl Reading<'_> {
         let duplicates = duplicates.into_iter().map(|error| Mistake::yaml(&self.sources, source, error));
         self.mistakes.extend(duplicates);
         if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
-            let message = "a file holds a mapping: `key: value` lines";
+            let message = "a file must be a mapping: `key: value` lines";
             return self.mistakes.push(Mistake::at(&self.sources, node.place, message));
         }
         if !file.whole_template {
@@ -136,7 +135,7 @@ impl Reading<'_> {
     }
 
     fn check_name(&mut self, file: &ConfigFile, node: &Node) {
-        // A tool may be called otherwise than its file.
+        // A tool may have a name other than its file's.
         let is_free = matches!(file.kind, Kind::Settings | Kind::Tools);
         let Some(named) = node.get("name").filter(|_| !is_free) else { return };
         if named.text().is_some_and(|name| name != file.name) && !named.is_blank() {
@@ -145,7 +144,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The name of the thing that the file describes: the one it gives itself where it may, else the file's own.
+    /// The name of the thing that the file describes: the one in the file if it may state one, else the file's own.
     fn name_of(&mut self, file: &ConfigFile, node: &Node) -> String {
         /// The longest that servers take.
         const LONGEST: usize = 64;
@@ -158,7 +157,7 @@ impl Reading<'_> {
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {
             let message =
-                format!("`{name}` is no name for a tool: letters, digits, `_` and `-`, {LONGEST} at most");
+                format!("`{name}` is not a name for a tool: letters, digits, `_` and `-`, {LONGEST} at most");
             self.mistakes.push(Mistake::at(&self.sources, place, message));
         }
         let same = |document: &&Document| document.kind == Kind::Tools && document.name == name;
@@ -172,11 +171,11 @@ impl Reading<'_> {
     }
 }
 
-/// Where the rules stand, in the settings and in agents.
+/// The path of the rules, in the settings and in agents.
 pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 
-/// Texts that are templates of the run: prompts written out, everything in a script or in the steps of a flow, and what
-/// a tool runs.
+/// True for texts that are templates of the run: inline prompts, everything in a script or in the steps of a flow, and
+/// the command of a tool.
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {
     match (kind, path) {
         (Kind::Agents, [key]) => PROMPT_KEYS.contains(&key.as_str()) && matches!(node.tree, Tree::Scalar(_)),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serializer, de};
 use serde_json::Value;
 
 /// # Errors
-/// A sentence that says what was expected.
+/// It is not a duration; the error is a sentence that says what was expected.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration: write it like 20ms, 1s, 30m or 1h 30m");
     if let Ok(seconds) = text.trim().parse::<f64>() {
@@ -18,13 +18,13 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from(signed).map_err(|_| wrong())
 }
 
-/// The shortest way to write it that reads back the same.
+/// The shortest text that reads back as the same duration.
 #[must_use]
 pub fn format(duration: Duration) -> String {
     SignedDuration::try_from(duration).map_or_else(|_| format!("{}s", duration.as_secs()), |d| format!("{d:#}"))
 }
 
-/// How a duration looks in a schema.
+/// The schema of a duration.
 pub(super) struct DurationText;
 
 impl JsonSchema for DurationText {
@@ -53,7 +53,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     }
 }
 
-/// The same for a field that may be `null`.
+/// Reads and writes a field that may be `null`.
 pub(super) mod optional {
     use super::{Deserialize, Deserializer, Duration, Serializer, format};
 

@@ -17,7 +17,7 @@ pub struct Env {
     variables: Arc<BTreeMap<String, String>>,
 }
 
-/// Where the program keeps things, by the XDG base directory specification 0.8.
+/// The program's directories, by the XDG base directory specification 0.8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dirs {
     /// `$XDG_CONFIG_HOME/agent`
@@ -26,7 +26,7 @@ pub struct Dirs {
     pub data: PathBuf,
     /// `$XDG_STATE_HOME/agent`: the history of the line editor.
     pub state: PathBuf,
-    /// `$XDG_CACHE_HOME/agent`: what can be made again.
+    /// `$XDG_CACHE_HOME/agent`: files that can be made again.
     pub cache: PathBuf,
     pub home: PathBuf,
 }
@@ -41,7 +41,7 @@ impl Env {
         Self { variables: Arc::new(variables) }
     }
 
-    /// An environment made up of these variables alone.
+    /// An environment of only these variables.
     pub fn from_pairs<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { variables: Arc::new(variables) }

@@ -87,7 +87,7 @@ impl Config {
         }
     }
 
-    /// Where the value of a dotted key comes from, for people: `file:line`, the variable or the flag.
+    /// The origin of the value of a dotted key, for people: `file:line`, the variable or the flag.
     #[must_use]
     pub fn place(&self, key: &str) -> String {
         let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
@@ -116,7 +116,7 @@ impl Config {
         Some(&self.sources.of(node.place).name)
     }
 
-    /// Who states the value at `path`, or a part of it, lowest first.
+    /// The documents that state the value at `path`, or a part of it, lowest first.
     fn chain(&self, kind: Kind, name: &str, path: &[String]) -> Vec<(&Document, &Node)> {
         let inherits = kind == Kind::Agents && path.first().is_some_and(|key| INHERITED.contains(&key.as_str()));
         let ground = self.documents.iter().filter(|d| inherits && d.kind == Kind::Settings);

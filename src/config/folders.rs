@@ -3,8 +3,8 @@
 /// The config directory of a project.
 pub(super) const FOLDER: &str = ".agent";
 
-/// The folder of a config directory that holds slash commands.
+/// The folder of a config directory with slash commands.
 pub(super) const COMMANDS: &str = "commands";
 
-/// Where skills lie that other agents read as well.
+/// The directories of skills that other agents read as well.
 pub(super) const SHARED_SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];

@@ -1,4 +1,4 @@
-//! Reads every document of every layer, variables and flags on top.
+//! Reads every document of every layer, with variables and flags on top.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -12,13 +12,13 @@ use super::narrowed::Narrowed;
 use super::options::LoadOptions;
 use super::source::{Document, Layer, Sources};
 
-/// Everything that was read, before it means anything.
+/// Everything that was read, before it is interpreted.
 pub(super) struct Gathered {
     pub layers: Layers,
     pub sources: Sources,
     pub documents: Vec<Document>,
     pub warnings: Vec<String>,
-    /// What the project takes of the tools and skills of agents.
+    /// The project's selections of the tools and skills of agents.
     pub narrowed: BTreeMap<String, Narrowed>,
 }
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::builtin::{self, Dir};
 use crate::yaml;
 
-/// One file and whether it was written.
+/// One file, and true if it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitFile {
     pub path: PathBuf,
-    /// False where a file of this name was there already and was left as it is.
+    /// False if a file of this name was there already and was left as it is.
     pub written: bool,
 }
 

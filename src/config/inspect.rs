@@ -19,10 +19,10 @@ use crate::template::{Template, Undefined, is_template};
 use crate::text::Glob;
 use crate::yaml::{Node, Scalar, Tree};
 
-/// Says what is wrong with a reference to a prompt, given the prompt directories (lowest first).
+/// Checks a reference to a prompt, given the prompt directories (lowest first).
 pub type PromptCheck<'p> = dyn FnMut(&[PromptDir], &str) -> Result<(), String> + 'p;
 
-/// Unknown keys and wrong types in every document, missing keys in what they merge to.
+/// Finds unknown keys and wrong types in every document, and missing keys in the merged ones.
 pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
     for kind in Kind::ALL {
         let schema = raw(kind);
@@ -38,7 +38,7 @@ pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &m
     }
 }
 
-/// The syntax of prompts that are written out and of scripts.
+/// Checks the syntax of inline prompts and of scripts.
 pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake>) {
     fn walk(kind: Kind, node: &Node, path: &mut Vec<String>, run_time: bool, found: &mut dyn FnMut(&Node, &str)) {
         let run_time = run_time || is_run_time_text(kind, path, node);
@@ -65,7 +65,7 @@ pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake
     }
 }
 
-/// The prompts that agents and flows refer to.
+/// Checks the prompts that agents and flows refer to.
 pub(super) fn prompts(
     gathered: &Gathered,
     merged: &Merged,
@@ -93,12 +93,12 @@ pub(super) fn prompts(
     }
 }
 
-/// The tools that permission rules name. What a server has is only known when it is asked.
+/// Checks the tools that permission rules name. The tools of a server are only known when it is asked.
 pub(super) fn tools_of_rules(gathered: &Gathered, tools: &[&str], mistakes: &mut Vec<Mistake>) {
     const OF_A_SERVER: &str = "__";
     let means = |name: &str| match Glob::word(name) {
         Ok(glob) => tools.iter().any(|tool| glob.matches(tool)),
-        // Told as a mistake of its own.
+        // Reported separately.
         Err(_) => true,
     };
     for document in &gathered.documents {
@@ -127,7 +127,7 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    /// `key` is what the node is the value of.
+    /// `key` is the key of the node.
     fn node(&mut self, schema: &'w Value, node: &Node, key: &str) {
         let schema = self.resolve(schema, node);
         if let Some(allowed) = words(schema) {
@@ -157,7 +157,7 @@ impl<'w> Walk<'w> {
                 let partial = std::mem::replace(&mut self.partial, false);
                 for item in items {
                     self.node(&schema["items"], item, key);
-                    // Lists replace as a whole, so what stands in them must be complete.
+                    // Lists replace as a whole, so their items must be complete.
                     self.missing(&schema["items"], item, key);
                 }
                 self.partial = partial;
@@ -188,7 +188,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Keys that must be there and are not, at any depth but in lists.
+    /// Finds missing required keys at any depth, except in lists.
     fn missing(&mut self, schema: &'w Value, node: &Node, key: &str) {
         let schema = self.resolve(schema, node);
         if !matches!(node.tree, Tree::Map(_)) {
@@ -207,7 +207,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Follows references, and takes of several alternatives the first that the node could be.
+    /// Follows references, and chooses the first of several alternatives that fits the node.
     fn resolve(&self, mut schema: &'w Value, node: &Node) -> &'w Value {
         loop {
             if let Some(pointer) = schema["$ref"].as_str().and_then(|r| r.strip_prefix('#')) {
@@ -243,7 +243,7 @@ fn prefix(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("`{key}`: ") }
 }
 
-/// The words of an enumeration, however the schema writes them: those with a description stand in branches of their own.
+/// The words of an enumeration, however the schema writes them: those with a description are in separate branches.
 fn words(schema: &Value) -> Option<Vec<&str>> {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(Value::as_str).collect();
@@ -267,7 +267,7 @@ fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// A section with nothing written in it is an empty one.
+/// True if a node has this type; a section without content counts as an empty one.
 fn fits(node: &Node, json_type: &str) -> bool {
     node.fits(json_type) || matches!(json_type, "object" | "array") && node.is_blank()
 }
@@ -288,7 +288,7 @@ fn describe(schema: &Value, types: &[&str]) -> String {
     words.collect::<Vec<_>>().join(" or ")
 }
 
-/// Without the value: it may be a secret.
+/// Describes what was found, without the value, which may be a secret.
 fn found(node: &Node) -> &'static str {
     match &node.tree {
         Tree::List(_) => "a list",

@@ -1,4 +1,4 @@
-//! Dotted keys: `limits.max_turns`, `models.NAME.retry.attempts`; and what variables and flags set by them.
+//! Dotted keys, `limits.max_turns`, `models.NAME.retry.attempts`, and the variables and flags that set them.
 
 use super::document::Reading;
 use super::mistake::Mistake;
@@ -7,7 +7,7 @@ use crate::yaml::{self, Form, Key, Node, Place, Scalar, Tree};
 
 const VARIABLE: &str = "AGENT_SET_";
 
-/// A key, taken apart.
+/// The parts of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyPath {
     pub kind: Kind,
@@ -16,11 +16,11 @@ pub(super) struct KeyPath {
     pub path: Vec<String>,
 }
 
-/// Keys of the settings that stand where otherwise the name of a tool does.
+/// Keys of the settings at the place where otherwise the name of a tool is.
 const OF_ALL_TOOLS: [&str; 2] = ["selection", "embedding_model"];
 
-/// Takes a dotted key apart. Names may hold dots themselves, so the longest of `names` that fits is taken; one that
-/// is not known is taken up to the next dot.
+/// Splits a dotted key. Names may contain dots themselves, so the longest of `names` that fits is taken; an unknown
+/// name ends at the next dot.
 pub(super) fn parse<'n>(key: &str, names: impl Fn(Kind) -> Vec<&'n str>) -> KeyPath {
     let steps = |text: &str| text.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
@@ -35,7 +35,7 @@ pub(super) fn parse<'n>(key: &str, names: impl Fn(Kind) -> Vec<&'n str>) -> KeyP
     KeyPath { kind, name: name.to_owned(), path: steps(&rest[name.len()..]) }
 }
 
-/// Adds what `AGENT_SET_…` variables and `--set` flags say, as documents on top of all files.
+/// Adds the values of `AGENT_SET_…` variables and `--set` flags, as documents on top of all files.
 pub(super) fn apply(reading: &mut Reading<'_>, sets: &[String]) {
     let variables: Vec<(String, String)> = reading
         .env
@@ -70,8 +70,8 @@ impl Reading<'_> {
         names
     }
 
-    /// `AGENT_SET_MODELS__MY_MODEL__RETRY` → `models.my-model.retry`: variables cannot tell case, `-` and `.` apart,
-    /// so a configured name that reads the same is meant.
+    /// Converts `AGENT_SET_MODELS__MY_MODEL__RETRY` to `models.my-model.retry`: variables cannot distinguish case, `-`
+    /// and `.`, so a configured name that looks the same is meant.
     fn key_of_variable(&self, variable: &str) -> String {
         let steps: Vec<&str> = variable[VARIABLE.len()..].split("__").collect();
         let mut key: Vec<String> = steps.iter().map(|step| step.to_ascii_lowercase()).collect();
@@ -87,7 +87,7 @@ impl Reading<'_> {
 
     fn set(&mut self, layer: Layer, source_name: String, key: &str, value: &str) {
         let KeyPath { kind, name, path } = parse(key, |kind| self.names(kind));
-        // A tool that is built in has no file unless somebody wrote one; whether it exists is known higher up.
+        // A built-in tool has no file unless somebody wrote one; the callers know whether it exists.
         let may_be_new = matches!(kind, Kind::Settings | Kind::Tools);
         if !may_be_new && !self.names(kind).contains(&name.as_str()) {
             let message = format!("there is nothing called `{name}` in {}", kind.name());
@@ -117,7 +117,7 @@ impl Reading<'_> {
     }
 }
 
-/// A list, a mapping or a quoted text as YAML has them in one line; anything else is a scalar as it stands.
+/// Parses a list, a mapping or a quoted text in one line of YAML; anything else is a scalar as it is.
 fn value_of(text: &str, place: Place) -> Result<Node, String> {
     if !text.starts_with(['[', '{', '"', '\'']) {
         return Ok(Node { tree: Tree::Scalar(Scalar { text: text.to_owned().into(), form: Form::Given }), place });
@@ -127,7 +127,7 @@ fn value_of(text: &str, place: Place) -> Result<Node, String> {
     Ok(node)
 }
 
-/// Everything in a flag stands at the flag.
+/// Sets the place of everything in a flag to the flag.
 fn settle(node: &mut Node, place: Place) {
     node.place = place;
     match &mut node.tree {

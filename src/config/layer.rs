@@ -1,4 +1,4 @@
-//! Which directories are read, and what lies in them. Whatever is not understood is reported, never passed over.
+//! Finds the directories to read and the files in them. Anything unknown is reported, never skipped silently.
 
 use std::borrow::Cow;
 use std::fs;
@@ -30,13 +30,13 @@ pub(super) struct ConfigFile {
     pub kind: Kind,
     /// The stem of its name; empty for the settings.
     pub name: String,
-    /// How people call it.
+    /// Its name for people.
     pub display: String,
     /// The config directory that it belongs to.
     pub dir: Option<PathBuf>,
     pub through: Through,
     pub text: Cow<'static, str>,
-    /// What the build has read of it.
+    /// The result of the build's reading.
     pub packed: Option<&'static [u8]>,
     /// `.yaml.j2`
     pub whole_template: bool,
@@ -101,7 +101,7 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
 }
 
 impl Layers {
-    /// Adds what the workspace brings along, or says that it is left out.
+    /// Adds the directories that the workspace brings along, or reports that they are left out.
     fn project(&mut self, brought: &Arc<Manifest>, options: &LoadOptions<'_>) {
         self.warnings.extend(told(brought.refused().iter().cloned()));
         if !brought.brings_anything() {
@@ -137,7 +137,7 @@ impl Layers {
     }
 }
 
-/// The first of many lines about a workspace, and how many more there are.
+/// The first of many lines about a workspace, and the number of the others.
 pub(super) fn told(lines: impl Iterator<Item = String>) -> Vec<String> {
     const MOST: usize = 20;
     let mut lines: Vec<String> = lines.collect();
@@ -206,7 +206,9 @@ fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
                     let message = "is a directory, not a file";
                     scan.mistakes.push(Mistake::in_file(path.display().to_string(), message));
                 }
-                Entry::Unknown(hint) => scan.unknown(root, relative, "is no directory of a configuration", hint),
+                Entry::Unknown(hint) => {
+                    scan.unknown(root, relative, "is not a directory of a configuration", hint)
+                }
                 _ => {}
             }
             continue;
@@ -226,13 +228,13 @@ fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
                 }),
                 Err(message) => scan.mistakes.push(Mistake::in_file(path.display().to_string(), message)),
             },
-            Entry::Unknown(hint) => scan.unknown(root, relative, "is no file of a configuration", hint),
+            Entry::Unknown(hint) => scan.unknown(root, relative, "is not a file of a configuration", hint),
             _ => {}
         }
     }
 }
 
-/// The files of a directory that the workspace brings along. What nothing reads is no mistake of the person's.
+/// The files of a directory that the workspace brings along. Unread files are not mistakes of the user.
 fn brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) {
     for path in files {
         let Some(relative) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
@@ -259,7 +261,7 @@ fn brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) 
                 Err(why) => scan.warnings.push(format!("{display} {why}")),
             },
             Entry::Unknown(_) => {
-                let mistake = Mistake::in_file(display, "is no file of a configuration and is left out");
+                let mistake = Mistake::in_file(display, "is not a file of a configuration and is left out");
                 scan.unknown.push((relative.to_owned(), mistake));
             }
             _ => {}
@@ -275,7 +277,7 @@ impl Scan {
     }
 }
 
-/// The text of a file that truly lies in `root`: a link that leads out is refused.
+/// The text of a file that is really in `root`: a link that leads out is refused.
 pub(super) fn read_inside(root: &Path, relative: &str) -> Result<String, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let path = root.join(relative).canonicalize().map_err(unreadable)?;
@@ -288,9 +290,9 @@ pub(super) fn read_inside(root: &Path, relative: &str) -> Result<String, String>
 enum Entry {
     /// Kind, name, whether it is a template as a whole.
     File(Kind, String, bool),
-    /// A directory to look into.
+    /// A directory to search.
     Open,
-    /// Read by somebody else, or nobody's business.
+    /// Read elsewhere, or ignored.
     Other,
     Unknown(Option<String>),
 }
@@ -327,7 +329,7 @@ fn classify(path: &str) -> Entry {
         Some(Kind::Settings) | None => {
             let near = did_you_mean(stem, ["agent"]).map(|_| "did you mean `agent.yaml`?".to_owned());
             let folders: Vec<&str> = Kind::NAMED.into_iter().map(Kind::folder).collect();
-            let places = format!("settings are agent.yaml; the rest lies in {}", folders.join(", "));
+            let places = format!("settings are in agent.yaml; the rest is in {}", folders.join(", "));
             Entry::Unknown(Some(near.unwrap_or(places)))
         }
         Some(kind) if stem.chars().all(valid) => Entry::File(kind, stem.to_owned(), whole_template),

@@ -1,8 +1,8 @@
-//! From directories, variables and flags to the one read-only [`Config`]: everything is read, then merged, then
-//! checked, and nothing half-loads.
+//! Turns directories, variables and flags into the one read-only [`Config`]: everything is read, then merged, then
+//! checked, and nothing is loaded partially.
 //!
-//! When all is well no schema is built: the merged trees are read as their types, which refuse what they do not
-//! know. Only a failure, or `config check`, walks the schemas to name every mistake at once.
+//! If everything is valid, no schema is built: the merged trees are read as their types, which refuse unknown keys.
+//! Only a failure, or `config check`, walks the schemas to name every mistake at once.
 
 use serde::de::DeserializeOwned;
 
@@ -27,7 +27,7 @@ use crate::yaml::{Form, Node, Place, Scalar, Tree};
 /// Reads the configuration.
 ///
 /// # Errors
-/// Every mistake, if there is one.
+/// There are mistakes; the error has all of them.
 pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
     let (gathered, mut mistakes) = gather(options);
     let merged = Merged::of(&gathered.documents);
@@ -45,11 +45,11 @@ pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
         .ok_or_else(|| ConfigError { mistakes: vec![Mistake::in_file("agent.yaml", "is missing")] })
 }
 
-/// Reads the configuration as [`load`] does, and checks what a run would find out only later: values that a higher
-/// layer hides, the syntax of prompts and scripts, and that the prompts which agents name exist. `prompt` is
-/// asked about references like `system@production`.
+/// Reads the configuration as [`load`] does, and checks what a run would discover only later: values that a higher
+/// layer hides, the syntax of prompts and scripts, and that the prompts which agents name exist. `prompt` checks
+/// references such as `system@production`.
 ///
-/// Returns every mistake, and the configuration as far as it can be read, for whoever looks for further ones.
+/// Returns every mistake, and the configuration as far as it can be read, so that the caller can look for more.
 pub fn check(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> (Option<Config>, Vec<Mistake>) {
     let (gathered, mut mistakes) = gather(options);
     let merged = Merged::of(&gathered.documents);
@@ -64,7 +64,7 @@ pub fn check(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> (Option
     (finish(options, gathered, typed), mistakes)
 }
 
-/// A rule about a tool that does not exist would forbid nothing.
+/// Finds rules about tools that do not exist, which would forbid nothing.
 fn tools_of_rules(options: &LoadOptions<'_>, gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
     let own = merged.of_kind(Kind::Tools).map(|(name, _)| name);
     let tools: Vec<&str> = options.tools.iter().copied().chain(own).collect();
@@ -83,8 +83,8 @@ struct Typed {
 }
 
 impl Typed {
-    /// Reads what can be read, and returns what cannot. Settings, agents and models are read in part where they are
-    /// wrong in part, so that their other mistakes are found as well.
+    /// Reads what can be read, and returns the mistakes. Settings, agents and models that are partly wrong are read
+    /// partly, so that their other mistakes are found as well.
     fn read(&mut self, merged: &Merged, gathered: &Gathered) -> Vec<Mistake> {
         let (sources, mut refused) = (&gathered.sources, Vec::new());
         let nothing = Node { tree: Tree::Map(Vec::new()), place: Place::default() };
@@ -104,8 +104,8 @@ impl Typed {
         refused
     }
 
-    /// Checks what types cannot say: references, and values that make no sense. What the types `refused` is told only where
-    /// nothing else was found, for the schemas say the same in better words.
+    /// Checks what types cannot express: references, and values that make no sense. What the types `refused` is
+    /// reported only if nothing else was found, since the schemas report the same in better words.
     fn check(&self, merged: &Merged, sources: &Sources, refused: Vec<Mistake>, mistakes: &mut Vec<Mistake>) {
         if mistakes.is_empty() {
             mistakes.extend(refused);
@@ -128,8 +128,8 @@ impl Typed {
     }
 }
 
-/// Agents and models that are named must be configured. Read from the trees, so that a mistake elsewhere in a file
-/// does not hide this one.
+/// Checks that named agents and models are configured. Reads the trees, so that a mistake elsewhere in a file does not
+/// hide this one.
 fn references(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
     let settings =
         merged.of_kind(Kind::Settings).map(|(_, node)| (node.get("default_agent"), Kind::Agents, "agent"));
@@ -145,7 +145,7 @@ fn references(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
     }
 }
 
-/// A limit whose variable is empty is a mistake: no limit would be the opposite of what somebody meant to set.
+/// Finds limits whose variable is empty, a mistake: no limit would be the opposite of what was intended.
 fn empty_limits(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
     let is_empty = |node: &Node| {
         let given = |scalar: &Scalar| matches!(scalar.form, Form::Rendered | Form::Given);
@@ -155,7 +155,7 @@ fn empty_limits(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>)
     let limits = owners.filter_map(|(_, node)| node.get("limits")).flat_map(Node::entries);
     for (key, value) in limits.filter(|(_, value)| is_empty(value)) {
         let mistake = Mistake::at(sources, value.place, format!("`{}` is empty", key.text));
-        // The schema may have said so already, in other words.
+        // The schema may have reported it already, in other words.
         let place = |mistake: &Mistake| (mistake.file.clone(), mistake.line, mistake.column);
         mistakes.retain(|other| place(other) != place(&mistake));
         mistakes.push(mistake.hint("write a value, or null for no limit: `{{ env.NAME | default('null') }}`"));
@@ -212,7 +212,7 @@ fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option
     })
 }
 
-/// The mistakes in the order of their places, each once. A value from a variable may stand in a line or a message.
+/// The mistakes in the order of their places, each once. A line or a message may contain a value from a variable.
 fn error(sources: &Sources, env: &Env, mut mistakes: Vec<Mistake>) -> ConfigError {
     in_order(sources, &mut mistakes);
     let redactor = env.redactor();

@@ -23,7 +23,7 @@ pub struct Config {
     pub settings: Settings,
     pub agents: Named<AgentConfig>,
     pub models: Named<ModelConfig>,
-    /// By the name that the model calls.
+    /// The tools, by the name that the model calls.
     pub tools: Named<ToolConfig>,
     pub session_stores: Named<SessionStoreConfig>,
     pub flows: Named<FlowConfig>,
@@ -33,18 +33,18 @@ pub struct Config {
     pub skill_dirs: Vec<SkillDir>,
     /// The config directories that were read, lowest first.
     pub config_dirs: Vec<PathBuf>,
-    /// Sentences to show the user; none is a reason to stop.
+    /// Sentences to show to the user; none of them stops the program.
     pub warnings: Vec<String>,
     pub env: Env,
     pub dirs: Dirs,
     pub(super) command_dirs: Vec<CommandDir>,
-    /// How it was asked for.
+    /// The request for it.
     pub(super) given: Given,
     pub(super) sources: Sources,
     pub(super) documents: Vec<Document>,
 }
 
-/// How a configuration was asked for, besides the environment and the workspace.
+/// The inputs of a configuration besides the environment and the workspace.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Given {
     pub config_dir: Option<PathBuf>,
@@ -74,8 +74,8 @@ impl Config {
         &self.given.sets
     }
 
-    /// How to read it again with other flags: from the same places, with the same trust in what the workspace brought
-    /// along when the program started.
+    /// The options to read it again with other flags: from the same places, with the same trust in what the workspace
+    /// brought along when the program started.
     #[must_use]
     pub fn again<'a>(
         &'a self,
@@ -111,8 +111,8 @@ impl Config {
         find("flow", &self.flows, name)
     }
 
-    /// Masks what this configuration keeps secret: secret-looking variables, API keys, headers, and credentials in
-    /// URLs.
+    /// A redactor for the secrets of this configuration: secret-looking variables, API keys, headers, and credentials
+    /// in URLs.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
         let mut secrets: Vec<String> = self.env.secret_values().map(str::to_owned).collect();
@@ -131,7 +131,7 @@ impl Config {
         Redactor::of(secrets)
     }
 
-    /// Where sessions live: an absolute path.
+    /// The directory of the sessions, an absolute path.
     #[must_use]
     pub fn session_dir(&self) -> PathBuf {
         let dir = self.session_stores.get("default").map_or("sessions", |store| store.dir.as_str());

@@ -1,8 +1,8 @@
-//! Everything that a workspace brings along to configure or instruct, by path and hash: made once per start, bounded, and
-//! the only way to the content. What is not in it, or has changed since, does not exist.
+//! Everything that a workspace brings along to configure or instruct, by path and hash: made once at startup, limited
+//! in size, and the only way to the content. Files that are not in it, or have changed since, do not exist.
 //!
-//! Regular files alone are in it. A link counts as the file that it leads to, if that lies in the same directory; one
-//! that leads out is refused and named.
+//! It has only regular files. A link counts as its target, if that is in the same directory; one that leads out is
+//! refused and named.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,14 +17,14 @@ use crate::file_name;
 use crate::regular::{Links, read_bytes};
 use crate::workspace::Workspace;
 
-/// A workspace that brings more than this is not looked at to the end, and so not used.
+/// A workspace that brings more than this is not read to the end, and so not used.
 const MOST_ENTRIES: usize = 5_000;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(10);
-/// A file that is larger, or lies deeper, is not part of it.
+/// A file that is larger or deeper is not part of it.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 const DEEPEST: usize = 16;
-/// Where other agents read servers of tools from.
+/// The file in which other agents configure servers of tools.
 const SERVERS: &str = ".mcp.json";
 
 /// The content that a workspace brings along.
@@ -32,7 +32,7 @@ const SERVERS: &str = ".mcp.json";
 pub struct Manifest {
     /// Lowest first: the nearest wins, so it is last.
     pub(super) layers: Vec<BroughtDir>,
-    /// What is no part of it, and why.
+    /// Files that are not part of it, with the reasons.
     pub(super) refused: Vec<String>,
 }
 
@@ -41,9 +41,9 @@ pub struct Manifest {
 pub(super) enum Part {
     /// `.agent`: configuration, prompts and skills.
     Config,
-    /// Skills alone.
+    /// Only skills.
     Skills,
-    /// `.mcp.json` alone. No server in it is started yet, so on its own it is nothing to ask about.
+    /// Only `.mcp.json`. No server in it is started yet, so it needs no question by itself.
     Servers,
 }
 
@@ -53,9 +53,9 @@ pub(super) struct BroughtDir {
     pub part: Part,
     /// Absolute, links followed.
     pub dir: PathBuf,
-    /// By the path below the directory.
+    /// The files, by the path below the directory.
     pub files: BTreeMap<PathBuf, BroughtFile>,
-    /// Of all files and their names, in hexadecimal.
+    /// The hash of all files and their names, in hexadecimal.
     pub hash: String,
 }
 
@@ -75,7 +75,7 @@ impl Manifest {
         let mut making =
             Making { refused: Vec::new(), entries: 0, bytes: 0, began: Instant::now(), all: Vec::new() };
         let mut found = places(workspace, own, &mut making.refused);
-        // One that is a link to another is that one.
+        // A directory that is a link to another counts as that one.
         let mut at = 0;
         let dirs: Vec<PathBuf> = found.iter().map(|(_, dir)| dir.clone()).collect();
         found.retain(|(part, dir)| {
@@ -99,7 +99,7 @@ impl Manifest {
         self.layers.iter().filter(|layer| layer.part == Part::Config).map(|layer| layer.dir.as_path())
     }
 
-    /// Where skills lie in them, in the same order.
+    /// The directories of skills in them, in the same order.
     pub fn skill_dirs(&self) -> impl Iterator<Item = PathBuf> {
         let skills = self.layers.iter().filter_map(|layer| match layer.part {
             Part::Config => Some(layer.dir.join("skills")),
@@ -109,13 +109,13 @@ impl Manifest {
         skills.filter(|dir| self.files_below(dir).next().is_some())
     }
 
-    /// True if there is anything that a person has to be asked about.
+    /// True if there is anything that the user must be asked about.
     #[must_use]
     pub fn brings_anything(&self) -> bool {
         self.dirs().next().is_some()
     }
 
-    /// What is no part of it, and why.
+    /// Files that are not part of it, with the reasons.
     #[must_use]
     pub fn refused(&self) -> &[String] {
         &self.refused
@@ -137,7 +137,7 @@ impl Manifest {
         })
     }
 
-    /// The content of a file, if it is what it was when the manifest was made; `None` where it is no part of it.
+    /// The content of a file, if it has not changed since the manifest was made; `None` if it is not part of it.
     ///
     /// # Errors
     /// A message that is shown after the path: the content has changed, or has more than `most` bytes.
@@ -161,7 +161,7 @@ impl Manifest {
     }
 }
 
-/// Where something could lie, with links followed, from the farthest to the nearest.
+/// The possible places, with links followed, from the farthest to the nearest.
 fn places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>) -> Vec<(Part, PathBuf)> {
     let top = workspace.git_root().unwrap_or(workspace.root());
     let mut dirs: Vec<&Path> = workspace.dirs_up_to_git_root().collect();
@@ -171,13 +171,14 @@ fn places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>) -> 
     for dir in dirs {
         for (folder, part) in parts.clone() {
             let named = dir.join(folder);
-            // Most workspaces have none of them, which one look tells; following links takes one for each directory.
+            // Most workspaces have none of them, which one system call shows; following links takes one for each
+            // directory.
             let exists = named.symlink_metadata().is_ok();
             let Some(real) = exists.then(|| named.canonicalize().ok()).flatten() else { continue };
             if !real.is_dir() || own.contains(&real) {
                 continue;
             }
-            // A directory that holds the workspace, or lies elsewhere, is nothing that the workspace brings.
+            // A directory that contains the workspace, or is elsewhere, does not belong to the workspace.
             let is_of_project = real.starts_with(top) && !workspace.root().starts_with(&real);
             if real == named || is_of_project {
                 found.push((part, real));
@@ -197,7 +198,7 @@ struct Making {
     entries: usize,
     bytes: u64,
     began: Instant,
-    /// All directories that are brought along, and the person's own.
+    /// All directories that are brought along, and the user's own.
     all: Vec<PathBuf>,
 }
 
@@ -214,7 +215,7 @@ impl Making {
         }
         let mut hasher = Sha256::new();
         for (name, file) in &files {
-            // Two files may swap their links: where a name leads is part of what was agreed to.
+            // Two files may swap their links, so the target of a link is part of what was agreed to.
             let target = file.real.strip_prefix(&dir).unwrap_or(&file.real);
             for part in [name.as_os_str().as_encoded_bytes(), target.as_os_str().as_encoded_bytes(), &file.hash] {
                 hasher.update((part.len() as u64).to_le_bytes());
@@ -284,7 +285,7 @@ impl Making {
         if real.starts_with(dir) && !real.is_dir() {
             return self.take(real, relative, files);
         }
-        // A skill that lies in another directory of skills is read there.
+        // A skill that is in another directory of skills is read there.
         let is_of_skills = part == Part::Skills || relative.starts_with("skills");
         if !(is_of_skills && real.is_dir() && self.all.iter().any(|other| real.starts_with(other))) {
             let why = if real.starts_with(dir) { "a link to a directory" } else { "a link out of its directory" };

@@ -1,7 +1,7 @@
 //! Documents of the same kind and name become one: mappings merge key by key, everything else is replaced.
 //!
-//! But for the permission rules: those of a project come on top of the user's, and an agent's own on top of the
-//! settings', so that none of them is lost.
+//! The exception are the permission rules: those of a project are added to the user's, and an agent's own to those of
+//! the settings, so that none of them is lost.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::document::RULES;
 use super::source::{Document, Kind, Layer};
 use crate::yaml::{Form, Key, Node, Place, Scalar, Tree};
 
-/// The sections of the settings that are the ground of every agent's own.
+/// The sections of the settings that every agent inherits.
 pub(super) const INHERITED: [&str; 5] = ["limits", "context", "tool_output", "sandbox", "permissions"];
 
-/// The merged tree of everything, by kind and name. Agents have the settings' sections under their own.
+/// The merged tree of everything, by kind and name. The agents' sections override those of the settings.
 pub(super) struct Merged(BTreeMap<(Kind, String), Node>);
 
 impl Merged {
@@ -46,7 +46,7 @@ impl Merged {
     }
 }
 
-/// Lays `above` over `below`. A section with nothing written in it says nothing.
+/// Merges `above` into `below`. A section without content has no effect.
 pub(super) fn lay(below: &mut Node, above: &Node) {
     if above.is_blank() && matches!(below.tree, Tree::Map(_)) {
         return;
@@ -58,7 +58,7 @@ pub(super) fn lay(below: &mut Node, above: &Node) {
     for (key, value) in upper {
         match lower.iter_mut().find(|(other, _)| other.text == key.text) {
             Some((other, below)) => {
-                // Whoever sets a value is asked about its key, too.
+                // The place of a value is also that of its key.
                 if !matches!(value.tree, Tree::Map(_)) {
                     other.place = key.place;
                 }
@@ -69,7 +69,7 @@ pub(super) fn lay(below: &mut Node, above: &Node) {
     }
 }
 
-/// Puts the rules that were there before under those that took their place.
+/// Adds the replaced rules after those that replaced them.
 fn add_below(node: &mut Node, kept: Option<Node>) {
     let section = node.get_mut(RULES[0]);
     let rules = section.and_then(|section| section.get_mut(RULES[1]));
@@ -84,7 +84,7 @@ fn prepend(list: Option<&mut Node>, first: Option<Node>) {
     }
 }
 
-/// A missing name is that of the file.
+/// Sets a missing name to that of the file.
 fn set_name(node: &mut Node, name: &str) {
     let place = Place { line: 0, column: 0, ..node.place };
     let value = Node { tree: Tree::Scalar(Scalar { text: name.to_owned().into(), form: Form::Quoted }), place };
@@ -94,7 +94,7 @@ fn set_name(node: &mut Node, name: &str) {
     }
 }
 
-/// Lays an agent's own sections over those of the settings.
+/// Merges an agent's sections into those of the settings.
 pub(super) fn inherit(agent: &mut Node, settings: &Node) {
     let Tree::Map(entries) = &mut agent.tree else { return };
     for section in INHERITED {

@@ -1,5 +1,5 @@
-//! Mistakes of a configuration: every one at once, each with its place and the line itself, without the
-//! secrets that may stand there.
+//! The mistakes of a configuration: all at once, each with its place and the line itself, without the secrets that may
+//! be in it.
 
 use std::fmt::{self, Write};
 
@@ -14,26 +14,26 @@ use crate::yaml::{Form, Node, Place, Scalar, Tree, YamlError};
 pub struct Mistake {
     /// The file, the variable or the flag.
     pub file: String,
-    /// 1-based, where it is known.
+    /// 1-based, if known.
     pub line: Option<usize>,
     /// 1-based, in characters.
     pub column: Option<usize>,
     /// The line itself, secrets masked.
     pub source_line: Option<String>,
     pub message: String,
-    /// How to fix it.
+    /// The way to fix it.
     pub hint: Option<String>,
 }
 
 /// The reason that there is no configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
-    /// In the order of their places; never empty.
+    /// The mistakes in the order of their places; never empty.
     pub mistakes: Vec<Mistake>,
 }
 
 impl Mistake {
-    /// About a file as a whole.
+    /// A mistake of a file as a whole.
     pub fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
         Self { file, line: None, column: None, source_line: None, message, hint: None }
@@ -47,7 +47,7 @@ impl Mistake {
             mistake.column = Some(place.column);
             mistake.source_line = source_line(&source.text, place.line);
             if source.rendered {
-                mistake.message.push_str(" (line and column are of what the template renders to)");
+                mistake.message.push_str(" (line and column refer to the rendered template)");
             }
         }
         mistake
@@ -58,7 +58,7 @@ impl Mistake {
         Self::at(sources, Place { source, line, column }, error.message)
     }
 
-    /// A mistake in a template that stands in a YAML string.
+    /// A mistake in a template in a YAML string.
     pub(super) fn template(sources: &Sources, node: &Node, error: &TemplateError) -> Self {
         let place = template_place(sources, node, error);
         Self::at(sources, place, format!("template: {}", error.message))
@@ -73,7 +73,7 @@ impl Mistake {
         mistake
     }
 
-    /// The same with how to fix it.
+    /// Adds a hint for fixing it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -88,7 +88,7 @@ impl Mistake {
     }
 }
 
-/// Sorts mistakes by their places; each is told once.
+/// Sorts mistakes by their places, and removes duplicates.
 pub(super) fn in_order(sources: &Sources, mistakes: &mut Vec<Mistake>) {
     mistakes.sort_by_cached_key(|mistake| {
         (sources.position(&mistake.file), mistake.line.unwrap_or(0), mistake.column.unwrap_or(0))
@@ -101,20 +101,20 @@ pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
 }
 
-/// The place in the file of an error in the template that a scalar holds.
+/// The place in the file of an error in the template in a scalar.
 pub(super) fn template_place(sources: &Sources, node: &Node, error: &TemplateError) -> Place {
     let place = node.place;
     let Tree::Scalar(Scalar { text, form }) = &node.tree else { return place };
     if place.line == 0 {
         return place;
     }
-    // "Unexpected end" may be told of the line after the last.
+    // "Unexpected end" may be reported for the line after the last.
     let last = text.lines().count().saturating_sub(1);
     let below = error.line.map_or(0, |line| line.saturating_sub(1)).min(last);
-    // A block stands where its first line with something in it does.
+    // The place of a block is that of its first non-empty line.
     let blank = text.bytes().take_while(|b| *b == b'\n' && *form == Form::Block).count();
     let line = (place.line + below).saturating_sub(blank);
-    // Escapes and folding move columns, so a column is only told where the text stands in the line as it is.
+    // Escapes and folding move columns, so a column is given only if the text is in the line as it is.
     let here = sources.of(place).text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     let inner = text.lines().nth(below).unwrap_or_default();
     let offset = error.range.as_ref().and_then(|range| text.trim_end().get(..range.start));
@@ -141,7 +141,7 @@ impl fmt::Display for Mistake {
         if let (Some(line), Some(text)) = (self.line, &self.source_line) {
             write!(f, "\n  {line:>4} | {text}")?;
             if let Some(column) = self.column {
-                // Tabs stay tabs, so that the caret stands below its character.
+                // Tabs stay tabs, so that the caret is below its character.
                 let before = text.chars().take(column.saturating_sub(1));
                 let before: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
                 write!(f, "\n       | {before}^")?;

@@ -1,7 +1,7 @@
-//! Settings: read-only data from files, variables and flags, with the place where each value was set.
+//! The configuration: read-only data from files, variables and flags, with the place where each value was set.
 //!
-//! Nothing else in the program reads the environment ([`Env`] is its one snapshot). [`load`] is the way in; the
-//! modules below are in the order in which a configuration comes to be.
+//! Nothing else in the program reads the environment ([`Env`] is its one snapshot). [`load`] is the entry point; the
+//! modules below are in the order in which a configuration is made.
 
 // The shapes.
 mod children;
@@ -85,9 +85,9 @@ pub use ui::{EditMode, Notify, StatusPart, ThemeChoice, UiSettings};
 pub use wire::Wire;
 
 /// Each folder of `tests/config_cases/` is a case: `user/`, `project/` (trusted) and `config/` (as `--config`) are
-/// layers, `env` and `set` hold one line each per variable and flag, `explain` one key a line. `expected` is what
-/// `config check` says, or, where all is well, the warnings and what `explain` says. A missing `expected` is
-/// written, to be read and kept.
+/// layers, `env` and `set` have one line per variable and flag, `explain` has one key per line. `expected` is the
+/// output of `config check`, or, if everything is valid, the warnings and the output of `explain`. A missing `expected`
+/// is written, for review.
 #[cfg(test)]
 mod tests {
     use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The shape of `models/NAME.yaml`: how a model is reached, what it can do, what it costs.
+//! The shape of `models/NAME.yaml`: the server of a model, its capabilities and its prices.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::secrets::Secret;
 pub struct ModelConfig {
     pub name: String,
     pub provider: Provider,
-    /// The protocol; `auto`: by the host and the model.
+    /// The protocol; `auto` chooses it by the host and the model.
     #[serde(default, with = "wire")]
     #[schemars(with = "Option<wire::Choice>")]
     pub wire: Option<Wire>,
-    /// The row of the dialects that says how the server differs; `auto`: by the host, `none`: the baseline.
+    /// The row of the dialects for the server's differences; `auto` chooses it by the host, `none` is the baseline.
     #[serde(default)]
     pub dialect: Option<String>,
     /// The server, with its version path and without a final slash: `https://api.openai.com/v1`.
@@ -32,7 +32,7 @@ pub struct ModelConfig {
     /// The provider's name for the model.
     #[serde(default)]
     pub model: Option<String>,
-    /// Tokens; what is declared beats the catalogue.
+    /// Tokens; a declared value overrides the catalogue.
     #[serde(default)]
     pub context_window: Option<u64>,
     #[serde(default)]
@@ -40,8 +40,8 @@ pub struct ModelConfig {
     /// `null`: not sent.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// How much the model reasons, from `none` to `max`; a level that it lacks becomes its nearest. `null`: as the
-    /// provider decides.
+    /// The amount of reasoning, from `none` to `max`; a level that the model lacks becomes its nearest. `null` leaves
+    /// it to the provider.
     #[serde(default)]
     pub reasoning_effort: Option<String>,
     /// Merged into each request.
@@ -64,7 +64,7 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// A model of a server, of which nothing else is declared.
+    /// A model of a server, with nothing else declared.
     #[must_use]
     pub fn of_server(name: String, base_url: String, id: String) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl ModelConfig {
     }
 }
 
-/// Who answers.
+/// The kind of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -105,10 +105,10 @@ pub enum Provider {
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     pub input: f64,
-    /// Where it is not given, cached input costs what other input does.
+    /// If it is not given, cached input costs the same as other input.
     #[serde(default)]
     pub cached_input: Option<f64>,
-    /// Input that the server writes to its cache; where it is not given, it costs what other input does.
+    /// Input that the server writes to its cache; if it is not given, it costs the same as other input.
     #[serde(default)]
     pub cache_write: Option<f64>,
     pub output: f64,
@@ -116,7 +116,7 @@ pub struct Prices {
     /// exceeds.
     #[serde(default)]
     pub tiers: Vec<PriceTier>,
-    /// True where only one source states the prices: costs are then shown with `~`.
+    /// True if only one source states the prices: costs are then shown with `~`.
     #[serde(skip)]
     pub about: bool,
 }
@@ -151,7 +151,7 @@ impl Prices {
         PriceTier { above: 0, input, cached_input, cache_write, output }
     }
 
-    /// The prices of a request with `input_tokens` in all, those from the cache included.
+    /// The prices of a request with `input_tokens` in all, including those from the cache.
     #[must_use]
     pub fn at(&self, input_tokens: u64) -> PriceTier {
         let reached = self.tiers.iter().filter(|tier| input_tokens > tier.above);
@@ -159,11 +159,11 @@ impl Prices {
     }
 }
 
-/// How transient failures are retried. `Retry-After` is a floor under every delay.
+/// Retries of transient failures. `Retry-After` is a lower bound of every delay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryConfig {
-    /// Attempts in all, the first included.
+    /// Attempts in all, including the first.
     pub attempts: u32,
     #[serde(with = "duration")]
     #[schemars(with = "duration::DurationText")]
@@ -179,7 +179,7 @@ impl Default for RetryConfig {
     }
 }
 
-/// How long to wait for a server.
+/// Limits of the waits for a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
@@ -202,25 +202,25 @@ impl Default for Timeouts {
     }
 }
 
-/// The features that a server and its model have. What is not declared is known from the dialect and the catalogue.
+/// The features of a server and its model. Undeclared ones are determined by the dialect and the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct Capabilities {
     pub streaming: bool,
     pub tools: bool,
-    /// `false`: one call at a time is asked for, where the server knows how.
+    /// `false` asks for one call at a time, if the server supports that.
     pub parallel_tool_calls: bool,
-    /// Tools are declared strict where their schemas allow it.
+    /// Tools are declared strict if their schemas allow it.
     pub strict_tools: bool,
     /// Usage is asked for (`stream_options`).
     pub stream_usage: Option<bool>,
     /// The server enforces a schema.
     pub structured_output: Option<bool>,
-    /// The model sees.
+    /// The model sees pictures.
     pub vision: Option<bool>,
     pub prompt_cache_key: Option<bool>,
-    /// The server caches up to marks in the messages (`cache_control`), as Anthropic's models do, also through routers.
+    /// The server caches up to marks in the messages (`cache_control`), as Anthropic's models do, even through routers.
     pub cache_breakpoints: Option<bool>,
 }
 
@@ -240,7 +240,7 @@ impl Default for Capabilities {
     }
 }
 
-/// One reply of a script. The first whose `when` holds and that was not used yet is given.
+/// One reply of a script. The first unused one whose `when` is met is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScriptReply {
@@ -255,11 +255,11 @@ pub struct ScriptReply {
     pub tool_calls: Vec<ScriptCall>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ScriptError>,
-    /// Waited before each chunk.
+    /// The delay before each chunk.
     #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<duration::DurationText>")]
     pub delay: Option<Duration>,
-    /// Characters per streamed piece; the whole text at once where it is not given.
+    /// Characters per streamed piece; without it, the whole text comes at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<usize>,
     /// May be given any number of times; otherwise a reply is given once.
@@ -267,7 +267,7 @@ pub struct ScriptReply {
     pub repeat: bool,
 }
 
-/// When a scripted reply applies: all that is given must hold.
+/// The conditions of a scripted reply; all that are given must be met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScriptCondition {
@@ -287,7 +287,7 @@ pub struct ScriptCondition {
 #[serde(deny_unknown_fields)]
 pub struct ScriptCall {
     pub name: String,
-    /// An object, or the raw text that the model is to have written.
+    /// An object, or the raw text, as if the model had written it.
     pub arguments: Value,
 }
 

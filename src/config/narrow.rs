@@ -1,8 +1,9 @@
-//! What a project may set: one table of keys, each with the rule by which its value only narrows what the person has.
+//! Restricts the keys that a project may set, by a table of keys, each with the rule by which its value may only narrow
+//! the user's.
 //!
-//! A key that is not in the table, or a value that would widen, is left out with one warning. It is no mistake: the
-//! file is somebody else's, and the run goes on as the person wants it. What counts as the person's is everything else
-//! that was read, variables and flags included.
+//! A key that is not in the table, or a value that would widen, is left out with one warning. It is not a mistake: the
+//! file is somebody else's, and the run continues as the user wants it. Everything else that was read counts as the
+//! user's, including variables and flags.
 
 mod table;
 
@@ -26,7 +27,7 @@ pub(super) struct Outcome {
     pub warnings: Vec<String>,
 }
 
-/// Takes out of the project's documents what does not narrow.
+/// Removes from the project's documents what does not narrow.
 pub(super) fn narrow(documents: &mut Vec<Document>, sources: &Sources) -> Outcome {
     if !documents.iter().any(is_project) {
         return Outcome::default();
@@ -64,15 +65,15 @@ fn is_project(document: &Document) -> bool {
     document.layer == Layer::Project
 }
 
-/// The agent of the person's that one of the project's is measured by: the default one. A flag may name one that only
-/// the project has; then the one that files name.
+/// The user's agent that limits one of the project's: the default one. If a flag names one that only the project has,
+/// it is the one that files name.
 fn default_agent(persons: &Merged, written: &Merged) -> String {
     let named = |from: &Merged| Some(from.get(Kind::Settings, "")?.get("default_agent")?.text()?.to_owned());
     let is_persons = |name: &String| written.get(Kind::Agents, name).is_some();
     named(persons).filter(is_persons).or_else(|| named(written)).unwrap_or_default()
 }
 
-/// What the person says of the default agent, as the ground of an agent that is the project's.
+/// The user's settings of the default agent, as the basis of a project's agent.
 fn ground_of_new_agents(documents: &[Document], default: &str) -> Node {
     let mut ground = Node { tree: Tree::Map(Vec::new()), place: Place::default() };
     let is_said =
@@ -88,9 +89,9 @@ struct Pass<'p> {
     sources: &'p Sources,
     /// Everything but the project.
     persons: Merged,
-    /// The person's files alone: variables and flags lie above the project's settings anyway.
+    /// Only the user's files: variables and flags override the project's settings anyway.
     written: Merged,
-    /// The agent that new ones are measured by.
+    /// The agent that limits new ones.
     default: String,
     /// The names of all agents.
     agents: Vec<String>,
@@ -108,7 +109,7 @@ impl Pass<'_> {
         self.written.get(document.kind, &document.name).is_none()
     }
 
-    /// Narrows a document; returns false if nothing of it may stand.
+    /// Narrows a document; returns false if nothing of it may stay.
     fn document(&mut self, document: &mut Document) -> bool {
         let of = if document.kind == Kind::Settings { &self.written } else { &self.persons };
         let persons = of.get(document.kind, &document.name);
@@ -151,7 +152,7 @@ impl Pass<'_> {
                 None if !rows.iter().any(|(row, _)| row.starts_with(&steps)) => {
                     Err("it is not among the keys that a project may set")
                 }
-                // Nothing is written below it.
+                // The section has no content.
                 None if value.is_blank() => Ok(false),
                 None if matches!(value.tree, Tree::Map(_)) => {
                     self.section(rows, path, &mut value, base, name);
@@ -171,7 +172,7 @@ impl Pass<'_> {
         }
     }
 
-    /// True if the value stays in the tree, or why it is left out.
+    /// Returns true if the value stays in the tree, or the reason that it is left out.
     fn judge(
         &mut self,
         rule: Rule,
@@ -198,7 +199,7 @@ impl Pass<'_> {
             }
             Rule::Stricter(words) => {
                 let rank = |node: &Node| words.iter().position(|word| node.text().map(str::trim) == Some(word));
-                // Without a word of the person's, nothing but the strictest is surely no wider.
+                // Without a value of the user, only the strictest is certain to be no wider.
                 let most = base.map_or(Some(0), rank);
                 let stricter = rank(value).zip(most).is_some_and(|(rank, most)| rank <= most);
                 (stricter, "a project may only make it stricter")
@@ -226,7 +227,7 @@ impl Pass<'_> {
         if kept { Ok(true) } else { Err(why) }
     }
 
-    /// Takes out the rules that allow, and those that say nothing.
+    /// Removes the rules that allow, and those without effect.
     fn restrict(&mut self, rules: &mut Node) -> Result<(), &'static str> {
         let Tree::List(items) = &mut rules.tree else { return Err("it is not a list of rules") };
         let restricts = |rule: &Node| {
@@ -261,12 +262,12 @@ impl Pass<'_> {
 
 const LOWER: &str = "a project may only lower it, and not lift it";
 
-/// The value of the person's, where it is one.
+/// The user's value, if there is one.
 fn given(base: Option<&Node>) -> Option<&Node> {
     base.filter(|node| !node.fits("null"))
 }
 
-/// True if the value is at most that of the person, who may have none.
+/// True if the value is at most the user's, or the user has none.
 fn at_most(value: &Node, base: Option<&Node>, read: impl Fn(&Node) -> Option<f64>) -> bool {
     let Some(value) = read(value).filter(|_| !value.fits("null")) else { return false };
     match given(base).map(&read) {
@@ -314,7 +315,7 @@ mod tests {
         load(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
     }
 
-    /// What `explain` says the value is, without who set it.
+    /// The value according to `explain`, without its origin.
     fn value(config: &Config, key: &str) -> String {
         let said = config.explain(key).unwrap_or_else(|error| format!("{key}: {error}"));
         said.split("\n  set by")

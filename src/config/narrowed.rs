@@ -1,6 +1,6 @@
-//! What a project takes of the tools and skills of an agent: fewer than the person's lists take in.
+//! A project's selection of the tools and skills of an agent, which only narrows the user's lists.
 
-/// Lists of names and globs, as those of the agent: each of them has to take a name in.
+/// Lists of names and globs, like those of the agent: each of them must include a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Narrowed {
     pub tools: Vec<Vec<String>>,

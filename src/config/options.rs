@@ -1,4 +1,4 @@
-//! The sources that a configuration is read from, and where they lie.
+//! The sources of a configuration, and their places.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct LoadOptions<'a> {
     pub config_dir: Option<PathBuf>,
     /// `--set KEY=VALUE`, in order.
     pub sets: &'a [String],
-    /// What the workspace brings along.
+    /// The content that the workspace brings along.
     pub brought: Option<Arc<Manifest>>,
     /// True if that is used.
     pub trust: bool,
@@ -29,12 +29,12 @@ pub struct LoadOptions<'a> {
 }
 
 impl LoadOptions<'_> {
-    /// The directory that stands in for user and project, if one was named.
+    /// The directory that replaces user and project, if one was named.
     pub(super) fn directory(&self) -> Option<PathBuf> {
         directory(self.env, self.config_dir.as_deref())
     }
 
-    /// Where configuration is looked for, lowest first, whether or not anything is there.
+    /// The places of configuration, lowest first, whether or not they exist.
     #[must_use]
     pub fn places(&self) -> Vec<(Layer, PathBuf)> {
         if let Some(dir) = self.directory() {
@@ -49,8 +49,8 @@ impl LoadOptions<'_> {
     }
 }
 
-/// What the workspace brings along, as it is now: to be made once per start, and to be asked about before it is used.
-/// `None` where a config directory stands in for it.
+/// The content that the workspace brings along now: made once at startup, and used only after the user agrees. `None`
+/// if a config directory replaces it.
 #[must_use]
 pub fn brought(env: &Env, workspace: &Workspace, config_dir: Option<&Path>) -> Option<Arc<Manifest>> {
     if directory(env, config_dir).is_some() {

@@ -1,5 +1,5 @@
-//! Slash commands of one's own: Markdown files in `commands/` of a config directory, each a message for the model with
-//! places for arguments. The text is data: nothing in it is rendered as a template, and nothing runs.
+//! The user's slash commands: Markdown files in `commands/` of a config directory, each a message for the model with
+//! placeholders for arguments. The text is data: nothing in it is rendered as a template, and nothing runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,25 +27,25 @@ pub struct OwnCommand {
     pub hint: String,
     /// The model of its turn; `None` uses the model of the chat.
     pub model: Option<String>,
-    /// The message, before arguments stand in it.
+    /// The message, before arguments are inserted.
     pub text: String,
     /// The file, for people.
     pub origin: String,
 }
 
-/// The commands that were found, by name, and what is wrong with their files.
+/// The commands that were found, by name, and the mistakes in their files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnCommands {
     pub found: Vec<OwnCommand>,
-    /// Mistakes in files of the person's.
+    /// Mistakes in the user's files.
     pub mistakes: Vec<Mistake>,
-    /// What is left out without being a mistake of the person's.
+    /// Files that are left out without being mistakes of the user.
     pub warnings: Vec<String>,
 }
 
 impl Config {
-    /// Reads the commands. A command of the person's hides one of the project's, and a nearer directory of the project
-    /// hides a farther one. `is_taken` tells the names of built-in commands, which hide all others.
+    /// Reads the commands. A command of the user hides one of the project, and a nearer directory of the project hides
+    /// a farther one. `is_taken` is true for the names of built-in commands, which hide all others.
     #[must_use]
     pub fn own_commands(&self, is_taken: impl Fn(&str) -> bool) -> OwnCommands {
         let mut all = OwnCommands::default();
@@ -109,7 +109,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Reads one file. Mistakes in its head are told, and the rest of it is used.
+/// Reads one file. Mistakes in its head are reported, and the rest of it is used.
 fn read(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) -> Option<OwnCommand> {
     let text = match dir.through.read_text(path) {
         Ok(text) => text?,
@@ -128,7 +128,7 @@ fn read(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) ->
     };
     let body = document.body.trim();
     if body.is_empty() {
-        told.push(Mistake::in_file(origin, "has no text: below the head stands the message for the model"));
+        told.push(Mistake::in_file(origin, "has no text: the message for the model comes after the head"));
         return None;
     }
     for key in document.head.keys().filter(|key| !KEYS.contains(&key.as_str())) {
@@ -149,7 +149,7 @@ fn read(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) ->
     };
     let [about, hint, model] = KEYS.map(&mut value);
     if dir.is_of_project && !model.is_empty() {
-        told.push(Mistake::in_file(origin, "`model` is left out: a project chooses no models"));
+        told.push(Mistake::in_file(origin, "`model` is left out: a project cannot choose models"));
     }
     Some(OwnCommand {
         name: path.file_stem()?.to_str()?.to_owned(),
@@ -222,9 +222,11 @@ mod tests {
         assert_eq!(all.found[0].text, "Mine $1");
         assert_eq!(all.mistakes, []);
         let told = all.warnings.join("\n");
-        for part in
-            ["help.md is not used: /help is built in", "has the same name and wins", "a project chooses no models"]
-        {
+        for part in [
+            "help.md is not used: /help is built in",
+            "has the same name and wins",
+            "a project cannot choose models",
+        ] {
             assert!(told.contains(part), "{told}");
         }
         let (_dir, config) = loaded(&files, false);

@@ -1,11 +1,11 @@
-//! Reads a tree that is wrong in places as far as it is right, so that one mistake hides no other.
+//! Reads the valid parts of a tree with mistakes, so that one mistake does not hide others.
 
 use serde::de::DeserializeOwned;
 
 use super::merge::lay;
 use crate::yaml::{Node, Place, Tree};
 
-/// `node` laid over `ground`, without the values that cannot be read; `None` where too little is left.
+/// Reads `node` merged into `ground`, without the values that cannot be read; `None` if too little is left.
 pub(super) fn read_partly<T: DeserializeOwned>(node: &Node, ground: &Node) -> Option<T> {
     let mut rest = node.clone();
     for _ in 0..node.size() {
@@ -20,7 +20,7 @@ pub(super) fn read_partly<T: DeserializeOwned>(node: &Node, ground: &Node) -> Op
     None
 }
 
-/// Takes out the innermost entry or item that stands at `place`.
+/// Removes the innermost entry or item at `place`.
 fn take_out(node: &mut Node, place: Place) -> bool {
     match &mut node.tree {
         Tree::Scalar(_) => false,

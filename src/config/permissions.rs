@@ -1,11 +1,11 @@
-//! The shape of `permissions`: how far tools may reach, and the rules over tools, paths and commands.
+//! The shape of `permissions`: the highest level of tools, and the rules over tools, paths and commands.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which calls run without asking.
+/// The calls that run without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
@@ -21,10 +21,10 @@ pub enum ApprovalMode {
 }
 
 impl ApprovalMode {
-    /// Every mode, in the order in which people read of them.
+    /// Every mode, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Ask, Self::Edits, Self::All, Self::Never];
 
-    /// How flags and files spell it.
+    /// The name in flags and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl ApprovalMode {
         }
     }
 
-    /// What runs without a question, in a few words.
+    /// The calls that run without a question, in a few words.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl ApprovalMode {
     }
 }
 
-/// `permissions` in `agent.yaml`, and in an agent of its own, whose rules come on top.
+/// `permissions` in `agent.yaml`, and in an agent, whose rules are added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PermissionSettings {
@@ -65,7 +65,7 @@ pub struct PermissionSettings {
     pub rules: Vec<PermissionRule>,
 }
 
-/// How far a tool reaches.
+/// The level of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
@@ -78,13 +78,13 @@ pub enum Permission {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PermissionRule {
-    /// The tool that may not: a name or a glob.
+    /// The tool whose calls are denied: a name or a glob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deny: Option<String>,
     /// The tool about whose calls a person is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
-    /// The tool that may without asking.
+    /// The tool whose calls run without asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
     /// A glob over the paths that a call reads and writes, links followed: relative to the workspace, or absolute.
@@ -126,7 +126,7 @@ impl PermissionRule {
     }
 }
 
-/// As one would write it: `deny: write_file, path: secrets/**`.
+/// Formats it as it would be written: `deny: write_file, path: secrets/**`.
 impl fmt::Display for PermissionRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subjects = [("deny", &self.deny), ("ask", &self.ask), ("allow", &self.allow), ("path", &self.path)];

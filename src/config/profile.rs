@@ -1,9 +1,9 @@
-//! How much the built-in prompts and the definitions of tools spell out.
+//! The level of detail of the built-in prompts and the definitions of tools.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much a model is told.
+/// The amount of guidance for a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
@@ -29,7 +29,7 @@ impl Profile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileChoice {
-    /// As the model needs it.
+    /// Depends on the model.
     #[default]
     Auto,
     Concise,

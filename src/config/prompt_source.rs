@@ -1,9 +1,9 @@
-//! Where a prompt stands: in the registry, or in the configuration itself.
+//! The source of a prompt: the registry, or the configuration itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A prompt: by reference into the registry, or written out.
+/// A prompt: a reference into the registry, or the text itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PromptSource {

@@ -1,5 +1,6 @@
-//! The question whether what a workspace brings along is used: what in it runs or redirects, by content, then its files by
-//! name. It is read before anybody agreed to anything, so nothing in it is rendered, and no name can make up a line.
+//! The question whether to use what a workspace brings along: what in it runs or redirects, by content, then its files
+//! by name. It is read before the user has agreed to anything, so nothing in it is rendered, and no name can forge a
+//! line.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +17,7 @@ const MOST_LINES: usize = 60;
 const WIDEST: usize = 400;
 
 impl Manifest {
-    /// The text that a person reads before saying yes.
+    /// The text that the user reads before agreeing.
     #[must_use]
     pub fn describe(&self) -> String {
         let (mut runs, mut ignored, mut files) = (Vec::new(), Vec::new(), Vec::new());
@@ -93,7 +94,7 @@ fn effect(layer: &BroughtDir, file: &Path) -> &'static str {
     }
 }
 
-/// What a file of settings runs, and which of its keys are ignored.
+/// Lists what a file of settings runs, and its ignored keys.
 fn told_of_settings(
     file: &Path,
     path: &Path,
@@ -108,7 +109,7 @@ fn told_of_settings(
         return;
     }
     let Ok((node, _)) = yaml::tree_of_firsts(&text, 0) else {
-        return runs.push(format!("{name} is no YAML: {}", text.trim()));
+        return runs.push(format!("{name} is not YAML: {}", text.trim()));
     };
     let folder = file.parent().and_then(Path::to_str).unwrap_or_default();
     let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.folder() == folder) else { return };
@@ -122,13 +123,13 @@ fn told_of_settings(
     });
 }
 
-/// The tools that a flow calls, with what it gives them.
+/// Lists the tools that a flow calls, with their arguments.
 fn told_of_flow(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
     let name = shown(path);
     let Some(text) = text else { return runs.push(format!("{name} cannot be shown")) };
     let node = yaml::tree_of_firsts(&text, 0).ok().map(|(node, _)| node);
     let Some(node) = node.filter(|_| path.extension().is_some_and(|end| end == "yaml")) else {
-        return runs.push(format!("{name} is a template, or no YAML: {}", text.trim()));
+        return runs.push(format!("{name} is a template, or not YAML: {}", text.trim()));
     };
     let mut groups = vec![&node];
     while let Some(group) = groups.pop() {
@@ -159,7 +160,7 @@ fn unsettable(kind: Kind, is_own: bool, node: &Node, path: &mut Vec<String>, tol
     }
 }
 
-/// The commands and addresses of an `.mcp.json`.
+/// Lists the commands and addresses of an `.mcp.json`.
 fn told_of_servers(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
     let name = shown(path);
     let document: Option<serde_json::Value> = text.as_deref().and_then(|text| serde_json::from_str(text).ok());
@@ -176,7 +177,7 @@ fn told_of_servers(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
     }
 }
 
-/// A value as one would say it: the words of a list between blanks, quoted where they have to be.
+/// A value for people: the words of a list with spaces between them, quoted if necessary.
 fn in_words(node: &Node) -> String {
     match &node.tree {
         Tree::Scalar(scalar) => scalar.text.to_string(),
@@ -192,7 +193,7 @@ fn in_words(node: &Node) -> String {
     }
 }
 
-/// A line that stays one, in which everything can be seen, with the size of what is cut.
+/// One line without invisible characters, with the size of the part that is cut.
 fn escaped(line: &str) -> String {
     let mut out = String::new();
     for c in text::head(line, WIDEST).chars() {
@@ -210,7 +211,7 @@ fn escaped(line: &str) -> String {
     if left_out > 0 { format!("{out} … and {left_out} bytes more, not shown") } else { out }
 }
 
-/// Characters that show nothing, or look like nothing, and would hide a word or part two.
+/// True for characters that are invisible, or look like nothing, and could hide a word or separate two.
 fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -1,11 +1,11 @@
-//! How a request is carried out, and the roles that take part in it.
+//! The modes in which a request is carried out, and the roles that take part.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::prompt_source::PromptSource;
 
-/// How a request is carried out.
+/// The way to carry out a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -14,9 +14,9 @@ pub enum Mode {
     Direct,
     /// A router picks a tool, an agent or a flow first.
     Route,
-    /// A planner lists steps, which run by themselves and are judged at the end.
+    /// A planner lists steps, which run on their own and are judged at the end.
     Plan,
-    /// Only reads, and proposes; what changes anything waits for an approval.
+    /// Only reads and proposes; changes wait for an approval.
     Explore,
 }
 
@@ -56,21 +56,21 @@ pub struct RoleSettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoleConfig {
-    /// A configured model, or `provider/id`; that of the agent where there is none.
+    /// A configured model, or `provider/id`; the agent's by default.
     pub model: Option<String>,
-    /// A prompt of the registry, or one written out; the role's own where there is none.
+    /// A prompt of the registry, or the text of one; the role's own by default.
     pub prompt: Option<PromptSource>,
-    /// How much the model of the role reasons, as its `reasoning_effort`.
+    /// The amount of reasoning of the role's model, like `reasoning_effort`.
     pub effort: Option<String>,
-    /// Whether the reply writes its reasoning out before the decision.
+    /// The form of the reasoning in the reply.
     pub reasoning: Reasoning,
 }
 
-/// Where a role reasons.
+/// The place of a role's reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reasoning {
-    /// The reply is the decision alone.
+    /// The reply is only the decision.
     #[default]
     Implicit,
     /// The reply is a scratchpad, which only the log keeps, and then the decision.

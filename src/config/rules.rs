@@ -1,4 +1,4 @@
-//! Values of the right type that make no sense all the same.
+//! Finds values of the right type that make no sense.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use super::source::Kind;
 use crate::secrets::Secret;
 use crate::text::Glob;
 
-/// Kind, name, path and what is wrong.
+/// Takes the kind, the name, the path and the mistake.
 pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;
 
-/// `settings`, `agents` and `models` are what could be read of `merged`: values that cannot be read are those of the
-/// ground. What two values must be to one another is told only where the section could be read as a whole.
+/// `settings`, `agents` and `models` are the readable parts of `merged`, with defaults for unreadable values. Relations
+/// of two values are checked only if the section could be read as a whole.
 pub(super) fn check(
     merged: &Merged,
     settings: Option<&Settings>,
@@ -126,7 +126,7 @@ fn is_host(host: &str) -> bool {
 fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
     if let Some(host) = sandbox.network.iter().find(|host| *host != SandboxSettings::ANY_HOST && !is_host(host)) {
         let message = format!(
-            "`{host}` is no host: `network` names hosts (crates.io, *.example.com, localhost:8080), or is [\"*\"] for any"
+            "`{host}` is not a host: `network` names hosts (crates.io, *.example.com, localhost:8080), or is [\"*\"] for any"
         );
         report(&["sandbox", "network"], &message);
     }
@@ -138,7 +138,7 @@ fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
     }
 }
 
-/// The reason why `sandbox.env` cannot name this; `None` where it can.
+/// The reason that `sandbox.env` cannot name this; `None` if it can.
 fn env_mistake(name: &str) -> Option<String> {
     if name.trim().is_empty() {
         return Some("`env` names variables, and one of them is empty".to_owned());
@@ -150,7 +150,7 @@ fn env_mistake(name: &str) -> Option<String> {
         ));
     }
     let wrong = Glob::word(name).err().filter(|_| is_pattern(name))?;
-    Some(format!("`env` holds `{name}`, which is no pattern: {wrong}"))
+    Some(format!("`env` holds `{name}`, which is not a pattern: {wrong}"))
 }
 
 /// Checks the rules. A mistake that several agents inherit is reported once.
@@ -207,7 +207,7 @@ fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str
     }
 }
 
-/// A relative one would be read from whatever workspace somebody happens to be in.
+/// Checks that directories are absolute: a relative one would depend on the current workspace.
 fn skills(skills: &SkillSettings, report: &mut dyn FnMut(&[&str], &str)) {
     for (at, dir) in skills.dirs.iter().enumerate() {
         if !dir.starts_with('/') && !dir.starts_with("~/") && !std::path::Path::new(dir).is_absolute() {
@@ -217,7 +217,7 @@ fn skills(skills: &SkillSettings, report: &mut dyn FnMut(&[&str], &str)) {
     }
 }
 
-/// Empty is what a template gives for a variable that is not set.
+/// True for an http address, or an empty text, which a template gives for an unset variable.
 fn is_http(url: &str) -> bool {
     url.is_empty() || url.starts_with("http://") || url.starts_with("https://")
 }

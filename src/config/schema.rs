@@ -1,8 +1,8 @@
-//! JSON Schemas of the files, for editors and for naming mistakes; made from the types that are read.
+//! JSON Schemas of the files, for editors and for reporting mistakes, made from the types that are read.
 //!
-//! A file may state only a part, since layers below may state the rest. So the schemas for editors demand nothing,
-//! except inside lists: lists replace as a whole and must be complete. Where a number, a boolean or a word stands, a
-//! template may stand too.
+//! A file may state only a part, since layers below may state the rest. So the schemas for editors require nothing,
+//! except inside lists: lists replace as a whole and must be complete. A template may take the place of a number, a
+//! boolean or a word.
 
 use schemars::schema_for;
 use serde_json::{Value, json};

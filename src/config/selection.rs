@@ -1,9 +1,9 @@
-//! The shape of `tools` in `agent.yaml`: what holds for all tools together, beside the files of single ones.
+//! The shape of `tools` in `agent.yaml`: settings for all tools together, besides the files of single ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How `find_tools` finds tools, where an agent has more than are sent with every request.
+/// The settings of `find_tools`, if an agent has more tools than are sent with every request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolsSettings {
@@ -24,15 +24,15 @@ fn default_embedding_model() -> String {
     "text-embedding-3-small".to_owned()
 }
 
-/// How a query is compared with the definitions of tools.
+/// The way to compare a query with the definitions of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectBy {
-    /// The words that they share. Asks nobody.
+    /// By common words, without a request.
     #[default]
     Bm25,
-    /// Their meaning: vectors from the provider's `/embeddings`.
+    /// By meaning: vectors from the provider's `/embeddings`.
     Embedding,
-    /// By the answer of the agent's model to a request of its own.
+    /// By the answer of the agent's model to a separate request.
     Model,
 }

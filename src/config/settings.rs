@@ -1,4 +1,4 @@
-//! The shape of `agent.yaml` and of `agents/NAME.yaml`: what may stand there, with which defaults.
+//! The shape of `agent.yaml` and of `agents/NAME.yaml`, with the defaults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -52,31 +52,31 @@ pub struct AgentConfig {
     pub name: String,
     #[serde(default)]
     pub description: String,
-    /// The name of a configured model; `null`: `default`, and for a helper the model of the agent that calls it.
+    /// The name of a configured model; `null` means `default`, and for a helper the model of the agent that calls it.
     #[serde(default)]
     pub model: Option<String>,
     /// A template of the run, never rendered while the configuration is read.
     #[serde(default = "PromptSource::system")]
     pub system_prompt: PromptSource,
-    /// The same, for the closing answer when a limit was reached.
+    /// The prompt for the closing answer when a limit was reached; a template of the run.
     #[serde(default = "PromptSource::termination")]
     pub termination_summary_prompt: PromptSource,
-    /// The same, for the summary that a compression asks for.
+    /// The prompt for the summary of a compression; a template of the run.
     #[serde(default = "PromptSource::compression")]
     pub compression_prompt: PromptSource,
-    /// Names and globs; `!` takes out; `*` is the built-in tools marked as default.
+    /// Names and globs; `!` excludes; `*` means the built-in tools marked as default.
     #[serde(default = "everything")]
     pub tools: Vec<String>,
     #[serde(default = "everything")]
     pub skills: Vec<String>,
     #[serde(default)]
     pub skill_disclosure: SkillDisclosure,
-    /// How much the built-in prompts and the definitions of tools spell out; `auto`: by the model.
+    /// The level of detail of the built-in prompts and the definitions of tools; `auto` chooses it by the model.
     #[serde(default)]
     pub profile: ProfileChoice,
     #[serde(default)]
     pub approval: ApprovalMode,
-    /// How a request is carried out.
+    /// The way to carry out a request.
     #[serde(default)]
     pub mode: Mode,
     /// Mode `plan`: a person sees the plan before it runs.
@@ -92,15 +92,15 @@ pub struct AgentConfig {
     pub tool_output: ToolOutputSettings,
     #[serde(default)]
     pub sandbox: SandboxSettings,
-    /// Where it works when another agent calls it.
+    /// The place where it works when another agent calls it.
     #[serde(default)]
     pub isolation: Isolation,
-    /// What a project takes of `tools` and `skills`.
+    /// A project's selection of `tools` and `skills`.
     #[serde(skip)]
     pub narrowed: Narrowed,
 }
 
-/// The keys of an agent that hold prompts.
+/// The keys of an agent for prompts.
 pub const PROMPT_KEYS: [&str; 3] = ["system_prompt", "termination_summary_prompt", "compression_prompt"];
 
 fn yes() -> bool {
@@ -119,44 +119,44 @@ impl AgentConfig {
     }
 }
 
-/// Where a helper works.
+/// The place where a helper works.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// In the workspace of the agent that calls it.
     #[default]
     None,
-    /// In a git worktree of its own; what it changes comes back as a branch.
+    /// In a separate git worktree; its changes come back as a branch.
     Worktree,
 }
 
-/// Where the instructions of a loaded skill stand.
+/// The place of the instructions of a loaded skill.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillDisclosure {
-    /// In the result of the call that loads it: everything before stays as it was, and so does a provider's cache.
+    /// In the result of the call that loads it: everything before stays unchanged, and so does the provider's cache.
     #[default]
     Message,
-    /// In the system prompt, which is made anew when a skill or a file of one is loaded.
+    /// In the system prompt, which is rendered again when a skill or a file of one is loaded.
     System,
 }
 
-/// Where skills are looked for besides the places that everybody uses.
+/// Additional places of skills besides the standard ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillSettings {
-    /// Directories that hold folders of skills, later wins: absolute, or `~/` for the home directory.
+    /// Directories with folders of skills; later ones win. Absolute, or `~/` for the home directory.
     #[serde(default)]
     pub dirs: Vec<String>,
 }
 
-/// When a run is stopped. `null`: no limit.
+/// Limits of a run. `null` means no limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Model requests in one turn.
     pub max_turns: Option<u64>,
-    /// Wall clock of one turn, waiting for a person excluded.
+    /// Wall-clock time of one turn, not counting waits for a person.
     #[serde(with = "duration::optional")]
     #[schemars(with = "Option<duration::DurationText>")]
     pub max_time: Option<Duration>,
@@ -164,56 +164,57 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// USD of one turn.
     pub max_cost: Option<f64>,
-    /// The longest that one call may take that does not ask for another time.
+    /// The time limit of a call that does not ask for another one.
     #[serde(with = "duration")]
     #[schemars(with = "duration::DurationText")]
     pub tool_timeout: Duration,
-    /// The most that a call may ask for (`timeout` of `run_command`), or a tool's own file.
+    /// The longest time that a call (`timeout` of `run_command`) or a tool's file may ask for.
     #[serde(with = "duration")]
     #[schemars(with = "duration::DurationText")]
     pub max_tool_timeout: Duration,
-    /// How long a command may run without writing anything.
+    /// The longest time that a command may run without writing anything.
     #[serde(with = "duration::optional")]
     #[schemars(with = "Option<duration::DurationText>")]
     pub tool_idle_timeout: Option<Duration>,
-    /// Read-only calls that run side by side.
+    /// Read-only calls that run in parallel.
     pub max_parallel: usize,
-    /// How deep helpers may call helpers; 0: no helpers.
+    /// The depth to which helpers may call helpers; 0 means no helpers.
     pub max_depth: usize,
-    /// How many of the last calls are looked at for a loop.
+    /// The number of the last calls that are checked for a loop.
     pub loop_window: usize,
-    /// How often the same call may return the same result before the model is told; at twice that it is stopped.
+    /// The number of times that a call may return the same result before the model is told; at twice that it is
+    /// stopped.
     pub loop_threshold: usize,
 }
 
-/// How much a request may hold.
+/// Limits of the content of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSettings {
-    /// Tokens of a request; `null`: the model's window less the reserve.
+    /// Tokens of a request; `null` means the model's window minus the reserve.
     pub budget: Option<u64>,
     /// The share of the budget at which a conversation is compressed.
     pub compress_at: Share,
-    /// The share of the budget at or under which a compression lands.
+    /// The share of the budget that a compression aims for.
     pub compress_to: Share,
-    /// The share of the budget that the most recent steps may fill and stay whole as long as a compression can help
-    /// it; 0 keeps none but the last.
+    /// The share of the budget for the most recent steps, which stay whole as long as possible; 0 keeps only the last
+    /// step.
     pub keep_recent: Share,
-    /// How a compression chooses what goes.
+    /// The strategy by which a compression chooses what to remove.
     pub strategy: Strategy,
-    /// How much of the budget the layers of a request may take, each.
+    /// The share of the budget that each layer of a request may take.
     pub layers: LayerShares,
-    /// Tokens kept free for the reply; `null`: the model's `max_output_tokens`.
+    /// Tokens kept free for the reply; `null` means the model's `max_output_tokens`.
     pub reserve_output: Option<u64>,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
 }
 
-/// The most that each layer may take of the budget. History takes what is left and gives way first.
+/// The most that each layer may take of the budget. History takes the rest and is cut first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LayerShares {
-    /// Who the agent is, its rules, the form of its answers.
+    /// The identity of the agent, its rules, the form of its answers.
     pub system: Share,
     /// Definitions of tools, the list of skills, project instructions.
     pub context: Share,
@@ -253,7 +254,7 @@ impl Share {
         self.0
     }
 
-    /// So much of `whole`.
+    /// This share of `whole`.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
@@ -266,18 +267,18 @@ impl Share {
     }
 }
 
-/// How a compression chooses what goes.
+/// The strategy of a compression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// Old results are shortened, then idle skills let go, then old turns summarised, as far as each is needed.
+    /// Old results are shortened, then idle skills removed, then old turns summarised, as far as each is needed.
     #[default]
     Staged,
     /// Old turns are summarised.
     Summary,
-    /// The newest stays.
+    /// The newest items stay.
     Window,
-    /// The most important stays.
+    /// The most important items stay.
     Selective,
 }
 
@@ -294,7 +295,7 @@ impl Strategy {
     }
 }
 
-/// How results of tools are written for the model.
+/// The form of tools' results for the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolOutputSettings {
@@ -309,14 +310,14 @@ pub struct SandboxSettings {
     #[serde(default)]
     pub mode: SandboxMode,
     /// Directories that commands may write besides the workspace and their temporary directory. `~/` is the home
-    /// directory; a relative one lies in the workspace.
+    /// directory; a relative one is in the workspace.
     #[serde(default)]
     pub write: Vec<String>,
     /// The hosts that commands reach, through a proxy on their loopback: `crates.io`, `*.example.com`,
-    /// `localhost:8080`. `["*"]`: the network of this machine, its loopback included.
+    /// `localhost:8080`. `["*"]` means the network of this machine, including its loopback.
     #[serde(default)]
     pub network: Vec<String>,
-    /// Variables that commands get besides the harmless ones, also with the sandbox off: names, or globs over names
+    /// Variables that commands get besides the harmless ones, even with the sandbox off: names, or globs over names
     /// that neither look like secrets nor make programs run other code.
     #[serde(default)]
     pub env: Vec<String>,
@@ -327,11 +328,11 @@ impl SandboxSettings {
     pub const ANY_HOST: &str = "*";
 }
 
-/// Whether there is a boundary around commands.
+/// The switch of the boundary around commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
-    /// Where the system has none, no command runs.
+    /// If the system has none, no command runs.
     #[default]
     On,
     Off,
@@ -346,7 +347,7 @@ pub struct PromptSettings {
     pub allow_env: Vec<String>,
 }
 
-/// Where the figures of runs are sent, if anywhere.
+/// The receiver of the figures of runs, if any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySettings {
@@ -354,12 +355,12 @@ pub struct TelemetrySettings {
     /// nothing is sent.
     #[serde(default)]
     pub otlp_endpoint: Option<String>,
-    /// Sent along with each export.
+    /// Headers of each export.
     #[serde(default)]
     pub otlp_headers: BTreeMap<String, Secret>,
 }
 
-/// Where `fetch_url` may go besides the public internet.
+/// Hosts that `fetch_url` may reach besides the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchSettings {
@@ -368,12 +369,12 @@ pub struct FetchSettings {
     pub allow: Vec<String>,
 }
 
-/// `storages/session_stores/NAME.yaml`: where sessions live.
+/// `storages/session_stores/NAME.yaml`: the place of sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionStoreConfig {
     pub name: String,
-    /// The directory of the session logs. A relative one lies in the data directory (`$XDG_DATA_HOME/agent`); `~/`
+    /// The directory of the session logs. A relative one is in the data directory (`$XDG_DATA_HOME/agent`); `~/`
     /// is the home directory.
     pub dir: String,
 }

@@ -1,4 +1,4 @@
-//! Where skills are looked for: the user's own places and those of other agents, what is configured, what a trusted
+//! The directories of skills: the user's own and those of other agents, configured ones, and those that a trusted
 //! workspace brings along.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::folders::SHARED_SKILLS;
 use super::settings::SkillSettings;
 use super::through::Through;
 
-/// How near a skill is: a nearer one hides another of its name.
+/// The scope of a skill: a nearer one hides another of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkillScope {
     BuiltIn,
@@ -19,7 +19,7 @@ pub enum SkillScope {
 }
 
 impl SkillScope {
-    /// How people call it.
+    /// Its name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,14 +31,14 @@ impl SkillScope {
     }
 }
 
-/// A directory that holds folders of skills.
+/// A directory with folders of skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillDir {
     pub dir: PathBuf,
     pub scope: SkillScope,
-    /// Of a project: its topmost directory, which nothing may lead out of, and whose ignore files count.
+    /// For a project: its topmost directory, which nothing may lead out of, and whose ignore files count.
     pub top: Option<PathBuf>,
-    /// How its files are read.
+    /// The way to read its files.
     pub through: Through,
 }
 
@@ -55,19 +55,19 @@ impl SkillDir {
     }
 }
 
-/// Lowest first: what other agents read as well, then what is this program's own.
+/// The user's directories, lowest first: those that other agents read as well, then this program's own.
 pub(super) fn of_user(dirs: &Dirs) -> Vec<SkillDir> {
     let shared = SHARED_SKILLS.map(|folder| dirs.home.join(folder));
     existing(shared.into_iter().chain([dirs.config.join("skills")]), SkillScope::User)
 }
 
-/// Of a config directory that stands in for user and project: what lies beside it, then what lies in it.
+/// The directories for a config directory that replaces user and project: the one beside it, then the one in it.
 pub(super) fn of_directory(dir: &Path) -> Vec<SkillDir> {
     let beside = dir.parent().map(|parent| parent.join("skills"));
     existing(beside.into_iter().chain([dir.join("skills")]), SkillScope::Configured)
 }
 
-/// One that does not exist is kept: whoever named it wants to know.
+/// The configured directories. One that does not exist is kept, so that it is reported.
 pub(super) fn configured(settings: &SkillSettings, home: &Path) -> Vec<SkillDir> {
     let dir = |dir: &String| dir.strip_prefix("~/").map_or_else(|| PathBuf::from(dir), |rest| home.join(rest));
     settings.dirs.iter().map(|path| SkillDir::new(dir(path), SkillScope::Configured)).collect()

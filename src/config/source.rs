@@ -1,4 +1,4 @@
-//! Where values come from: the texts that were read, in the order of their layers, later wins.
+//! The sources of values: the texts that were read, in the order of their layers; later ones win.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ pub enum Layer {
     BuiltIn,
     User,
     Project,
-    /// `--config DIR` or `AGENT_CONFIG`: instead of user and project.
+    /// `--config DIR` or `AGENT_CONFIG`, which replaces user and project.
     Directory,
     Variables,
     Flags,
@@ -30,7 +30,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// The kind of thing that a file describes.
+/// The kind of a file's subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// `agent.yaml`
@@ -46,10 +46,10 @@ impl Kind {
     /// Every kind, in the order of the files.
     pub const ALL: [Self; 6] =
         [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
-    /// Those that have a file for each name. Their dotted keys begin with the kind.
+    /// The kinds that have a file for each name. Their dotted keys begin with the kind.
     pub const NAMED: [Self; 5] = [Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
 
-    /// How keys and schemas call it.
+    /// Its name in keys and schemas.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// Where its files lie in a config directory; the settings are a single file.
+    /// The folder of its files in a config directory; the settings are a single file.
     #[must_use]
     pub fn folder(self) -> &'static str {
         match self {
@@ -72,10 +72,10 @@ impl Kind {
         }
     }
 
-    /// The kind of this name, of one or of many: `model` and `models` are the same.
+    /// The kind of this name, in the singular or the plural: `model` and `models` are the same.
     ///
     /// # Errors
-    /// A sentence that names the kinds.
+    /// There is no such kind; the error is a sentence that lists the kinds.
     pub fn parse(name: &str) -> Result<Self, String> {
         let is_meant = |kind: &Self| kind.name() == name || kind.name().strip_suffix('s') == Some(name);
         let kind = Self::ALL.into_iter().find(is_meant);
@@ -89,9 +89,10 @@ pub(super) struct Source {
     pub layer: Layer,
     /// The path, `AGENT_SET_…` or `--set KEY`.
     pub name: String,
-    /// The text that line and column count in: the file, or the output of a `.yaml.j2` file. Empty for variables and flags.
+    /// The text to which line and column refer: the file, or the output of a `.yaml.j2` file. Empty for variables and
+    /// flags.
     pub text: Cow<'static, str>,
-    /// True if `text` is what a template gave.
+    /// True if `text` is the output of a template.
     pub rendered: bool,
 }
 
@@ -115,7 +116,7 @@ impl Sources {
         u16::try_from(self.0.len() - 1).expect("fewer sources than files that can be read in a moment")
     }
 
-    /// The number of the source that is called so; those that could not become one come last.
+    /// The number of the source with this name; unknown ones come last.
     pub fn position(&self, name: &str) -> usize {
         self.0.iter().position(|source| source.name == name).unwrap_or(usize::MAX)
     }

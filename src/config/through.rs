@@ -1,5 +1,5 @@
-//! How the files of a directory are read: as they are, or, where a workspace brings the directory along, through the
-//! manifest alone.
+//! Reads the files of a directory: as they are, or, if a workspace brings the directory along, only through the
+//! manifest.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Through {
         Self(Some(Arc::clone(manifest)))
     }
 
-    /// The files below a directory that the workspace brings along; `None` where it is not.
+    /// The files below a directory that the workspace brings along; `None` if it is not.
     #[must_use]
     pub fn listed(&self, dir: &Path) -> Option<Vec<PathBuf>> {
         self.0.as_ref().map(|manifest| manifest.files_below(dir).collect())
@@ -43,7 +43,7 @@ impl Through {
         self.0.as_ref().is_none_or(|manifest| manifest.has(path))
     }
 
-    /// The content of a file of at most `most` bytes; `None` where there is none.
+    /// The content of a file of at most `most` bytes; `None` if there is none.
     ///
     /// # Errors
     /// A message about the problem, which is shown after the path.
@@ -57,7 +57,7 @@ impl Through {
     /// The first `most` bytes of a file; empty if there is none.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// Those of [`Self::read`].
     pub fn start(&self, path: &Path, most: u64) -> Result<Vec<u8>, String> {
         let Some(manifest) = &self.0 else {
             return read_start(path, Links::Follow, most).map(|start| start.unwrap_or_default().0);
@@ -70,7 +70,7 @@ impl Through {
     /// The text of a file that is read while the program starts.
     ///
     /// # Errors
-    /// As [`Self::read`], and where it is not UTF-8.
+    /// Those of [`Self::read`], or it is not UTF-8.
     pub fn read_text(&self, path: &Path) -> Result<Option<String>, String> {
         let Some(bytes) = self.read(path, LONGEST_FILE)? else { return Ok(None) };
         String::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8".to_owned())

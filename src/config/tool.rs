@@ -1,4 +1,4 @@
-//! The shape of `tools/NAME.yaml`: a command as a tool, or the switches and limits of a tool that is built in.
+//! The shape of `tools/NAME.yaml`: a command as a tool, or the switches and limits of a built-in tool.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,29 +11,29 @@ use super::duration;
 use super::permissions::Permission;
 use crate::output::{Encoding, ResponseFormat};
 
-/// One tool. With `command` it is one of its own; without, it adjusts the built-in tool of its name.
+/// One tool. With `command` it is a new one; without, it adjusts the built-in tool of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolConfig {
     /// The name that the model calls; the name of the file by default.
     pub name: String,
-    /// A tool that is switched off is not shown to the model.
+    /// A disabled tool is not shown to the model.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// The longest that one call may take, up to the agent's `max_tool_timeout`; `null`: the agent's `tool_timeout`.
+    /// The time limit of one call, up to the agent's `max_tool_timeout`; `null` means the agent's `tool_timeout`.
     #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<duration::DurationText>")]
     pub timeout: Option<Duration>,
-    /// The most tokens that one result may bring in; `null`: the agent's `tool_result_max_tokens`.
+    /// The most tokens that one result may bring in; `null` means the agent's `tool_result_max_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,
-    /// How much of a result the model reads; `null`: as the agent's `tool_output` says.
+    /// The parts of a result that the model reads; `null` means as the agent's `tool_output` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<ResponseFormat>,
-    /// How it is written down; `null`: as the agent's `tool_output` says.
+    /// The encoding of a result; `null` means as the agent's `tool_output` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
-    /// Every call is asked about, also one that only reads.
+    /// Every call asks, even one that only reads.
     #[serde(default)]
     pub requires_confirmation: bool,
     /// The command: a list of arguments, or with `shell: true` a line for the shell. Templates over the arguments of
@@ -43,26 +43,27 @@ pub struct ToolConfig {
     /// True if `command` is a line for the shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<bool>,
-    /// Written for the model: a sentence that says what it does, then what it returns and when not to use it.
+    /// Text for the model: a sentence that says what it does, then what it returns and when not to use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of the arguments: an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Map<String, Value>>,
-    /// Where it runs; a template. Without it, the workspace. One that reads arguments stays inside the workspace.
+    /// The directory in which it runs; a template. By default, the workspace. One that reads arguments stays inside the
+    /// workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    /// Variables that it gets on top of the environment of commands; templates.
+    /// Variables that are added to the environment of commands; templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
-    /// How far it reaches; `write` where nothing is said.
+    /// The level of the tool; `write` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Permission>,
     /// Side effects besides running a process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Vec<Effect>>,
-    /// True if calling it twice does nothing twice, so that it may be tried again when it fails for a moment (exit
-    /// code 75). Without it, whether it only reads.
+    /// True if a second call has no further effect, so that it may be retried after a temporary failure (exit code 75).
+    /// By default, true for a tool that only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// The format of its output; `text` by default.
@@ -117,7 +118,7 @@ impl ToolConfig {
         "output_format",
     ];
 
-    /// The schema of its arguments: an object that takes nothing but what it names, unless it says otherwise.
+    /// The schema of its arguments: an object with only the properties that it names, unless it says otherwise.
     #[must_use]
     pub fn schema(&self) -> Value {
         let mut schema = Map::from_iter([

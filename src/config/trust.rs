@@ -1,5 +1,5 @@
-//! Whether the user trusts what a workspace brings along. The answer holds for that content alone: another file, or
-//! another byte, and the question is asked again.
+//! Remembers whether the user trusts what a workspace brings along. The answer applies only to that content: if a file
+//! or a byte changes, the question is asked again.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::manifest::{BroughtDir, Manifest};
 use crate::regular::read_regular;
 
-/// The decisions, one JSON object a line, in the data directory; private to the user.
+/// The decisions, one JSON object per line, in the data directory; private to the user.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     path: PathBuf,
@@ -29,7 +29,7 @@ impl TrustStore {
         Self { path: data_dir.join("trust.jsonl") }
     }
 
-    /// True if somebody said yes to exactly this. An unreadable store knows nothing.
+    /// True if the user agreed to exactly this. An unreadable store counts as empty.
     #[must_use]
     pub fn trusts(&self, brought: &Manifest) -> bool {
         let text = read_regular(&self.path).ok().flatten().unwrap_or_default();
@@ -40,7 +40,7 @@ impl TrustStore {
         brought.layers.iter().all(known)
     }
 
-    /// Remembers that somebody said yes.
+    /// Remembers that the user agreed.
     ///
     /// # Errors
     /// The store cannot be written.

@@ -1,4 +1,4 @@
-//! `ui` in `agent.yaml`: how the program looks and behaves on a terminal.
+//! `ui` in `agent.yaml`: the look and behaviour of the program on a terminal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct UiSettings {
     pub theme: ThemeChoice,
-    /// The parts of the line under each turn, in this order; none: no line.
+    /// The parts of the line under each turn, in this order; an empty list means no line.
     pub status: Vec<StatusPart>,
-    /// How a person learns that a turn of more than ten seconds ended, or that a question waits.
+    /// The notification that a turn of more than ten seconds has ended, or that a question waits.
     pub notify: Notify,
     pub edit_mode: EditMode,
-    /// Answers are laid out as Markdown; false: they are shown as the model wrote them.
+    /// If true, answers are formatted as Markdown; if false, they are shown as the model wrote them.
     pub markdown: bool,
-    /// The model's reasoning is shown in full; false: one line counts it.
+    /// If true, the model's reasoning is shown in full; if false, one line counts it.
     pub reasoning: bool,
 }
 
@@ -33,11 +33,11 @@ impl Default for UiSettings {
     }
 }
 
-/// Which colours suit the background of the terminal.
+/// The colours that suit the background of the terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThemeChoice {
-    /// As the terminal answers.
+    /// Asks the terminal.
     #[default]
     Auto,
     Light,
@@ -54,12 +54,12 @@ pub enum StatusPart {
     /// In, cached, out.
     Tokens,
     Cost,
-    /// How full the context is, as a bar with a mark where compression begins.
+    /// The fill level of the context, as a bar with a mark where compression begins.
     Context,
     Time,
 }
 
-/// How a person who looks elsewhere is called.
+/// The way to notify a person who looks elsewhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Notify {

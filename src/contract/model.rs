@@ -19,32 +19,33 @@ pub trait ChatModel: Send + Sync {
     /// Sends the request and waits for the reply to begin.
     ///
     /// # Errors
-    /// The error that kept the reply from beginning, by kind.
+    /// The reply did not begin; the error says why, by kind.
     fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>>;
 
     /// The request as it would be sent (`--dry-run`): the whole body as JSON.
     fn preview(&self, request: Request<'_>) -> Value;
 
-    /// A reply begins a call, so that a larger request will follow: what takes time may begin. Waits for nothing.
+    /// Called when a reply begins a call, so that a larger request will follow: slow preparations may begin. Does not
+    /// wait.
     fn prepare(&self) {}
 
-    /// The server's own word on the window, where it was asked and has answered.
+    /// The server's own statement of the window, if it was asked and has answered.
     fn found(&self) -> Option<Found> {
         None
     }
 
-    /// What the refusals of the server have taught so far.
+    /// The lessons of the server's refusals so far.
     fn learnt(&self) -> Learnt {
         Learnt::default()
     }
 }
 
-/// What a server refused, though it answers without it.
+/// The parts that a server refused, although it answers without them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Learnt {
     /// Its words, oldest first.
     pub refusals: Vec<String>,
-    /// The keys of a model file by which nothing of that is sent.
+    /// The keys of a model file that leave these parts out.
     pub keys: Map<String, Value>,
 }
 
@@ -73,7 +74,7 @@ pub enum Delta {
     Reasoning(String),
     /// The model began to write a call of this tool.
     CallBegun(String),
-    /// Something about the request or the reply that a person should know.
+    /// Something about the request or the reply that the user should know.
     Notice(String),
     Finished(ReplyEnd),
 }
@@ -81,12 +82,12 @@ pub enum Delta {
 /// The whole of a reply, known when it has ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplyEnd {
-    /// In the order in which the model wrote them, with what the provider needs back. Includes calls that were cut
-    /// off (`finish` is `Length`), as far as they were written.
+    /// The parts in the order in which the model wrote them, with the data that the provider needs back. Includes calls
+    /// that were cut off (`finish` is `Length`), as far as they were written.
     pub parts: Vec<Part>,
     pub finish: FinishReason,
     pub usage: Usage,
-    /// USD, where the provider says what the request cost.
+    /// USD, if the provider states the cost of the request.
     pub cost_usd: Option<f64>,
     /// True if it came as a stream, not as one body.
     pub streamed: bool,
@@ -102,12 +103,12 @@ impl ReplyEnd {
     }
 }
 
-/// Turns texts into vectors; texts with similar meanings get vectors that lie close together.
+/// Turns texts into vectors; texts with similar meanings get vectors that are close to each other.
 pub trait Embedder: Send + Sync {
     /// One vector per text, in the order of the texts. One call is one attempt.
     ///
     /// # Errors
-    /// The error that kept the vectors from arriving, by kind.
+    /// The vectors did not arrive; the error says why, by kind.
     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>>;
 }
 
@@ -139,7 +140,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request over these items alone: no system prompt, no tools.
+    /// A request with only these items: no system prompt, no tools.
     #[must_use]
     pub fn of(items: &'a [Item], session_id: &'a str) -> Self {
         let tool_choice = ToolChoice::None;
@@ -157,7 +158,7 @@ pub struct CallRecord {
     pub observation: String,
 }
 
-/// Whether the model may call tools in this reply.
+/// The choice of tools for a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolChoice {
     Auto,
@@ -175,21 +176,21 @@ pub struct ModelInfo {
     pub id: String,
     pub context_window: u64,
     pub window_source: WindowSource,
-    /// The most tokens of a request, where that is less than the window and known.
+    /// The most tokens of a request, if that is known and less than the window.
     pub max_input_tokens: Option<u64>,
-    /// Tokens of the window that are kept for a reply, where something is known of it.
+    /// Tokens of the window that are kept for a reply, if known.
     pub max_output_tokens: Option<u64>,
     pub prices: Option<Prices>,
     /// True if it may be given tools.
     pub calls_tools: bool,
     /// True if it sees pictures.
     pub sees: bool,
-    /// How much it has to be told.
+    /// The amount of guidance that it needs.
     pub profile: Profile,
     pub retry: RetryConfig,
-    /// True when a script writes the replies.
+    /// True if a script writes the replies.
     pub scripted: bool,
-    /// False when there is neither a key nor a server that needs none: a request then fails with advice.
+    /// False if there is neither a key nor a server that needs none: a request then fails with advice.
     pub configured: bool,
 }
 
@@ -207,9 +208,9 @@ pub enum WindowSource {
 #[error("{}", self.describe())]
 pub struct ModelError {
     pub kind: ModelErrorKind,
-    /// HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// The provider's own words, or ours where it sent none.
+    /// The provider's own words, or ours if it sent none.
     pub message: String,
     /// The provider's name for the model.
     pub model: String,
@@ -229,7 +230,7 @@ pub enum ModelErrorKind {
     BadRequest,
     /// The stream ended or became unreadable before the reply was complete.
     Incomplete,
-    /// The reply is beyond what is read. What came before stands; asking again would bring no less.
+    /// The reply is larger than the limits. What came before is kept; a retry would be as large.
     TooLarge,
 }
 

@@ -1,4 +1,5 @@
-//! What a person reads before it is carried out, the form in which they edit it, and their decision.
+//! The review of a plan or a proposal: what the user reads before it is carried out, the form in which they edit it,
+//! and their decision.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +8,27 @@ use serde_json::{Value, json};
 use crate::event::plan::{PlanCreated, PlanStep};
 use crate::yaml;
 
-/// What a person is to decide on.
+/// The subject of a decision.
 #[derive(Debug, Clone, Copy)]
 pub enum PlanSheet<'a> {
     Plan {
         plan: &'a PlanCreated,
-        /// What a step would do exactly, by its id: the command, the diff. A step without one shows its arguments.
+        /// The exact effect of each step, by its id: the command, the diff. A step without one shows its arguments.
         previews: &'a BTreeMap<u32, String>,
-        /// What is wrong with the plan as it was edited last, one sentence each.
+        /// The mistakes in the plan as it was last edited, one sentence each.
         mistakes: &'a [String],
-        /// The form as it was edited last, where that is no plan.
+        /// The form as it was last edited, if that is not a plan.
         draft: Option<&'a str>,
     },
     /// The answer of a turn that explores.
     Proposal(&'a str),
 }
 
-/// The decision of a person.
+/// The user's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanReview {
     Run,
-    /// What is to be carried out instead: for a plan the text of its form, see [`read_form`].
+    /// The text to carry out instead: for a plan the text of its form, see [`read_form`].
     Edited(String),
     /// The reason, for the model; empty if none was given.
     Refuse(String),
@@ -40,7 +41,7 @@ impl PlanSheet<'_> {
         match self {
             Self::Proposal(text) => format!("{}\n", text.trim_end()),
             Self::Plan { draft: Some(draft), .. } => (*draft).to_owned(),
-            // By way of JSON, which has no tags.
+            // Via JSON, which has no tags.
             Self::Plan { plan, .. } => HEAD.to_owned() + &yaml::write(&json!(plan.steps)).unwrap_or_default(),
         }
     }
@@ -65,7 +66,7 @@ const HEAD: &str = "# The steps of the plan. They are checked when you close the
 /// Reads an edited form.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence.
+/// The form is wrong; the error is a sentence.
 pub fn read_form(text: &str) -> Result<Vec<PlanStep>, String> {
     let value: Value = yaml::parse(text).map_err(|error| {
         let line = error.line.map(|line| format!("line {line}: ")).unwrap_or_default();
@@ -80,7 +81,7 @@ pub fn read_form(text: &str) -> Result<Vec<PlanStep>, String> {
 }
 
 fn step_of(number: usize, step: Value) -> Result<PlanStep, String> {
-    serde_json::from_value(step).map_err(|error| format!("Step {number} of the list is no step: {error}."))
+    serde_json::from_value(step).map_err(|error| format!("Step {number} of the list is not a step: {error}."))
 }
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ mod tests {
         for (text, why) in [
             ("", "has no steps"),
             ("[]", "has no steps"),
-            ("- step_id: one\n  description: d\n  tool_name: t\n", "Step 1 of the list is no step"),
+            ("- step_id: one\n  description: d\n  tool_name: t\n", "Step 1 of the list is not a step"),
             ("- description: d\n  tool_name: t\n", "missing field `step_id`"),
             ("- step_id: 1\n  description: [\n", "not YAML"),
         ] {

@@ -1,4 +1,5 @@
-//! The files that one call may open: the paths that it names, as they were judged, and what a rule denies below them.
+//! The files that one call may open: the paths that it names, as they were judged, and the paths below that a rule
+//! denies.
 
 use std::path::{Path, PathBuf};
 
@@ -6,38 +7,38 @@ use crate::output::ToolError;
 use crate::text::Glob;
 use crate::workspace::Workspace;
 
-/// The reach of one call. A tool opens what was judged, not what a path leads to by then.
+/// The reach of one call. A tool opens the file that was judged, not the one that the path leads to by then.
 #[derive(Debug, Clone)]
 pub struct Reach {
     workspace: Workspace,
-    /// The paths as the model wrote them, and where they led when the call was judged.
+    /// The paths as the model wrote them, with their targets when the call was judged.
     judged: Vec<(String, PathBuf)>,
     /// Patterns of paths that a rule denies to this call.
     denied: Vec<Glob>,
-    /// Patterns of paths that a rule denies to what writes.
+    /// Patterns of paths that a rule denies for writing.
     unwritten: Vec<Glob>,
 }
 
 impl Reach {
-    /// `judged` holds paths as the model wrote them, and where they lead: absolute, with links followed.
+    /// `judged` has the paths as the model wrote them, with their targets: absolute, with links followed.
     #[must_use]
     pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<Glob>) -> Self {
         Self { workspace: workspace.clone(), judged, denied, unwritten: Vec::new() }
     }
 
-    /// The same for a command, which may write: to it, these patterns are denied as well.
+    /// Adds the patterns that are denied to a command, which may write.
     #[must_use]
     pub fn of_command(self, unwritten: Vec<Glob>) -> Self {
         Self { unwritten, ..self }
     }
 
-    /// The patterns of what the call must not see.
+    /// The patterns of the paths that the call must not see.
     #[must_use]
     pub fn denied(&self) -> &[Glob] {
         &self.denied
     }
 
-    /// The patterns of what a command must not write.
+    /// The patterns of the paths that a command must not write.
     #[must_use]
     pub fn unwritten(&self) -> &[Glob] {
         &self.unwritten
@@ -48,7 +49,7 @@ impl Reach {
         &self.workspace
     }
 
-    /// Where a path leads that the call names. One that was not judged with the call leads into the workspace alone.
+    /// The target of a path that the call names. One that was not judged with the call must be in the workspace.
     ///
     /// # Errors
     /// It was not judged and leads elsewhere.

@@ -1,4 +1,4 @@
-//! The run that a call is part of, as a tool sees it that begins a run within it: that of a helper.
+//! The run that a call is part of, for a tool that begins a helper's run within it.
 
 use crate::event::Event;
 use crate::message::Usage;
@@ -11,29 +11,29 @@ pub trait Superior: Send + Sync {
     /// The source of the outside content in the caller's conversation, if any (`content from https://…`).
     fn taint(&self) -> Option<&str>;
 
-    /// True if the caller may change nothing (mode `explore`), and so the helper neither.
+    /// True if the caller, and so the helper, may change nothing (mode `explore`).
     fn only_reads(&self) -> bool;
 
     /// Reports a source of outside content that the helper's report may rest on.
     fn tainted(&self, source: &str);
 
-    /// What the helper may still spend. Helpers side by side share it.
+    /// The limits that the helper may still use. Parallel helpers share them.
     fn left(&self) -> Left;
 
-    /// Counts a request of the helper. `cost_usd` is `None` where the cost is not known.
+    /// Counts a request of the helper. `cost_usd` is `None` if the cost is unknown.
     fn spend(&self, usage: Usage, cost_usd: Option<f64>);
 
     /// Shows an event of the helper to the observers of the run.
     fn relay(&self, event: Event);
 
-    /// A person is waited for from now on: the time counts against no limit.
+    /// Called when a wait for a person begins: the time counts against no limit.
     fn pause(&self);
 
-    /// The person is no longer waited for.
+    /// Called when a wait for a person ends.
     fn resume(&self);
 }
 
-/// What is left of limits; `None`: no limit.
+/// The remaining limits; `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Left {
     /// Input and output tokens in sum.
@@ -43,7 +43,7 @@ pub struct Left {
 }
 
 impl Left {
-    /// The smaller of both, each.
+    /// The smaller value of each limit.
     #[must_use]
     pub fn at_most(self, other: Self) -> Self {
         let tokens = [self.tokens, other.tokens].into_iter().flatten().min();
@@ -51,7 +51,7 @@ impl Left {
         Self { tokens, cost }
     }
 
-    /// What is left after this was used.
+    /// The rest after this was used.
     #[must_use]
     pub fn less(self, tokens: u64, cost: f64) -> Self {
         Self {

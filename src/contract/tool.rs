@@ -26,8 +26,7 @@ pub trait Tool: Send + Sync {
     /// The description for the model and the policy. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
-    /// One more sentence or an example, which models get that must be told more
-    /// ([`Guided`](crate::config::Profile::Guided)).
+    /// One more sentence or an example for models that need more guidance ([`Guided`](crate::config::Profile::Guided)).
     fn advice(&self) -> &'static str {
         ""
     }
@@ -43,7 +42,7 @@ pub trait Tool: Send + Sync {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// The paths that this call would read, as the model wrote them; none where it reads the workspace at large.
+    /// The paths that this call would read, as the model wrote them; none if it reads the workspace in general.
     fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
     }
@@ -63,15 +62,15 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// The argument that is a whole command line, if there is one: a person may write another in its place.
+    /// The argument that is a whole command line, if there is one: a person may replace it by another.
     fn command_argument(&self) -> Option<&'static str> {
         None
     }
 
-    /// The model begins to write a call: what takes time may begin too. Waits for nothing.
+    /// Called when the model begins to write a call: slow preparations may begin too. Does not wait.
     fn prepare(&self) {}
 
-    /// The walls around a command of this tool where `wanted` ones are asked for: none where there is no sandbox.
+    /// The walls around a command of this tool if `wanted` ones are asked for: none without a sandbox.
     /// `None` for a tool that runs no command.
     fn enclosure(&self, _wanted: Enclosure) -> Option<Enclosure> {
         None
@@ -82,8 +81,8 @@ pub trait Tool: Send + Sync {
         self.definition().effects.contains(&Effect::Network)
     }
 
-    /// True if the result may direct the model: instructions that the person installed, or their own words. All
-    /// other results are marked as data.
+    /// True if the result may direct the model: instructions that the user installed, or their own words. All other
+    /// results are marked as data.
     fn trusted(&self) -> bool {
         false
     }
@@ -117,8 +116,8 @@ pub trait Tool: Send + Sync {
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
     fn subject(&self, arguments: &Value) -> String;
 
-    /// The preview that a person reads before allowing the call: the exact command, or the diff; the arguments where
-    /// a tool has neither. Never shortened.
+    /// The preview that a person reads before allowing the call: the exact command, or the diff; the arguments if a
+    /// tool has neither. Never shortened.
     ///
     /// # Errors
     /// The call would fail, so that there is nothing to ask about.
@@ -126,7 +125,7 @@ pub trait Tool: Send + Sync {
         Ok(json::listed(arguments))
     }
 
-    /// Whether the preview is a unified diff of files, so that it is shown as a change and not as it is written.
+    /// True if the preview is a unified diff of files, so that it is shown as a change and not as text.
     fn previews_change(&self) -> bool {
         false
     }
@@ -143,7 +142,7 @@ pub trait Tool: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     pub name: String,
-    /// Written for the model: what it does, what it returns, its limits, when not to use it.
+    /// Text for the model: what it does, what it returns, its limits, when not to use it.
     pub description: String,
     /// JSON Schema of the arguments, keys in a fixed order.
     pub parameters: Arc<Value>,
@@ -163,28 +162,27 @@ impl ToolDefinition {
     }
 }
 
-/// A command line, the directory that it would run in, and whether walls can hold it.
+/// A command line, the directory in which it would run, and the walls that can confine it.
 #[derive(Debug, Clone)]
 pub struct ShellLine<'a> {
     /// The line as a shell would receive it.
     pub line: Cow<'a, str>,
-    /// The directory as the model wrote it; the workspace where it named none.
+    /// The directory as the model wrote it; the workspace if it named none.
     pub workdir: Option<Cow<'a, str>>,
-    /// What there are walls for.
+    /// The walls that there are.
     pub hold: Hold,
-    /// The command for display to a person, where the configuration defines it and the model gives only the
-    /// arguments.
+    /// The command for display to a person, if the configuration defines it and the model gives only the arguments.
     pub configured: Option<String>,
 }
 
-/// What walls can hold a command to.
+/// The limits that walls can enforce on a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
     /// There are none.
     Nothing,
     /// To reading ([`Enclosure::Read`]).
     Reading,
-    /// To reading, and to what no rule denies: it does not see the rest.
+    /// To reading, and to the paths that no rule denies: it does not see the others.
     Permitted,
 }
 
@@ -199,14 +197,14 @@ pub enum Enclosure {
     Outside,
 }
 
-/// How walls stopped a command, as far as that is known.
+/// The evidence that walls stopped a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// It could not write, in walls that let nothing be written.
+    /// It could not write, in walls that allow no writing.
     Writing,
     /// The sandbox knows that it stopped or undid something.
     Known,
-    /// Its output says so. Whoever wrote the program may have chosen the words.
+    /// Its output says so. The author of the program may have chosen the words.
     Claimed,
 }
 
@@ -219,13 +217,13 @@ pub struct Keep<'a> {
 
 /// The text of this conversation that is no longer sent.
 pub trait Archive: Send + Sync {
-    /// The text behind a handle, as it was recorded; `None` where there is no such item.
+    /// The text behind a handle, as it was recorded; `None` if there is no such item.
     ///
     /// # Errors
     /// The log cannot be read.
     fn read(&self, handle: Handle) -> std::io::Result<Option<String>>;
 
-    /// Lines that contain `query`, in any case, with their neighbours; the newest text first. At most `limit` hits.
+    /// Lines that contain `query`, ignoring case, with their neighbours; the newest text first. At most `limit` hits.
     ///
     /// # Errors
     /// The log cannot be read.
@@ -240,7 +238,7 @@ pub trait Archive: Send + Sync {
 pub struct Clocks {
     /// The longest time that a call may ask for.
     pub most: Duration,
-    /// How long a command may produce no output.
+    /// The longest time that a command may produce no output.
     pub idle: Option<Duration>,
     /// The time left in the run's own limit for calls; a call that takes longer is dropped and reports nothing.
     pub run: Option<Duration>,
@@ -260,7 +258,7 @@ pub struct CallContext<'a> {
     pub spill: &'a Arc<Spill>,
     /// The text of the conversation that is no longer sent.
     pub archive: &'a dyn Archive,
-    /// The longest that this call may take.
+    /// The time limit of this call.
     pub timeout: Duration,
     /// The other time limits.
     pub clocks: Clocks,
@@ -268,7 +266,7 @@ pub struct CallContext<'a> {
     pub max_tokens: usize,
     /// Receives live output of a running command, for observers.
     pub live: &'a (dyn Fn(&str) + Send + Sync),
-    /// Where a tool stores the text that its observation leaves out; `None` where nothing could read it again.
+    /// The store for text that a tool's observation leaves out; `None` if nothing could read it again.
     pub keep: Option<Keep<'a>>,
     /// The walls around a command that the call runs.
     pub enclosure: Enclosure,

@@ -1,5 +1,5 @@
-//! The agent's own access to files: a path that was resolved and judged is opened as exactly that path. No symbolic
-//! link is followed on the way, so swapping a part of it for a link after the judgement opens nothing.
+//! The agent's own access to files: exactly the path that was resolved and judged is opened. No symbolic link is
+//! followed on the way, so nothing is opened if a part of it is replaced by a link after the judgement.
 //!
 //! Work in a directory goes through its handle ([`Dir`]). Only regular files are opened: reading a FIFO, a device or
 //! a socket may block forever or have effects.
@@ -20,7 +20,7 @@ use std::path::{Component, Path};
 
 pub use system::{Dir, free};
 
-/// What a name stands for. Links are not followed.
+/// The kind of a directory entry. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     File,
@@ -37,7 +37,7 @@ pub enum Kind {
 pub struct Facts {
     pub kind: Kind,
     pub len: u64,
-    /// The permissions; 0 where the system has none.
+    /// The permissions; 0 if the system has none.
     pub mode: u32,
     /// User and group.
     owner: (u32, u32),
@@ -54,12 +54,12 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Opened {
     pub file: File,
-    /// Those of the opened file.
+    /// The facts of the opened file.
     pub facts: Facts,
 }
 
 impl Kind {
-    /// For a person: `a FIFO`.
+    /// The name of the kind for a person: `a FIFO`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Kind {
 }
 
 impl Opened {
-    /// At most `most` bytes of it.
+    /// Reads at most `most` bytes of it.
     ///
     /// # Errors
     /// Those of the system.
@@ -86,7 +86,7 @@ impl Opened {
     }
 }
 
-/// The facts of what `path` names.
+/// The facts of the file at `path`.
 ///
 /// # Errors
 /// Nothing is there, or a link is on the way.
@@ -134,7 +134,7 @@ fn special(kind: Kind) -> io::Error {
 
 /// The error for a link on the way.
 fn linked() -> io::Error {
-    io::Error::other("a symbolic link stands in the path that was looked up, and is not followed")
+    io::Error::other("the path that was looked up contains a symbolic link, which is not followed")
 }
 
 #[cfg(all(test, unix))]

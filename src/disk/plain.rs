@@ -1,5 +1,5 @@
-//! Directories by their paths, for systems without handles of them: a link is looked for before each access, which a
-//! swap at the right moment escapes. Never compiled or run so far.
+//! Directories by their paths, for systems without handles: links are checked before each access, which a swap at the
+//! right moment evades. Never compiled or run so far.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Entry, Facts, Kind, Opened, linked, special};
 
-/// Not known here.
+/// Unknown on these systems.
 #[must_use]
 pub fn free(_: &Path) -> Option<u64> {
     None

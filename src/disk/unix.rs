@@ -1,4 +1,4 @@
-//! Handles of directories on Unix: `openat2` where Linux has it, else part by part with `O_NOFOLLOW`.
+//! Handles of directories on Unix: `openat2` if Linux has it, else component by component with `O_NOFOLLOW`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -18,7 +18,7 @@ use super::{Entry, Facts, Kind, Opened, linked, parts, special};
 const HANDLE: OFlags = OFlags::PATH.union(COMMON).union(OFlags::DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const HANDLE: OFlags = OFlags::RDONLY.union(COMMON).union(OFlags::DIRECTORY);
-/// A FIFO that came after the look does not block, a link is not followed.
+/// A FIFO that appeared after the check does not block, a link is not followed.
 const COMMON: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// The bytes that may still be written to the disk of `path`.
@@ -43,7 +43,7 @@ impl Dir {
         match at_once(path) {
             // Unknown to an older kernel, or to the filter of a container.
             Err(Errno::NOSYS | Errno::PERM) => {}
-            // A link at the end is told as no directory.
+            // A link at the end is reported as not a directory.
             Err(Errno::NOTDIR) if path.ancestors().any(Path::is_symlink) => return Err(linked()),
             opened => return opened.map(Self).map_err(refused),
         }
@@ -57,7 +57,7 @@ impl Dir {
         }
     }
 
-    /// Opens an absolute path without links, and makes the directories that are missing.
+    /// Opens an absolute path without links, and creates missing directories.
     ///
     /// # Errors
     /// A part of it is no directory, or a link is on the way.
@@ -81,7 +81,7 @@ impl Dir {
     pub fn dir(&self, name: &OsStr) -> io::Result<Self> {
         match fs::openat(&self.0, name, HANDLE, Mode::empty()) {
             Ok(handle) => Ok(Self(handle)),
-            // Both are told of a link, by one system or another.
+            // Systems report either error for a link.
             Err(Errno::NOTDIR | Errno::LOOP) if self.facts(name).is_ok_and(|facts| facts.kind == Kind::Link) => {
                 Err(linked())
             }
@@ -129,7 +129,7 @@ impl Dir {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not tell.
+                // Some file systems do not say.
                 FileType::Unknown => self.facts(&name).map_or(Kind::Unknown, |facts| facts.kind),
                 kind => kind_of(kind),
             };
@@ -138,12 +138,12 @@ impl Dir {
         Ok(entries)
     }
 
-    /// Replaces or creates a file, so that at any moment it holds all of the old content or all of the new. An
+    /// Replaces or creates a file, so that at any moment it contains all of the old content or all of the new. An
     /// existing file keeps its mode and owner, unless `mode` says otherwise.
     ///
     /// # Errors
-    /// The error of the system; the old file is then unchanged. A file without write permission is not replaced
-    /// either, even if the directory would allow it.
+    /// The file cannot be written, and is then unchanged. A file without write permission is not replaced either, even
+    /// if the directory would allow it.
     pub fn replace(&self, name: &OsStr, content: &[u8], mode: Option<u32>) -> io::Result<()> {
         let existing = match self.facts(name) {
             Ok(Facts { kind: Kind::File, .. }) => {
@@ -197,7 +197,7 @@ impl Dir {
         Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// A new name is durable once the directory is. Some file systems cannot sync directories, which is harmless.
+    /// Syncs the directory, which makes a new name durable. Some file systems cannot do that, which is harmless.
     fn sync(&self) {
         let _ = self.listed().and_then(fs::fsync);
     }
@@ -216,7 +216,7 @@ struct Fresh<'a> {
 }
 
 impl<'a> Fresh<'a> {
-    /// Nobody else may read what replaces a file before it has that file's mode.
+    /// Creates the file. Nobody else may read the replacement of a file before it has that file's mode.
     fn make(dir: &'a Dir, replaces: bool) -> io::Result<Self> {
         const TRIES: usize = 100;
         let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
@@ -255,7 +255,7 @@ impl Drop for Fresh<'_> {
 #[cfg(target_os = "linux")]
 fn at_once(path: &Path) -> rustix::io::Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
-    // `openat2` refuses flags that mean nothing for a handle.
+    // `openat2` refuses flags that have no meaning for a handle.
     let flags = HANDLE.difference(OFlags::NONBLOCK).difference(OFlags::NOCTTY);
     let resolve = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
     fs::openat2(CWD, path, flags, Mode::empty(), resolve)

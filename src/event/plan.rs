@@ -1,5 +1,5 @@
-//! What orchestrated turns report: routes, plans, steps, scores and decisions. Events carry these values, the log keeps
-//! them, and the machine of a plan is their fold.
+//! The reports of orchestrated turns: routes, plans, steps, scores and decisions. Events carry these values, the log
+//! keeps them, and the state of a plan is the fold over them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,9 +7,9 @@ use serde_json::Value;
 /// A decision of the router.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Routed {
-    /// What was chosen: `tool`, `agent`, `flow`, or `none`.
+    /// The kind of the choice: `tool`, `agent`, `flow`, or `none`.
     pub kind: String,
-    /// Its name; `none` where nothing was chosen.
+    /// Its name; `none` if nothing was chosen.
     pub name: String,
     pub reasoning: String,
     /// From 0 to 1, as the model said.
@@ -29,12 +29,12 @@ pub struct PlanStep {
     /// The steps whose results it needs.
     #[serde(default)]
     pub depends_on: Vec<u32>,
-    /// What a program can check after it.
+    /// The check of the program after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<StepCheck>,
 }
 
-/// A check that a program makes after a step. It outranks the scores of a model.
+/// A check by the program after a step. It overrides the scores of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepCheck {
@@ -46,7 +46,7 @@ pub enum StepCheck {
     Schema(Value),
 }
 
-/// A plan that stands.
+/// A valid plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanCreated {
     /// The request that it answers.
@@ -64,8 +64,8 @@ pub struct PlanCreated {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepStarted {
     pub step_id: u32,
-    /// Of a flow: the id of the step, with the groups, flows and rounds that it stands in (`work[2]/plan`). The number
-    /// then counts what has begun.
+    /// For a flow: the id of the step, with the groups, flows and rounds around it (`work[2]/plan`). The number then
+    /// counts the steps that have begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Counts from 1 within a revision.
@@ -74,7 +74,7 @@ pub struct StepStarted {
     pub description: String,
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
@@ -89,7 +89,7 @@ pub enum StepStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     pub passed: bool,
-    /// One line: what was checked, and what came of it.
+    /// One line: the check and its result.
     pub detail: String,
 }
 
@@ -102,7 +102,7 @@ pub struct StepFinished {
     pub name: Option<String>,
     pub attempt: u32,
     pub status: StepStatus,
-    /// One line for a person; of a failure, the reason.
+    /// One line for a person; for a failure, the reason.
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Checked>,
@@ -127,7 +127,7 @@ pub struct Evaluation {
     pub format: Score,
 }
 
-/// What follows from the scores.
+/// The decision that follows from the scores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Decision {
@@ -137,19 +137,19 @@ pub enum Decision {
     Escalate { why: String },
 }
 
-/// A judgement of the results, and what follows from it.
+/// A judgement of the results, and the decision that follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reflection {
     pub evaluation: Evaluation,
-    /// What the model says of the whole.
+    /// The model's overall verdict.
     pub overall_pass: bool,
     #[serde(flatten)]
     pub decision: Decision,
-    /// How many retries and new plans were made before it.
+    /// The number of retries and new plans before it.
     pub retries: u32,
 }
 
-/// One thing that happened to a plan, as the log keeps it.
+/// An event of a plan, as the log keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Progress {
@@ -163,17 +163,17 @@ pub enum Progress {
     },
 }
 
-/// One thing that happened to a flow, as the log keeps it.
+/// An event of a flow, as the log keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum FlowNote {
     Begun {
         flow: String,
-        /// Of the file as it was then: results serve no other.
+        /// The digest of the file as it was then: results are valid for no other.
         digest: String,
         inputs: Value,
     },
-    /// A step ended well; its name as in [`StepStarted`].
+    /// A step succeeded; its name is as in [`StepStarted`].
     Finished { name: String, result: Value },
     /// The flow is over.
     Closed,

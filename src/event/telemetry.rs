@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::CallStatus;
 
-/// The cost of one call, and how it ended. Never sent to the model. Times are in milliseconds, to the microsecond.
+/// The cost and the end of one call. Never sent to the model. Times are in milliseconds, to the microsecond.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallTelemetry {
@@ -17,7 +17,7 @@ pub struct CallTelemetry {
     pub tool_version: String,
     /// The start of the call: RFC 3339, UTC.
     pub timestamp: String,
-    /// How long the tool itself ran; absent where it did not run.
+    /// The time that the tool itself ran; absent if it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<f64>,
     /// The time from the start to the end of the call, including checks and waiting for a permission or a free
@@ -27,7 +27,7 @@ pub struct CallTelemetry {
     pub input_tokens: u64,
     /// The tokens of the result, as the model reads it.
     pub output_tokens: u64,
-    /// True when both token counts are estimated (bytes over four).
+    /// True if both token counts are estimated (bytes over four).
     pub tokens_estimated: bool,
     pub output_bytes: u64,
     pub success: bool,
@@ -38,13 +38,13 @@ pub struct CallTelemetry {
     /// One line, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// How often the call was retried.
+    /// The number of retries of the call.
     pub retries: u32,
-    /// Processor time of the processes that the call started and that ended with it. Absent where another call
-    /// with processes ran at the same time: the system reports only the sum.
+    /// Processor time of the processes that the call started and that ended with it. Absent if another call with
+    /// processes ran at the same time: the system reports only the sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<f64>,
-    /// The peak memory of these processes. Known only where neither an earlier process nor this program used more.
+    /// The peak memory of these processes. Known only if neither an earlier process nor this program used more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     /// The tool's own measurements: the numbers among its metadata.
@@ -53,7 +53,7 @@ pub struct CallTelemetry {
 }
 
 impl CallTelemetry {
-    /// A call of which only the name and the status are known.
+    /// A call whose name and status alone are known.
     #[must_use]
     pub fn unmeasured(tool_name: &str, status: CallStatus) -> Self {
         let code = match status {

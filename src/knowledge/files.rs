@@ -1,4 +1,5 @@
-//! The files that a conversation has seen. A file that it never read, or that changed since, is not overwritten.
+//! The files that a conversation has seen. A file that it has never read, or that has changed since, is not
+//! overwritten.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -24,7 +25,7 @@ struct Inner {
 /// A file that was seen. Written to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// Absolute.
+    /// The absolute path.
     pub path: String,
     /// SHA-256 of its content, in hexadecimal.
     pub digest: String,

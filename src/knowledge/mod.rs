@@ -1,7 +1,7 @@
 //! Knowledge that a conversation has beside its items: the files it has seen, and the skills it has loaded.
 //!
-//! Tools read and change it while they run, concurrently. Every change is returned once, for the log, so a
-//! reopened session has the same knowledge.
+//! Tools read and change it concurrently while they run. Every change is returned once, for the log, so that a reopened
+//! session has the same knowledge.
 
 mod files;
 mod skills;

@@ -87,7 +87,7 @@ impl Loaded {
         Self { inner: Mutex::new(Inner { skills, changed: false, news: Vec::new() }) }
     }
 
-    /// True if the skill is new, or has another text than before.
+    /// Adds a skill. Returns true if it is new or its text has changed.
     pub fn insert(&self, name: &str, path: &str, fingerprint: u64) -> bool {
         let mut inner = self.inner();
         let is_new = match inner.skills.iter_mut().find(|entry| entry.name == name) {
@@ -116,7 +116,7 @@ impl Loaded {
     }
 
     /// Adds lines of a file to the instructions of a loaded skill that the system prompt shows, under a title that
-    /// names the file and the lines. False where the skill is not loaded.
+    /// names the file and the lines. Returns false if the skill is not loaded.
     pub fn show_reference(
         &self,
         name: &str,

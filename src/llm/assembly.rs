@@ -219,7 +219,7 @@ impl Assembly {
         }
     }
 
-    /// Leaves out all parts so far, as the server began anew. Returns false if somebody has seen text of them, which
+    /// Leaves out all parts so far, as the server started over. Returns false if somebody has seen text of them, which
     /// cannot be taken back.
     pub fn restart(&mut self) -> bool {
         self.parts.iter_mut().for_each(|part| part.left_out = true);

@@ -230,7 +230,7 @@ impl Case {
         Reading::new(wires::decoder(wire, &self.dialect, &[]), reply)
     }
 
-    /// A reading of whole events; `None` where one of them breaks it.
+    /// A reading of whole events; `None` if one of them breaks it.
     fn reading_of(&self, events: &[u8]) -> Option<Reading> {
         let (mut reading, mut is_sound) = (self.reading(self.wire), true);
         let take = |event: sse::Event<'_>| {

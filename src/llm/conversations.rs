@@ -70,7 +70,7 @@ pub(super) struct Piece {
     answer: Option<String>,
     fails: bool,
     pictures: usize,
-    /// What the provider wants back.
+    /// The data that the provider wants back.
     keeps: Option<Value>,
 }
 

@@ -81,7 +81,7 @@ impl Rule {
     }
 }
 
-/// What replaces another field, or leaves one out.
+/// A rule that replaces another field, or leaves one out.
 const fn parameter(
     words: &'static [&'static str],
     about: &'static str,

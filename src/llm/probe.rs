@@ -235,7 +235,7 @@ fn tokens(value: Option<&Value>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What is said by these answers, each to the question of its path.
+    /// The facts stated by these answers, each to the question of its path.
     fn said(answers: &[(&str, &str)], model: &str) -> Option<Probed> {
         let said = QUESTIONS.iter().filter_map(|question| {
             let (_, body) = answers.iter().find(|(path, _)| question.path.starts_with(path))?;

@@ -2,7 +2,7 @@
 
 use super::usage::Usage;
 
-/// A sum of costs. One request whose cost is not known makes it unknown: unknown is not 0.
+/// A sum of costs. One request with an unknown cost makes it unknown, which is not 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     usd: Option<f64>,
@@ -18,7 +18,7 @@ impl Cost {
         }
     }
 
-    /// USD; `None` where the cost of a part is not known, or nothing was asked.
+    /// USD; `None` if the cost of a part is unknown, or there were no requests.
     #[must_use]
     pub fn usd(&self) -> Option<f64> {
         self.usd.filter(|_| !self.is_unknown)

@@ -1,4 +1,4 @@
-//! Handles: names of texts of the log, by which `recall` reads them.
+//! Handles, by which `recall` reads texts of the log.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// An item as it was said.
+    /// The handle of an item.
     #[must_use]
     pub fn item(number: u64) -> Self {
         Self { number, call: None }
     }
 
-    /// The answer to a call.
+    /// The handle of the answer to a call.
     #[must_use]
     pub fn answer(number: u64, call: usize) -> Self {
         Self { number, call: Some(call) }

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 /// Tokens of one reply, or the sum of many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// All tokens of the request, cached ones included.
+    /// All tokens of the request, including cached ones.
     pub input_tokens: u64,
     pub cached_input_tokens: u64,
-    /// Tokens of the request that were written to the provider's cache, where that has a price of its own.
+    /// Tokens of the request that were written to the provider's cache, if that has a separate price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
-    /// All tokens of the reply, reasoning included.
+    /// All tokens of the reply, including reasoning.
     pub output_tokens: u64,
     pub reasoning_tokens: u64,
-    /// True when the provider reported nothing and the numbers are our estimate.
+    /// True if the provider reported nothing and the numbers are our estimate.
     #[serde(default)]
     pub estimated: bool,
-    /// True where what it cost rests on prices that only one source states.
+    /// True if the cost is based on prices that only one source states.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cost_about: bool,
 }

@@ -1,9 +1,9 @@
-//! Getting a page from a host that nobody configured.
+//! Fetches a page from a host that is not configured.
 //!
-//! The name is looked up first, every address is judged, and the connection goes to what was judged: a name that
-//! answers differently a moment later gains nothing. Each redirect passes the same way. A proxy that the environment
-//! names is used, and looks the name up again, out of our sight: what can be judged before is judged. No key, cookie
-//! or login is sent.
+//! The name is looked up first, every address is judged, and the connection goes to a judged address, so a name whose
+//! addresses change a moment later gains nothing. Redirects are handled in the same way. A proxy that the environment
+//! names is used, and looks the name up again, beyond our control: everything that can be judged before is judged. No
+//! key, cookie or login is sent.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::proxies::{Through, is_private_name};
 use super::public::is_public;
 use super::{Net, NetError, causes, parse_url};
 
-/// How far a fetch may go.
+/// The limits of a fetch.
 #[derive(Debug, Clone, Copy)]
 pub struct FetchRules<'a> {
     /// Hosts (`localhost`, `10.0.0.7:8080`) that may be reached although their addresses are not public.
     pub allow: &'a [String],
-    /// Bytes of a body; what comes after them is not read.
+    /// The most bytes of a body; the rest is not read.
     pub most_bytes: usize,
     pub most_redirects: usize,
     pub connect_timeout: Duration,
@@ -28,13 +28,13 @@ pub struct FetchRules<'a> {
 /// A fetched page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// Where it came from in the end.
+    /// The address after all redirects.
     pub url: String,
     pub status: u16,
-    /// As the server says; empty if it says nothing.
+    /// The type that the server states; empty if it states none.
     pub content_type: String,
     pub body: Vec<u8>,
-    /// False when the body was longer than it may be.
+    /// False if the body was longer than the limit.
     pub whole: bool,
 }
 
@@ -57,7 +57,7 @@ pub enum FetchError {
     Redirects { most: usize, url: String },
     #[error("{host} does not answer: {why}")]
     Failed { host: String, why: String },
-    #[error("{host} sent its answer packed ({encoding}) though that was not asked for")]
+    #[error("{host} sent its answer compressed ({encoding}), which was not requested")]
     Packed { host: String, encoding: String },
 }
 
@@ -73,7 +73,7 @@ impl Net {
     /// Gets `url`, following redirects. `accept` says which kinds are preferred.
     ///
     /// # Errors
-    /// An address may not be fetched or nothing answers. A status like 404 is no error.
+    /// An address may not be fetched or nothing answers. A status such as 404 is not an error.
     pub async fn fetch(&self, url: &str, accept: &str, rules: FetchRules<'_>) -> Result<Fetched, FetchError> {
         let mut url = parse_url(url)?;
         for _ in 0..=rules.most_redirects {
@@ -93,7 +93,7 @@ impl Net {
     }
 }
 
-/// How a host is reached.
+/// The way to reach a host.
 enum Way<'p> {
     /// At one of these addresses, which were judged.
     Direct(Vec<SocketAddr>),
@@ -121,7 +121,7 @@ impl Net {
     }
 }
 
-/// Looks a host up. Behind a proxy this is a check alone, which takes little time: there may be no names to be had.
+/// Looks up a host. Behind a proxy this is only a check with a short time limit, as no names may be resolvable.
 async fn addresses(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<SocketAddr>, String> {
     const LONGEST_CHECK: Duration = Duration::from_secs(2);
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -143,7 +143,7 @@ fn judged(host: &str, addresses: Vec<SocketAddr>, is_allowed: bool) -> Result<Ve
     }
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 fn next(response: &Response, from: &Url) -> Result<Option<Url>, FetchError> {
     let location = response.headers().get("location").and_then(|value| value.to_str().ok());
     let Some(location) = location.filter(|_| response.status().is_redirection()) else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! The proxies that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and the exceptions of `NO_PROXY`,
-//! also in small letters. Servers on this machine are never behind one.
+//! also in lower case. Servers on this machine are never behind one.
 //!
-//! Behind a proxy, a name is looked up by the proxy. Where this machine can look it up too, its addresses are judged as
-//! ever; where it cannot, a name that by its form belongs to a private network leads nowhere.
+//! The proxy looks up names. If this machine can look up a name too, its addresses are judged as usual; if it cannot, a
+//! name that by its form belongs to a private network is refused.
 
 use std::fmt;
 use std::io;
@@ -20,14 +20,14 @@ use tokio::net::TcpStream;
 
 use super::NetError;
 
-/// The variables that name a proxy for TLS, for plain connections, and for what has none of its own.
+/// The variables that name a proxy for TLS, for plain connections, and for both.
 const TLS: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 const PLAIN: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
 const ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 /// The variables that name the hosts without a proxy.
 const NONE: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// The ends of names that only a private network knows (RFC 6761, 6762, 8375, 9476), and those that such networks use.
+/// The suffixes of names that are reserved for private networks (RFC 6761, 6762, 8375, 9476) or common in them.
 const PRIVATE_ENDS: [&str; 12] = [
     "localhost",
     "local",
@@ -58,15 +58,15 @@ struct Known {
 /// A variable with its value.
 struct Named {
     variable: &'static str,
-    /// With a scheme; may hold a password.
+    /// With a scheme; may contain a password.
     address: String,
     /// The reason that it is not the address of a proxy.
     mistake: Option<String>,
 }
 
-/// A proxy that stands between this machine and a host.
+/// A proxy between this machine and a host.
 pub struct Through<'p> {
-    /// The address of the proxy, which may hold a password.
+    /// The address of the proxy, which may contain a password.
     pub address: &'p str,
     intercept: Intercept,
 }
@@ -88,17 +88,17 @@ impl Proxies {
         Self(Arc::new(Known { tls, plain, matcher: Some(matcher) }))
     }
 
-    /// The proxy for an address; `None` where it is reached directly.
+    /// The proxy for an address; `None` if it is reached directly.
     ///
     /// # Errors
-    /// [`NetError::Proxy`] if the variable that names the proxy does not hold the address of one.
+    /// [`NetError::Proxy`] if the variable that names the proxy does not contain the address of one.
     pub fn to(&self, url: &Url) -> Result<Option<Through<'_>>, NetError> {
         let named = if url.scheme() == "https" { &self.0.tls } else { &self.0.plain };
         let Some(named) = named.as_ref().filter(|_| !super::is_loopback(url)) else { return Ok(None) };
         if let Some(why) = &named.mistake {
             return Err(NetError::Proxy { variable: named.variable, why: why.clone() });
         }
-        // The path is of no interest, and not every path is one for the matcher.
+        // The path is irrelevant, and the matcher does not accept every path.
         let origin = url.origin().ascii_serialization();
         let intercept = origin.parse().ok().and_then(|uri: Uri| self.0.matcher.as_ref()?.intercept(&uri));
         Ok(intercept.map(|intercept| Through { address: &named.address, intercept }))
@@ -106,19 +106,19 @@ impl Proxies {
 }
 
 impl Through<'_> {
-    /// True if the proxy itself is spoken to over TLS.
+    /// True if the connection to the proxy itself uses TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.intercept.uri().scheme_str() == Some("https")
     }
 
-    /// True if the proxy passes on requests of plain HTTP that name the whole address.
+    /// True if the proxy forwards requests of plain HTTP that name the whole address.
     #[must_use]
     pub fn takes_requests(&self) -> bool {
         self.intercept.uri().scheme_str() == Some("http")
     }
 
-    /// The value of `Proxy-Authorization`, if the address holds a login.
+    /// The value of `Proxy-Authorization`, if the address contains a login.
     #[must_use]
     pub fn login(&self) -> Option<&str> {
         self.intercept.basic_auth()?.to_str().ok()
@@ -132,7 +132,7 @@ impl Through<'_> {
         TcpStream::connect((host, port)).await
     }
 
-    /// A connection to a host by way of the proxy, as bytes.
+    /// A connection to a host through the proxy, as bytes.
     pub async fn tunnel(&self, host: &str, port: u16) -> io::Result<TcpStream> {
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
         let target =
@@ -175,7 +175,7 @@ where
         .map_err(|error| io::Error::other(format!("the proxy of this machine: {error}")))
 }
 
-/// True if a name belongs to a private network by its form: without a dot, or with an end that the internet does not
+/// True if a name belongs to a private network by its form: without a dot, or with a suffix that the internet does not
 /// know.
 #[must_use]
 pub(super) fn is_private_name(host: &str) -> bool {
@@ -189,7 +189,7 @@ fn with_scheme(text: &str) -> String {
     if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
 }
 
-/// The reason that a text is not the address of a proxy. Without a scheme it is one for http.
+/// The reason that a text is not the address of a proxy. Without a scheme it is taken as http.
 fn mistake(text: &str) -> Option<String> {
     const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
     match Url::parse(&with_scheme(text)) {

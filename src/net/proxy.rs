@@ -1,9 +1,9 @@
 //! A proxy that lets commands in the sandbox reach the hosts that the settings name, and nothing else.
 //!
-//! It listens where only they can connect, and connects from where this program runs. It speaks plain HTTP and
-//! `CONNECT` (RFC 9110, 9.3.6): by name, then by every address that the name has, so that a name which leads to this
-//! machine leads nowhere. It adds nothing to what it passes on. Where the machine itself needs a proxy, what is allowed
-//! goes on by that one, which looks the name up again.
+//! It listens where only they can connect, and connects from where this program runs. It supports plain HTTP and
+//! `CONNECT` (RFC 9110, 9.3.6), and checks the name, then every address of the name, so that a name which leads to this
+//! machine is refused. It adds nothing to what it forwards. If the machine itself needs a proxy, allowed requests go
+//! through that one, which looks the name up again.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use super::public::is_public;
 /// The longest head of a request.
 const MOST_HEAD: usize = 32 * 1024;
 
-/// How long a name may take to be looked up where the proxy of the machine does it anyway.
+/// The time limit for looking up a name if the proxy of the machine does it anyway.
 const LONGEST_CHECK: Duration = Duration::from_secs(2);
 
 /// The hosts that may be reached: `crates.io`, `*.crates.io`, `localhost:8080`.
@@ -32,7 +32,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// These hosts, by way of the proxies of this machine.
+    /// These hosts, through the proxies of this machine.
     #[must_use]
     pub fn new(hosts: &[String], proxies: Proxies) -> Self {
         Self { named: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(), proxies }
@@ -55,7 +55,7 @@ impl Hosts {
         self.named.iter().find(covers).map(String::as_str)
     }
 
-    /// True if a host may be reached at an address. One that is not public must be named as it is.
+    /// True if a host may be reached at an address. One that is not public must be listed explicitly.
     fn allow(&self, host: &str, address: SocketAddr) -> bool {
         self.entry(host, address.port()).is_some_and(|entry| {
             let name = split(entry).0;
@@ -64,7 +64,7 @@ impl Hosts {
     }
 }
 
-/// `host:port`, of which the port may be missing; `[::1]:80`.
+/// Splits `host:port`, whose port may be missing, or `[::1]:80`.
 fn split(authority: &str) -> (&str, Option<u16>) {
     let split = authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     let (host, port) = match split {
@@ -74,7 +74,7 @@ fn split(authority: &str) -> (&str, Option<u16>) {
     (host.trim_start_matches('[').trim_end_matches(']'), port)
 }
 
-/// Serves on a thread of its own, until this program ends.
+/// Serves on a separate thread, until this program ends.
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -93,13 +93,13 @@ async fn serve(listener: std::net::TcpListener, hosts: Arc<Hosts>) -> io::Result
         let (client, _) = listener.accept().await?;
         let hosts = Arc::clone(&hosts);
         tokio::spawn(async move {
-            // Its end is the client's to see.
+            // The client notices the end.
             let _ = pass(client, &hosts).await;
         });
     }
 }
 
-/// A request as far as the proxy needs it.
+/// The parts of a request that the proxy needs.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     host: String,
@@ -108,7 +108,7 @@ struct Target {
     request: Option<PlainRequest>,
 }
 
-/// A request of plain HTTP that is passed on.
+/// A request of plain HTTP that is forwarded.
 #[derive(Debug, PartialEq, Eq)]
 struct PlainRequest {
     method: String,
@@ -116,29 +116,29 @@ struct PlainRequest {
     authority: String,
     path: String,
     version: String,
-    /// The fields that are passed on, each with its line end.
+    /// The fields that are forwarded, each with its line end.
     fields: String,
 }
 
-/// Who is given a request.
+/// The receiver of a request.
 #[derive(Clone, Copy)]
 enum To<'l> {
     Host,
-    /// Another proxy, with the login that it wants.
+    /// Another proxy, with its login.
     Proxy(Option<&'l str>),
 }
 
 /// A connection towards a host.
 enum Server {
     Direct(TcpStream),
-    /// To a proxy that takes the request itself, with the login that it wants.
+    /// To a proxy that takes the request itself, with its login.
     Proxy(TcpStream, Option<String>),
 }
 
 async fn pass(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
     let (head, rest) = head(&mut client).await?;
     let Some(target) = target(&head) else {
-        return answer(&mut client, "400 Bad Request", "this is no request for a proxy").await;
+        return answer(&mut client, "400 Bad Request", "this is not a request for a proxy").await;
     };
     let (host, port) = (&target.host, target.port);
     if hosts.entry(host, port).is_none() {
@@ -164,7 +164,7 @@ async fn pass(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
 }
 
 impl PlainRequest {
-    /// The head of the request, for a connection of its own: the next one of the client may be for another host.
+    /// The head of the request, for a separate connection: the client's next request may be for another host.
     fn head(&self, to: To<'_>) -> Vec<u8> {
         let Self { method, authority, path, version, fields } = self;
         let (origin, login) = match to {
@@ -172,7 +172,7 @@ impl PlainRequest {
             To::Proxy(login) => (format!("http://{authority}"), login),
         };
         let login = login.map(|login| format!("Proxy-Authorization: {login}\r\n")).unwrap_or_default();
-        // The host of the request line holds, not what a field says.
+        // The host of the request line counts, not a field.
         format!(
             "{method} {origin}{path} {version}\r\nConnection: close\r\nHost: {authority}\r\n{login}{fields}\r\n"
         )
@@ -180,7 +180,7 @@ impl PlainRequest {
     }
 }
 
-/// The head of a request, and what came after it.
+/// The head of a request, and the bytes after it.
 async fn head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     const END: &[u8] = b"\r\n\r\n";
     let mut bytes = Vec::new();
@@ -252,7 +252,7 @@ async fn directly(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream>
     Err(refused)
 }
 
-/// Checks the addresses of a host that a proxy will look up again; by its form alone a name that cannot be looked up
+/// Checks the addresses of a host that a proxy will look up again, or only the form of a name that cannot be looked up
 /// here.
 async fn check(host: &str, port: u16, hosts: &Hosts) -> io::Result<()> {
     match tokio::time::timeout(LONGEST_CHECK, tokio::net::lookup_host((host, port))).await {

@@ -1,4 +1,4 @@
-//! Which addresses belong to the public internet: everything else could be this machine, its network, or the metadata
+//! Recognises addresses of the public internet: everything else could be this machine, its network, or the metadata
 //! service of its cloud.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -33,7 +33,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     }
 }
 
-/// Only 2000::/3 is given out, and not all of it to hosts.
+/// True for public IPv6 addresses: only 2000::/3 is assigned, and not all of it to hosts.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let given_out = a & 0xe000 == 0x2000;
@@ -42,7 +42,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     given_out && !protocols && !documentation
 }
 
-/// The IPv4 address inside of mapped, translated (64:ff9b::/96) and tunnelled (2002::/16) ones.
+/// The IPv4 address inside mapped, translated (64:ff9b::/96) and tunnelled (2002::/16) ones.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

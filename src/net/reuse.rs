@@ -1,6 +1,6 @@
-//! Requests over connections that are kept. A server may close one while nothing is sent, and its word of that may
-//! cross the next request on the way: then the request is sent again at once, on a fresh connection. A connection
-//! that fails at its first request is a failure as any other.
+//! Requests over connections that are kept alive. A server may close one while it is idle, just as the next request is
+//! sent: then the request is sent again at once, on a fresh connection. A connection that fails at its first request is
+//! a failure like any other.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -31,8 +31,8 @@ pub(super) struct Served(Mutex<HashSet<SocketAddr>>);
 impl Net {
     /// Sends a request to `url`, as `request` builds it.
     ///
-    /// If it went over a connection that had served another one before and that ended without a response, it is sent
-    /// a second time. This happens at most once, and with a new client, as other idle connections may be as stale.
+    /// If it used a connection that had served another request before and that ended without a response, it is sent a
+    /// second time. This happens at most once, with a new client, as other idle connections may be stale too.
     pub async fn send(
         &self,
         url: &Url,
@@ -75,7 +75,7 @@ fn local_address(error: &legacy::Error) -> Option<SocketAddr> {
     extensions.get::<HttpInfo>().map(HttpInfo::local_addr)
 }
 
-/// True if a connection ended before it said anything.
+/// True if a connection ended before any response.
 fn says_nothing(cause: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     let ended = |error: &hyper::Error| error.is_incomplete_message() || error.is_canceled();

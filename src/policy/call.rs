@@ -1,4 +1,4 @@
-//! The facts of a call that the policy judges. They are looked up here, once; judging is pure.
+//! The facts of a call that the policy judges. They are looked up here, once; the judgement itself is pure.
 
 use std::path::{Path, PathBuf};
 
@@ -17,22 +17,22 @@ const LONGEST_PATH: usize = 4096;
 pub struct Call<'a> {
     pub tool: &'a str,
     pub permission: Permission,
-    /// The tool is configured to ask every time.
+    /// True if the tool is configured to ask every time.
     pub requires_confirmation: bool,
     pub effects: &'a [Effect],
     /// True if its result may come from the network.
     pub has_network: bool,
     pub reads: Vec<Target>,
     pub writes: Vec<Target>,
-    /// The line that it hands to the shell.
+    /// The line that it passes to the shell.
     pub line: Option<Line>,
-    /// What walls there are for its command.
+    /// The walls that there are for its command.
     pub hold: Hold,
     /// The host that it sends a request to.
     pub host: Option<String>,
 }
 
-/// A command line, and where it would run.
+/// A command line, and the directory in which it would run.
 #[derive(Debug, Clone, Copy)]
 pub struct Invocation<'a> {
     pub command: &'a str,
@@ -40,19 +40,19 @@ pub struct Invocation<'a> {
     pub dir: &'a Path,
 }
 
-/// A command line, read and looked up.
+/// A command line, parsed, with its paths looked up.
 #[derive(Debug, Clone)]
 pub struct Line {
     pub(super) script: Script,
-    /// What is known of each of its commands.
+    /// The facts about each of its commands.
     parts: Vec<Part>,
-    /// It runs in the workspace.
+    /// True if it runs in the workspace.
     pub(super) is_inside: bool,
-    /// The files that redirections read, and write; `None` where one is only known when it runs.
+    /// The files that redirections read and write; `None` for one that is only known when it runs.
     pub(super) files: Vec<(Option<Target>, Opens)>,
-    /// It runs neither in the workspace nor in a directory that the person installed.
+    /// True if it runs neither in the workspace nor in a directory that the user installed.
     starts_outside: bool,
-    /// The command is not the model's own: the model wrote only the arguments.
+    /// The configured tool whose command this is: the model wrote only the arguments.
     pub(super) configured: Option<Configured>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Part {
     pub habit: Habit,
     /// The paths that its words could name.
     pub named: Vec<Target>,
-    /// Where it leaves the workspace, as it is written.
+    /// The first path outside the workspace, as it is written.
     pub leaves: Option<String>,
 }
 
@@ -97,8 +97,8 @@ impl Call<'_> {
 }
 
 impl Line {
-    /// Reads a line and looks up the paths it names. `readable` are the directories outside the workspace whose
-    /// content the person installed.
+    /// Parses a line and looks up the paths that it names. `readable` are the directories outside the workspace whose
+    /// content the user installed.
     #[must_use]
     pub fn new(
         invocation: Invocation<'_>,
@@ -121,7 +121,7 @@ impl Line {
         let files = files.collect();
         let part = |(at, command): (usize, &Simple)| {
             let mut part = Part::new(command, is_lost, &find);
-            // Where it was entered from elsewhere, its words are the directory alone.
+            // If the directory was entered from elsewhere, the words are only the directory.
             if at == 0 && entered.is_some() {
                 part.leaves = None;
             }
@@ -156,7 +156,7 @@ impl Line {
         named.or(self.script.names_home().then_some("~"))
     }
 
-    /// True if it names something outside the workspace that it could read. Devices hold nobody's text.
+    /// True if it names something outside the workspace that it could read. Devices contain nobody's text.
     pub(super) fn reaches_outside(&self) -> bool {
         let opened = self.files.iter().filter(|(_, opens)| *opens == Opens::ToRead);
         let opened = opened.filter_map(|(target, _)| target.as_ref());
@@ -167,7 +167,7 @@ impl Line {
                 .any(|target| !target.is_free_to_read() && target.presence != Presence::No && !is_device(target))
     }
 
-    /// Each simple command, and what is known of it.
+    /// Each simple command, with its facts.
     pub(super) fn commands(&self) -> impl Iterator<Item = (&Simple, &Part)> {
         self.script.commands.iter().zip(&self.parts)
     }
@@ -198,7 +198,7 @@ impl Part {
         Self { habit: habit(command), named, leaves }
     }
 
-    /// True if it has no way to write, and reads in the workspace alone.
+    /// True if it has no way to write, and reads only in the workspace.
     pub(super) fn is_harmless(&self) -> bool {
         self.habit == Habit::OnlyReads && self.leaves.is_none()
     }
@@ -264,7 +264,7 @@ fn divided(word: &str) -> impl Iterator<Item = &str> {
     std::iter::once(word).chain(value).filter(|word| !word.is_empty())
 }
 
-/// The directory at the beginning of a text that goes on with something unknown.
+/// The directory at the beginning of a text that continues with something unknown.
 fn directory(text: &str) -> Option<&str> {
     let path = text.split_once('=').map_or(text, |(_, value)| value);
     path.rfind('/').map(|at| &path[..=at]).filter(|dir| dir.len() <= LONGEST_PATH)
@@ -274,7 +274,7 @@ fn is_device(target: &Target) -> bool {
     target.path.starts_with("/dev/")
 }
 
-/// Devices that hold nobody's text.
+/// True for devices that contain nobody's text.
 fn holds_nothing(target: &Target) -> bool {
     ["/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"]
         .contains(&target.given.as_str())

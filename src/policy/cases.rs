@@ -1,9 +1,9 @@
 //! Each file of `tests/policy_cases/` is a case: a call, the mode and rules, and the expected verdict.
 //!
-//! `expect` is `read` (it runs in walls that let nothing be written), `run`, `ask` or `deny`; `why` is a part of the reason; `always` is the grant offered to the person
-//! (`none` where nothing is offered). Without a `tool` the call is `run_command` with `command`; other tools get
-//! `path` or `host`; `makes` holds the command that a configured tool makes of its arguments. There are walls, unless
-//! `walls` says no. The workspace of every case is built by [`workspace`].
+//! `expect` is `read` (it runs in walls that allow no writing), `run`, `ask` or `deny`; `why` is a part of the reason;
+//! `always` is the grant offered to the person (`none` if nothing is offered). Without a `tool` the call is
+//! `run_command` with `command`; other tools get `path` or `host`; `makes` is the command that a configured tool makes
+//! from its arguments. There are walls, unless `walls` says no. [`workspace`] builds the workspace of every case.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ struct Case {
     tool: Option<String>,
     #[serde(default)]
     command: Option<String>,
-    /// The command of a configured tool: its words, or with one word alone a line for the shell.
+    /// The command of a configured tool: its words, or, with only one word, a line for the shell.
     #[serde(default)]
     makes: Option<Vec<String>>,
     #[serde(default)]

@@ -1,5 +1,5 @@
-//! Grants: the calls that a person allows for the rest of a session, as narrow as possible and never more than was
-//! shown.
+//! Grants: the calls that a person allows for the rest of a session, as narrow as possible and never more than what
+//! was shown.
 //!
 //! A grant is derived from a call. A later call is covered if everything derived from it was granted.
 
@@ -16,7 +16,7 @@ use super::target::{Presence, Target};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant(Vec<Item>);
 
-/// All that was granted in a session.
+/// Everything that was granted in a session.
 #[derive(Debug, Clone, Default)]
 pub struct Grants(HashSet<Item>);
 
@@ -26,13 +26,13 @@ enum Item {
     Command { tool: String, words: Vec<Option<String>> },
     /// This path, and no other.
     Path { tool: String, path: String },
-    /// This host, whatever the address asks of it.
+    /// This host, with any address on it.
     Host { tool: String, host: String },
     /// A tool with these arguments, and no others; shown as the command that they make.
     Call { tool: String, arguments: String, shown: String },
 }
 
-/// What stands for a path in what is shown.
+/// The placeholder for a path in the shown text.
 const ANY_PATH: &str = "PATH";
 
 /// A longer line cannot be read at a glance.
@@ -100,12 +100,12 @@ fn of_line(tool: &str, line: &Line) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// The exact words, but for paths inside the workspace.
+/// The exact words, except for paths inside the workspace.
 fn of_command(tool: &str, command: &Simple, part: &Part) -> Option<Item> {
     if !command.assigned.is_empty() || command.argv.is_empty() {
         return None;
     }
-    // A word without a slash could name what is to be done.
+    // A word without a slash could name an action.
     let is_path = |word: &str| {
         let is_inside = |target: &Target| {
             target.given == word && target.is_inside() && !target.is_protected && target.presence == Presence::Yes

@@ -1,23 +1,23 @@
-//! What programs usually do: tables of those that read, and of those that ask always.
+//! The usual behaviour of programs: tables of those that read, and of those that always ask.
 //!
-//! No proof of flags: a line of programs that usually only read runs in walls that let nothing be written. The
+//! Flags are not analysed: a line of programs that usually only read runs in walls that allow no writing. The
 //! tables are the rows of a text: the words of a command, where a last `*` stands for any further words and a last
 //! `-*` for any further flags. `a|b` is one of several words.
 
 use super::shell::{Arg, Simple};
 
-/// How far a command is known to read.
+/// The known behaviour of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Habit {
     /// It may do anything.
     Unknown,
-    /// It usually only reads. Walls have to hold it to that.
+    /// It usually only reads. Walls must confine it to that.
     Reads,
     /// It has no way to write or to run anything.
     OnlyReads,
 }
 
-/// No flag of theirs writes a file or runs a program.
+/// Programs without any flag that writes a file or runs a program.
 const ONLY_READ: &str = "
 ls|dir|vdir|cat|tac|nl|head|tail|wc|cut|tr|paste|join|fold|fmt|expand|unexpand|rev|column|comm|cmp|diff|od|hexdump *
 grep|egrep|fgrep|strings|base64|md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum *
@@ -27,7 +27,7 @@ command -v|-V *
 break|continue|exit|return|shift|wait *
 ";
 
-/// They usually only read.
+/// Programs that usually only read.
 const READ: &str = "
 find|fd|fdfind|rg|ag|ack|sed|awk|gawk|mawk|nawk|sort|uniq|tree|file|date|xxd|bat|batcat|less|more|yq|xmllint|tokei|cloc *
 printenv|env|hostname|lsof|pgrep|pidof|readelf|objdump|nm|size|ldd|otool|exa|eza|look|shuf|iconv|zcat|bzcat|xzcat *
@@ -148,7 +148,8 @@ const WRITING: &[(&str, &[&str])] = &[
     ("[", &["-v"]),
 ];
 
-/// They have another program do it, which no walls around them hold: one that runs containers, services or machines.
+/// Programs that delegate to another program, which no walls around them confine: one that runs containers, services
+/// or machines.
 const DELEGATING: &str = "
 docker docker-compose podman podman-compose podman-remote nerdctl buildah skopeo ctr crictl lima limactl colima
 kubectl oc helm k9s minikube kind k3s k3d microk8s systemctl systemd-run loginctl machinectl busctl service
@@ -156,7 +157,7 @@ launchctl initctl rc-service dbus-send gdbus qdbus lxc incus virsh vagrant multi
 crontab at batch tmux screen osascript open xdg-open gio emacsclient
 ";
 
-/// They use the network, and run no code of the workspace.
+/// Programs that use the network and run no code of the workspace.
 const NETWORK: &str = "
 curl|wget|http|https|ssh|scp|sftp|rsync|ftp|telnet|nc|ncat|ping|dig|nslookup|host|whois|gh|glab|hub|aws|gcloud|az *
 git fetch|pull|push|clone|ls-remote *
@@ -166,7 +167,7 @@ npm|pnpm|yarn view|info|search|login|outdated|audit *
 apt|apt-get|dnf|yum|apk|pacman|brew *
 ";
 
-/// They change files, and run nothing.
+/// Programs that change files and run nothing.
 const FILES: &str = "
 cp|mv|rm|rmdir|mkdir|touch|tee|ln|chmod|chown|dd|truncate|unzip|zip|gzip|mktemp *
 ";
@@ -218,7 +219,7 @@ const RUNNING: [&str; 32] = [
     "/usr/bin/env",
 ];
 
-/// Where programs of the system are.
+/// The directories of the system's programs.
 const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/"];
 
 /// The habit of a command, with that of the commands in it.
@@ -240,14 +241,14 @@ pub(super) fn habit(command: &Simple) -> Habit {
     command.assigned.iter().map(|name| of_variable(name)).fold(own, Habit::min)
 }
 
-/// True if another program does the work, which no walls around this one hold.
+/// True if another program does the work, which no walls around this one confine.
 pub(super) fn delegates(command: &Simple) -> bool {
     let name = command.program().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     !name.is_empty() && DELEGATING.split_whitespace().any(|known| known == name)
 }
 
-/// True if all that it runs is of the system: nothing in it speaks for the workspace.
+/// True if all that it runs belongs to the system: nothing in it comes from the workspace.
 pub(super) fn is_of_system(command: &Simple) -> bool {
     match (&command.inside, command.argv.split_first()) {
         (Some(inside), _) => inside.script.doubt().is_none() && inside.script.commands.iter().all(is_of_system),
@@ -265,7 +266,7 @@ pub(super) fn uses_network(command: &Simple) -> bool {
     is_in(NETWORK, name, words) || is_in(NETWORK, name, without_leading_flags(name, words))
 }
 
-/// What setting a variable may do: some name programs, or code that programs run.
+/// The effect of setting a variable: some name programs, or code that programs run.
 fn of_variable(name: &str) -> Habit {
     const STEERING: [&str; 8] = ["PATH", "ENV", "BASH_ENV", "IFS", "SHELLOPTS", "PS4", "PROMPT_COMMAND", "CDPATH"];
     let is_lower = name.bytes().all(|byte| !byte.is_ascii_uppercase()) && !name.ends_with("_proxy");
@@ -293,7 +294,7 @@ fn of_words(argv: &[Arg]) -> Habit {
     }
 }
 
-/// `--version` and `--help`, whatever the program; of a subcommand, where it has some.
+/// True for `--version` and `--help` of any program or subcommand.
 fn tells_of_itself(argv: &[Arg]) -> bool {
     const WITH_SUBCOMMANDS: [&str; 13] = [
         "git",
@@ -331,7 +332,7 @@ fn writes(argv: &[Arg]) -> bool {
     (name != "git" || names_refs(argv)) && argv.iter().skip(1).filter_map(Arg::text).any(says_so)
 }
 
-/// Of git, only those that move and delete names take the flags that do.
+/// True if it is a command of git whose flags can move and delete names, or has a flag that writes a file.
 fn names_refs(argv: &[Arg]) -> bool {
     argv.iter().filter_map(Arg::text).any(|word| matches!(word, "branch" | "tag") || word.starts_with("--output"))
 }

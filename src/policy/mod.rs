@@ -3,7 +3,7 @@
 //!
 //! Calls that read inside the workspace run, and so do lines of programs that usually only read, in walls that hold
 //! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise. Rules beat modes: deny wins,
-//! then ask, then allow. A call outside of the permitted scope asks and is never silently allowed; a call whose effects
+//! then ask, then allow. A call outside the permitted scope asks and is never silently allowed; a call whose effects
 //! are unknown before it runs is never considered harmless. Once outside content has entered the conversation, calls
 //! that write or use the network ask, even if something else would permit them.
 
@@ -37,13 +37,13 @@ pub use target::{Place, Target};
 pub enum Verdict {
     /// It runs.
     Allow(Grounds),
-    /// A person decides.
+    /// The user decides.
     Ask {
         why: String,
         /// The grant they may give for the rest of the session, if there is a narrow one.
         always: Option<Grant>,
     },
-    /// It does not run; the text says why, for the model.
+    /// It does not run; the text gives the model the reason.
     Deny { why: String, grounds: Grounds },
 }
 
@@ -52,7 +52,7 @@ pub enum Verdict {
 pub enum Grounds {
     /// The mode, together with the properties of the call.
     Mode,
-    /// Every program of the line usually only reads: it runs in walls that hold it to that.
+    /// Every program of the line usually only reads: it runs in walls that confine it to that.
     Reading,
     /// A rule of the configuration.
     Rule,
@@ -112,7 +112,7 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
     }
     let by_itself = if is_enclosed { Grounds::Reading } else { Grounds::Mode };
     match (reason_to_ask(mode, call, is_enclosed), &tainted) {
-        // What a rule allows may write, also where it would run without the rule.
+        // A call that a rule allows may write, even if it would run without the rule.
         (reason, None) if (reason.is_some() || is_enclosed) && rules.allow(call, mode) => {
             Verdict::Allow(Grounds::Rule)
         }
@@ -122,8 +122,8 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
     }
 }
 
-/// Judges one call of a turn that only reads: what reads is judged as ever, a command runs in walls that let nothing be
-/// written or not at all, and what would change something is denied, whatever else permits it.
+/// Judges one call of a turn that only reads: reading is judged as usual, a command runs in walls that allow no writing
+/// or not at all, and whatever would change something is denied, whatever else permits it.
 #[must_use]
 pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
     let deny = |why: String| Verdict::Deny { why, grounds: Grounds::Mode };
@@ -139,7 +139,7 @@ pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint
     match verdict {
         Verdict::Allow(_) if call.hold >= Hold::Reading => Verdict::Allow(Grounds::Reading),
         Verdict::Allow(_) => deny(format!("no sandbox holds it to reading, and {EXPLORING}")),
-        // Whoever allows a command allows it to write.
+        // Allowing a command would allow it to write.
         Verdict::Ask { why, .. } => deny(format!("{why}, and {EXPLORING}")),
         Verdict::Deny { .. } => verdict,
     }
@@ -149,13 +149,13 @@ pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint
 const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
-/// True if it is a line of programs that usually only read, and there are walls to hold it to that.
+/// True if it is a line of programs that usually only read, and there are walls to confine it to that.
 fn reads_in_walls(call: &Call<'_>) -> bool {
     let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
     call.hold >= Hold::Reading && call.line.as_ref().is_some_and(is_own)
 }
 
-/// The reason that no walls hold what the command does, if none do.
+/// The reason that no walls confine the command, if none do.
 fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
     let line = call.line.as_ref()?;
     if let Some(program) = rules.delegating(call.tool, line) {
@@ -165,7 +165,7 @@ fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
     Some(format!("nothing here hides from a command what the rule `{rule}` forbids"))
 }
 
-/// The reason that the mode that allows everything asks all the same, if it does.
+/// The reason that the mode that allows everything still asks, if it does.
 fn what_all_leaves_out(call: &Call<'_>) -> Option<String> {
     let opened = |opens: Opens| {
         let files = call.line.iter().flat_map(|line| &line.files).filter(move |file| file.1 == opens);

@@ -5,7 +5,7 @@ use crate::text::Glob;
 use super::shell::Arg;
 use super::target::Target;
 
-/// How certainly something matches a rule.
+/// The certainty with which something matches a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
     No,
@@ -78,7 +78,7 @@ impl PathPattern {
         &self.glob
     }
 
-    /// A directory matches possibly where something in it could.
+    /// A directory possibly matches if something in it could.
     pub fn matches(&self, target: &Target) -> Match {
         if self.glob.matches(&target.path) {
             return Match::Yes;

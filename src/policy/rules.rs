@@ -15,7 +15,7 @@ use super::target::Target;
 
 /// The tool whose rules for commands apply to the commands of all tools.
 const COMMANDS: &str = "run_command";
-/// Tools that leave out what is denied below the directory that they are given.
+/// Tools that leave out denied paths below the directory that they are given.
 const LEAVE_OUT: [&str; 3] = ["glob", "grep", "list_dir"];
 
 /// All rules in force.
@@ -27,7 +27,7 @@ struct Rule {
     effect: RuleEffect,
     tool: Glob,
     scope: Scope,
-    /// As it stands in the configuration.
+    /// The rule as it is in the configuration.
     text: String,
 }
 
@@ -49,13 +49,13 @@ pub(super) enum Objection {
 
 impl Rules {
     /// # Errors
-    /// A mistake in a rule, which the configuration reports with its place.
+    /// A rule is wrong; the configuration reports it with its place.
     pub fn new(rules: &[PermissionRule]) -> Result<Self, String> {
         rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The patterns of the paths that a tool never sees, however it comes upon them: those denied to it, and those
-    /// denied to `read_file`.
+    /// The patterns of the paths that a tool never sees, however it finds them: those denied to it, and those denied to
+    /// `read_file`.
     #[must_use]
     pub fn denied_to(&self, tool: &str) -> Vec<Glob> {
         let denies =
@@ -120,7 +120,7 @@ impl Rules {
                 .all(|(target, opens)| target.as_ref().is_some_and(|target| self.frees_file(target, *opens, mode)))
     }
 
-    /// The program in the line that has another one do its work, unless a rule names it.
+    /// The program in the line that delegates to another one, unless a rule names it.
     pub(super) fn delegating<'l>(&self, tool: &str, line: &'l Line) -> Option<&'l str> {
         let is_named = |command: &Simple| {
             let rules = self.allowing(tool).chain(self.allowing_commands(tool));
@@ -250,7 +250,7 @@ impl Rule {
         }
     }
 
-    /// Matches a path that the line names as it stands. What programs open beyond that is for the walls to hide.
+    /// Matches a path that the line names literally. The walls hide whatever else programs open.
     fn matches_line(&self, pattern: &PathPattern, line: &Line, is_meant: bool) -> Match {
         let opened = line.files.iter().filter(|(_, opens)| is_meant || self.tool.matches(opens.tool()));
         let opened = opened.filter_map(|(target, _)| target.as_ref());

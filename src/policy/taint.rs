@@ -1,8 +1,7 @@
 //! Taint: the external sources that results introduce into the conversation.
 //!
-//! Outside content comes neither from the workspace nor from the person nor from what they installed: it may have
-//! been written to direct the model. The files and addresses that a command reads are known only as far as its
-//! words show.
+//! Outside content comes neither from the workspace nor from the user nor from what they installed: it may have been
+//! written to direct the model. The files and addresses that a command reads are known only as far as its words show.
 
 use crate::contract::Effect;
 use crate::text;

@@ -9,35 +9,35 @@ use crate::workspace::Workspace;
 /// A path that is read or written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
-    /// As it was written.
+    /// The path as it was written.
     pub given: String,
-    /// Links followed; relative to the workspace where it lies inside, else absolute. For patterns: never quoted, and
-    /// bytes that are not UTF-8 are U+FFFD.
+    /// The path with links followed; relative to the workspace if it is inside, else absolute. For patterns: never
+    /// quoted, and bytes that are not UTF-8 are U+FFFD.
     pub path: String,
-    /// The same, absolute and byte for byte: what the tool opens, and nothing else.
+    /// The same, absolute and byte for byte: exactly what the tool opens.
     pub real: PathBuf,
     pub place: Place,
-    /// A write to it asks whatever the mode and the rules say (`.git/`, `.agent/`).
+    /// True if a write to it asks whatever the mode and the rules say (`.git/`, `.agent/`).
     pub is_protected: bool,
-    /// Why, for a person.
+    /// The reason, for a person.
     pub protection: &'static str,
     pub is_dir: bool,
     pub presence: Presence,
 }
 
-/// Whether something is there.
+/// What exists at a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Presence {
     #[default]
     No,
-    /// Its directory is.
+    /// Only its directory exists.
     Directory,
     Yes,
 }
 
 impl Presence {
     fn of(path: &Path) -> Self {
-        // That the root is there says nothing: a pattern can look like a path.
+        // The existence of the root is no evidence: a pattern can look like a path.
         let has_directory = |path: &Path| path.parent().is_some_and(|dir| dir.parent().is_some() && dir.is_dir());
         match path {
             path if path.exists() => Self::Yes,
@@ -47,7 +47,7 @@ impl Presence {
     }
 }
 
-/// Where a path leads.
+/// The place to which a path leads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Place {
     /// Into the workspace.
@@ -62,25 +62,25 @@ pub enum Place {
 }
 
 impl Place {
-    /// For a person, behind the name of the path.
+    /// A phrase for a person, after the name of the path.
     pub(super) fn described(self) -> &'static str {
         match self {
             Self::Inside => "in the workspace",
             Self::Readable => "in a directory of skills",
             Self::Outside => "outside the workspace",
-            Self::Secret => "which may hold credentials",
+            Self::Secret => "which may contain credentials",
         }
     }
 }
 
 impl Target {
-    /// True if it lies in the workspace.
+    /// True if it is in the workspace.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         self.place == Place::Inside
     }
 
-    /// True if reading it is free.
+    /// True if reading it needs no permission.
     #[must_use]
     pub fn is_free_to_read(&self) -> bool {
         matches!(self.place, Place::Inside | Place::Readable)

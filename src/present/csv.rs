@@ -1,8 +1,8 @@
-//! CSV (RFC 4180) for tables of uniform records, the smallest way to write them.
+//! CSV (RFC 4180), the smallest form for tables of uniform records.
 
 use serde_json::Value;
 
-/// The table, when `data` is a list of at least two records with the same keys and plain values.
+/// The table, if `data` is a list of at least two records with the same keys and plain values.
 pub(super) fn table(data: &Value) -> Option<String> {
     let rows = data.as_array().filter(|rows| rows.len() > 1)?;
     let header: Vec<&String> = rows[0].as_object()?.keys().collect();

@@ -1,12 +1,13 @@
-//! Data that is too large: lists cut to their first items, with the exact total count.
+//! Shortens data that is too large: lists are cut to their first items, with the exact total count.
 
 use serde_json::{Map, Value, json};
 
 use crate::output::Kept;
 use crate::text;
 
-/// `data` in at most about `most` bytes of JSON. A list becomes `{"items": […], "total_count": N, "note": …}`; the
-/// largest list or text inside an object is cut the same way. `kept` says where the rest can be read.
+/// Shortens `data` to at most about `most` bytes of JSON. A list becomes
+/// `{"items": […], "total_count": N, "note": …}`; the largest list or text inside an object is cut in the same way.
+/// `kept` says where the rest can be read.
 #[must_use]
 pub fn fit(data: &Value, most: usize, kept: Option<&Kept>) -> Value {
     if fits(data, most) {
@@ -39,7 +40,7 @@ fn first_items(items: &[Value], most: usize, kept: Option<&Kept>) -> Value {
     json!({ "items": shown, "total_count": items.len(), "note": note })
 }
 
-/// Each field gets its share; what the small ones leave goes to the large ones.
+/// Shortens the fields: each gets its share, and the large ones get what the small ones leave.
 fn fit_fields(fields: &Map<String, Value>, most: usize, kept: Option<&Kept>) -> Value {
     let mut sizes: Vec<(usize, &String)> =
         fields.iter().map(|(name, value)| (value.to_string().len() + name.len() + 4, name)).collect();

@@ -1,4 +1,4 @@
-//! Names that somebody else chose, within a sentence or a tag of ours: one word, or a quotation that nothing leaves.
+//! Third-party names within a sentence or a tag of ours: one word, or a quotation that nothing can leave.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::text;
 /// The longest name that is shown whole, in bytes.
 const LONGEST: usize = 400;
 
-/// A name in a sentence: as it is where it reads as one word, else in quotes and on one line.
+/// A name in a sentence: as it is if it reads as one word, else in quotes and on one line.
 #[must_use]
 pub fn word(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./@+#,~%=:".contains(c);
@@ -26,7 +26,7 @@ pub fn within(name: &str) -> String {
     if shown.len() < name.len() {
         line.push('…');
     }
-    // A tag ends with a bracket, also within quotes, for a reader who does not look closely.
+    // For a careless reader, a bracket ends a tag even within quotes.
     let line = line.replace('<', "‹").replace('>', "›");
     neutralise(&text::visible(&line)).into_owned()
 }

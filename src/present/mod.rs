@@ -1,13 +1,12 @@
-//! A tool's result as the model reads it: the selected parts (the format), in a notation (the encoding, one file
-//! each).
+//! Formats a tool's result for the model: the selected parts (the format), in a notation (the encoding, one file each).
 //!
 //! The results of a tool all begin with the same bytes, so that a provider's prefix cache can reuse them, and
 //! values that change from run to run (time, id, duration) appear only in `detailed`. Content from outside is
 //! marked as untrusted within the encoding, so that the whole stays parseable. Telemetry and metadata cannot get
 //! in: [`View`] has no place for them.
 //!
-//! The observation of a result that is no instruction has its marks broken before it comes here, and before the loop adds
-//! anything of its own (what was cut, a hint), so that what looks like that is that.
+//! The marks in the observation of an untrusted result are broken before it comes here, and before the loop adds its
+//! own notices (about a cut, a hint), so that an intact notice is always the loop's.
 
 mod compact;
 mod csv;
@@ -28,11 +27,11 @@ pub use data::fit;
 pub use framed::{within, word};
 pub use neutral::{neutralise, restore};
 
-/// The tool, and whether its result directs the model.
+/// The tool, and the trust in its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source<'a> {
     pub tool: &'a str,
-    /// Instructions that the person installed (skills) or said; everything else is data.
+    /// True for instructions that the user installed (skills) or said; everything else is data.
     pub trusted: bool,
 }
 
@@ -71,7 +70,7 @@ pub fn view<'a>(
     let text = |text: &str| Field::Text(text.to_owned());
     let content = ("content", text(&output.observation));
     let outcome = || ("status", text(status_word(status)));
-    // One line, also for readers who know further line breaks.
+    // One line, even for readers that know further line breaks.
     let summary = || ("summary", text(&neutralise(&crate::text::visible(output.outcome()))));
     let data = || {
         let data = if source.trusted { output.result.clone() } else { broken(&output.result) };

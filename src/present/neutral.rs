@@ -1,5 +1,5 @@
-//! Neutralises marks in data that a model could mistake for the frame around it: role markers, tags, notices and headings
-//! like ours.
+//! Neutralises marks in data that a model could mistake for the frame around it: role markers, tags, notices and
+//! headings such as ours.
 //!
 //! A word joiner (U+2060, which is invisible) is inserted after the first character of such a mark, which breaks
 //! the mark but looks the same. This is reversible: file tools remove it before they match or write.
@@ -54,7 +54,7 @@ const MARKS: [(char, &[&str]); 3] = [
     (
         '[',
         &[
-            // What this program leaves out, shortens and notes.
+            // Notices of this program about text that it left out or shortened.
             "… ",
             "shortened:",
             "note: this call",
@@ -108,8 +108,8 @@ pub fn restore(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True if `opener` and `rest` form a mark. Joiners in between are ignored: a mark that was broken already is
-/// broken once more, so that removing one joiner restores the original.
+/// True if `opener` and `rest` form a mark. Joiners in between are ignored: a mark that was already broken is broken
+/// again, so that removing one joiner restores the original.
 fn is_mark(opener: char, rest: &str) -> bool {
     let Some((_, endings)) = MARKS.iter().find(|(mark, _)| *mark == opener) else { return false };
     let rest = rest.trim_start_matches(JOINER);

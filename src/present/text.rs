@@ -1,4 +1,4 @@
-//! Text: as it is, between two tags. Tables are CSV.
+//! The plain text between two tags. Tables are CSV.
 
 use std::fmt::Write;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{Field, View, csv};
 
-/// Fields are preceded by their names; the content is written bare, and last, so that no line of it can be taken for
-/// one of the fields.
+/// Writes fields after their names; the content is written without a name, and last, so that no line of it can be
+/// mistaken for one of the fields.
 pub(super) fn encode(view: &View<'_>) -> String {
     let mark = if view.source.trusted { "" } else { " untrusted" };
     let mut out = format!("<result tool=\"{}\"{mark}>\n", view.source.tool);

@@ -1,4 +1,4 @@
-//! XML: one element with a child for each field; what XML cannot carry is replaced.
+//! XML: one element with a child for each field; characters that XML cannot express are replaced.
 
 use std::fmt::Write;
 

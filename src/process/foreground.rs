@@ -1,8 +1,8 @@
-//! Programs of the person's own: an editor or a pager, which takes the terminal over for a while, one that is
-//! given a text, and the command lines that a person runs.
+//! Runs the user's own programs: an editor or a pager, which takes over the terminal for a while, one that is given a
+//! text, and the user's command lines.
 //!
-//! They stay in the group of this program, which is the one in the foreground: the terminal sends Ctrl-C and Ctrl-Z to
-//! both. Whoever starts them ignores the interrupts of that time.
+//! They stay in the process group of this program, which is in the foreground: the terminal sends Ctrl-C and Ctrl-Z to
+//! both. The caller ignores interrupts meanwhile.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -20,11 +20,11 @@ use super::subject::{Pipes, exit, spawn};
 use super::{Exit, LINGER, SHELL};
 
 const READ_BYTES: usize = 8 * 1024;
-/// Ctrl-C reaches the shell as well. It waits for the program, which may make something of it.
+/// Ctrl-C reaches the shell as well, which must wait for the program, as the program may handle it.
 const WAIT_THROUGH_INTERRUPTS: &str = if cfg!(unix) { "trap : INT; " } else { "" };
 
-/// Runs a command line of the person's own (`code --wait`) with the terminal as its own, and `file` as its last word.
-/// Waits for its end; true if it ended well. Dropping the future kills it.
+/// Runs a command line of the user (`code --wait`) on the terminal, with `file` as its last word. Waits for its end;
+/// returns true if it succeeded. Dropping the future kills it.
 ///
 /// # Errors
 /// It cannot be started.
@@ -35,8 +35,8 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
     Ok(status.success())
 }
 
-/// Runs a command line of the person's own (`less -R`) with the terminal as its own, and `file` as its input. Waits for
-/// its end; true if it ended well. Dropping the future kills it.
+/// Runs a command line of the user (`less -R`) on the terminal, with `file` as its input. Waits for its end; returns
+/// true if it succeeded. Dropping the future kills it.
 ///
 /// # Errors
 /// It cannot be started.
@@ -48,7 +48,7 @@ pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
     Ok(status.success())
 }
 
-/// Gives a program its input, and waits for its end; true if it ended well in a few seconds.
+/// Gives a program its input, and waits for its end; returns true if it succeeded within a few seconds.
 ///
 /// # Errors
 /// It cannot be started, or does not take its input.
@@ -70,23 +70,23 @@ pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// True if a program of this name lies in one of the directories of `path`, the value of `PATH`.
+/// True if a program of this name is in one of the directories of `path`, the value of `PATH`.
 #[must_use]
 pub fn found(program: &str, path: &str) -> bool {
     std::env::split_paths(path).any(|dir| dir.is_absolute() && dir.join(program).is_file())
 }
 
-/// A command line of a person, for the shell that they use.
+/// A command line of the user, for their shell.
 #[derive(Debug, Clone, Copy)]
 pub struct PersonsLine<'a> {
-    /// The shell; `None`: that of the system.
+    /// The shell; `None` for that of the system.
     pub shell: Option<&'a str>,
     pub line: &'a str,
     pub dir: &'a Path,
 }
 
 impl PersonsLine<'_> {
-    /// Runs it as the shell would: with the terminal as its own, the whole environment and no sandbox. Waits for its
+    /// Runs it as the shell would: on the terminal, with the whole environment and without the sandbox. Waits for its
     /// end. Dropping the future kills the shell.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl PersonsLine<'_> {
         self.command().status().await.map(exit)
     }
 
-    /// The same, with its output in `heard` in place of the terminal.
+    /// Does the same, but passes its output to `heard` instead of the terminal.
     ///
     /// # Errors
     /// The shell cannot be started.
@@ -124,7 +124,7 @@ impl PersonsLine<'_> {
     }
 }
 
-/// Passes on what the pipes bring, until all have ended. Nothing is lost when it is dropped.
+/// Passes on the output of the pipes until all have ended. Nothing is lost if it is dropped.
 async fn pass(pipes: &mut Pipes, heard: &mut impl FnMut(&[u8])) {
     let mut buffer = [0; READ_BYTES];
     poll_fn(|cx| {

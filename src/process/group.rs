@@ -25,7 +25,7 @@ pub(super) fn kill(group: i32) {
     let _ = group;
 }
 
-/// How firmly a command is asked to end.
+/// The way to end a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Force {
     /// SIGTERM.

@@ -1,6 +1,6 @@
-//! Child processes: started in a group of their own, watched, and killed with all their descendants.
+//! Child processes: started in their own process group, watched, and killed with all their descendants.
 //!
-//! This is the one place that spawns, inside the boundary of `sandbox` where one is asked for. A child never
+//! This is the only place that spawns processes, inside the boundary of `sandbox` if one is requested. A child never
 //! outlives its call: at a timeout the group gets SIGTERM and then SIGKILL; processes left behind when the child
 //! exits are killed too; and dropping the future, for any reason, kills the group first. A process that moves to
 //! another session (`setsid`) leaves the group and escapes all of this, except in the namespaces of the sandbox, which
@@ -34,9 +34,9 @@ pub use shell::{SHELL, shell, shell_name};
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long output is awaited after the child has exited: another process may hold its pipe forever.
+/// The wait for output after the child has exited: another process may keep its pipe open forever.
 const LINGER: Duration = Duration::from_millis(300);
-/// How many times within that time survivors are checked.
+/// The number of times that survivors are checked within that time.
 const LOOKS: u32 = 15;
 /// The capacity of a pipe in the kernel.
 const READ_BYTES: usize = 64 * 1024;
@@ -50,11 +50,11 @@ pub struct Launch<'a> {
     /// The whole environment of the child.
     pub env: &'a [(String, String)],
     pub patience: Patience<'a>,
-    /// The sandbox boundary; `None` where it was switched off, or where a person allowed running without.
+    /// The sandbox boundary; `None` if it was turned off, or if a person allowed running without it.
     pub walls: Option<&'a Walls>,
 }
 
-/// How long to wait for a child. The first clock to run out ends it, or the holder of its leash.
+/// Time limits of a child. The first clock to expire ends it, or the holder of its leash.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Patience<'a> {
     /// The limit of the whole call.
@@ -118,7 +118,7 @@ impl Drop for Held<'_> {
 }
 
 impl Patience<'_> {
-    /// The next clock to run out, and when.
+    /// The next clock to expire, and the time.
     fn next(&self, started: Instant, heard: Instant) -> Option<(Cut, Instant)> {
         let at = |clock, since: Instant, limit: Option<Duration>| Some((clock, since.checked_add(limit?)?));
         let clocks =
@@ -127,15 +127,15 @@ impl Patience<'_> {
     }
 }
 
-/// How a child ended.
+/// The end of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub exit: Exit,
-    /// It was ended early, for this reason.
+    /// The reason that it was ended early, if it was.
     pub cut: Option<Cut>,
-    /// It was ended because it had started more than [`sandbox::MOST_PROCESSES`] processes.
+    /// True if it was ended because it had started more than [`sandbox::MOST_PROCESSES`] processes.
     pub flooded: bool,
-    /// It had left processes running; they were ended.
+    /// True if it had left processes running, which were ended.
     pub left_behind: bool,
 }
 
@@ -173,7 +173,7 @@ pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::
 enum Until {
     /// The child has exited.
     Exited,
-    /// Nobody holds the writing end of its output any more.
+    /// No process has the writing end of its output open any more.
     Closed,
 }
 
@@ -189,7 +189,7 @@ struct Running {
 
 impl Running {
     fn start(launch: &Launch<'_>) -> io::Result<Self> {
-        // With the first child there is a process to hide from.
+        // From the first child on, there is a process to hide from.
         static HIDDEN: std::sync::Once = std::sync::Once::new();
         HIDDEN.call_once(sandbox::hide_this_process);
         let (subject, pipes) = Subject::start(launch)?;
@@ -197,7 +197,7 @@ impl Running {
         Ok(Self { subject, pipes, buffer, heard: Instant::now(), exit: None })
     }
 
-    /// Passes output on until the child has exited or must be ended; returns why.
+    /// Passes output on until the child has exited or must be ended; returns the reason.
     async fn feed_in_time(
         &mut self,
         patience: Patience<'_>,
@@ -257,7 +257,7 @@ impl Running {
         .await
     }
 
-    /// Reads once from each pipe; true when one of them had data. Drops a closed or broken pipe.
+    /// Reads once from each pipe; returns true if one of them had data. Drops a closed or broken pipe.
     fn poll_output(&mut self, cx: &mut Context<'_>, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
         let mut any = false;
         let buffer = &mut self.buffer;
@@ -291,11 +291,11 @@ impl Running {
         }
     }
 
-    /// Ends the rest of the group after the child has exited; true if there was any.
+    /// Ends the rest of the group after the child has exited; returns true if there was any.
     async fn end_survivors(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
         let survivors = self.subject.ask_survivors().await;
         if survivors {
-            // A pipe that survivors hold closes as they end; without a pipe, it waits for the whole time.
+            // A pipe that survivors have open closes as they end; without a pipe, this waits for the whole time.
             let closed = !self.pipes.is_empty() && timeout(LINGER, self.feed(Until::Closed, seen)).await.is_ok();
             for _ in 0..LOOKS {
                 if closed || !self.subject.is_alive() {

@@ -1,4 +1,4 @@
-//! The shell that runs command lines: bash where it exists, since that is what models write for, else `sh`.
+//! The shell that runs command lines: bash if it exists, since that is what models write for, else `sh`.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 /// The shell of every Unix, and the flag before the line.
 pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/C"] };
 
-/// Where bash is found. A program named so elsewhere in `PATH` may be anything.
+/// The places of bash. A program of that name elsewhere in `PATH` may be anything.
 const BASH: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
 
-/// The shell for the lines that a model writes, and the flag before the line. The file system is asked once.
+/// The shell for the lines that a model writes, and the flag before the line. The file system is checked once.
 #[must_use]
 pub fn shell() -> [&'static str; 2] {
     static FOUND: OnceLock<&'static str> = OnceLock::new();
@@ -17,7 +17,7 @@ pub fn shell() -> [&'static str; 2] {
     [*FOUND.get_or_init(|| bash().unwrap_or(SHELL[0])), SHELL[1]]
 }
 
-/// Its name: `bash`, `sh`.
+/// The name of the shell: `bash`, `sh`.
 #[must_use]
 pub fn shell_name() -> &'static str {
     let program = shell()[0];

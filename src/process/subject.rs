@@ -107,7 +107,7 @@ impl Subject {
                     let kind = if not_found { io::ErrorKind::NotFound } else { io::ErrorKind::Other };
                     Poll::Ready(Err(io::Error::new(kind, why)))
                 }
-                // Somebody killed it with all that it had.
+                // It was killed from elsewhere with all its processes.
                 Poll::Ready(Ok(News::Finished { .. }) | Err(_)) => {
                     Poll::Ready(Ok(Exit::Signal("SIGKILL".to_owned())))
                 }
@@ -120,7 +120,7 @@ impl Subject {
         match (self, force) {
             (Self::Group { group, child, .. }, _) => {
                 if !group.signal(force) {
-                    // Without groups, or when the group is gone already, only the child is left to kill.
+                    // Without groups, or if the group is already gone, only the child is left to kill.
                     let _ = child.start_kill();
                 }
             }
@@ -131,7 +131,7 @@ impl Subject {
         }
     }
 
-    /// True if it had more processes than it may have.
+    /// True if it had more processes than the limit.
     pub fn flooded(&self) -> bool {
         match self {
             Self::Group { watch, .. } => watch.as_ref().is_some_and(Watch::flooded),
@@ -140,7 +140,7 @@ impl Subject {
         }
     }
 
-    /// Asks what it left behind to end; returns false if there was nothing.
+    /// Asks the processes that it left behind to end; returns false if there were none.
     pub async fn ask_survivors(&mut self) -> bool {
         match self {
             Self::Group { group, .. } => group.signal(Force::Ask),
@@ -151,7 +151,7 @@ impl Subject {
                 inside.finish();
                 let answer = poll_fn(|cx| inside.poll_news(cx));
                 let answer = timeout(super::GRACE, answer).await;
-                // They are ended already when the answer comes.
+                // They have ended when the answer comes.
                 matches!(answer, Ok(Ok(News::Finished { left_behind: true })) | Err(_))
             }
         }
@@ -217,7 +217,7 @@ pub(super) fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
     let child = start(&mut command, walls)?;
-    // The command holds the writing end: the pipe would not close while it lives.
+    // The command has the writing end: the pipe would not close while it lives.
     drop(command);
     let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
     Ok((child, vec![Box::pin(reader)]))

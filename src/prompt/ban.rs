@@ -1,14 +1,13 @@
-//! Which tools a text forbids: `Never use run_command.`, a list under `Forbidden tools:`, `不要调用 write_file。`
+//! Finds the tools that a text forbids: `Never use run_command.`, a list under `Forbidden tools:`, `不要调用 write_file。`
 //!
-//! Only what is said without a condition counts: a sentence that qualifies (`unless asked`, `to read files`) restricts
-//! a tool that may well be on, and one that only mentions a tool forbids nothing. Better to miss a ban than to make
-//! one up.
+//! Only unconditional sentences count: one with a qualification (`unless asked`, `to read files`) restricts a tool that
+//! may well be on, and one that only mentions a tool forbids nothing. A missed ban is better than a false one.
 
 /// A line that forbids a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ban<'a> {
     pub tool: &'a str,
-    /// The line, without blanks around it.
+    /// The line, without surrounding spaces.
     pub line: &'a str,
 }
 
@@ -80,11 +79,11 @@ const HAN_NEGATIONS: [&str; 17] = [
     "别",
 ];
 const HAN_VERBS: [&str; 5] = ["使用", "调用", "运行", "执行", "用"];
-/// These forbid without a verb.
+/// Words that forbid without a verb.
 const HAN_BANS: [&str; 3] = ["禁止", "严禁", "禁用"];
 const HAN_CONDITIONS: [&str; 14] =
     ["如果", "若", "除非", "除了", "之前", "以前", "之后", "以后", "当", "时", "未经", "直到", "情况下", "用户"];
-/// Phrases that look like a condition and are none.
+/// Phrases that look like a condition but are not.
 const UNCONDITIONAL: [&str; 9] = [
     "在任何情况下",
     "任何时候",
@@ -116,7 +115,7 @@ pub(super) fn bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
         if line.starts_with("```") {
             in_code = !in_code;
         }
-        // Every prompt passes here before its first request: most lines are none that need reading.
+        // This runs for every prompt before its first request: most lines can be skipped.
         if in_code || line.is_empty() || !(in_list || may_ban(line, tools)) {
             continue;
         }
@@ -141,7 +140,7 @@ fn may_ban(line: &str, tools: &[&str]) -> bool {
     HEADS.iter().chain(tools).any(|word| line.contains(word))
 }
 
-/// Whether a line is an item of a list, and what it says.
+/// Returns true and the text if a line is an item of a list, else false and the line.
 fn item(line: &str) -> (bool, &str) {
     let rest = line.trim_start_matches('#').trim_start();
     if let Some(rest) = ["- ", "* ", "+ ", "• "].iter().find_map(|mark| rest.strip_prefix(mark)) {
@@ -169,7 +168,7 @@ fn heads_a_list(line: &str) -> bool {
     (forbids && (tokens.len() == 1 || word(&["tool", "tools"]))) || han
 }
 
-/// The sentences of a line. A full stop ends one only before a blank: `v1.0` is none.
+/// The sentences of a line. A full stop ends one only before a space, so not in `v1.0`.
 fn sentences(line: &str) -> Vec<String> {
     let mut sentences = vec![String::new()];
     let mut chars = line.chars().peekable();
@@ -219,7 +218,7 @@ fn is_conditional(sentence: &str) -> bool {
     })
 }
 
-/// Where what is forbidden begins, if a ban stands here: `never use …`, `不要使用…`.
+/// The index of the forbidden tools, if a ban begins here: `never use …`, `不要使用…`.
 fn active(tokens: &[Token], at: usize) -> Option<usize> {
     if let Token::Han(run) = &tokens[at] {
         return han_forbids(run).then_some(at + 1);
@@ -262,7 +261,7 @@ fn passive<'a>(tokens: &[Token], at: usize, tools: &[&'a str]) -> Option<Vec<&'a
     said.then_some(named)
 }
 
-/// The tools that are named here, where nothing after them qualifies.
+/// The tools that are named here, if nothing after them qualifies.
 fn named_first<'a>(tokens: &[Token], tools: &[&'a str]) -> Vec<&'a str> {
     let skipped = tokens.iter().take_while(|token| match token {
         Token::Word(word) => DETERMINERS.contains(&word.as_str()) && !tools.contains(&word.as_str()),
@@ -274,7 +273,7 @@ fn named_first<'a>(tokens: &[Token], tools: &[&'a str]) -> Vec<&'a str> {
     if ends(&tokens[after..]) { named } else { Vec::new() }
 }
 
-/// A list of tools, and how many words it takes.
+/// A list of tools, and the number of its words.
 fn list<'a>(tokens: &[Token], tools: &[&'a str]) -> (Vec<&'a str>, usize) {
     let (mut named, mut at, mut after) = (Vec::new(), 0, 0);
     while let Some(Token::Word(word)) = tokens.get(at) {
@@ -344,7 +343,7 @@ fn han_is_forbidden(run: &str) -> bool {
         || negations.map(|rest| rest.trim_start_matches('被')).any(|verb| HAN_VERBS.contains(&verb))
 }
 
-/// Words, runs of Chinese characters, and marks; quotes and emphasis are none.
+/// Words, runs of Chinese characters, and punctuation; quotes and emphasis are skipped.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut is_joined = false;

@@ -1,4 +1,4 @@
-//! Changes of the files of a prompt: a release, a way back, a new version. One process at a time changes a prompt, and
+//! Changes the files of a prompt: a release, a rollback, a new version. One process at a time changes a prompt, and
 //! each file is replaced as a whole, `release.yaml` last: until then nothing has changed for a run.
 
 use std::fs::{self, File};
@@ -19,12 +19,12 @@ use super::version::Version;
 pub struct Desk {
     dir: PathBuf,
     name: String,
-    /// Held while the desk is there.
+    /// Held as long as the desk exists.
     _lock: File,
 }
 
 impl Desk {
-    /// Waits until no other process changes the prompt. `prompts` is a directory of prompts; it is made if need be.
+    /// Waits until no other process changes the prompt. `prompts` is a directory of prompts, created if necessary.
     ///
     /// # Errors
     /// The directory cannot be made or locked.
@@ -38,9 +38,9 @@ impl Desk {
         Ok(Self { dir, name: name.to_owned(), _lock: lock })
     }
 
-    /// Releases a version: notes its hash, logs it, and then gives it its label or its share. `prompt` is the version,
-    /// `before` the one that the name alone meant so far, `is_here` whether the version stands in this directory.
-    /// Returns one sentence about it; `None` where nothing changes.
+    /// Releases a version: records its hash, logs it, and then gives it its label or its share. `prompt` is the
+    /// version, `before` the one that the plain name has meant so far; `is_here` is true if the version is in this
+    /// directory. Returns one sentence about it; `None` if nothing changes.
     ///
     /// # Errors
     /// A file is wrong or cannot be written. What the name means has not changed then.
@@ -72,10 +72,10 @@ impl Desk {
         Ok(Some(said))
     }
 
-    /// Takes the last promotion back. Returns one sentence about it; `None` where there is nothing to take back.
+    /// Undoes the last promotion. Returns one sentence about it; `None` if there is nothing to undo.
     ///
     /// # Errors
-    /// As [`Desk::promote`].
+    /// Those of [`Desk::promote`].
     pub fn roll_back(&self, today: Date) -> Result<Option<String>, PromptError> {
         let release = self.release()?;
         let Some((next, said)) = release.rolled_back() else { return Ok(None) };
@@ -90,7 +90,7 @@ impl Desk {
     /// Begins a version with this text. Overwrites nothing.
     ///
     /// # Errors
-    /// The version is there already, or cannot be written.
+    /// The version exists already, or cannot be written.
     pub fn begin(&self, version: Version, text: &str) -> Result<PathBuf, PromptError> {
         let path = self.dir.join(format!("{version}.md"));
         let twin = self.dir.join(format!("{version}.txt"));
@@ -101,7 +101,7 @@ impl Desk {
         Ok(path)
     }
 
-    /// Adds a file beside the versions; `None` where it is there already.
+    /// Adds a file beside the versions; `None` if it exists already.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,5 +1,5 @@
-//! What is doubtful about a prompt although it renders: variables that nobody gives or reads, too many hard rules, a
-//! reply in JSON without a way out, a reminder that is missing at the end, input from outside that nothing delimits.
+//! Finds doubtful points in a prompt that renders: unset or unused variables, too many hard rules, a reply in JSON
+//! without a way out, a missing reminder at the end, input from outside without delimiters.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::variables;
 
 /// The most hard rules that a model keeps in mind.
 const MOST_HARD_RULES: usize = 7;
-/// How a line says that there is no exception.
+/// The words by which a line allows no exception.
 const HARD: [&str; 12] = [
     "MUST", "NEVER", "ALWAYS", "CRITICAL", "Never ", "Always ", "You must", "you must", "必须", "绝不", "严禁",
     "禁止",
@@ -34,7 +34,7 @@ pub struct PartSize {
 }
 
 impl Prompt {
-    /// Everything doubtful about it, with its place. `sample` is a context in which all is defined that ever is.
+    /// Everything doubtful about it, with its place. `sample` is a context that defines everything that can be defined.
     #[must_use]
     pub fn doubts(&self, sample: &Value) -> Vec<PromptError> {
         let mut doubts = self.unread_and_ungiven();
@@ -46,7 +46,7 @@ impl Prompt {
         let context = self.filled_up(sample);
         match self.render(&context).and_then(|text| Ok((text, self.shown(&context)?))) {
             Ok((text, whole)) => doubts.extend(self.doubts_of_text(&text, &whole)),
-            // That something is not given was told above, at its place.
+            // Missing variables were reported above, at their places.
             Err(error) if doubts.is_empty() => doubts.push(error),
             Err(_) => {}
         }
@@ -67,12 +67,12 @@ impl Prompt {
             .collect())
     }
 
-    /// The variables that a person has to give.
+    /// The variables that the user must give.
     fn asked(&self, sample: &Value) -> BTreeSet<String> {
         self.undefined_in(sample).into_iter().filter(|name| self.asks_for(name, sample)).collect()
     }
 
-    /// A context in which everything is given that a person has to give.
+    /// A context that includes everything that the user must give.
     fn filled_up(&self, sample: &Value) -> Value {
         let placeholders: Vec<&str> = self.head.placeholders().collect();
         let mut asked = self.asked(sample);
@@ -81,7 +81,7 @@ impl Prompt {
         variables::with_given(&variables::with_fillers(sample, &asked), &nothing_said.collect())
     }
 
-    /// The names that its own templates read, those of messages and included files among them.
+    /// The names that its own templates read, including those of messages and included files.
     fn reads(&self) -> Result<BTreeSet<String>, PromptError> {
         let mut names = self.template()?.variables();
         for (file, text) in self.included.iter() {
@@ -127,7 +127,7 @@ impl Prompt {
         for name in &declared {
             let is_read = own.iter().chain(&modules).any(|read| covers(name, read) || covers(read, name));
             if !is_read && self.version.is_some() {
-                let why = format!("declares `{name}`, which nothing in it reads: take it out");
+                let why = format!("declares `{name}`, which nothing in it reads: remove it");
                 let key = if self.head.required_vars.iter().any(|own| own == name) {
                     "required_vars"
                 } else {
@@ -140,7 +140,7 @@ impl Prompt {
         doubts
     }
 
-    /// Variables from outside that stand in the text without marks around them.
+    /// Variables from outside that are in the text without marks around them.
     fn undelimited(&self) -> Vec<PromptError> {
         let bare = self.head.untrusted.iter().filter(|name| {
             let texts = self.sources();
@@ -172,7 +172,7 @@ impl Prompt {
             doubt("demands JSON and leaves no way out: say what to reply where the request is unclear or cannot be met".to_owned());
         }
         let reminder = self.head.reminder.trim();
-        // What the user brings may be the very end.
+        // The user's input may come last.
         if !reminder.is_empty() && ![text, whole].iter().any(|text| end(text).contains(reminder)) {
             doubt(format!("does not end with its reminder, \"{reminder}\""));
         }
@@ -199,7 +199,7 @@ fn end(text: &str) -> &str {
     text.get(start..).unwrap_or(text)
 }
 
-/// Where a source prints a variable, in any of the syntaxes.
+/// The positions at which a source prints a variable, in any of the syntaxes.
 fn uses<'t>(source: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     source.match_indices(name).map(|(at, _)| at).filter(move |at| {
         let before = source[..*at].trim_end_matches(['-', ' ', '.', '$']);
@@ -209,7 +209,7 @@ fn uses<'t>(source: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't 
     })
 }
 
-/// True if what stands at a place is between an opening and its closing mark, in a code fence, or written as JSON.
+/// True if a position is between an opening and its closing mark, in a code fence, or in text written as JSON.
 fn is_delimited(source: &str, at: usize) -> bool {
     let (before, after) = source.split_at(at);
     let in_tag = before.match_indices('<').filter_map(|(open, _)| {

@@ -1,7 +1,7 @@
 //! The names that a prompt can read when the agent runs, as one value.
 //!
-//! Facts come in, nothing is looked up here. The aliases (`name`, `tools`, `user_id`, …) are other names for facts
-//! that stand in their section.
+//! The facts are passed in; nothing is looked up here. The aliases (`name`, `tools`, `user_id`, …) are other names for
+//! facts that are also in their section.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct PromptContext {
     pub workspace: WorkspaceFacts,
     /// Answers `env.NAME`; withholds secrets.
     pub env: Value,
-    /// The same without those that the person lets prompts read: for what a workspace brings along.
+    /// The same without those that the user lets prompts read, for prompts that a workspace brings along.
     pub open_env: Value,
     /// Answers `datetime.now()`.
     pub datetime: Value,
@@ -46,11 +46,11 @@ pub struct PromptContext {
 pub struct SummaryFacts {
     /// Its headings.
     pub parts: Vec<SummaryPart>,
-    /// The topic that the user asked to keep above all; empty if none.
+    /// The topic that the user asked to keep in particular; empty if there is none.
     pub focus: String,
     /// True if the conversation begins with a summary already.
     pub updates: bool,
-    /// How many tokens it may have.
+    /// The most tokens that it may have.
     pub tokens: u64,
 }
 
@@ -61,17 +61,17 @@ pub struct SummaryPart {
     pub about: &'static str,
 }
 
-/// Who runs.
+/// The agent that runs.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AgentFacts {
     pub name: String,
     pub description: String,
     pub model: String,
-    /// How much the model has to be told.
+    /// The amount of guidance that the model needs.
     pub profile: Profile,
     pub tools: Vec<ToolFacts>,
     pub skills: Vec<SkillFacts>,
-    /// Skills that there is no room to list.
+    /// The number of skills that there is no room to list.
     pub skills_left_out: usize,
 }
 
@@ -81,7 +81,7 @@ pub struct ToolFacts {
     pub name: String,
     pub description: String,
     pub permission: Permission,
-    /// The model knows it by its description alone, and calls it through `call_tool`.
+    /// True if the model knows only its description, and calls it through `call_tool`.
     pub listed: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct SkillFacts {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionFacts {
     pub id: String,
-    /// The same, by the name that it has beside `run_id` and `user_id` in the events.
+    /// The id again, under the name that it has beside `run_id` and `user_id` in the events.
     pub session_id: String,
     pub run_id: String,
     pub user_id: String,
@@ -109,7 +109,7 @@ pub struct SessionFacts {
     pub started_at: String,
 }
 
-/// Whether somebody can answer a question.
+/// The ways in which somebody can answer a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Person {
@@ -137,7 +137,7 @@ pub enum Reader {
     Schema,
 }
 
-/// Where the run works.
+/// The workspace of the run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct WorkspaceFacts {
     pub dir: String,
@@ -183,9 +183,9 @@ struct Names<'a> {
 }
 
 impl PromptContext {
-    /// A context in which all is defined that ever is, and whatever a person, the environment or the session may
-    /// define: for finding the names that nothing can. With limits it is that of the termination prompt, with
-    /// `summary` that of the compression prompt.
+    /// A context that defines everything that the program, the user, the environment or the session can define, to find
+    /// the names that nothing can. With limits it is that of the termination prompt, with `summary` that of the
+    /// compression prompt.
     #[must_use]
     pub fn anything(ending_limits: Option<Json>, summary: bool) -> Value {
         let anything = || template::lookup(Vec::new(), |_| Some(String::new()));
@@ -220,8 +220,8 @@ impl PromptContext {
         template::object(pairs.chain(open))
     }
 
-    /// A context with the same values everywhere, in which all is defined that ever is: for tests of prompts, which
-    /// replace what they are about.
+    /// A context that defines everything, with the same values everywhere: for tests of prompts, which replace the
+    /// values that they are about.
     #[must_use]
     pub fn sample() -> Self {
         let tool = |name: &str, description: &str, permission| ToolFacts {

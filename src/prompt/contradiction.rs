@@ -1,7 +1,7 @@
-//! A prompt that forbids what its agent's tools are there to do: the model would be told both.
+//! Finds contradictions between a prompt and its agent's tools: the model would be told to use and not to use them.
 //!
-//! Two lists are held against the tools: `forbidden` in the prompt's head (names of tools, or words such as `delete`
-//! that may stand in what a tool says of itself), and what the rendered text forbids outright (`ban`).
+//! Two lists are compared with the tools: `forbidden` in the prompt's head (names of tools, or words such as `delete`
+//! that may be in a tool's description), and the tools that the rendered text forbids outright (`ban`).
 
 use crate::text::Glob;
 
@@ -60,7 +60,7 @@ fn told(place: &str, says: &str, tool: &str, sentence: &str) -> String {
     )
 }
 
-/// The sentence of a tool with which it is what the word forbids.
+/// The sentence of a tool's description that the word forbids.
 fn offends<'a>(word: &str, name: &str, description: &'a str) -> Option<&'a str> {
     let is_named = Glob::word(word).is_ok_and(|glob| glob.matches(name));
     let mut sentences = sentences(description);

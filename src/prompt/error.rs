@@ -10,17 +10,17 @@ use crate::yaml::YamlError;
 /// The reason that a prompt cannot be found, read or rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct PromptError {
-    /// The file; `None` where no file is to blame (an unknown name).
+    /// The file; `None` if no file is to blame (an unknown name).
     pub file: Option<String>,
     /// 1-based.
     pub line: Option<usize>,
     /// 1-based.
     pub column: Option<usize>,
-    /// The line itself, where a template is to blame.
+    /// The line itself, if a template is to blame.
     pub excerpt: Option<Box<str>>,
-    /// Without the place.
+    /// The message without the place.
     pub message: String,
-    /// How to fix it.
+    /// The way to fix it.
     pub hint: Option<String>,
 }
 
@@ -45,17 +45,17 @@ impl fmt::Display for PromptError {
 }
 
 impl PromptError {
-    /// Nothing in a file is wrong: what was asked for does not exist.
+    /// An error without a file: the requested prompt does not exist.
     pub(super) fn unknown(message: String) -> Self {
         Self { file: None, line: None, column: None, excerpt: None, message, hint: None }
     }
 
-    /// About `file` as a whole.
+    /// An error about `file` as a whole.
     pub(super) fn of_file(file: &str, message: impl Into<String>) -> Self {
         Self { file: Some(file.to_owned()), ..Self::unknown(message.into()) }
     }
 
-    /// Names that a prompt reads and nothing defines.
+    /// The error about names that a prompt reads and nothing defines.
     pub(super) fn of_missing(file: &str, names: &[String]) -> Self {
         let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         Self::of_file(file, format!("nothing defines {names}, which this prompt reads")).hint(

@@ -1,4 +1,4 @@
-//! The versions of one prompt, and what its labels and its canary mean.
+//! The versions of one prompt, with the meaning of its labels and its canary.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) struct Family {
     pub is_released: bool,
 }
 
-/// Where a version stands.
+/// The place of a version.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// Index of the layer.
@@ -41,7 +41,7 @@ impl Family {
         }
     }
 
-    /// Every label, and the canary, means a version that exists.
+    /// Checks that every label, and the canary, refers to an existing version.
     pub fn checked(self, name: &str) -> Result<Self, PromptError> {
         let canary = self.canary.map(|canary| ("canary", canary.version));
         let meant = self.labels.iter().map(|(label, version)| (label.as_str(), *version)).chain(canary);
@@ -79,7 +79,7 @@ impl Family {
     }
 }
 
-/// The end of a sentence about an unknown name: what may have been meant.
+/// The end of a sentence about an unknown name, with similar names.
 pub(super) fn did_you_mean(name: &str, candidates: &[&str]) -> String {
     match text::nearest(name, candidates.iter().copied()).as_slice() {
         [] => String::new(),

@@ -1,7 +1,7 @@
 //! One prompt: a YAML head and the text below it, composed with its modules and rendered when the agent runs.
 //!
-//! A template is compiled once: when the prompt is read, or, where it comes with the program, when it is first
-//! rendered. Each part is rendered with the variables that its own head declares or, for the prompt itself, with all.
+//! A template is compiled once: when the prompt is read, or, for a built-in one, when it is first rendered. Each part
+//! is rendered with the variables that its own head declares or, for the prompt itself, with all.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,18 +25,18 @@ use super::owner::Owner;
 use super::variables;
 use super::version::Version;
 
-/// The variable that holds the examples of a prompt.
+/// The variable with the examples of a prompt.
 const EXAMPLES: &str = "examples";
 
 /// A prompt, ready to be rendered.
 #[derive(Debug)]
 pub struct Prompt {
-    /// `system`; `modules/rules` for a module; `inline` for text that stands in a configuration file.
+    /// `system`; `modules/rules` for a module; `inline` for text in a configuration file.
     pub name: String,
     /// `None` for an inline prompt.
     pub version: Option<Version>,
     pub head: Head,
-    /// Where it comes from, for people: a path, or `built-in prompts/…`.
+    /// Its origin, for people: a path, or `built-in prompts/…`.
     pub origin: String,
     /// The file as it is.
     text: Cow<'static, str>,
@@ -120,7 +120,7 @@ impl Prompt {
         })
     }
 
-    /// A prompt that is written out in a configuration file: no head, no version. `origin` is what errors call it.
+    /// A prompt in a configuration file, without head and version. `origin` is its name in errors.
     ///
     /// # Errors
     /// It is not a template.
@@ -130,14 +130,14 @@ impl Prompt {
         prompt.map_err(|error| PromptError::of_head(origin, error))?.compiled()
     }
 
-    /// The same, if it is a template.
+    /// Compiles the prompt, to check that it is a template.
     pub(super) fn compiled(self) -> Result<Self, PromptError> {
         self.template()?;
         self.chat()?;
         Ok(self)
     }
 
-    /// The same with these sections and included files. `digest` is that of the composed template, where it is known.
+    /// Adds these sections and included files. `digest` is that of the composed template, if it is known.
     pub(super) fn composed(
         self,
         parts: Vec<Part>,
@@ -147,7 +147,7 @@ impl Prompt {
         let modules = parts.iter().filter_map(|part| part.module.as_ref());
         let owner = modules.clone().map(|module| module.owner).fold(self.owner, Owner::max);
         let digest = match digest {
-            // A module of a person takes the place of the one that the build has read.
+            // The digest of the build is not valid if a user's module replaces a built-in one.
             Some(digest) if owner == Owner::Program => digest.to_owned(),
             _ => {
                 let included = included.values().map(String::as_bytes);
@@ -164,7 +164,7 @@ impl Prompt {
         std::iter::once(self.text.as_bytes()).chain(included).chain(examples)
     }
 
-    /// The same with its examples: `text` is their file as it is, `owner` whose it is.
+    /// Adds its examples: `text` is their file as it is, `owner` its owner.
     pub(super) fn with_examples(
         mut self,
         (text, origin): (Cow<'static, str>, &str),
@@ -209,7 +209,7 @@ impl Prompt {
     /// The bytes of its templates: its own and those of its modules.
     #[must_use]
     pub fn template_bytes(&self) -> usize {
-        // Messages stand in the head.
+        // Messages are in the head.
         let own = if self.has_messages() { self.text.len() } else { self.body.len() };
         own + self.modules().map(|(_, module)| module.body.len()).sum::<usize>()
     }
@@ -238,7 +238,7 @@ impl Prompt {
         self.owner == Owner::Project
     }
 
-    /// True if it comes with the program, and is not a person's or a project's.
+    /// True if it comes with the program, not from the user or a project.
     #[must_use]
     pub fn is_built_in(&self) -> bool {
         self.owner == Owner::Program
@@ -250,7 +250,7 @@ impl Prompt {
         self.used().to_string()
     }
 
-    /// How `run.started` names it.
+    /// Its name in `run.started`.
     #[must_use]
     pub fn used(&self) -> PromptUsed {
         PromptUsed {
@@ -263,7 +263,7 @@ impl Prompt {
     /// The text of the prompt in this context: its sections, each under its heading, without those that are empty.
     ///
     /// # Errors
-    /// One that names every variable that is missing; else what the template says.
+    /// Variables are missing, and the error names all of them; or the template is wrong.
     pub fn render(&self, context: &Value) -> Result<String, PromptError> {
         let (rendered, missed) = self.attempt(context);
         if missed.names.is_empty() {
@@ -339,7 +339,7 @@ impl Prompt {
         (failed.map_or(Ok(text), Err), missed)
     }
 
-    /// The text of a section without blank lines around it; a failure for want of a variable is noted, and no error.
+    /// The text of a section without surrounding blank lines; a missing variable is recorded instead of being an error.
     fn part(&self, part: &Part, context: &Value, missed: &mut Missed) -> Result<String, PromptError> {
         let Some(module) = &part.module else { return self.own(context, missed) };
         let declared = variables::with_declared(context, &module.head);
@@ -348,7 +348,7 @@ impl Prompt {
         module.own(&seen, missed)
     }
 
-    /// The body alone.
+    /// Renders only the body.
     fn own(&self, context: &Value, missed: &mut Missed) -> Result<String, PromptError> {
         match self.template()?.render(context) {
             Ok(text) => Ok(text.trim().to_owned()),
@@ -384,14 +384,14 @@ impl Prompt {
         PromptError { line: found.line.map(|line| line + self.body_line - 1), ..found }
     }
 
-    /// The line of the file, 1-based, on which a word of the head's list `key` stands.
+    /// The line of the file, 1-based, with a word of the head's list `key`.
     pub(super) fn line_of(&self, key: &str, word: &str) -> usize {
         let start = self.text.lines().position(|line| line.starts_with(key)).unwrap_or_default();
         let below = self.text.lines().skip(start).position(|line| line.contains(word));
         start + below.unwrap_or_default() + 1
     }
 
-    /// The line of the file that the body's line (0-based) is.
+    /// Converts a line of the body (0-based) to a line of the file.
     pub(super) fn line_of_body(&self, line: usize) -> usize {
         self.body_line + line
     }

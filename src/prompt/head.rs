@@ -1,4 +1,4 @@
-//! The head of a prompt file: what it is for, which variables it reads, and the parts that it is composed of.
+//! The head of a prompt file: its purpose, the variables that it reads, and the parts that it is composed of.
 
 use std::fmt;
 
@@ -15,31 +15,31 @@ use super::chat::MessageTemplate;
 #[serde(deny_unknown_fields, default)]
 pub struct Head {
     pub description: String,
-    /// What the body and the messages are written in.
+    /// The syntax of the body and the messages.
     pub format: Syntax,
     /// Names that must be defined, dotted ones (`vars.team`) included.
     pub required_vars: Vec<String>,
-    /// Values of names that nothing else defines. Mappings are filled up key by key.
+    /// Values of names that nothing else defines. Mappings are completed key by key.
     pub defaults: Map<String, Json>,
-    /// A YAML file beside the prompt, which the variable `examples` holds as data; empty for none.
+    /// A YAML file beside the prompt, whose data is in the variable `examples`; empty if there is none.
     pub examples: String,
-    /// The sections, in the order of the rendered text; empty for a prompt that is its body alone.
+    /// The sections, in the order of the rendered text; empty for a prompt that is only its body.
     pub modules: Vec<Section>,
-    /// What opens a conversation; empty for a prompt that is a system prompt alone.
+    /// The opening messages of a conversation; empty for a prompt that is only a system prompt.
     pub messages: Vec<MessageTemplate>,
-    /// Actions that no tool of the agent may have, as names of tools or words of what they do.
+    /// Actions that no tool of the agent may have, as names of tools or words for what they do.
     pub forbidden: Vec<String>,
-    /// Variables that hold what comes from outside: the text must delimit them.
+    /// Variables with content from outside: the text must delimit them.
     pub untrusted: Vec<String>,
-    /// What the end of the rendered text says once more; empty for nothing.
+    /// The reminder at the end of the rendered text; empty if there is none.
     pub reminder: String,
-    /// What a reply to it is.
+    /// The form of a reply to it.
     pub output: Output,
     /// Notes of its authors. The program reads none of them.
     pub metadata: Map<String, Json>,
 }
 
-/// What a prompt asks a reply to be.
+/// The form of the reply that a prompt asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Output {
@@ -56,7 +56,7 @@ pub struct Section {
     pub source: SectionSource,
 }
 
-/// Where the text of a section comes from.
+/// The source of the text of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SectionSource {
     /// The file's own text.
@@ -69,7 +69,7 @@ pub enum SectionSource {
 const BODY: &str = "body";
 
 impl Head {
-    /// The sections with the body among them: a body that `modules` does not place comes last.
+    /// The sections, including the body: a body that `modules` does not place comes last.
     #[must_use]
     pub(super) fn sections(&self, has_body: bool) -> Vec<Section> {
         let mut sections = self.modules.clone();
@@ -80,7 +80,7 @@ impl Head {
         sections
     }
 
-    /// The names that the file declares: what it requires, what it has defaults for, and its placeholders.
+    /// The names that the file declares: those that it requires, those with defaults, and its placeholders.
     pub(super) fn declared(&self) -> impl Iterator<Item = &str> {
         self.required_vars.iter().chain(self.defaults.keys()).map(String::as_str).chain(self.placeholders())
     }

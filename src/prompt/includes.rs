@@ -1,7 +1,7 @@
 //! The files that a template names in `include`, `extends`, `import` and `from`.
 //!
-//! They are found in the source, before anything is rendered: only what a template names in so many words can be part
-//! of it, so that a fingerprint covers all of a prompt and no value chooses a file.
+//! They are found in the source, before anything is rendered: a template can include only files that it names
+//! literally, so that a fingerprint covers all of a prompt and no value chooses a file.
 
 use crate::template::is_safe_name;
 

@@ -1,9 +1,9 @@
 //! The instructions that a project keeps for agents: `AGENTS.md` in every directory from the git root down to the
-//! workspace, or `CLAUDE.md` or `GEMINI.md` where a directory has none.
+//! workspace, or `CLAUDE.md` or `GEMINI.md` if a directory has none.
 //!
 //! All of them share one budget. The nearest file takes its space first, so that it is never dropped for a distant
-//! one; the text runs from the root down, so that the nearest stands last. What is read is a value in a prompt: it is
-//! never rendered, and nothing in it closes its frame.
+//! one; the text runs from the root down, so that the nearest comes last. It is a value in a prompt: it is never
+//! rendered, and nothing in it closes its frame.
 
 use std::fmt::Write as _;
 use std::io;
@@ -31,7 +31,7 @@ pub struct Instructions {
     pub warnings: Vec<String>,
 }
 
-/// One file, as far as it is of use.
+/// One file, as far as it is used.
 struct Found {
     path: PathBuf,
     text: String,
@@ -40,7 +40,7 @@ struct Found {
 }
 
 impl Instructions {
-    /// Reads them. Nothing that is wrong with a file is an error: it is left out, with a warning.
+    /// Reads them. A file that cannot be used is not an error: it is left out, with a warning.
     #[must_use]
     pub fn read(workspace: &Workspace) -> Self {
         let top = workspace.git_root().unwrap_or(workspace.root());
@@ -53,14 +53,14 @@ impl Instructions {
             .zip(space)
             .map(|(file, space)| section(&workspace.display(&file.path), file, space))
             .collect();
-        // Found nearest first; told from the root down.
+        // Found nearest first; shown from the root down.
         sections.reverse();
         found.reverse();
         Self { text: sections.join("\n\n"), files: found.into_iter().map(|file| file.path).collect(), warnings }
     }
 }
 
-/// How many bytes each text may have: the first takes what it needs, the others what is left.
+/// The number of bytes that each text may have: the first takes what it needs, the others what is left.
 fn share(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut left = BUDGET;
     sizes
@@ -83,7 +83,7 @@ fn section(name: &str, file: &Found, space: usize) -> String {
     out
 }
 
-/// The first file of a directory that can be read and says something.
+/// The first file of a directory that can be read and is not blank.
 fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
     NAMES.iter().map(|name| dir.join(name)).find_map(|path| match read(&path, top) {
         Ok(found) => found,
@@ -94,10 +94,10 @@ fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
     })
 }
 
-/// `None` for a file that does not exist or says nothing. A link may lead to any place below `top`, and nothing but
-/// a regular file is opened: a pipe would be waited for.
+/// Reads a file; `None` if it does not exist or is blank. A link may lead to any place below `top`, and only a
+/// regular file is opened: a pipe would block.
 fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
-    // Most directories have none, which one look tells; following links takes one for each directory above.
+    // Most directories have none, which one system call shows; following links takes one for each directory above.
     let real = match path.symlink_metadata().and_then(|_| path.canonicalize()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         real => real.map_err(|error| error.to_string())?,
@@ -105,7 +105,7 @@ fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
     if !real.starts_with(top) {
         return Err(format!("it leads outside {}", file_name::written(top)));
     }
-    // One byte more than can be shown tells a file that fits from one that does not.
+    // One byte more than can be shown distinguishes a file that fits from one that does not.
     let start = read_start(&real, Links::Refuse, BUDGET as u64 + 1).map_err(|why| format!("it {why}"))?;
     let Some((bytes, size)) = start else { return Ok(None) };
     if bytes.contains(&0) {

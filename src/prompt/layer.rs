@@ -1,4 +1,4 @@
-//! The places that prompts come from: the program, directories of a person, directories that a workspace brings along.
+//! The sources of prompts: the program, the user's directories, directories that a workspace brings along.
 
 use std::borrow::Cow;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::regular::read_regular;
 use super::error::PromptError;
 use super::owner::Owner;
 
-/// The folder of the modules, and how their names begin.
+/// The folder of the modules, with which their names begin.
 pub const MODULES: &str = "modules/";
 
 /// One place of prompts. Names of files are relative to it, with `/` between their parts.
@@ -21,7 +21,7 @@ pub const MODULES: &str = "modules/";
 pub(super) enum Layer {
     Builtin,
     Dir(PathBuf),
-    /// What a workspace brings along is read through the manifest, as it was agreed to.
+    /// A directory that a workspace brings along, which is read through the manifest, as the user agreed to it.
     Brought(PromptDir),
 }
 
@@ -68,7 +68,7 @@ impl Layer {
         Ok(entries.into_iter().filter(|entry| !entry.is_folder).map(|entry| entry.name).collect())
     }
 
-    /// The text of a file; `None` where there is none.
+    /// The text of a file; `None` if there is none.
     pub fn read(&self, path: &str) -> Result<Option<Cow<'static, str>>, PromptError> {
         let read = match self {
             Self::Builtin => {
@@ -80,7 +80,7 @@ impl Layer {
         Ok(read.map_err(|why| PromptError::of_file(&self.origin(path), why))?.map(Into::into))
     }
 
-    /// How errors call a file.
+    /// The name of a file in errors.
     pub fn origin(&self, path: &str) -> String {
         match self {
             Self::Builtin => format!("built-in prompts/{path}"),
@@ -127,7 +127,7 @@ fn of_program(folder: &str) -> Vec<Entry> {
     folders.chain(dir.files().map(|file| Entry { name: name(file.path()), is_folder: false })).collect()
 }
 
-/// None where the directory does not exist.
+/// The entries of a directory; none if it does not exist.
 fn of_dir(dir: PathBuf) -> io::Result<Vec<Entry>> {
     let listing = match fs::read_dir(dir) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -138,7 +138,7 @@ fn of_dir(dir: PathBuf) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in listing {
         let entry = entry?;
-        // A link to a directory is one.
+        // A link to a directory counts as one.
         let is_folder = entry.path().is_dir();
         if let Ok(name) = entry.file_name().into_string() {
             entries.push(Entry { name, is_folder });

@@ -1,5 +1,5 @@
-//! The messages of a prompt file: the chat template that its head describes, filled with what the prompt is rendered
-//! with. Errors have places in the file.
+//! The messages of a prompt file: the chat template in its head, filled with the same variables as the prompt. Errors
+//! have places in the file.
 
 use crate::frontmatter;
 use crate::image::Image;
@@ -14,8 +14,8 @@ use super::missed::Unfilled;
 use super::variables;
 
 impl Prompt {
-    /// Every message of the prompt in this context. The rendered text is the first, with the system messages that
-    /// stand before all others, where there is any.
+    /// Every message of the prompt in this context. The rendered text, with the leading system messages, is the first,
+    /// if there is any.
     ///
     /// # Errors
     /// As [`Prompt::render`].
@@ -26,8 +26,8 @@ impl Prompt {
         Ok(system.into_iter().chain(rest).collect())
     }
 
-    /// The prompt in this context as one text, to be looked at: the rendered text or, where it brings messages along,
-    /// each of them below its role.
+    /// The prompt in this context as one text for people: the rendered text or, if it has messages, each of them below
+    /// its role.
     ///
     /// # Errors
     /// As [`Prompt::render`].
@@ -61,11 +61,11 @@ impl Prompt {
         self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)
     }
 
-    /// What opens a conversation in this context: the messages after those of the system. `picture` reads the picture
-    /// at a path or `data:` URL.
+    /// The opening of a conversation in this context: the messages after those of the system. `picture` reads the
+    /// picture at a path or `data:` URL.
     ///
     /// # Errors
-    /// As [`Prompt::render`], and where a conversation cannot hold the messages.
+    /// Those of [`Prompt::render`], or messages that a conversation cannot contain.
     pub fn items(
         &self,
         context: &Value,
@@ -84,13 +84,13 @@ impl Prompt {
         }
     }
 
-    /// True if it brings messages along.
+    /// True if it has messages.
     #[must_use]
     pub fn has_messages(&self) -> bool {
         !self.head.messages.is_empty()
     }
 
-    /// True if it is a system prompt: by its own text, or as a system message is its first.
+    /// True if it is a system prompt: it has text, or its first message is a system message.
     #[must_use]
     pub fn has_system(&self) -> bool {
         let first = self.head.messages.first();
@@ -126,7 +126,7 @@ impl Prompt {
     }
 }
 
-/// The place of a problem in the file, as far as the text stands there line by line: line and column, from 1.
+/// The place of a problem in the file, if the text is there line by line: line and column, from 1.
 fn place(file: &str, problem: &Problem) -> Option<(usize, usize)> {
     let head = frontmatter::split(file).ok()?.head?;
     // The line break replaces the opening dashes, so places in the head are places in the file.

@@ -1,8 +1,8 @@
-//! The names that rendering a prompt has missed, of all of its parts.
+//! The names that were missing when a prompt was rendered, of all its parts.
 
 use super::error::PromptError;
 
-/// What rendering one part has missed.
+/// The names that were missing when one part was rendered.
 #[derive(Default)]
 pub(super) struct Missed {
     pub names: Vec<String>,
@@ -21,7 +21,7 @@ impl Missed {
     }
 }
 
-/// Why messages cannot be filled.
+/// The reason that messages cannot be filled.
 pub(super) struct Unfilled {
     /// The names that nothing defines, if any.
     pub missing: Vec<String>,

@@ -1,7 +1,7 @@
 //! Prompts: versioned templates in files, found by name and label, rendered when the agent runs.
 //!
-//! No prompt stands in code. What a prompt may read is [`PromptContext`]; whatever came from a file or a person is
-//! a value in it and is never rendered as a template.
+//! Code contains no prompts. [`PromptContext`] is everything that a prompt may read; text from a file or a person is a
+//! value in it and is never rendered as a template.
 
 mod context;
 mod error;

@@ -1,6 +1,6 @@
-//! Whose text a prompt is: what it may see depends on it.
+//! The owner of a prompt, which decides what the prompt may see.
 
-/// Whose text it is. The order is that of trust: what is composed of several belongs to the last of them.
+/// The owner of a text. The order is that of trust: a text composed of several belongs to the last of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Owner {
     /// It comes with the program: a test has found it sound.

@@ -1,5 +1,5 @@
-//! What changes when a version is released, taken back or begun: labels, the canary, the history and the changelog.
-//! Pure; `change` writes it.
+//! The changes when a version is released, rolled back or begun: labels, the canary, the history and the changelog.
+//! Pure; `change` writes them.
 
 use std::fmt::Write;
 
@@ -16,14 +16,14 @@ pub struct Promotion<'a> {
     pub label: &'a str,
     /// The share of the sessions that get it, in percent, while the label stays as it is.
     pub canary: Option<u8>,
-    /// What people should know, for the changelog; empty for nothing.
+    /// A note for people in the changelog; may be empty.
     pub note: &'a str,
     pub today: Date,
 }
 
 impl Release {
-    /// The release after a promotion, and one sentence about it; `None` where nothing would change. `before` is the
-    /// version that the name alone meant so far.
+    /// The release after a promotion, and one sentence about it; `None` if nothing would change. `before` is the
+    /// version that the plain name has meant so far.
     #[must_use]
     pub fn promoted(&self, promotion: &Promotion<'_>, before: Version) -> Option<(Self, String)> {
         let mut next = self.clone();
@@ -48,7 +48,7 @@ impl Release {
     }
 
     /// The release before the last promotion, and one sentence about it: without the canary, if there is one, else with
-    /// what was in production before. `None` where there is neither.
+    /// the previous version in production. `None` if there is neither.
     #[must_use]
     pub fn rolled_back(&self) -> Option<(Self, String)> {
         let mut next = self.clone();
@@ -61,7 +61,7 @@ impl Release {
         Some((next, format!("{version} is `{PRODUCTION}` again{instead}")))
     }
 
-    /// The text of the file, below the comments that `before` begins with.
+    /// The text of the file, after the comments at the beginning of `before`.
     #[must_use]
     pub fn written(&self, before: &str) -> String {
         let comments = before.lines().take_while(|line| line.starts_with('#') || line.trim().is_empty());
@@ -80,7 +80,7 @@ impl Release {
     }
 }
 
-/// A changelog with one more line below the heading of a version, which is added above all others where it is missing.
+/// A changelog with one more line below the heading of a version, which is added above all others if it is missing.
 #[must_use]
 pub fn logged(changelog: &str, name: &str, version: Version, line: &str) -> String {
     let changelog =

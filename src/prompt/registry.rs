@@ -1,7 +1,6 @@
-//! Every prompt that can be named: the built-in ones, those of a person, those that a workspace brings along.
+//! Every prompt that can be named: the built-in ones, the user's, and those that a workspace brings along.
 //!
-//! Later places win, version by version and label by label. Nothing is listed or read before somebody asks for it, and
-//! then only what was asked for.
+//! Later places win, version by version and label by label. Prompts are listed and read only when they are needed.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +29,7 @@ use super::version::Version;
 pub struct Registry {
     /// Lowest first.
     layers: Vec<Layer>,
-    /// What is left out of what a workspace brings along.
+    /// Warnings about files of a workspace that are left out.
     warnings: Mutex<Vec<String>>,
 }
 
@@ -41,12 +40,12 @@ pub struct Listed {
     pub version: Version,
     /// Sorted; with `canary N%` for a canary.
     pub labels: Vec<String>,
-    /// The prompt, or why it cannot be used.
+    /// The prompt, or the reason that it cannot be used.
     pub prompt: Result<Arc<Prompt>, PromptError>,
 }
 
 impl Registry {
-    /// The built-in prompts and those of `dirs`, lowest first. A directory that does not exist holds none.
+    /// The built-in prompts and those of `dirs`, lowest first. A directory that does not exist has none.
     #[must_use]
     pub fn new(dirs: &[PromptDir]) -> Self {
         let layers = std::iter::once(Layer::Builtin).chain(dirs.iter().map(Layer::of)).collect();
@@ -57,13 +56,13 @@ impl Registry {
     /// production (the latest version of a prompt that was never released).
     ///
     /// # Errors
-    /// Nothing has that name, version or label (with what there is), or a file is wrong.
+    /// Nothing has that name, version or label (the error lists what there is), or a file is wrong.
     pub fn get(&self, reference: &str) -> Result<Arc<Prompt>, PromptError> {
         let (family, name, version) = self.find(reference)?;
         self.read(name, version, &family.versions[&version])
     }
 
-    /// The same, with the canary of what is in production.
+    /// Returns the same with the canary of the version in production.
     ///
     /// # Errors
     /// As [`Registry::get`].
@@ -80,8 +79,8 @@ impl Registry {
         }
     }
 
-    /// The prompt that a configuration names or writes out; `origin` is what errors call one that is written out, and
-    /// `of_project` whether the workspace brings it along.
+    /// The prompt that a configuration names or contains; `origin` is the name of a contained one in errors, and
+    /// `of_project` is true if the workspace brings it along.
     ///
     /// # Errors
     /// As [`Registry::get`], or a template that does not compile.
@@ -125,7 +124,7 @@ impl Registry {
     }
 
     /// The text of a file of a prompt (`tests.yaml`, `changelog.md`, `recordings/x.jsonl`) from the nearest place that
-    /// has it, and how errors call it.
+    /// has it, and its name in errors.
     ///
     /// # Errors
     /// It cannot be read.
@@ -143,7 +142,7 @@ impl Registry {
     }
 
     /// The directory of prompts that has this version of a prompt (any version, without one), the nearest first;
-    /// `None` where only the program has it.
+    /// `None` if only the program has it.
     ///
     /// # Errors
     /// A directory cannot be listed.
@@ -158,7 +157,7 @@ impl Registry {
         Ok(None)
     }
 
-    /// Files that are left out, and why, of the prompts that were asked for so far.
+    /// Files that are left out of the prompts requested so far, with the reasons.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -212,7 +211,7 @@ impl Registry {
             None => Release::parse(&origin, &layer.read(&path)?.unwrap_or_default())?,
         };
         if is_brought {
-            // A label of a project that means nothing takes none away.
+            // A project's label that refers to nothing does not hide others.
             let Release { labels, canary, .. } = &mut release;
             labels.retain(|label, version| {
                 let exists = family.versions.contains_key(version);
@@ -225,7 +224,7 @@ impl Registry {
             *canary = canary.filter(|canary| family.versions.contains_key(&canary.version));
         }
         family.is_released = true;
-        // Who says what is in production says what its canary is.
+        // The place that sets the production version also sets its canary.
         if release.canary.is_some() || release.labels.contains_key(PRODUCTION) {
             family.canary = release.canary;
         }
@@ -233,7 +232,7 @@ impl Registry {
         Ok(())
     }
 
-    /// True if a file that a workspace brings along is as it was agreed to.
+    /// True if a file that a workspace brings along is unchanged since the user agreed to it.
     fn is_read(&self, layer: &Layer, path: &str) -> bool {
         match layer.read(path) {
             Ok(text) => text.is_some(),
@@ -251,7 +250,7 @@ impl Registry {
         }
     }
 
-    /// Reads a version, composes it, and holds it to its lock.
+    /// Reads a version, composes it, and checks it against its lock.
     fn read(&self, name: &str, version: Version, place: &Place) -> Result<Arc<Prompt>, PromptError> {
         let layer = &self.layers[place.layer];
         let origin = layer.origin(&place.path);
@@ -331,7 +330,7 @@ impl Registry {
         Err(wrong("is not beside the prompt"))
     }
 
-    /// The files that a source names, and those that they name, without their heads.
+    /// The files that a source includes, directly and indirectly, without their heads.
     fn included(&self, source: &str) -> Result<BTreeMap<String, (Owner, String)>, PromptError> {
         let mut found: BTreeMap<String, (Owner, String)> = BTreeMap::new();
         let mut wanted = includes::named(source);
@@ -345,7 +344,7 @@ impl Registry {
                 let parts = parts.map_err(|error| PromptError::of_head(&layer.origin(&name), error))?;
                 let body = match parts.body_line {
                     1 => parts.body.to_owned(),
-                    // A comment stands for the head, so that places are those of the file. It eats the line break
+                    // A comment replaces the head, so that places are those of the file. It consumes the line break
                     // below.
                     line => format!("{{#{}-#}}\n{}", "\n".repeat(line - 2), parts.body),
                 };
@@ -374,7 +373,7 @@ impl Registry {
     }
 }
 
-/// A released version stays as it was.
+/// Checks that a released version is unchanged.
 fn held(layer: &Layer, prompt: &Prompt, version: Version) -> Result<(), PromptError> {
     let path = format!("{}/{LOCK}", prompt.name);
     let Some(text) = layer.read(&path)? else { return Ok(()) };

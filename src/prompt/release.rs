@@ -1,5 +1,5 @@
-//! Which version of a prompt is meant: labels, a canary that takes a share of the sessions, and the hashes of what was
-//! released.
+//! Selects the version of a prompt: labels, a canary that takes a share of the sessions, and the hashes of released
+//! versions.
 //!
 //! ```yaml
 //! # prompts/NAME/release.yaml
@@ -20,24 +20,24 @@ use super::error::PromptError;
 use super::file::Prompt;
 use super::version::Version;
 
-/// The label that a name alone means.
+/// The label that a plain name means.
 pub const PRODUCTION: &str = "production";
-/// The word for the highest version. It is no label: nobody can give it another meaning.
+/// The word for the highest version. It is not a label: nobody can give it another meaning.
 pub const LATEST: &str = "latest";
 /// The file of labels and the canary, beside the versions.
 pub const RELEASE: &str = "release.yaml";
 /// The file of the hashes of released versions, beside them.
 pub const LOCK: &str = "release.lock";
-/// The file that tells people what changed from version to version.
+/// The file that describes, for people, the changes from version to version.
 pub const CHANGELOG: &str = "changelog.md";
 
-/// What a `release.yaml` says.
+/// The content of a `release.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Release {
     pub labels: BTreeMap<String, Version>,
     pub canary: Option<Canary>,
-    /// What was in production before, oldest first: the way back.
+    /// The versions that were in production before, oldest first, for rollbacks.
     pub history: Vec<Version>,
 }
 
@@ -46,14 +46,14 @@ pub struct Release {
 #[serde(deny_unknown_fields)]
 pub struct Canary {
     pub version: Version,
-    /// Of 100 sessions, from 0 to 100.
+    /// The share of the sessions in percent, from 0 to 100.
     pub percent: u8,
 }
 
 /// The SHA-256 of each released version, in hexadecimal digits: `release.lock`.
 pub type Lock = BTreeMap<Version, String>;
 
-/// The prompt that a name means: for every session the same, or another one for those of its canary.
+/// The prompt that a name means: the same for every session, or another one for those of its canary.
 #[derive(Debug, Clone)]
 pub struct Released {
     /// The version in production, or the one that was asked for.
@@ -62,7 +62,7 @@ pub struct Released {
 }
 
 impl Release {
-    /// Reads a `release.yaml`; `file` is what errors call it. An empty file says nothing.
+    /// Reads a `release.yaml`; `file` is its name in errors. It may be empty.
     pub(super) fn parse(file: &str, text: &str) -> Result<Self, PromptError> {
         let text = if text.trim().is_empty() { "{}" } else { text };
         let release: Self = yaml::parse(text).map_err(|error| PromptError::of_yaml(file, error))?;
@@ -74,13 +74,16 @@ impl Release {
             return Err(PromptError::of_file(file, format!("a canary takes 0 to 100 percent, not {percent}")));
         }
         if self.labels.contains_key(LATEST) {
-            return Err(PromptError::of_file(file, "`latest` is always the highest version and no label"));
+            return Err(PromptError::of_file(
+                file,
+                "`latest` is always the highest version and cannot be a label",
+            ));
         }
         Ok(self)
     }
 }
 
-/// Reads a `release.lock`; `file` is what errors call it.
+/// Reads a `release.lock`; `file` is its name in errors.
 pub(super) fn lock(file: &str, text: &str) -> Result<Lock, PromptError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     yaml::parse(text).map_err(|error| PromptError::of_yaml(file, error))
@@ -102,7 +105,7 @@ impl Released {
         std::iter::once(&self.stable).chain(self.canary.as_ref().map(|(_, prompt)| prompt))
     }
 
-    /// The prompt of a session. It follows from the id alone, so that a session keeps it.
+    /// The prompt of a session. It depends only on the id, so that a session keeps it.
     #[must_use]
     pub fn of_session(&self, id: &str) -> &Arc<Prompt> {
         match &self.canary {
@@ -112,7 +115,7 @@ impl Released {
     }
 }
 
-/// The lot that a session draws for a prompt, from 0 to 99. Each prompt has a lottery of its own.
+/// The number that a session draws for a prompt, from 0 to 99, independently for each prompt.
 fn lot(name: &str, session: &str) -> u8 {
     let digest = Sha256::new().chain_update(name).chain_update([0]).chain_update(session).finalize();
     let number = digest.iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));

@@ -1,5 +1,5 @@
-//! The variables of one prompt: the names of the program, the values that its head gives or a person gave, and no more
-//! than what a module declares.
+//! The variables of one prompt: the names of the program, the defaults of its head and the user's values; a module gets
+//! only those that it declares.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use crate::template::{self, Value};
 
 use super::head::Head;
 
-/// The name that holds the variables of a person.
+/// The name of the user's variables.
 const VARS: &str = "vars";
 
-/// The context with the defaults of a head below it, and above it those variables of a person that the head declares.
+/// The context, completed by the defaults of a head and overridden by the user's variables that the head declares.
 ///
-/// A variable that nobody declared stays under `vars` alone, so that it changes no prompt that does not know it.
+/// An undeclared variable stays only under `vars`, so that it does not affect prompts that do not know it.
 pub(super) fn with_declared(context: &Value, head: &Head) -> Value {
     let is_declared = |name: &str| name != VARS && head.declared().any(|declared| root(declared) == name);
     let given: Vec<(String, Value)> =
@@ -53,14 +53,14 @@ pub(super) fn with_fillers(context: &Value, names: &BTreeSet<String>) -> Value {
     with_given(context, &given)
 }
 
-/// A context that has only these names; a dotted one gives that path alone.
+/// A context with only these names; a dotted one keeps only that path.
 pub(super) fn restricted<'a>(context: &Value, names: impl Iterator<Item = &'a str>) -> Value {
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
     below(context, &names)
 }
 
-/// `names` are sorted, so that those of one root stand together, the root itself first.
+/// Restricts a value to `names`, which are sorted, so that those of one root are together, the root itself first.
 fn below(value: &Value, names: &[&str]) -> Value {
     let mut pairs: Vec<(&str, Value)> = Vec::new();
     let mut at = 0;

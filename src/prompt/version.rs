@@ -13,7 +13,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version that a file is, by its name: `v1.2.md` or `v1.2.txt`.
+    /// The version in the name of a file: `v1.2.md` or `v1.2.txt`.
     #[must_use]
     pub fn of_file(name: &str) -> Option<Self> {
         let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt"))?;

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read, Write};
 
 use super::multiline::Joined;
+use super::strokes::End;
 use super::typing::Typed;
 use crate::sink::PROMPT;
 
@@ -15,7 +16,7 @@ pub(super) enum Line {
     Pasted(String),
     /// Text that the person wants to continue in their own editor.
     Elsewhere(Typed),
-    /// The person wants to look at the last output, and go on with this line then.
+    /// The user wants to see the last output, and then continue with this line.
     Looking(Typed),
     /// Ctrl-C on an empty line.
     Interrupted,
@@ -23,6 +24,19 @@ pub(super) enum Line {
     Cleared,
     Eof,
     Failed(String),
+}
+
+impl Line {
+    /// The result of a line that a key other than Enter ended.
+    pub fn ended(end: End, line: Typed) -> Self {
+        match end {
+            End::Interrupted => Self::Interrupted,
+            End::Cleared => Self::Cleared,
+            End::Eof => Self::Eof,
+            End::Elsewhere => Self::Elsewhere(line),
+            End::Looking => Self::Looking(line),
+        }
+    }
 }
 
 /// Reads lines of a plain terminal until a message is complete. `ahead` was typed before a question.

@@ -19,7 +19,7 @@ pub(super) async fn page(at_hand: &AtHand, content: &str) -> Option<String> {
     paged(at_hand, content).await
 }
 
-/// Shows a text in the pager, however short it is. Returns it where there is no pager or it fails.
+/// Shows a text in the pager, however short it is. Returns it if there is no pager or it fails.
 pub(super) async fn paged(at_hand: &AtHand, content: String) -> Option<String> {
     let (Some(pager), Some(editor)) = (&at_hand.pager, &at_hand.editor) else { return Some(content) };
     let Ok(draft) = Draft::write(&editor.dir, &content, "txt") else { return Some(content) };

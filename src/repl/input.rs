@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::{Behavior, BellStyle};
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
+use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::{Hint, Hinter};
 use rustyline::history::{History, MemHistory, SearchDirection};
 use rustyline::line_buffer::LineBuffer;
@@ -26,7 +26,8 @@ use super::lines::{Line, Setup};
 use super::multiline::Joined;
 use super::offered::{Offer, Offered, fitting};
 use super::pastes::Pastes;
-use super::strokes::{Effect, End, Entered, Key, Seen, Strokes};
+use super::reflow::{self, Width};
+use super::strokes::{Effect, Key, Seen, Strokes};
 use super::typing::Typed;
 use super::{commands, shell};
 use crate::config::EditMode;
@@ -55,6 +56,7 @@ struct Keys {
     strokes: Mutex<Strokes>,
     /// The line as last drawn, and the position of its cursor.
     drawn: Mutex<(String, usize)>,
+    width: Width,
 }
 
 impl Keys {
@@ -146,25 +148,27 @@ impl Editor {
 /// Reads one line. The keys after its end are kept.
 fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted: bool) -> Line {
     if let Some(end) = keys.strokes().begin(is_pasted.then(|| begun.to_owned())) {
-        return ended(end, Typed::default());
+        return Line::ended(end, Typed::default());
     }
     *keys.drawn() = (begun.to_owned(), begun.len());
     loop {
+        keys.width.forget();
         let (line, at) = keys.drawn().clone();
         let result = editor.readline_with_initial(prompt, line.split_at_checked(at).unwrap_or((&line, "")));
         let end = keys.strokes().take_end();
         match result {
+            Ok(_) if keys.strokes().take_stop() => terminal::stop(),
             Ok(text) => {
                 let Some(end) = end else { return Line::Text(text) };
                 let pasted = keys.strokes().is_pasted(&text).then(|| text.clone());
-                return ended(end, Typed { text, pasted });
+                return Line::ended(end, Typed { text, pasted });
             }
             // Ctrl-C that the editor handled itself.
             Err(ReadlineError::Interrupted) => return Line::Cleared,
             // Nothing was readable after Enter, or the terminal is gone.
             Err(ReadlineError::Eof) => {
                 let Some(entered) = keys.strokes().take_entered() else { return Line::Eof };
-                leave(prompt, &entered);
+                reflow::leave(prompt, &entered, terminal::width().unwrap_or(USUAL_SIZE.0));
                 return Line::Text(entered.line);
             }
             // A key that is not UTF-8 is lost; the line is kept.
@@ -172,28 +176,6 @@ fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted
             Err(error) => return Line::Failed(error.to_string()),
         }
     }
-}
-
-fn ended(end: End, line: Typed) -> Line {
-    match end {
-        End::Interrupted => Line::Interrupted,
-        End::Cleared => Line::Cleared,
-        End::Eof => Line::Eof,
-        End::Elsewhere => Line::Elsewhere(line),
-        End::Looking => Line::Looking(line),
-    }
-}
-
-/// Moves below the rows of a line whose cursor was not on the last row.
-fn leave(prompt: &str, Entered { line, pos }: &Entered) {
-    let width = terminal::width().unwrap_or(USUAL_SIZE.0).max(1);
-    let row = |text: &str| -> usize {
-        let lines = format!("{prompt}{text}");
-        lines.split('\n').map(|line| text::columns(line) / width + 1).sum()
-    };
-    let below = row(line).saturating_sub(row(&line[..*pos]));
-    let mut stderr = io::stderr();
-    let _ = write!(stderr, "{}", "\n".repeat(below)).and_then(|()| stderr.flush());
 }
 
 /// True for a line that is not a message: a slash command or a shell command.
@@ -223,6 +205,7 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
     editor.set_helper(Some(Screen {
         vocabulary: Arc::clone(&setup.vocabulary),
         style: setup.style,
+        reflows: setup.reflows,
         keys: Arc::clone(&keys),
         offered: RefCell::default(),
     }));
@@ -238,6 +221,7 @@ struct Screen {
     /// The words to complete.
     vocabulary: Arc<OnceLock<Vocabulary>>,
     style: Style,
+    reflows: bool,
     keys: Arc<Keys>,
     offered: RefCell<Offered>,
 }
@@ -331,6 +315,12 @@ impl Hinter for Screen {
 }
 
 impl Highlighter for Screen {
+    /// True after a change of the width: then the whole line is drawn.
+    fn highlight_char(&self, line: &str, pos: usize, _: CmdKind) -> bool {
+        let now = terminal::width().unwrap_or(USUAL_SIZE.0);
+        self.keys.width.follow(now, self.reflows, &format!("{PROMPT}{line}"), PROMPT.len() + pos)
+    }
+
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _default: bool) -> Cow<'b, str> {
         self.style.paint(Ink::Cyan, prompt)
     }
@@ -385,6 +375,7 @@ fn key(event: &Event, mode: rustyline::EditMode) -> Key {
         (KeyCode::BracketedPasteEnd, _) => Key::PasteEnds,
         (KeyCode::Char('C'), Modifiers::CTRL) => Key::Interrupt,
         (KeyCode::Char('D'), Modifiers::CTRL) => Key::Eof,
+        (KeyCode::Char('Z'), Modifiers::CTRL) => Key::Stop,
         (KeyCode::Char('O'), Modifiers::CTRL) => Key::Look,
         (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Key::Elsewhere,
         // In vi mode, Esc has another meaning.

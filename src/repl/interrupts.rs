@@ -1,25 +1,11 @@
 //! Carries interrupts (Ctrl-C, as a key or a signal) to the loop of the chat.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tokio::sync::mpsc;
 
 /// Sends interrupts. Clones share the receiver.
 #[derive(Clone)]
 pub struct Interrupter {
     sender: mpsc::UnboundedSender<()>,
-    /// Another program has the terminal, and so its Ctrl-C.
-    is_deaf: Arc<AtomicBool>,
-}
-
-/// Interrupts are for another program as long as it lives.
-pub(super) struct Deaf(Arc<AtomicBool>);
-
-impl Drop for Deaf {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::SeqCst);
-    }
 }
 
 /// Receives interrupts.
@@ -31,24 +17,14 @@ pub struct Interrupts {
 #[must_use]
 pub fn interrupts() -> (Interrupter, Interrupts) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    (Interrupter { sender, is_deaf: Arc::default() }, Interrupts { receiver })
+    (Interrupter { sender }, Interrupts { receiver })
 }
 
 impl Interrupter {
     /// Asks the running work to stop.
     pub fn interrupt(&self) {
-        if self.is_deaf.load(Ordering::SeqCst) {
-            return;
-        }
         // Without a receiver there is nothing to stop.
         let _ = self.sender.send(());
-    }
-
-    /// Leaves interrupts to another program until the returned value is dropped.
-    #[must_use]
-    pub(super) fn deafen(&self) -> Deaf {
-        self.is_deaf.store(true, Ordering::SeqCst);
-        Deaf(Arc::clone(&self.is_deaf))
     }
 }
 

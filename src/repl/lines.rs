@@ -12,20 +12,19 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc};
 
 pub(super) use super::by_line::Line;
 use super::by_line::{prompted, read_line, read_piped, read_plain};
 use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
-use super::loan::{Loan, MARK_PASTE};
 use super::multiline::Joined;
 use super::pastes::Pastes;
-use super::typing::{Listening, Next, Typed, Typing, Wishes};
+use super::typing::{Listening, MARK_PASTE, Next, Typed, Typing, Wishes};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Bystander, Outlets, PROMPT};
+use crate::sink::{AskLine, Bystander, Loan, Outlets, PROMPT};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -37,6 +36,8 @@ pub struct Setup {
     pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
     pub edit_mode: EditMode,
+    /// True if the terminal rewraps lines when its width changes.
+    pub reflows: bool,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
     /// If true, the terminal is asked for its background colour after the first message.
@@ -165,7 +166,7 @@ impl Lines {
         }
     }
 
-    /// Sets the functions that a person reaches a running turn with.
+    /// Sets the functions by which the user reaches a running turn.
     pub(super) fn connect(&self, wishes: Wishes) {
         if let Source::Keys(keys) = &self.source {
             keys.typing.connect(wishes);
@@ -202,25 +203,16 @@ impl Lines {
         }
     }
 
-    /// Lends the terminal to another program, in its original modes, until the loan is dropped. Output waits meanwhile.
+    /// Lends the terminal to another program until the loan is dropped.
     pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
-        let deaf = self.interrupter.deafen();
-        let away = outlets.display.suspend(false);
-        let written = outlets.clone();
-        // A thread of its own waits for a slow reader. It fails only where the runtime ends.
-        let _ = tokio::task::spawn_blocking(move || written.wait()).await;
-        let (returned, until_returned) = requests::channel();
-        if let Source::Keys(keys) = &self.source {
-            let (lent, is_lent) = oneshot::channel();
-            keys.console.lend(move || {
-                terminal::put_back();
-                // Fails if the future that waits for the loan was dropped.
-                let _ = lent.send(());
-                let _ = until_returned.recv();
-            });
-            let _ = is_lent.await;
-        }
-        Loan::new(outlets.display.clone(), returned, away, deaf)
+        Loan::take(self.console().as_deref(), outlets).await
+    }
+
+    /// Ends a loan with `begun` in the line. The line editor gets the next key: nothing reads the terminal in between.
+    pub(super) fn go_on(&self, lent: Loan, begun: Typed) {
+        self.begin_with(begun);
+        self.begin();
+        drop(lent);
     }
 
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.

@@ -1,4 +1,4 @@
-//! The calls of a chat as they are heard: what a person sees who looks at the full output of the last one while a turn runs.
+//! Follows the calls of a chat, to show the full output of the last one while a turn runs.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +13,7 @@ use crate::text;
 /// The most bytes that are kept of what a running call says: its last ones.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Follows the calls. Clones share what was heard.
+/// Follows the calls. Clones share the data.
 #[derive(Clone, Default)]
 pub(super) struct Heard(Arc<Mutex<Calls>>);
 
@@ -22,7 +22,7 @@ struct Calls {
     /// In the order in which they began.
     running: Vec<Running>,
     last: Option<Ended>,
-    /// What was cut out of the results of the conversation.
+    /// The parts cut from the results of the conversation.
     left_out: Arc<Spill>,
 }
 
@@ -32,7 +32,7 @@ struct Running {
     title: String,
     since: Instant,
     output: String,
-    /// How many bytes before `output` are gone.
+    /// The number of bytes before `output` that were dropped.
     gone: usize,
 }
 
@@ -50,7 +50,7 @@ impl Heard {
         if !Arc::ptr_eq(&calls.left_out, &left_out) {
             *calls = Calls { left_out, ..Calls::default() };
         }
-        // Those of a turn that was dropped.
+        // The calls of a turn that was dropped.
         calls.running.clear();
     }
 
@@ -149,7 +149,7 @@ impl Running {
     }
 }
 
-/// How a call ended, before its name; `None`: it has not.
+/// The mark before a call's name for its end; `None` if it has not ended.
 pub(super) fn mark(status: Option<CallStatus>) -> &'static str {
     match status {
         None => "…",
@@ -217,7 +217,7 @@ mod tests {
         assert!(follow(&finished("1", None)).ends_with("\n(no output so far)"));
         assert_eq!(follow(&finished("2", None)), "✓ run_command sleep\n(no output)");
         assert_eq!(follow(&answer("2", "exit 0")), "✓ run_command sleep\nexit 0");
-        // What was cut is shown whole.
+        // The whole text is shown.
         let crate::output::Kept::Whole { id } = spill.keep("all of it") else { panic!("there is room") };
         follow(&started("3", "cat"));
         follow(&finished("3", Some(id)));

@@ -25,10 +25,10 @@ mod complete;
 mod multiline;
 mod pastes;
 mod strokes;
+mod reflow;
 mod interrupts;
 mod input;
 mod typing;
-mod loan;
 mod by_line;
 mod lines;
 
@@ -154,12 +154,12 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
         Line::Text(text) => (text, false),
         Line::Pasted(text) => (text, true),
         Line::Elsewhere(Typed { text, pasted }) => {
-            let lent = lines.lend(outlets).await;
+            let mut lent = lines.lend(outlets).await;
             let (text, told) = foreground::go_on(&chat.at_hand, text).await;
-            drop(lent);
             interrupts.forget();
-            lines.begin_with(Typed { text, pasted });
+            lent.reveal();
             tell(outlets, &told);
+            lines.go_on(lent, Typed { text, pasted });
             return Heard::Nothing;
         }
         Line::Looking(begun) => {
@@ -313,11 +313,11 @@ async fn turn(
     (!interrupts.forget()).then_some(ended)
 }
 
-/// What a person may do beside a turn.
+/// The actions of the user during a turn.
 struct Beside<'l> {
     lines: &'l Lines,
     outlets: Outlets,
-    /// Each asks for the full output of the last call.
+    /// Requests for the full output of the last call.
     looks: mpsc::UnboundedReceiver<()>,
 }
 

@@ -23,6 +23,8 @@ pub enum Key {
     Interrupt,
     /// Ctrl-D.
     Eof,
+    /// Ctrl-Z.
+    Stop,
     /// Esc Esc.
     Cancel,
     Backspace,
@@ -76,7 +78,7 @@ pub enum End {
     Eof,
     /// The line continues in the person's editor.
     Elsewhere,
-    /// It goes on after a look at the last output.
+    /// It continues after the last output was shown.
     Looking,
 }
 
@@ -93,6 +95,8 @@ pub struct Strokes {
     state: State,
     pub pastes: Pastes,
     ended: Option<End>,
+    /// True if the line ended only for the program to stop.
+    stops: bool,
     /// The end of the next line, before any key.
     after: Option<End>,
     /// The start of the line that was pasted.
@@ -153,6 +157,11 @@ impl Strokes {
         self.ended.take()
     }
 
+    /// Takes whether the line ended only for the program to stop.
+    pub fn take_stop(&mut self) -> bool {
+        std::mem::take(&mut self.stops)
+    }
+
     /// True if the start of `line` was pasted: then it is not a command, whatever it looks like.
     pub fn is_pasted(&self, line: &str) -> bool {
         self.pasted.as_ref().is_some_and(|start| line.starts_with(start.as_str()))
@@ -178,6 +187,10 @@ impl Strokes {
             Key::Interrupt => self.end(if seen.line.is_empty() { End::Interrupted } else { End::Cleared }),
             Key::Eof if seen.line.is_empty() => self.end(End::Eof),
             Key::Elsewhere => self.end(End::Elsewhere),
+            Key::Stop => {
+                self.stops = true;
+                Effect::Accept
+            }
             Key::Look => self.end(End::Looking),
             Key::Cancel if seen.line.is_empty() => {
                 self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)

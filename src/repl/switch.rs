@@ -91,7 +91,7 @@ impl Chat {
         app::assemble(config, &self.workspace, options, Arc::clone(&self.approver))
     }
 
-    /// Lets another agent go on with what runs in the background. Returns the one before it.
+    /// Passes the background commands to another agent. Returns the one before it.
     fn replace(&mut self, services: Services) -> Services {
         self.run.emitter.warn(services.follow(&self.services));
         std::mem::replace(&mut self.services, services)

@@ -83,11 +83,11 @@ struct State {
     wishes: Option<Wishes>,
 }
 
-/// The functions that a person reaches a running turn with.
+/// The functions by which the user reaches a running turn.
 pub(super) struct Wishes {
     /// A text for its next step.
     pub steer: Box<dyn Fn(String) + Send>,
-    /// A look at the full output of its last call.
+    /// Shows the full output of its last call.
     pub look: Box<dyn Fn() + Send>,
 }
 
@@ -117,7 +117,7 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Sets the functions that a person reaches a running turn with.
+    /// Sets the functions by which the user reaches a running turn.
     pub fn connect(&self, wishes: Wishes) {
         self.lock().wishes = Some(wishes);
     }
@@ -148,7 +148,10 @@ impl Typing {
             Some(message) => Some(Next::Message(message)),
             None => std::mem::take(&mut state.ended).then_some(Next::End),
         };
-        self.draw(&state);
+        // The editor draws the line that is still being typed.
+        if ready.is_some() {
+            self.draw(&state);
+        }
         ready
     }
 
@@ -199,7 +202,7 @@ impl Typing {
     }
 
     fn draw(&self, state: &State) {
-        let is_empty = state.field.is_empty() && state.queue.is_empty();
+        let is_empty = state.field.is_empty() && state.queue.is_empty() && !state.ended;
         self.display.set_now(Part::Typed, (!is_empty).then(|| picture(state)));
     }
 }
@@ -287,10 +290,12 @@ impl State {
 fn picture(state: &State) -> Picture {
     let field = state.field.clone();
     let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
+    let leaves = state.ended.then(|| InkLine::from((Ink::Dim, "then the chat ends (Ctrl-D)")));
     let listed = state.listed.clone();
     Box::new(move |moment: &Moment| {
         let mut sketch = typed(&field, moment.room);
         let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
+        lines.extend(leaves.clone().map(|line| line.cut(moment.room)));
         let above = lines.len();
         lines.append(&mut sketch.lines);
         lines.extend(offers_below(&listed, moment.room, moment.rows.saturating_sub(lines.len())));
@@ -319,6 +324,9 @@ fn queued(message: &str, room: usize) -> InkLine {
     InkLine::from((Ink::Dim, format!("next: {first}{more}").as_str())).cut(room)
 }
 
+/// Makes the terminal put marks around pasted text, so a paste of many lines is one message (private mode 2004).
+pub(super) const MARK_PASTE: &str = "\x1b[?2004h";
+
 /// Passes keys to the line.
 pub(super) struct Listening {
     pub typing: Typing,
@@ -336,6 +344,10 @@ impl Listener for Listening {
 
     fn stop(&mut self, stops: bool) {
         self.screen.stop(stops);
+    }
+
+    fn come_back(&mut self) {
+        self.typing.display.control(MARK_PASTE);
     }
 }
 

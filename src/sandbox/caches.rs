@@ -1,5 +1,5 @@
-//! The caches that builds write in a home directory. Commands see them, and write to a layer of their own above them,
-//! which is kept for each workspace: no command can put anything into the cache that other projects build from.
+//! The caches that builds write in a home directory. Commands see them, and write to a separate layer above them, which
+//! is kept for each workspace: no command can put anything into the cache that other projects use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,13 +41,13 @@ const IN_HOME: &[&str] = &[
 /// A cache, and the directory of the layer above it.
 pub(super) struct Cache {
     pub real: PathBuf,
-    /// Holds `upper` and `work`, as an overlay needs them.
+    /// Contains `upper` and `work`, as an overlay needs them.
     pub layer: PathBuf,
 }
 
-/// The caches that exist, with their layers, which are made where they are missing.
+/// The caches that exist, with their layers, which are created if they are missing.
 pub(super) fn of(plan: &Boundary) -> Vec<Cache> {
-    // What is written anyway needs no layer; the kernel reads `,` and `:` as separators of options.
+    // Writable directories need no layer; the kernel reads `,` and `:` as separators of options.
     let is_plain = |path: &Path| path.to_str().is_some_and(|path| !path.contains([',', ':', '\\', '"']));
     let written = plan.written();
     let is_wanted =

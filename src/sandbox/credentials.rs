@@ -54,7 +54,7 @@ const IN_HOME: &[&[&str]] = &[
         ".brownie/accounts", ".near-credentials", ".sui", ".aptos", "Library/Application Support/Exodus",
         "Library/Application Support/Bitcoin", "Library/Ethereum",
     ],
-    // what was typed, which often holds one of the above
+    // typed input, which often contains one of the above
     &[
         ".bash_history", ".zsh_history", ".zhistory", ".histfile", ".sh_history", ".ksh_history", ".history",
         ".local/share/fish/fish_history", ".config/nushell/history.txt", ".config/nushell/history.sqlite3",
@@ -87,10 +87,10 @@ const IN_HOME: &[&[&str]] = &[
     ],
 ];
 
-/// Of the system: only the superuser could read them anyway.
+/// Files of the system, which only the superuser could read anyway.
 const OF_SYSTEM: &[&str] = &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/run/secrets"];
 
-/// Where credentials are, for the agent's own tools.
+/// The places of credentials, for the agent's own tools.
 #[must_use]
 pub fn credential_places(plan: &Boundary) -> Vec<PathBuf> {
     paths(plan, is_superuser())
@@ -125,7 +125,7 @@ pub(super) fn paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
     found.extend(targets);
     let owns_home = home.starts_with(&plan.workspace);
     found.retain(|path| owns_home || !path.starts_with(&plan.workspace));
-    // A person who lists one of them among the writable directories means it.
+    // Listing one of them among the writable directories is deliberate.
     found.retain(|path| !plan.write.iter().any(|named| real(named).starts_with(path)));
     found.sort();
     found.dedup();
@@ -175,7 +175,7 @@ impl Dirs {
         let resolved = match (dir.parent().map(|above| self.resolved(above)), dir.file_name()) {
             (Some(above), Some(name)) => {
                 let path = above.real.join(name);
-                // Below what is not there, there is nothing.
+                // Nothing exists below a path that does not exist.
                 match above.exists.then(|| std::fs::symlink_metadata(&path)) {
                     Some(Ok(entry)) if entry.is_symlink() => Resolved { real: real(&path), exists: path.exists() },
                     Some(Ok(_)) => Resolved { real: path, exists: true },

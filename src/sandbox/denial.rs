@@ -1,4 +1,4 @@
-//! Detects that the boundary may be why a command failed.
+//! Detects that the boundary may be the reason that a command failed.
 //!
 //! The kernel does not say who refused: a command reports `Permission denied`, whatever the reason. So this
 //! searches the output of a failed command for such words, says "may", and describes the boundary.
@@ -49,7 +49,7 @@ impl Denial {
     pub fn of(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Self> {
         let output = output.to_lowercase();
         let found = WORDS.iter().find(|(words, _)| output.contains(words)).map(|(_, reason)| *reason);
-        // What lies under a lid seems not to exist.
+        // A path under a lid seems not to exist.
         let is_hidden =
             || output.contains("no such file or directory") && credentials::are_named_in(&output, plan);
         let found = found.or_else(|| is_hidden().then_some(Reason::Refused));

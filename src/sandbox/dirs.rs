@@ -1,16 +1,16 @@
-//! Whether a directory holds the same entries as before, told by its times alone.
+//! Detects by its times alone that a directory has the same entries as before.
 
 use std::fs;
 use std::path::Path;
 
-/// What stands at the path of a directory.
+/// The state of a directory's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     /// Nothing at all.
     Nothing,
-    /// No directory: a file, or a link that leads to none.
+    /// Not a directory: a file, or a link that does not lead to one.
     Other,
-    /// A directory, as it is in all later looks that find the same stamp; without one where it changed just now.
+    /// A directory, unchanged as long as later checks find the same stamp; without one if it has just changed.
     Dir(Option<Stamp>),
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Stamp {
 }
 
 impl Seen {
-    /// Looks at a path. Taken before the entries are looked at, it tells of every later change of them.
+    /// Checks a path. Taken before the entries are read, it reveals every later change of them.
     pub fn at(path: &Path) -> Self {
         match fs::metadata(path) {
             Ok(entry) if entry.is_dir() => Self::Dir(stamp(&entry)),
@@ -31,7 +31,7 @@ impl Seen {
         }
     }
 
-    /// True if it is a directory in which no entry has come, gone or been replaced since then.
+    /// True if it is a directory in which no entry was added, removed or replaced since then.
     pub fn is_as(self, then: Self) -> bool {
         matches!(self, Self::Dir(Some(_))) && self == then
     }

@@ -1,18 +1,18 @@
-//! The forms of the boundary: what a system enforces of it, and what is weaker for that.
+//! The forms of the boundary, depending on what a system supports, and their weaknesses.
 
-/// How the boundary is enforced.
+/// The form in which the boundary is enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// Commands have their own file system, processes and network, and rules for their calls besides.
     Whole,
     /// In namespaces as before, on a kernel without Landlock.
     WithoutLandlock,
-    /// Without namespaces, for the reason given: by rules for the calls of a command alone.
+    /// Without namespaces, for the reason given: only by rules for the calls of a command.
     WithoutNamespaces(String),
 }
 
 impl Form {
-    /// What is weaker than the whole boundary, if anything.
+    /// The weakness compared with the whole boundary, if there is one.
     #[must_use]
     pub fn weakness(&self) -> Option<String> {
         match self {

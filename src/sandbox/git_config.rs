@@ -1,7 +1,7 @@
-//! Which changes of a repository's configuration run nothing: those that everyday work with git makes.
+//! Recognises changes of a repository's configuration that run nothing: those that everyday work with git makes.
 //!
-//! Many keys of git name programs (`core.fsmonitor`, `core.hooksPath`, `filter.*.clean`, `alias.*`, `include.path`), and
-//! new ones come with each version. So the list is of what is known to be harmless; everything else is not.
+//! Many keys of git name programs (`core.fsmonitor`, `core.hooksPath`, `filter.*.clean`, `alias.*`, `include.path`),
+//! and new ones come with each version. So the list has the keys that are known to be harmless; all others are not.
 
 /// Sections whose keys name nothing that runs; `None` stands for every key.
 const HARMLESS: &[(&str, Option<&[&str]>)] = &[
@@ -47,7 +47,7 @@ const HARMLESS: &[(&str, Option<&[&str]>)] = &[
     ),
 ];
 
-/// True if what differs between two versions of a configuration is harmless. What is not understood is not.
+/// True if the differences between two versions of a configuration are harmless. Unknown ones are not.
 pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
     let (Some(mut before), Some(mut after)) = (settings(before), settings(after)) else { return false };
     before.retain(|setting| match after.iter().position(|other| other == setting) {
@@ -80,7 +80,7 @@ impl Setting {
     }
 }
 
-/// Reads a configuration line by line; `None` where it holds what needs more than that.
+/// Reads a configuration line by line; `None` if it contains anything else.
 fn settings(text: &str) -> Option<Vec<Setting>> {
     let (mut section, mut heading) = (String::new(), String::new());
     let mut settings = Vec::new();
@@ -88,12 +88,12 @@ fn settings(text: &str) -> Option<Vec<Setting>> {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        // A value that goes on in the next line.
+        // The value continues in the next line.
         if line.ends_with('\\') {
             return None;
         }
         if let Some(rest) = line.strip_prefix('[') {
-            // Nothing may stand behind a heading: git would read it as a key.
+            // Nothing may follow a heading: git would read it as a key.
             let inner = rest.strip_suffix(']')?;
             let name = inner.split([' ', '\t', '.', '"']).next().unwrap_or_default();
             let is_plain = inner

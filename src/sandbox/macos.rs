@@ -44,7 +44,7 @@ impl Confinement {
     }
 }
 
-/// Nothing is watched.
+/// A watch that watches nothing.
 pub(super) struct Watch;
 
 impl Watch {

@@ -1,11 +1,11 @@
 //! The boundary around everything that `process` starts, enforced by the operating system.
 //!
 //! Commands can write only in the workspace (in the `read` profile not even there), a private temporary directory and
-//! the directories in the settings; they can read everything but credentials; they have no network unless the settings
-//! allow it; processes, memory and file sizes are limited. Linux: namespaces with a file system of their own
-//! (`linux`), and in them Landlock, seccomp and fewer capabilities; where a system refuses namespaces, the
-//! latter alone, applied to a thread that then spawns. macOS: a profile for `sandbox-exec`. Other systems are not
-//! supported ([`SUPPORTED`]).
+//! the directories in the settings; they can read everything except credentials; they have no network unless the
+//! settings allow it; processes, memory and file sizes are limited. Linux: namespaces with their own file system
+//! (`linux`), and in them Landlock, seccomp and fewer capabilities; if a system refuses namespaces, only the latter,
+//! applied to a thread that then spawns. macOS: a profile for `sandbox-exec`. Other systems are not supported
+//! ([`SUPPORTED`]).
 //!
 //! An unavailable feature is an error, never a wider boundary.
 
@@ -65,7 +65,7 @@ pub const MOST_PROCESSES: usize = 512;
 /// The largest file that a command may write, in bytes.
 pub const MOST_FILE_BYTES: u64 = 8 << 30;
 
-/// Runs this process as a part of the boundary, where its arguments say so: the first thing that the program does.
+/// Runs this process as a part of the boundary if its arguments say so: the first thing that the program does.
 /// `None` in every other process.
 #[must_use]
 pub fn serve(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
@@ -91,7 +91,7 @@ pub struct Entry<'a> {
 /// them.
 pub struct Sandbox(Arc<Ground>);
 
-/// What the walls of all commands of a run rest on.
+/// The state that the walls of all commands of a run share.
 struct Ground {
     plan: Boundary,
     /// With its path, links resolved.
@@ -104,7 +104,7 @@ struct Ground {
     spaces: Mutex<Spaces>,
     /// The protected files as they last were, in the order of the places.
     last: Mutex<Vec<Arc<Snapshot>>>,
-    /// What is weaker was told.
+    /// True if the weakness was reported.
     told: AtomicBool,
 }
 
@@ -125,7 +125,7 @@ enum Spaces {
 pub struct Unavailable(pub String);
 
 impl Sandbox {
-    /// Stores the plan; does nothing else.
+    /// Stores the plan, without setting anything up.
     #[must_use]
     pub fn new(plan: Boundary) -> Self {
         Self(Arc::new(Ground {
@@ -145,16 +145,16 @@ impl Sandbox {
         &self.0.plan
     }
 
-    /// Begins to set up what the first command needs, and waits for nothing.
+    /// Begins to set up what the first command needs, without waiting.
     pub fn prepare(&self) {
-        // What fails now fails again, and is told, when a command is about to run.
+        // A failure will occur again, and be reported, when a command is about to run.
         let _ = self.0.begin();
     }
 
     /// The current walls: built on first use, and again when a directory that they depend on has changed.
     ///
     /// # Errors
-    /// The feature that this system lacks.
+    /// This system lacks a feature, which the error names.
     pub fn walls(&self, profile: Profile) -> Result<Walls, Unavailable> {
         let space = self.0.space()?;
         if space.is_none() {
@@ -176,10 +176,10 @@ impl Sandbox {
         if is_up { self.0.temp_dir().ok() } else { None }
     }
 
-    /// How commands are confined on this system.
+    /// The form in which commands are confined on this system.
     ///
     /// # Errors
-    /// The feature that this system lacks.
+    /// This system lacks a feature, which the error names.
     pub fn form(&self) -> Result<Form, Unavailable> {
         self.walls(Profile::Read)?;
         Ok(match &*self.0.spaces() {
@@ -195,10 +195,10 @@ impl Sandbox {
         self.form().is_ok_and(|form| !matches!(form, Form::WithoutNamespaces(_)))
     }
 
-    /// What is weaker than the whole boundary, told once.
+    /// The weakness compared with the whole boundary, returned once.
     ///
     /// # Errors
-    /// The feature that this system lacks.
+    /// This system lacks a feature, which the error names.
     pub fn weakness(&self) -> Result<Option<String>, Unavailable> {
         if self.0.told.swap(true, Ordering::Relaxed) {
             return Ok(None);
@@ -229,7 +229,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The namespaces; `None` where this system refuses them.
+    /// The namespaces; `None` if this system refuses them.
     fn space(&self) -> Result<Option<Arc<system::Space>>, Unavailable> {
         self.begin()?;
         let mut spaces = self.spaces();
@@ -280,13 +280,13 @@ pub struct Walls {
     ground: Arc<Ground>,
     profile: Profile,
     space: Option<Arc<system::Space>>,
-    /// What commands must not see, and what they must not write, besides what the boundary knows.
+    /// The paths that commands must not see or write, besides those that the boundary knows.
     unseen: Arc<[PathBuf]>,
     unwritten: Arc<[PathBuf]>,
 }
 
 impl Walls {
-    /// The same walls, which hide some paths, and keep others as they are. Without namespaces they cannot
+    /// Makes the walls hide some paths and protect others from writes. Without namespaces they cannot
     /// ([`Sandbox::hides`]).
     #[must_use]
     pub fn hiding(self, unseen: Vec<PathBuf>, unwritten: Vec<PathBuf>) -> Self {
@@ -309,7 +309,7 @@ impl Walls {
         self.space.is_some() && self.profile == Profile::Read
     }
 
-    /// The port of the loopback of commands on which a proxy is to listen, where hosts are named.
+    /// The port of the loopback of commands on which a proxy is to listen, if hosts are allowed.
     #[must_use]
     pub fn proxy_port(&self) -> Option<u16> {
         #[cfg(target_os = "linux")]
@@ -318,7 +318,7 @@ impl Walls {
         None
     }
 
-    /// The listener on that port, for whoever asks first.
+    /// The listener on that port, for the first caller.
     #[must_use]
     pub fn proxy_listener(&self) -> Option<std::net::TcpListener> {
         #[cfg(target_os = "linux")]
@@ -327,7 +327,7 @@ impl Walls {
         None
     }
 
-    /// Starts a command in the namespaces of the run; `None` where there are none, and the command is to be started by
+    /// Starts a command in the namespaces of the run; `None` if there are none, and the command is to be started by
     /// [`Walls::inside`]. Its output goes to `output`.
     #[cfg(target_os = "linux")]
     #[must_use]
@@ -355,7 +355,7 @@ impl Walls {
         Watch(system::Watch::over(group))
     }
 
-    /// The command line that runs `program` inside, where a separate program enforces the boundary.
+    /// The command line that runs `program` inside, if a separate program enforces the boundary.
     ///
     /// # Errors
     /// The boundary is not available.

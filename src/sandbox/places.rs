@@ -1,5 +1,5 @@
-//! The files in a workspace that decide what runs later, by the one table of them: at the root, deeper where they
-//! exist, and in the repositories in it: nested and bare ones, submodules, linked work trees.
+//! Finds the files in a workspace that decide what runs later, according to the one table of them: at the root, deeper
+//! if they exist, and in the repositories in it: nested and bare ones, submodules, linked work trees.
 //!
 //! They are searched once, before the first command, within limits: the nearest first, a few levels deep, and neither
 //! in directories that package managers fill nor through links. A repository that commands create later is theirs.
@@ -22,7 +22,7 @@ const MOST_NESTED: usize = 256;
 /// A file that points to a git directory is short.
 const LONGEST_POINTER: u64 = 4096;
 
-/// Places that are watched: relative to the workspace, or absolute where they lie outside.
+/// Places that are watched: relative to the workspace, or absolute if they are outside.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub files: Vec<PathBuf>,
@@ -55,7 +55,7 @@ struct Search<'a> {
     /// Other places that commands may write, with links resolved.
     written: Vec<PathBuf>,
     places: Places,
-    /// Files and directories of the table that lie below the root.
+    /// Files and directories of the table below the root.
     nested: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the boundary is to permit.
+//! The plan of the boundary: what it permits.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ pub struct Boundary {
     pub home: PathBuf,
     /// Files of this program (sessions, keys), hidden as credentials are.
     pub own: Vec<PathBuf>,
-    /// Where the private temporary directory is created.
+    /// The directory in which the private temporary directory is created.
     pub temp_base: PathBuf,
-    /// Where the versions that commands wrote of protected files are kept, before the files are restored.
+    /// The directory for commands' versions of protected files, before the files are restored.
     pub undone: PathBuf,
-    /// Where what commands write to caches in the home is kept, for this workspace.
+    /// The directory for commands' writes to caches in the home, for this workspace.
     pub caches: PathBuf,
     /// True if namespaces are tried. They need a program that calls [`super::serve`] first thing.
     pub namespaces: bool,
@@ -44,11 +44,11 @@ pub enum Profile {
 /// The network of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// A loopback of their own.
+    /// A private loopback.
     Closed,
-    /// The same, with a proxy on it that reaches these hosts. Closed where there are no namespaces.
+    /// A private loopback, with a proxy on it that reaches these hosts. Closed if there are no namespaces.
     Hosts(Vec<String>),
-    /// That of the machine.
+    /// The network of the machine.
     Open,
 }
 

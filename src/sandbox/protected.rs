@@ -1,10 +1,9 @@
 //! Files of the workspace that decide what runs later: git's hooks and configuration, this program's own, start-up
 //! files of shells, CI. A command must not change them.
 //!
-//! Landlock cannot exclude them from a workspace that it grants. So they are compared before and after a command,
-//! and its changes are undone and reported. They are restored through handles: a link that a command planted leads
-//! nowhere. Changes by processes that outlive the command in their
-//! own session are noticed only with the next command.
+//! Landlock cannot exclude them from a workspace that it grants. So they are compared before and after a command, and
+//! its changes are undone and reported. They are restored through handles, so a link that a command planted has no
+//! effect. Changes by processes that outlive the command in their own session are noticed only with the next command.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -50,7 +49,7 @@ impl Undone {
 }
 
 impl Protection {
-    /// Records the state of the protected files. Where the boundary itself guards them, it records nothing.
+    /// Records the state of the protected files. If the boundary itself guards them, it records nothing.
     #[must_use]
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
         let places = if cfg!(target_os = "linux") && !walls.only_read() { walls.ground.places() } else { &[] };
@@ -107,9 +106,9 @@ impl Drop for Protection {
 /// Files and links by their paths from the root. Directories have no entries.
 pub(super) struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
-    /// The directories that hold them, or would.
+    /// The directories that contain them, or would.
     dirs: BTreeMap<PathBuf, Seen>,
-    /// False when there was more than the limits allow to examine.
+    /// False if there was more than the limits allow to examine.
     whole: bool,
     /// The repositories that exist.
     repositories: Vec<PathBuf>,
@@ -149,8 +148,7 @@ impl PartialEq for Entry {
 }
 
 impl Snapshot {
-    /// `known` avoids looking at what is absent from a directory that did not change since, and reading files that were
-    /// not touched.
+    /// `known` avoids checking for files that are absent from an unchanged directory, and reading unchanged files.
     fn of(root: &Path, places: &Places, known: Option<&Self>) -> Self {
         let repositories = places.repositories.iter().filter(|dir| root.join(dir).is_dir()).cloned().collect();
         let mut snapshot =
@@ -168,7 +166,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// What is at the path of a directory, and whether nothing has come or gone there since the known snapshot.
+    /// The state of a directory, and true if no entry was added or removed since the known snapshot.
     fn seen(&mut self, root: &Path, dir: &Path, known: Option<&Self>) -> (Seen, bool) {
         let then = known.filter(|known| known.whole).and_then(|known| known.dirs.get(dir)).copied();
         if let Some(seen) = self.dirs.get(dir) {
@@ -270,7 +268,7 @@ impl Snapshot {
         new.map(|(path, _)| (path.clone(), None)).chain(changed).collect()
     }
 
-    /// True if a repository's configuration differs only in what runs nothing: with it before and after, or just made.
+    /// True if a repository's configuration, changed or new, differs only in settings that run nothing.
     fn is_harmless(&self, path: &Path, before: Option<&Entry>, after: Option<&Entry>) -> bool {
         let text = |entry: Option<&Entry>| match entry {
             None => Some(String::new()),
@@ -294,12 +292,12 @@ fn is_git_config(path: &Path) -> bool {
     path == Path::new(".git/config")
 }
 
-/// Git runs no hook of this name.
+/// True if git runs no hook of this name.
 fn is_sample(path: &Path) -> bool {
     path.parent().is_some_and(|dir| dir.ends_with("hooks")) && path.extension().is_some_and(|end| end == "sample")
 }
 
-/// Keeps a copy of a change before it is undone: a person may have made it meanwhile. The change is undone even if
+/// Keeps a copy of a change before it is undone, as a person may have made it meanwhile. The change is undone even if
 /// no copy can be kept.
 fn keep(entry: Option<&Entry>, copy: &Path) {
     if let (Some(Entry::File { content: Some(content), .. }), Some(dir)) = (entry, copy.parent()) {
@@ -307,13 +305,13 @@ fn keep(entry: Option<&Entry>, copy: &Path) {
     }
 }
 
-/// Restores an entry through handles: a link that a command planted leads nowhere.
+/// Restores an entry through handles, so a link that a command planted has no effect.
 fn put_back(root: &Path, path: &Path, entry: Option<&Entry>) -> io::Result<()> {
     let full = root.join(path);
     let Some((parent, name)) = disk::parts(&full)? else { return Ok(()) };
     let dir = match (Dir::open(parent), entry) {
         (Ok(dir), _) => dir,
-        // What is to go went with its directory.
+        // The file was removed with its directory.
         (Err(_), None) => return Ok(()),
         (Err(_), Some(_)) => {
             clear_the_way(if path.is_absolute() { Path::new("/") } else { root }, parent)?;
@@ -331,7 +329,7 @@ fn put_back(root: &Path, path: &Path, entry: Option<&Entry>) -> io::Result<()> {
     }
 }
 
-/// Removes the first thing on the way to `dir` that is no directory.
+/// Removes the first entry on the way to `dir` that is not a directory.
 fn clear_the_way(from: &Path, dir: &Path) -> io::Result<()> {
     let mut way = from.to_path_buf();
     for part in dir.strip_prefix(from).unwrap_or(dir) {

@@ -1,11 +1,11 @@
-//! Credentials in the address of a server: before the host, and behind keys of the query.
+//! Credentials in the address of a server: before the host, and after keys of the query.
 
 use std::ops::Range;
 
 use super::ordinary::is_ordinary;
 use super::secret::looks_secret;
 
-/// `user:password` of a URL.
+/// The `user:password` of a URL.
 #[must_use]
 pub fn user_info(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
@@ -13,8 +13,8 @@ pub fn user_info(url: &str) -> Option<&str> {
     authority.rsplit_once('@').map(|(info, _)| info).filter(|info| !info.is_empty())
 }
 
-/// The parts of a URL that are secret by themselves: what stands before the host, the password in it, and the values
-/// of keys that look like secrets.
+/// The secret parts of a URL: the user info before the host, the password in it, and the values of keys that look like
+/// secrets.
 #[must_use]
 pub fn secrets_in(url: &str) -> Vec<String> {
     let info = user_info(url);
@@ -23,7 +23,7 @@ pub fn secrets_in(url: &str) -> Vec<String> {
     info.into_iter().chain(password).chain(values).map(str::to_owned).collect()
 }
 
-/// A text that holds a URL, without the credentials in it.
+/// A text with a URL, without the credentials in it.
 pub(super) fn without_credentials(text: &str, mask: &str) -> String {
     let mut masked = text.to_owned();
     for value in query_secrets(text).into_iter().rev() {
@@ -56,7 +56,7 @@ fn query_secrets(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The password that a variable's address holds, whatever the variable is called.
+/// The password in a variable's address, whatever the variable is called.
 #[must_use]
 pub fn password_in(value: &str) -> Option<&str> {
     user_info(value)?.split_once(':').map(|(_, password)| password).filter(|password| !is_ordinary(password))

@@ -1,4 +1,4 @@
-//! Redaction: what is secret, by its name or by its shape, and how it is kept out of all output.
+//! Redaction: recognises secrets by their names or shapes, and keeps them out of all output.
 
 mod secret;
 mod ordinary;

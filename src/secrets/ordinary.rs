@@ -1,11 +1,11 @@
-//! Whether a value is ordinary: a word, a number, a path, a host. Such values stand in variables that are named like
-//! secrets as well (`KEYRING=disabled`), and masking them wherever they occur would make text unreadable.
+//! Recognises ordinary values: a word, a number, a path, a host. Variables that are named like secrets have such values
+//! too (`KEYRING=disabled`), and masking them wherever they occur would make text unreadable.
 
-/// Values that are shorter are placeholders.
+/// Shorter values are placeholders.
 const SHORTEST: usize = 8;
 
-/// True if `value` is too short or too plain to be told from ordinary text. A longer phrase is not: words joined by
-/// hyphens make passwords, and what somebody calls `my-own-token` is one.
+/// True if `value` is too short or too plain to be distinguished from ordinary text. A longer phrase is not: words
+/// joined by hyphens can be passwords, such as `my-own-token`.
 #[must_use]
 pub fn is_ordinary(value: &str) -> bool {
     const LONGEST_NUMBER: usize = 15;
@@ -29,7 +29,7 @@ fn is_between_words(c: char) -> bool {
     c.is_whitespace() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | ';' | '@' | '~' | '\\')
 }
 
-/// An absolute path, or one below the home directory: it begins with a name that says so.
+/// True for an absolute path, or one below the home directory, judging by its beginning.
 fn is_path(value: &str) -> bool {
     const TOP: [&str; 22] = [
         "home",
@@ -62,7 +62,7 @@ fn is_path(value: &str) -> bool {
     top.is_some_and(|(top, _)| TOP.contains(&top))
 }
 
-/// Letters in which capitals only begin words, digits alone, or letters with up to three digits behind them.
+/// True for letters in which capitals only begin words, only digits, or letters with up to three digits after them.
 fn is_word(word: &str) -> bool {
     const LONGEST: usize = 24;
     const LONGEST_NUMBER: usize = 8;
@@ -76,7 +76,7 @@ fn is_word(word: &str) -> bool {
     digits <= MOST_DIGITS && letters.chars().count() <= LONGEST && is_of_letters && has_case_of_words(letters)
 }
 
-/// `word`, `Word`, `WORD`, `camelCase`: no capital stands alone within, as they do in what is random.
+/// True for `word`, `Word`, `WORD`, `camelCase`: no isolated capitals inside, unlike in random text.
 fn has_case_of_words(letters: &str) -> bool {
     if letters.chars().all(char::is_uppercase) {
         return true;

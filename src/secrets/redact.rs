@@ -1,8 +1,8 @@
-//! Masks secrets: known values become `***`, and so does text that has the shape of a key ([`super::shapes`])
-//! and whatever stands behind a key that looks like a secret.
+//! Masks secrets: known values become `***`, and so do text that has the shape of a key ([`super::shapes`]) and the
+//! value of a key that looks like a secret.
 //!
-//! Text is redacted once, where it enters: what tools return and errors say. What a person types or attaches is
-//! theirs, and goes as it stands.
+//! Text is redacted once, where it enters: the results of tools and the messages of errors. Text that the user types or
+//! attaches is sent as it is.
 
 use std::borrow::Cow;
 
@@ -15,15 +15,16 @@ use super::shapes;
 
 pub(super) const MASK: &str = "***";
 
-/// Replaces known secrets in whatever is about to be shown, logged or sent.
+/// Replaces known secrets in text that is about to be shown, logged or sent.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first, so that a secret which contains another goes as a whole.
+    /// Longest first, so that a secret which contains another is replaced as a whole.
     secrets: Vec<String>,
 }
 
 impl Redactor {
-    /// Knows these secrets. Ordinary values are left alone: they are placeholders, and text would become unreadable.
+    /// A redactor of these secrets. Ordinary values are skipped: they are placeholders, and text would become
+    /// unreadable.
     #[must_use]
     pub fn of(mut secrets: Vec<String>) -> Self {
         secrets.retain(|secret| !is_ordinary(secret));
@@ -32,8 +33,7 @@ impl Redactor {
         Self { secrets }
     }
 
-    /// `text` with `***` in the place of each known secret and of what has the shape of a key; borrowed when there is
-    /// none.
+    /// Replaces each known secret, and text that has the shape of a key, by `***`; borrowed if there is none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = self.redact_known(text);
@@ -43,7 +43,7 @@ impl Redactor {
         }
     }
 
-    /// The same for known secrets alone: what a person types is theirs, and may be about things that look like keys.
+    /// Replaces only known secrets: text that the user types may be about things that look like keys.
     #[must_use]
     pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
@@ -55,7 +55,7 @@ impl Redactor {
         text
     }
 
-    /// Redacts every text within data, keys of objects excepted.
+    /// Redacts every text within data, except keys of objects.
     pub fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -105,12 +105,12 @@ fn key_is_secret(key: &str) -> bool {
     !counts && (looks_secret(&key) || MARKS.iter().any(|mark| key.contains(mark)))
 }
 
-/// A line of a YAML text as it may be shown, or `None` where there is no such line.
+/// A line of a YAML text as it may be shown, or `None` if there is no such line.
 #[must_use]
 pub fn mask_line(text: &str, number: usize) -> Option<String> {
     let line = text.lines().nth(number.checked_sub(1)?)?.trim_start_matches('\u{feff}');
     let indent = |line: &str| line.len() - line.trim_start().len();
-    // A value may stand below its key: headers, a list of keys, a block.
+    // A value may be below its key: headers, a list of keys, a block.
     let mut level = indent(line);
     let above: Vec<&str> = text.lines().take(number - 1).filter(|line| !line.trim().is_empty()).collect();
     for parent in above.into_iter().rev() {

@@ -1,4 +1,4 @@
-//! Text that is redacted as it comes, in pieces of whole lines: a private key goes on over many of them.
+//! Redacts text as it arrives, in pieces of whole lines: a private key spans many of them.
 
 use super::redact::{MASK, Redactor};
 use super::shapes::{self, Goes};
@@ -7,12 +7,12 @@ use super::shapes::{self, Goes};
 #[derive(Debug)]
 pub struct Redacting<'r> {
     redactor: &'r Redactor,
-    /// Within a key; whether a line of base 64 has come by now.
+    /// `Some` within a key: true if a line of base 64 has come by now.
     in_key: Option<bool>,
 }
 
 impl<'r> Redacting<'r> {
-    /// For a text from its beginning.
+    /// Starts at the beginning of a text.
     #[must_use]
     pub fn new(redactor: &'r Redactor) -> Self {
         Self { redactor, in_key: None }

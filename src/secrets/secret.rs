@@ -1,16 +1,16 @@
-//! Values that no output shows: they print and serialise as `***`.
+//! Values that are never shown: they print and serialise as `***`.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A secret string. Only [`Secret::reveal`] gives it out.
+/// A secret string. Only [`Secret::reveal`] returns it.
 #[derive(Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// From here on the value shows as `***` unless it is revealed.
+    /// Wraps a value, which is shown as `***` unless it is revealed.
     #[must_use]
     pub fn new(value: String) -> Self {
         Self(value)
@@ -41,12 +41,12 @@ impl Serialize for Secret {
     }
 }
 
-/// True if a variable or a key of this name holds a secret, by its name alone.
+/// True if the name of a variable or a key suggests a secret.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
     const PARTS: [&str; 8] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CONNECTION_STRING"];
-    // Within other words they mean nothing: `AUTHOR`, `PATH`, `COMPASS`.
+    // Within other words they have no meaning: `AUTHOR`, `PATH`, `COMPASS`.
     const WORDS: [&str; 10] =
         ["PASS", "PWD", "PAT", "AUTH", "DSN", "COOKIE", "COOKIES", "WEBHOOK", "BEARER", "JWT"];
     let name = name.to_ascii_uppercase();

@@ -1,8 +1,8 @@
-//! Keys that are known by their shape, wherever they come from: a file, a log, the output of a command.
+//! Recognises keys by their shape, whatever their source: a file, a log, the output of a command.
 //!
-//! One pass looks for the beginnings of all shapes at once; ordinary text holds hardly any, so that is all it costs.
-//! Only where one is found is the rest of the shape looked at. A shape asks for more than its beginning (length,
-//! alphabet, digits among letters), so that names and prose which merely begin alike stay as they are.
+//! One pass searches the beginnings of all shapes at once; ordinary text contains hardly any, so that is the whole
+//! cost. Only at a match is the rest of the shape checked. A shape requires more than its beginning (length, alphabet,
+//! digits among letters), so that names and prose with the same beginning stay as they are.
 
 mod bytes;
 mod table;
@@ -27,9 +27,9 @@ static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few dozen short words")
 });
 
-/// `text` with `mask` in the place of each key; `None` where there is none.
+/// Replaces each key in `text` by `mask`; `None` if there is none.
 pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
-    /// No key is shorter; most notes of ours are, and need no search engine to be built for them.
+    /// No key is shorter; most notices of ours are, so the search engine need not be built for them.
     const SHORTEST: usize = 8;
     if text.len() < SHORTEST {
         return None;
@@ -59,11 +59,11 @@ pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
     out.map(|out| out + &text[copied..])
 }
 
-/// Where the key lies that has this beginning, if it is one.
+/// The range of the key with this beginning, if it is one.
 fn key(text: &str, beginning: Range<usize>, rest: Rest) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let (before, after) = (&bytes[..beginning.start], &bytes[beginning.end..]);
-    // A beginning inside a word is part of that word; these are none, or names that may have others before them.
+    // A beginning inside a word is part of that word, except for these, which are not words, or may follow other names.
     let stands_anywhere = matches!(
         rest,
         Rest::Armour | Rest::ArmourEnd | Rest::UserInfo | Rest::Bot | Rest::AwsSecret | Rest::SecretPath
@@ -86,7 +86,7 @@ fn key(text: &str, beginning: Range<usize>, rest: Rest) -> Option<Range<usize>> 
         Rest::Dotted(id, secret) => dotted(after, id, secret),
         Rest::WebToken => web_token(after),
         Rest::Armour => armour(after),
-        // The names and addresses before these stay, so that it can be seen what is hidden.
+        // The names and addresses before these stay, to show what is hidden.
         Rest::AwsSecret => {
             return aws::secret_after_name(after).map(|found| shifted(found, beginning.end));
         }
@@ -120,7 +120,7 @@ fn dotted(after: &[u8], id: usize, secret: usize) -> Option<usize> {
     (word(after) == id && word(rest) == secret).then_some(id + 1 + secret)
 }
 
-/// `T0/B0/LETTERS`: the last part of the path, where it is random.
+/// `T0/B0/LETTERS`: the last part of the path, if it is random.
 fn secret_path(after: &[u8]) -> Option<Range<usize>> {
     let length = run(after, |byte| is_in_word(*byte) || *byte == b'/');
     let path = &after[..length];
@@ -141,8 +141,7 @@ fn bot(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     is_bot.then(|| start..before.len() + b":AA".len() + SECRET)
 }
 
-/// The password of `user:password@host`. One that stands for another (`${PASSWORD}`, `<password>`, `password`) is
-/// none.
+/// The password of `user:password@host`, unless it is a placeholder (`${PASSWORD}`, `<password>`, `password`).
 fn password(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     const SHORTEST: usize = 3;
     const LONGEST: usize = 512;
@@ -188,7 +187,7 @@ mod tests {
         mask(text, "***").unwrap_or_else(|| text.to_owned())
     }
 
-    /// Made up here, so that no file of the repository holds what looks like a key.
+    /// Made up here, so that no file of the repository contains text that looks like a key.
     fn letters(count: usize) -> String {
         "a1B2c3D4e5F6g7H8".chars().cycle().take(count).collect()
     }

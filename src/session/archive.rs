@@ -46,7 +46,7 @@ impl Originals {
         self.hidden().clear();
     }
 
-    /// The log that the items are read from; `None` where they are in memory.
+    /// The log that the items are read from; `None` if they are in memory.
     pub fn log(&self) -> Option<&Path> {
         self.log.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Names of sessions (they sort by start time) and of the directory that holds a workspace's sessions.
+//! Names of sessions (they sort by start time) and of the directory of a workspace's sessions.
 
 use std::path::Path;
 

@@ -315,7 +315,7 @@ impl Session {
     }
 
     /// Records that outside content enters the conversation; returns false if some did before. The caller removes
-    /// secrets from the source first. Call it before the answer that holds the content; it reaches the disk with that
+    /// secrets from the source first. Call it before the answer with the content; it reaches the disk with that
     /// answer.
     pub fn mark_tainted(&mut self, source: &str, now: Timestamp) -> bool {
         if self.transcript.taint.is_some() {

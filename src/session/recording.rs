@@ -213,10 +213,10 @@ impl Session {
         self.sync()
     }
 
-    /// Turns the streamed text into an interrupted reply. `None` where there is no visible text.
+    /// Turns the streamed text into an interrupted reply. `None` if there is no visible text.
     ///
     /// # Errors
-    /// The disk fails; in memory the reply stands.
+    /// The disk fails; in memory the reply is kept.
     pub fn keep_partial(&mut self, usage: Usage, now: Timestamp) -> Result<Option<u64>, SessionError> {
         if self.partial.text.trim().is_empty() {
             self.clear_partial();

@@ -36,7 +36,7 @@ pub(super) fn reply(text: &str, calls: &[&str]) -> Step {
     step
 }
 
-/// A store that holds a session with one user message.
+/// A store with a session of one user message.
 pub(super) fn begun() -> (tempfile::TempDir, Store, Session) {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Store::new(dir.path().join("sessions"));

@@ -28,6 +28,7 @@ mod notice;
 mod sheet;
 mod question;
 mod review;
+mod loan;
 mod ask;
 mod editor;
 mod person;
@@ -39,6 +40,7 @@ pub use editor::{Draft, Editor};
 pub use fanout::Fanout;
 pub use footer::Manner;
 pub use jsonl::Jsonl;
+pub use loan::{Loan, is_lent};
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};
 #[cfg(feature = "otlp")]
 pub use otlp::{Closing, Collector, Otlp};

@@ -52,7 +52,6 @@ pub struct Person {
     editor: Option<Editor>,
     /// True if the answer is written to the screen as it comes.
     sees_answer: bool,
-    outlets: Outlets,
     /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
 }
@@ -69,15 +68,15 @@ impl Person {
     /// Creates a person who answers by keys, on a screen that is drawn on.
     #[must_use]
     pub fn by_keys(keyed: Keyed, look: &Look) -> Self {
-        let outlets = keyed.outlets.clone();
-        Self::asked(Arc::new(keyed), terminal::size, sees_answer(look), outlets)
+        Self::asked(Arc::new(keyed), terminal::size, sees_answer(look))
     }
 
     /// Creates a person who answers by lines. A plain terminal always shows the whole question.
     #[must_use]
     pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
-        let ask = ByLines { lines, out: Mutex::new(outlets.progress.clone()), style: look.style };
-        Self::asked(Arc::new(ask), || None, sees_answer(look), outlets.clone())
+        let out = Mutex::new(outlets.progress.clone());
+        let ask = ByLines { lines, out, outlets: outlets.clone(), style: look.style };
+        Self::asked(Arc::new(ask), || None, sees_answer(look))
     }
 
     /// Creates a person beside a run, where only questions read the terminal.
@@ -98,8 +97,8 @@ impl Person {
         Self { editor: Some(editor), ..self }
     }
 
-    fn asked(ask: Arc<dyn Ask>, size: fn() -> Option<Size>, sees_answer: bool, outlets: Outlets) -> Self {
-        Self { ask, size, editor: None, sees_answer, outlets, turn: tokio::sync::Mutex::new(()) }
+    fn asked(ask: Arc<dyn Ask>, size: fn() -> Option<Size>, sees_answer: bool) -> Self {
+        Self { ask, size, editor: None, sees_answer, turn: tokio::sync::Mutex::new(()) }
     }
 
     /// Shows as much of a sheet as fits. Returns true if something was left out.
@@ -115,8 +114,7 @@ impl Person {
 
     async fn edited(&self, editor: &Editor, sheet: PlanSheet<'_>) -> Option<String> {
         let edited = {
-            let _away = self.outlets.display.suspend(false);
-            self.outlets.wait();
+            let _lent = self.ask.lend().await;
             editor.edit(&sheet.form(), sheet.extension()).await
         };
         match edited {
@@ -311,8 +309,13 @@ mod tests {
     fn person(lines: &[&'static str]) -> (Person, Shown) {
         let lines = Arc::new(Typed(Mutex::new(lines.to_vec())));
         let shown = Shown::default();
-        let ask = ByLines { lines, out: Mutex::new(shown.clone()), style: Style::default() };
-        (Person::asked(Arc::new(ask), || None, false, Outlets::nowhere()), shown)
+        let ask = ByLines {
+            lines,
+            out: Mutex::new(shown.clone()),
+            outlets: Outlets::nowhere(),
+            style: Style::default(),
+        };
+        (Person::asked(Arc::new(ask), || None, false), shown)
     }
 
     fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {

@@ -1,6 +1,6 @@
 //! The text of a permission question: the exact command or change, in full, and the limits that it would run within.
 //!
-//! Characters that would be invisible or misleading (controls, odd blanks, marks that reorder a line) are shown as
+//! Characters that would be invisible or misleading (controls, unusual spaces, marks that reorder a line) are shown as
 //! codes.
 
 use super::sheet::Sheet;
@@ -9,7 +9,7 @@ use crate::contract::{Enclosure, Question};
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// Formats a question, for lines of at most `room` columns where it is laid out.
+/// Formats a question; a change of files is laid out in at most `room` columns.
 pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
     let Question { helper, tool, why, always, hidden, .. } = *question;
     let whose = helper.map_or(String::new(), |helper| format!("{helper}: "));
@@ -35,7 +35,7 @@ pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
     Sheet { head: vec![Line::from((Ink::Bold, title.as_str()))], body, foot }
 }
 
-/// Nothing in the body begins where the question itself does.
+/// The indentation of the body, which distinguishes it from the question itself.
 const INDENT: &str = "  ";
 
 /// Formats the command or the arguments, line by line.
@@ -45,9 +45,9 @@ fn written(preview: &str) -> Vec<Line> {
     lines.split('\n').map(|line| Line::from((Inks::PLAIN, INDENT)).with(Inks::PLAIN, line)).collect()
 }
 
-/// The change of files, laid out as one that was made is, with no line left out.
+/// The change of files, in the same layout as one that was made, without omissions.
 fn changed(diff: &str, room: usize) -> Vec<Line> {
-    /// In fewer columns a row would be cut; a narrower terminal breaks it.
+    /// In fewer columns a row would be cut; a narrower terminal wraps it.
     const LEAST: usize = 8;
     let rows = views::change(&text::revealed(diff), room.saturating_sub(INDENT.len()).max(LEAST), None);
     let indented = |mut row: Line| {

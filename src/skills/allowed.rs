@@ -12,7 +12,7 @@ use crate::config::PermissionRule;
 pub struct Allowed {
     /// The entry as written.
     pub entry: String,
-    /// The rule that would allow it; `None` where it names no tool of this program.
+    /// The rule that would allow it; `None` if it names no tool of this program.
     pub rule: Option<PermissionRule>,
 }
 

@@ -20,7 +20,7 @@ pub struct Body {
     pub name: String,
     /// `SKILL.md` without its head; rendered if its author asked for that.
     pub text: String,
-    /// The line of `SKILL.md`, 1-based, that the text begins on; `None` where it was rendered.
+    /// The line of `SKILL.md`, 1-based, on which the text begins; `None` if it was rendered.
     pub first_line: Option<usize>,
     /// The file that the text comes from, for people.
     pub path: String,
@@ -89,7 +89,7 @@ impl Body {
         if after.is_empty() { before.to_owned() } else { format!("{before}\n{after}") }
     }
 
-    /// The beginning that fits, in whole lines where possible, and how to read the rest.
+    /// The beginning that fits, in whole lines if possible, and the way to read the rest.
     fn cut(&self, room: usize) -> (&str, String) {
         if self.text.len() <= room {
             return (&self.text, String::new());

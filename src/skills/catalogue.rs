@@ -34,23 +34,23 @@ pub struct Catalogue {
 #[derive(Debug, Clone)]
 pub struct Skill {
     pub name: String,
-    /// On one line.
+    /// Its description, on one line.
     pub description: String,
     pub scope: SkillScope,
     pub license: Option<String>,
     pub compatibility: Option<String>,
     /// The tools that it asks to use without questions.
     pub allowed_tools: Vec<Allowed>,
-    /// Hidden from the model; people can load it.
+    /// True if it is hidden from the model; people can load it.
     pub is_hidden: bool,
-    /// Its body is rendered when it is loaded.
+    /// True if its body is rendered when it is loaded.
     pub is_template: bool,
     /// The `SKILL.md` of unused skills of the same name that are farther away, nearest first.
     pub hides: Vec<String>,
     pub(super) place: Place,
 }
 
-/// Where a skill lives.
+/// The place of a skill.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Builtin(&'static Dir<'static>),
@@ -97,7 +97,7 @@ impl Skill {
 
 impl Catalogue {
     /// The built-in skills and those of `dirs`, lowest first: a later one hides an earlier one of the same name.
-    /// `cache` is the cache directory; `around` holds the variables of bodies that are templates.
+    /// `cache` is the cache directory; `around` has the variables of bodies that are templates.
     #[must_use]
     pub fn discover(dirs: &[SkillDir], cache: &Path, around: Variables) -> Self {
         let cache = cache.join("skills").join(env!("CARGO_PKG_VERSION"));
@@ -132,7 +132,7 @@ impl Catalogue {
         &self.notes
     }
 
-    /// Sorted by name.
+    /// All skills, sorted by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Skill> {
         self.skills.values()
     }
@@ -166,7 +166,7 @@ impl Catalogue {
     /// The skill of this name.
     ///
     /// # Errors
-    /// There is none, with the nearest names.
+    /// There is none; the error has the nearest names.
     pub fn get(&self, name: &str) -> Result<&Skill, SkillError> {
         self.skills.get(name).ok_or_else(|| unknown(name, self.skills.keys().map(String::as_str)))
     }
@@ -174,7 +174,7 @@ impl Catalogue {
     /// The skill of this name, if the model may load it.
     ///
     /// # Errors
-    /// There is none, with the nearest names.
+    /// There is none; the error has the nearest names.
     pub fn get_offered(&self, name: &str) -> Result<&Skill, SkillError> {
         let skill = self.skills.get(name).filter(|skill| !skill.is_hidden);
         skill.ok_or_else(|| unknown(name, self.offered().map(|skill| skill.name.as_str())))

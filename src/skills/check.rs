@@ -18,7 +18,7 @@ use super::standard;
 /// The result for one skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Its file, or its directory where there is none.
+    /// Its file, or its directory if there is none.
     pub path: String,
     /// Empty if it is valid.
     pub problems: Vec<Problem>,
@@ -42,15 +42,15 @@ impl Problem {
     }
 }
 
-/// Checks the skill in `dir`, or every skill below it. A template error is a problem as well. `tell` hears before each
-/// skill how many of how many are done, and which is next.
+/// Checks the skill in `dir`, or every skill below it. A template error is a problem as well. `tell` is called before
+/// each skill with the number of those done, the number of all, and the name of the next.
 ///
 /// # Errors
 /// There is nothing to check.
 pub fn check(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec<Checked>, String> {
     let root = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
     if !root.is_dir() {
-        return Err(format!("{} is no directory; name that of a skill, or one of skills", dir.display()));
+        return Err(format!("{} is not a directory; name that of a skill, or one of skills", dir.display()));
     }
     let own = [FILE, FILE_IN_LOWERCASE].into_iter().map(|name| root.join(name)).find(|file| file.exists());
     if let Some(file) = own {
@@ -60,7 +60,7 @@ pub fn check(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec<Checke
     let from = SkillDir::new(dir.to_path_buf(), SkillScope::Configured);
     let found = discover::folders(&from, &root, &[], &mut notes);
     if found.is_empty() && notes.is_empty() {
-        return Err(format!("{} holds no {FILE}, and no folder in it does", dir.display()));
+        return Err(format!("{} contains no {FILE}, nor does any folder in it", dir.display()));
     }
     let numbered = found.iter().enumerate();
     let numbered = numbered.inspect(|(done, (dir, _))| tell(*done, found.len(), &dir.to_string_lossy()));

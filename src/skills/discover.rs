@@ -1,4 +1,4 @@
-//! Finds skills: the folders below a directory that hold a `SKILL.md`.
+//! Finds skills: the folders below a directory that contain a `SKILL.md`.
 //!
 //! A skill's own folder is not searched for more skills. The search is bounded, skips `.git`, `node_modules`,
 //! hidden and git-ignored directories, and follows a link only to a place below its start directory. Only the head
@@ -26,7 +26,7 @@ pub(super) const FILE_IN_LOWERCASE: &str = "skill.md";
 const DEPTH: usize = 4;
 /// The most directories that are searched.
 const MOST_DIRECTORIES: usize = 4000;
-/// How much of a `SKILL.md` is read for the catalogue; the head must end within it.
+/// The bytes of a `SKILL.md` that are read for the catalogue; the head must end within them.
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// A folder that is a skill, and the file that makes it one.
@@ -62,7 +62,7 @@ pub(super) fn skill(
         return leave_out(None, "it is no file".to_owned());
     }
     if !through.has(file) {
-        return leave_out(None, "it was not there when the workspace was looked at".to_owned());
+        return leave_out(None, "it was not there when the workspace was examined".to_owned());
     }
     let mut header = match read_head(file, through).and_then(|head| header::read(&head)) {
         Ok(header) => header,
@@ -82,7 +82,7 @@ pub(super) fn skill(
     }))
 }
 
-/// The real path of a directory of skills; `None` where it does not exist or cannot be used; the latter is noted.
+/// The real path of a directory of skills; `None` if it does not exist or cannot be used; the latter is noted.
 pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
     let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let message = match (dir.dir.canonicalize(), dir.top.as_deref()) {

@@ -8,7 +8,7 @@ pub struct SkillError {
     pub message: String,
 }
 
-/// The kind of error: says who can fix it.
+/// The kind of an error, which says who can fix it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillErrorKind {
     /// There is no such skill, file or line: asking for another one helps.

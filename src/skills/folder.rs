@@ -19,10 +19,10 @@ const DEPTH: usize = 5;
 const MOST_FILES: usize = 2000;
 /// The largest file that is read; a larger one is described.
 pub(super) const LARGEST: u64 = 16 * 1024 * 1024;
-/// How many bytes are examined to tell text from binary data.
+/// The number of bytes that are examined to distinguish text from binary data.
 const SNIFFED: usize = 8 * 1024;
 
-/// Where the files of a skill are.
+/// The place of a skill's files.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Folder<'a> {
     /// Absolute, with links resolved.
@@ -62,7 +62,7 @@ pub enum Content {
         last: usize,
         /// The number of lines in the whole file.
         lines: usize,
-        /// True when a single line was longer than the window and was cut.
+        /// True if a single line was longer than the window and was cut.
         cut: bool,
     },
     /// Not shown; a description instead: `binary`, `too large to page through`.
@@ -80,7 +80,7 @@ impl Window {
 }
 
 impl Page {
-    /// The path, with the lines where it is not the whole file.
+    /// The path, with the lines if it is not the whole file.
     #[must_use]
     pub fn title(&self) -> String {
         match &self.content {
@@ -137,7 +137,7 @@ impl Folder<'_> {
         Ok(Page { path: shown, size, content })
     }
 
-    /// Reads a file on disk, or only its size where it is too large.
+    /// Reads a file on disk, or only its size if it is too large.
     fn read(self, root: &Path, relative: &Path, through: &Through) -> Result<(u64, Option<Vec<u8>>), SkillError> {
         let shown = slashes(relative);
         let real = root.join(relative).canonicalize().map_err(|_| self.no_file(&shown))?;

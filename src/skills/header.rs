@@ -28,11 +28,11 @@ pub(super) struct Header {
     pub compatibility: Option<String>,
     /// The entries as written.
     pub allowed_tools: Vec<String>,
-    /// Only people can load it.
+    /// True if only people can load it.
     pub is_hidden: bool,
-    /// The body is a template.
+    /// True if the body is a template.
     pub is_template: bool,
-    /// Shows how a skill is made: of the built-in ones, people load it by its name.
+    /// True if it is an example of a skill: built-in examples are loaded only by name, by people.
     pub is_example: bool,
     pub remarks: Vec<Remark>,
 }
@@ -63,7 +63,7 @@ pub(super) fn read(head: &str) -> Result<Header, Remark> {
 }
 
 impl Header {
-    /// What the fields of a mapping say.
+    /// The fields of a mapping.
     pub(super) fn of(node: &Node) -> Self {
         let mut header = Self::default();
         header.take_all(node);
@@ -111,7 +111,7 @@ impl Header {
     }
 }
 
-/// The entries of `allowed-tools`: a list, or a text separated by blanks or commas outside brackets.
+/// The entries of `allowed-tools`: a list, or a text separated by spaces or commas outside brackets.
 fn entries(value: &Node) -> Vec<String> {
     if let Some(items) = value.items() {
         return items.iter().filter_map(Node::text).map(str::to_owned).collect();
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(
             remarks,
             [
-                "Some(6) the key `name` stands twice (first in line 2)",
+                "Some(6) the key `name` is duplicated (first in line 2)",
                 "Some(4) the key `colour` has no meaning",
                 "Some(7) `license` is no text"
             ]

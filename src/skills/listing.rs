@@ -4,7 +4,7 @@
 use crate::text;
 use crate::tokens::BYTES_PER_TOKEN;
 
-/// How much of the context window the list of skills may take.
+/// The part of the context window that the list of skills may take.
 const PERCENT: u64 = 2;
 /// The frame of name and description in a line.
 const FRAME: usize = "- [○] : \n".len();

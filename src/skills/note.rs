@@ -10,7 +10,7 @@ pub struct Note {
     /// 1-based, where known.
     pub line: Option<usize>,
     pub message: String,
-    /// True if the skill is used all the same.
+    /// True if the skill is used nevertheless.
     pub used: bool,
 }
 
@@ -26,10 +26,10 @@ impl fmt::Display for Note {
     }
 }
 
-/// The lines shown when a run begins: a few for the skills left out, one for all that are used all the same.
+/// The lines shown when a run begins: a few for the skills left out, one for all that are used nevertheless.
 pub(super) fn told(notes: &[Note]) -> Vec<String> {
     const MOST: usize = 5;
-    const HOW: &str = "`agent skill check` tells all";
+    const HOW: &str = "`agent skill check` shows everything";
     let left_out: Vec<&Note> = notes.iter().filter(|note| !note.used).collect();
     let mut told: Vec<String> = left_out.iter().take(MOST).map(ToString::to_string).collect();
     if left_out.len() > MOST {

@@ -32,7 +32,7 @@ pub(super) struct Subject<'a> {
 /// Renders a body.
 ///
 /// # Errors
-/// The mistake, with its line in the body where known.
+/// The template is wrong; the error has the line in the body if known.
 pub(super) fn render(
     text: &str,
     subject: &Subject<'_>,

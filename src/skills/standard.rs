@@ -1,4 +1,4 @@
-//! Checks a `SKILL.md` against the standard (agentskills.io), as its reference validator does: strictly, with its
+//! Checks a `SKILL.md` against the standard (agentskills.io) as strictly as its reference validator, including its
 //! quirks. The head ends at the next three dashes, wherever they are; YAML is a subset without flow style, anchors
 //! and tags; letters of every script are letters.
 
@@ -93,7 +93,7 @@ fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<Problem>
     rule(*name == name.to_lowercase(), "must be in lowercase");
     rule(!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with `-`");
     rule(!name.contains("--"), "must not have two `-` in a row");
-    rule(name.chars().all(is_letter_of_names), "must be of letters, numbers and `-` alone");
+    rule(name.chars().all(is_letter_of_names), "must have only letters, numbers and `-`");
     rule(text::nfkc(folder) == name, &format!("must be that of its directory, `{folder}`"));
 }
 
@@ -176,7 +176,7 @@ mod tests {
             ("---\nname: my_skill\ndescription: d\n---\n", 2, "letters, numbers"),
             ("---\nname: other\ndescription: d\n---\n", 2, "that of its directory"),
             ("---\nname: my-skill\ndescription: d\ncolour: red\n---\n", 4, "no key `colour`"),
-            ("---\nname: my-skill\ndescription: d\nname: my-skill\n---\n", 4, "stands twice"),
+            ("---\nname: my-skill\ndescription: d\nname: my-skill\n---\n", 4, "is duplicated"),
             ("---\nname: my-skill\ndescription: d\nmetadata: {a: b}\n---\n", 4, "flow style"),
             ("---\nname: my-skill\ndescription: &x d\n---\n", 3, "anchors"),
             ("---\nname: my-skill\ndescription: d\ncompatibility:\n  - a\n---\n", 5, "`compatibility` must be"),

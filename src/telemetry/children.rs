@@ -1,11 +1,11 @@
 //! CPU time and memory of the processes of a call, as the system counts them: for all children of this program
 //! together, once they have ended.
 //!
-//! So the difference between before and after belongs to one call only where no other call with processes ran in
-//! between; where one did, nothing is reported. Memory is a high-water mark of all children that never falls, and a
-//! child inherits the mark of this program when it starts (`vfork`, then `exec`). A mark above both is the command's own
-//! peak; below them the peak is unknown, and left out. What others waited for ([`count_child`]) started from a smaller
-//! process, so that its mark says more.
+//! So the difference between before and after belongs to one call only if no other call with processes ran in between;
+//! otherwise nothing is reported. Memory is a high-water mark of all children that never falls, and a child inherits
+//! the mark of this program when it starts (`vfork`, then `exec`). A mark above both is the command's own peak; below
+//! them the peak is unknown, and left out. Children that others waited for ([`count_child`]) started from a smaller
+//! process, so their marks are more precise.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -15,11 +15,12 @@ use std::time::Duration;
 pub struct Spent {
     /// User and system time.
     pub cpu: Duration,
-    /// Bytes that the largest of them held, where that was more than all before it and this program held.
+    /// The peak memory of the largest of them in bytes, if that was more than that of all before it and of this
+    /// program.
     pub peak_memory: Option<u64>,
 }
 
-/// Watches from its making until [`Watch::end`], or until it is dropped.
+/// Watches from its creation until [`Watch::end`], or until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     before: Option<Sums>,
@@ -28,7 +29,7 @@ pub struct Watch {
     accompanied: bool,
 }
 
-/// The number of watches that are open, and of all there were.
+/// The number of open watches, and of all so far.
 #[derive(Debug)]
 struct Watches {
     open: u64,
@@ -40,9 +41,9 @@ static WATCHES: Mutex<Watches> = Mutex::new(Watches { open: 0, begun: 0 });
 #[derive(Debug, Clone, Copy)]
 struct Sums {
     cpu: Duration,
-    /// Bytes that the largest child held, this program's own mark included.
+    /// The peak memory of the largest child in bytes, including this program's own mark.
     most_memory: u64,
-    /// Bytes that the largest child of others held.
+    /// The peak memory of the largest child of others in bytes.
     most_told: u64,
 }
 
@@ -56,15 +57,15 @@ impl Watch {
         Self { before: sums(), number: watches.begun, accompanied: watches.open > 1 }
     }
 
-    /// Ends after the last process was waited for. `None` where the sums are not this call's alone, or the system
-    /// does not tell them.
+    /// Ends after the last process was waited for. `None` if the sums are not this call's alone, or the system does not
+    /// report them.
     #[must_use]
     pub fn end(self) -> Option<Spent> {
         let alone = !self.accompanied && lock().begun == self.number;
         let (before, after) = (self.before.filter(|_| alone)?, sums()?);
         let told = (after.most_told > before.most_told).then_some(after.most_told);
         let own = (after.most_memory > before.most_memory).then_some(after.most_memory).filter(|most| {
-            // The kernel's counts of one process differ a little from one look to the next.
+            // The kernel's counts of one process vary slightly from one reading to the next.
             own_memory().is_some_and(|inherited| *most > inherited + inherited / 8)
         });
         Some(Spent { cpu: after.cpu.saturating_sub(before.cpu), peak_memory: own.max(told) })
@@ -77,10 +78,10 @@ impl Drop for Watch {
     }
 }
 
-/// What children that others waited for used, as far as it was told: processor time in all, and memory at most.
+/// The reported use of children that others waited for: total processor time, and peak memory.
 static TOLD: Mutex<(Duration, u64)> = Mutex::new((Duration::ZERO, 0));
 
-/// Counts a child that another process waited for. `peak_memory` in bytes, where it is the child's own.
+/// Counts a child that another process waited for. `peak_memory` is in bytes, if it is the child's own.
 pub fn count_child(cpu: Duration, peak_memory: Option<u64>) {
     let mut told = TOLD.lock().expect("nothing panics while it holds the sums");
     told.0 += cpu;
@@ -109,7 +110,7 @@ fn sums() -> Option<Sums> {
     })
 }
 
-/// The high-water mark since the last `exec`: that of `getrusage` begins at whatever started this program.
+/// The high-water mark since the last `exec`: that of `getrusage` includes the process that started this program.
 #[cfg(target_os = "linux")]
 fn own_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

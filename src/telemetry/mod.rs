@@ -1,8 +1,8 @@
-//! The cost of calls: measured (`children`), put together (`report`), and written down for people (`table`).
+//! The cost of calls: measured (`children`), summed up (`report`), and formatted for people (`table`).
 //!
 //! One call is one [`CallTelemetry`](crate::event::CallTelemetry): it is part of the event that ends the call and of
-//! the session's log, and never of a request. Results are not cached between calls: files change under a session
-//! (an editor, a build, another agent), and looking whether they did costs what reading them costs.
+//! the session's log, and never of a request. Results are not cached between calls: files change during a session (by
+//! an editor, a build, another agent), and checking for changes costs as much as reading them.
 
 mod children;
 mod report;

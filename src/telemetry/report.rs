@@ -1,6 +1,6 @@
-//! The figures of a session: by tool and in sum. Pure.
+//! The figures of a session: by tool and in total. Pure.
 //!
-//! The JSON form has OpenTelemetry's names for generative AI (`gen_ai.*`) where there are any; its keys are stable,
+//! The JSON form has OpenTelemetry's names for generative AI (`gen_ai.*`) if there are any; its keys are stable,
 //! and what is not known is `null`.
 
 use std::collections::BTreeMap;
@@ -24,18 +24,17 @@ pub struct Steps {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
     pub calls: u64,
-    /// Calls that were to run and did not do what they were asked: the tool's errors, time-outs, and calls that
-    /// could not be understood.
+    /// Calls that failed: the tool's errors, time-outs, and calls that could not be understood.
     pub errors: u64,
     pub denied: u64,
     pub cancelled: u64,
     pub retries: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Of the calls whose processes could be measured.
+    /// The processor time of the calls whose processes could be measured.
     pub cpu_ms: Option<f64>,
     pub peak_memory_bytes: Option<u64>,
-    /// Of the calls that ran, in milliseconds; ascending in a report.
+    /// The latencies of the calls that ran, in milliseconds; ascending in a report.
     latencies: Vec<f64>,
 }
 
@@ -47,7 +46,7 @@ pub struct Report {
     pub tools: BTreeMap<String, Figures>,
 }
 
-/// What calls cost, by tool: all that is kept of their telemetry.
+/// The costs of calls, by tool: the part of their telemetry that is kept.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally(BTreeMap<String, Figures>);
 
@@ -80,7 +79,7 @@ impl Report {
         report
     }
 
-    /// As data, for the session of this id and model.
+    /// The report as data, for the session of this id and model.
     #[must_use]
     pub fn json(&self, session_id: &str, model: &str) -> Value {
         let Steps { count, usage, cost_usd } = &self.steps;
@@ -142,15 +141,15 @@ impl Figures {
         self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
     }
 
-    /// Mean latency in milliseconds; `None` where nothing ran.
+    /// Mean latency in milliseconds; `None` if nothing ran.
     #[must_use]
     pub fn mean_ms(&self) -> Option<f64> {
         let count = f64::from(u32::try_from(self.latencies.len()).ok().filter(|count| *count > 0)?);
         Some(rounded(self.latencies.iter().sum::<f64>() / count))
     }
 
-    /// The latency in milliseconds that 95 of 100 calls did not exceed: the nearest rank, so that it is always one
-    /// that was measured.
+    /// The latency in milliseconds that 95 of 100 calls did not exceed: the nearest rank, which is always a measured
+    /// value.
     #[must_use]
     pub fn p95_ms(&self) -> Option<f64> {
         let rank = (self.latencies.len() * 95).div_ceil(100);

@@ -1,11 +1,11 @@
-//! The figures for people: a table where it fits, else a few short lines for each tool.
+//! The figures for people: a table if it fits, else a few short lines for each tool.
 
 use super::report::{Figures, Report, Steps};
 use crate::text;
 
 const HEADINGS: [&str; 8] = ["tool", "calls", "failed", "denied", "retries", "mean", "p95", "~tokens"];
 
-/// The report as text, with its last line feed. No line is wider than `width`, where one is given and words allow it.
+/// The report as text, with its last line feed. No line is wider than `width`, if one is given and words allow it.
 #[must_use]
 pub fn table(report: &Report, model: &str, width: Option<usize>) -> String {
     let mut out = String::new();
@@ -53,7 +53,7 @@ fn tokens_out(Steps { usage, .. }: &Steps) -> String {
     format!("{} tokens out{estimated}", grouped(usage.output_tokens))
 }
 
-/// USD; nothing where nothing was spent.
+/// USD; nothing if nothing was spent.
 fn cost(Steps { usage, cost_usd, .. }: &Steps) -> Option<String> {
     let about = if usage.cost_about { "~" } else { "" };
     match cost_usd {
@@ -67,7 +67,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// One line a tool; numbers to the right.
+/// One line per tool; numbers are aligned to the right.
 fn aligned(rows: &[(&str, &Figures)]) -> String {
     const GAP: &str = "  ";
     let cells: Vec<[String; 8]> = [HEADINGS.map(str::to_owned)]
@@ -116,7 +116,7 @@ fn stacked(rows: &[(&str, &Figures)]) -> String {
     rows.iter().map(lines).collect::<Vec<_>>().concat()
 }
 
-/// CPU time and memory of commands, where known.
+/// CPU time and memory of commands, if known.
 fn processes(total: &Figures) -> String {
     const MEBIBYTE: u64 = 1 << 20;
     let cpu = total.cpu_ms.map(|cpu| format!("commands: {} of processor time\n", duration(Some(cpu))));
@@ -124,7 +124,7 @@ fn processes(total: &Figures) -> String {
     cpu.unwrap_or_default() + &memory.unwrap_or_default()
 }
 
-/// `0.4 ms`, `12 ms`, `3.2 s`; `-` where nothing ran.
+/// `0.4 ms`, `12 ms`, `3.2 s`; `-` if nothing ran.
 fn duration(milliseconds: Option<f64>) -> String {
     match milliseconds {
         None => "-".to_owned(),
@@ -134,7 +134,7 @@ fn duration(milliseconds: Option<f64>) -> String {
     }
 }
 
-/// A share in whole per cent; one that is there is never shown as none.
+/// A share in whole per cent; a share above 0 is never shown as 0.
 fn percent(part: u64, whole: u64) -> String {
     if part == 0 {
         return "0%".to_owned();

@@ -1,4 +1,4 @@
-//! The figures of many sessions, by the version of their system prompt: what tells whether a new version does better.
+//! The figures of many sessions, by the version of their system prompt, which show whether a new version is better.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use super::report::Report;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionFigures {
     pub turns: u64,
-    /// How many turns ended with each exit code.
+    /// The number of turns that ended with each exit code.
     pub codes: BTreeMap<u8, u64>,
     pub report: Report,
 }
 
-/// What the sessions of one version add up to.
+/// The sums over the sessions of one version.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct VersionFigures {
     pub sessions: u64,
     pub turns: u64,
-    /// How many turns ended with each exit code. A turn without one was cut off.
+    /// The number of turns that ended with each exit code. A turn without one was cut off.
     pub codes: BTreeMap<u8, u64>,
     pub steps: u64,
     pub input_tokens: u64,
@@ -79,7 +79,7 @@ pub const VERSION_HEADINGS: [&str; 9] = [
     "failed calls",
 ];
 
-/// A version as a row of a table; figures are those of a turn on average.
+/// A version as a row of a table; figures are averages per turn.
 #[must_use]
 pub fn row(prompt: &str, figures: &VersionFigures) -> [String; 9] {
     let each = |sum: u64| if figures.turns == 0 { 0.0 } else { per(sum, figures.turns) };

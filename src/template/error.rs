@@ -1,8 +1,8 @@
-//! Errors of templates: the message, the place and the line itself; never a value that was rendered.
+//! Errors of templates: the message, the place and the line itself, but never a rendered value.
 
 use std::ops::Range;
 
-/// A template error with its place. Never holds a rendered value.
+/// A template error with its place. Never contains a rendered value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateError {
@@ -13,7 +13,7 @@ pub struct TemplateError {
     pub column: Option<usize>,
     /// The byte range of the template that it concerns, where known.
     pub range: Option<Range<usize>>,
-    /// The line as the template has it, where known: cut to what stands around the column if it is long.
+    /// The line as the template has it, if known; a long one is cut to the text around the column.
     pub excerpt: Option<Box<str>>,
     /// All undefined names that the template needs, if that is the error.
     pub missing: Vec<String>,
@@ -41,7 +41,7 @@ impl TemplateError {
         }
     }
 
-    /// The same as an error of a template that includes `file`, in which the place is.
+    /// Converts it to an error of a template that includes `file`, in which the place is.
     #[must_use]
     pub(super) fn in_included(self, file: &str) -> Self {
         let place: Vec<String> =
@@ -53,7 +53,7 @@ impl TemplateError {
         }
     }
 
-    /// The same, because nothing defines these names.
+    /// Adds the names that nothing defines.
     #[must_use]
     pub(super) fn lacking(mut self, missing: Vec<String>) -> Self {
         self.message = format!("nothing defines {}", missing.join(", "));
@@ -62,7 +62,7 @@ impl TemplateError {
     }
 }
 
-/// A line of `source`, both 1-based: of a long line what stands around the column.
+/// A line of `source`, both numbers 1-based; a long line is cut to the text around the column.
 pub(super) fn excerpt(source: &str, line: usize, column: usize) -> Option<Box<str>> {
     const BEFORE: usize = 60;
     const LONGEST: usize = 120;

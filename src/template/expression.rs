@@ -15,13 +15,13 @@ use super::{TemplateError, growth, sizes};
 pub struct Expression {
     environment: Environment<'static>,
     source: String,
-    /// With the checks of sizes in it.
+    /// The source with the checks of sizes.
     guarded: String,
 }
 
 impl Expression {
     /// # Errors
-    /// When `source` is no expression.
+    /// `source` is not an expression.
     pub fn compile(source: &str) -> Result<Self, TemplateError> {
         let mut environment = GROUND.clone();
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -30,14 +30,14 @@ impl Expression {
             .map_err(|(at, message)| TemplateError::at(&source, at..at + 1, message))?;
         let expression = Self { environment, source, guarded };
         if let Err(error) = expression.compiled() {
-            // The checks are no part of what was written.
+            // The checks are not part of the source.
             let written = expression.environment.compile_expression(&expression.source).err();
             return Err(told(&written.unwrap_or(error)));
         }
         Ok(expression)
     }
 
-    /// The text of the expression, without blanks around it.
+    /// The text of the expression, without surrounding spaces.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
@@ -49,7 +49,7 @@ impl Expression {
         self.undeclared(false)
     }
 
-    /// The same with dotted attributes: `steps.list.entries`.
+    /// The names that it reads with dotted attributes: `steps.list.entries`.
     #[must_use]
     pub fn paths(&self) -> BTreeSet<String> {
         self.undeclared(true)
@@ -64,13 +64,13 @@ impl Expression {
     /// The value as data, with `context` as the top-level names.
     ///
     /// # Errors
-    /// It cannot be evaluated, is undefined, or is no data (a function).
+    /// It cannot be evaluated, is undefined, or is not data (a function).
     pub fn value(&self, context: &Value) -> Result<Json, String> {
         let value = self.evaluated(context)?;
         if value.is_undefined() {
             return Err(format!("`{}` is undefined", self.source));
         }
-        serde_json::to_value(&value).map_err(|error| format!("`{}` is no data: {error}", self.source))
+        serde_json::to_value(&value).map_err(|error| format!("`{}` is not data: {error}", self.source))
     }
 
     /// The answer, with `context` as the top-level names.

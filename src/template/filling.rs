@@ -1,5 +1,5 @@
-//! A value that is written as text: one expression between braces, whose value keeps its type, or a text with values
-//! in it. A value is put in as it is and never rendered a second time.
+//! A value that is written as text: one expression between braces, whose value keeps its type, or a text with values in
+//! it. A value is inserted as it is and never rendered a second time.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use super::{Expression, Template, TemplateError, Undefined, Value};
 pub enum Filling {
     /// `{{ EXPRESSION }}` and nothing else.
     Typed(Box<Expression>),
-    /// Anything else, a text without braces included.
+    /// Anything else, including a text without braces.
     Text(Template),
 }
 
 impl Filling {
     /// # Errors
-    /// When `source` is no template.
+    /// `source` is not a template.
     pub fn compile(source: &str) -> Result<Self, TemplateError> {
         let inside = source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
-        // `{{ a }} and {{ b }}` begins and ends with braces, too; what stands between them is no expression.
+        // `{{ a }} and {{ b }}` begins and ends with braces, too; the text between them is not an expression.
         match inside.map(Expression::compile) {
             Some(Ok(expression)) => Ok(Self::Typed(Box::new(expression))),
             _ => Template::compile("template", source, Undefined::Error).map(Self::Text),
@@ -31,7 +31,7 @@ impl Filling {
     /// The value, with `context` as the top-level names.
     ///
     /// # Errors
-    /// Something that it reads is undefined, or it breaks a bound.
+    /// Something that it reads is undefined, or it exceeds a limit.
     pub fn fill(&self, context: &Value) -> Result<Json, String> {
         match self {
             Self::Typed(expression) => expression.value(context),

@@ -1,4 +1,4 @@
-//! Templates as of Python's `str.format`: `{name}`, `{a.b}`, `{xs[0]}`, `{name!r:>10}`, and `{{` and `}}` for braces.
+//! Templates like Python's `str.format`: `{name}`, `{a.b}`, `{xs[0]}`, `{name!r:>10}`, and `{{` and `}}` for braces.
 
 mod parse;
 mod layout;
@@ -74,7 +74,7 @@ impl FString {
     }
 }
 
-/// The value of a field; undefined where it has none.
+/// The value of a field; undefined if it has none.
 fn find(field: &Field, context: &Value) -> Value {
     let first = context.get_attr(&field.first).unwrap_or_default();
     field.steps.iter().fold(first, |value, step| {
@@ -192,10 +192,10 @@ mod tests {
             ("x {0}", 3, "values have names here"),
             ("{\n  \"a\": 1\n}", 1, "write `{{` for a brace"),
             ("{name + 1}", 1, "expressions are not supported"),
-            ("{name!x}", 1, "`!x` is no conversion; there are !s, !r and !a"),
+            ("{name!x}", 1, "`!x` is not a conversion; there are !s, !r and !a"),
             ("{name=}", 1, "expressions are not supported"),
             ("{user['id']}", 1, "without quotes"),
-            ("{name:d}", 1, "`d` is no format for text"),
+            ("{name:d}", 1, "`d` is not a format for text"),
             ("{name:>999999999}", 1, "more than 10000"),
             ("{pi:.99999999f}", 1, "more than 10000"),
         ] {

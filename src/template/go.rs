@@ -1,5 +1,5 @@
-//! Templates as of Go's `text/template`: read by gotmpl, which has no bounds of ours and no places of errors while it
-//! renders; so what it read is rendered here, with values as Jinja has them.
+//! Templates like Go's `text/template`: parsed by gotmpl, whose renderer lacks our limits and the places of errors; so
+//! the parsed template is rendered here, with values like Jinja's.
 
 mod tags;
 mod values;
@@ -25,7 +25,7 @@ pub(super) struct GoTemplate {
     undefined: Undefined,
 }
 
-/// What was read: the template itself, and what it defines.
+/// The parsed template, and the templates that it defines.
 struct Tree {
     root: ListNode,
     defined: BTreeMap<String, ListNode>,

@@ -1,23 +1,23 @@
-//! Keeps values from growing without bound: the engine counts steps, but no bytes, and a text that is joined to
-//! itself has a gigabyte after thirty steps.
+//! Limits the growth of values: the engine counts steps but not bytes, and a text that is joined to itself has a
+//! gigabyte after thirty steps.
 //!
 //! The engine has no hook for its operators and for `set`, so checks (`sizes`) are written into the source, as filters:
-//! behind each operand of `~` and `+` and behind slices and what `in` looks into, behind each expression with one of `~
-//! + *`, and behind what `set` keeps. What the engine would go through by calling itself until the stack is full is
-//! refused before it sees it.
+//! after each operand of `~` and `+`, after slices and the right side of `in`, after each expression with one of `~`,
+//! `+`, `*`, and after the value of `set`. Nesting on which the engine would recurse until the stack overflows is
+//! refused before the engine sees it.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How the checks stand in the source. The blanks tell an opening parenthesis of ours from one of the template.
+/// The form of the checks in the source. The spaces distinguish an opening parenthesis of ours from the template's.
 const MARK: &str = "|__operand__";
 const OPEN: &str = "(\r\t\r";
 const CLOSE: &str = ")|__whole__";
 const SEARCHED: &str = "|__searched__";
 const CLOSE_KEPT: &str = ")|__kept__";
-/// How long a chain of operators, attributes and filters may be, together with those that it stands in.
+/// The longest chain of operators, attributes and filters, together with those around it.
 const LONGEST_CHAIN: usize = 200;
-/// The most `elif` of all blocks that lie in one another.
+/// The most `elif` in nested blocks together.
 const MOST_ELIFS: usize = 100;
 
 /// The reason that a source is refused: the byte and the message.
@@ -55,7 +55,7 @@ pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
     Ok(if insertions.is_empty() { Cow::Borrowed(source) } else { Cow::Owned(with_insertions(source, insertions)) })
 }
 
-/// The same for an expression alone.
+/// Does the same for a single expression.
 pub(super) fn guarded_expression(source: &str) -> Result<String, Refusal> {
     let mut insertions = Vec::new();
     let tokens = tokens(source, 0..source.len());
@@ -83,12 +83,12 @@ fn with_insertions(source: &str, mut insertions: Vec<(usize, &'static str)>) -> 
     out
 }
 
-/// A part of a guarded source as it was written.
+/// A part of a guarded source without the checks.
 pub(super) fn as_written(guarded: &str) -> String {
     [CLOSE, CLOSE_KEPT, OPEN, MARK, SEARCHED].iter().fold(guarded.to_owned(), |text, mark| text.replace(mark, ""))
 }
 
-/// Refuses what would make the engine call itself too often.
+/// Refuses chains that would make the engine recurse too deeply.
 fn check_chains(source: &str, tokens: &[Range<usize>]) -> Result<(), Refusal> {
     // The length of the chain on each level of brackets.
     let mut levels = vec![0usize];
@@ -123,7 +123,7 @@ fn check_chains(source: &str, tokens: &[Range<usize>]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Puts what `set` keeps into parentheses, and a check behind.
+/// Puts the value of `set` into parentheses, with a check after it.
 fn mark_kept(source: &str, tokens: &[Range<usize>], word: &str, insertions: &mut Vec<(usize, &'static str)>) {
     let is = |token: &Range<usize>, words: &str| &source[token.clone()] == words;
     if word == "set"
@@ -134,14 +134,14 @@ fn mark_kept(source: &str, tokens: &[Range<usize>], word: &str, insertions: &mut
     }
 }
 
-/// Puts expressions that can be longer than their operands into parentheses, and a check behind.
+/// Puts expressions that can be longer than their operands into parentheses, with a check after them.
 fn mark_wholes(
     source: &str,
     tokens: &[Range<usize>],
     is_block: bool,
     insertions: &mut Vec<(usize, &'static str)>,
 ) {
-    /// An expression on one level of brackets: its first and last byte, and whether an operator is in it.
+    /// An expression on one level of brackets: its first and last byte, and true if it contains an operator.
     #[derive(Default)]
     struct Open {
         span: Option<Range<usize>>,
@@ -184,7 +184,7 @@ fn mark_wholes(
     levels.iter_mut().for_each(finish);
 }
 
-/// The insides of `{{ … }}` and `{% … %}` (true), without the marks that trim blanks; none within comments and `raw`.
+/// The contents of `{{ … }}` and `{% … %}` (true), without the marks that trim spaces; none within comments and `raw`.
 fn tags(source: &str) -> Vec<(Range<usize>, bool)> {
     let mut tags = Vec::new();
     let mut at = 0;
@@ -211,7 +211,7 @@ fn tags(source: &str) -> Vec<(Range<usize>, bool)> {
     tags
 }
 
-/// Where the tag is closed whose inside begins at `start`: not within a text, nor within a mapping.
+/// The end of the tag whose content begins at `start`, skipping texts and mappings.
 fn end_of_tag(source: &str, start: usize) -> Option<usize> {
     let bytes = source.as_bytes();
     let (mut at, mut depth) = (start, 0usize);
@@ -245,7 +245,7 @@ fn text(bytes: &[u8], quote: u8) -> usize {
     at.min(bytes.len())
 }
 
-/// Finds the ends of all operands of `~` and `+` in a tag, and of what `in` looks into.
+/// Finds the ends of all operands of `~` and `+` in a tag, and of the right sides of `in`.
 fn mark_operands(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usize, &'static str)>) {
     for (index, operator) in tokens.iter().enumerate() {
         let Some(left) = index.checked_sub(1).map(|before| &tokens[before]) else { continue };
@@ -261,9 +261,9 @@ fn mark_operands(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(us
     }
 }
 
-/// Finds the ends of slices that nothing follows which is charged itself.
+/// Finds the ends of slices that are not followed by something with its own check.
 fn mark_slices(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usize, &'static str)>) {
-    // For each open bracket, whether it follows a value and whether `:` stands in it.
+    // For each open bracket: whether it follows a value, and whether it contains `:`.
     let mut open = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         match &source[token.clone()] {
@@ -289,7 +289,7 @@ fn mark_slices(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usiz
     }
 }
 
-/// Where the operand ends that these tokens begin with.
+/// The end of the operand at the beginning of these tokens.
 fn end_of_operand(source: &str, tokens: &[Range<usize>]) -> Option<usize> {
     let mut depth = 0usize;
     let mut end = None;
@@ -299,7 +299,7 @@ fn end_of_operand(source: &str, tokens: &[Range<usize>]) -> Option<usize> {
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" if depth == 0 => break,
             ")" | "]" | "}" => depth -= 1,
-            // A sign may stand before the operand.
+            // A sign may precede the operand.
             _ if depth == 0 && end.is_some() && ends_expression(words) => break,
             _ => {}
         }
@@ -328,7 +328,7 @@ fn tokens(source: &str, tag: Range<usize>) -> Vec<Range<usize>> {
     tokens
 }
 
-/// Words that stand between expressions.
+/// Words between expressions.
 const BETWEEN: [&str; 9] = ["and", "or", "not", "in", "is", "if", "else", "set", "recursive"];
 
 fn ends_operand(token: &str) -> bool {

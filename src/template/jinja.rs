@@ -10,15 +10,15 @@ use minijinja_contrib::pycompat;
 use super::error::{TemplateError, excerpt};
 use super::{Bounded, STEPS, Undefined, growth, is_safe_name, methods, missing, sizes, too_long, too_many_steps};
 
-/// How deep blocks, macros and includes may lie in one another; a macro counts for four, an include for ten.
+/// The depth to which blocks, macros and includes may be nested; a macro counts for four, an include for ten.
 const DEEPEST: usize = 120;
 
-/// What all templates have in common. A clone shares it.
+/// The environment of all templates. Clones share it.
 pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(STEPS));
-    // In debug mode errors name the undefined variable. They also hold values, so only `describe` prints them.
+    // In debug mode errors name the undefined variable. They also contain values, so only `describe` prints them.
     environment.set_debug(true);
     environment.remove_global("debug");
     environment.set_unknown_method_callback(method);
@@ -55,7 +55,7 @@ impl Jinja {
         let guarded =
             growth::guarded(source).map_err(|(at, message)| TemplateError::at(source, at..at + 1, message))?;
         if let Err(error) = environment.add_template_owned(name.to_owned(), guarded.into_owned()) {
-            // The checks are no part of what was written, so a mistake is told of the source without them.
+            // The checks are not part of the source, so a mistake is reported for the source without them.
             let written = environment.add_template_owned(name.to_owned(), source.to_owned());
             return Err(told(&written.err().unwrap_or(error)));
         }

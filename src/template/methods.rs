@@ -10,7 +10,7 @@ const METHODS: &[(&str, Method)] = &[
     ("casefold", |text, _| Ok(Value::from(text.to_lowercase()))),
     ("center", |text, given| {
         let (missing, fill) = room(text, given)?;
-        // Where the room is odd, the larger half stands to the left if the width is odd too, as in Python.
+        // If the padding is odd, the larger half is on the left if the width is odd too, as in Python.
         let left = missing / 2 + (missing & (text.chars().count() + missing) & 1);
         Ok(Value::from(format!("{}{text}{}", fill.repeat(left), fill.repeat(missing - left))))
     }),
@@ -50,7 +50,7 @@ const METHODS: &[(&str, Method)] = &[
     }),
 ];
 
-/// Calls a method of a text; `None` if there is none of this name here.
+/// Calls a method of a text; `None` if there is no such method here.
 pub(super) fn call(text: &str, name: &str, given: &[Value]) -> Option<Result<Value, Error>> {
     METHODS.iter().find(|(known, _)| *known == name).map(|(_, method)| method(text, given))
 }
@@ -64,7 +64,7 @@ fn argument(given: &[Value], number: usize) -> Result<&str, Error> {
     text.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the method takes a text that is not empty"))
 }
 
-/// How many characters are missing to the width, and what stands there.
+/// The number of characters of padding, and the character.
 fn room(text: &str, given: &[Value]) -> Result<(usize, String), Error> {
     const WIDEST: usize = 10_000;
     let width = given.first().and_then(Value::as_i64).map_or(0, |width| usize::try_from(width).unwrap_or(0));

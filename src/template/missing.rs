@@ -45,11 +45,11 @@ struct Search<'t> {
     /// The fillers for names, by path.
     fills: Vec<(Vec<String>, Filler)>,
     missing: BTreeSet<String>,
-    /// How many renderings are left.
+    /// The number of renderings that are left.
     left: Cell<usize>,
 }
 
-/// How a rendering ended.
+/// The end of a rendering.
 enum End {
     Done,
     /// At the use of this undefined name.

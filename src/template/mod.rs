@@ -1,8 +1,9 @@
-//! The one door to templates, in three syntaxes: compiled once, rendered in a sandbox; a value is never rendered a
+//! The only entry to templates, in three syntaxes: compiled once, rendered in a sandbox; a value is never rendered a
 //! second time.
 //!
-//! The sandbox: steps are counted, the output and single values are bounded (for Jinja by `sizes` and `growth`), files come only
-//! from the caller's loader, and the context cannot be dumped. Errors name places and variables, never values.
+//! The sandbox: steps are counted, the output and single values are limited (for Jinja by `sizes` and `growth`), files
+//! come only from the caller's loader, and the context cannot be dumped. Errors name places and variables, never
+//! values.
 
 mod error;
 mod objects;
@@ -36,16 +37,16 @@ pub const LONGEST_OUTPUT: usize = 1024 * 1024;
 /// The most steps of a rendering: an instruction of Jinja, an action or a call of a Go template.
 const STEPS: u64 = 1_000_000;
 
-/// What a template is written in.
+/// The syntax of a template.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Syntax {
-    /// `{{ name }}`, as of Jinja2.
+    /// `{{ name }}`, as in Jinja2.
     #[default]
     Jinja,
-    /// `{name}`, as of Python's `str.format`.
+    /// `{name}`, as in Python's `str.format`.
     FString,
-    /// `{{.name}}`, as of Go's `text/template`.
+    /// `{{.name}}`, as in Go's `text/template`.
     GoTemplate,
 }
 
@@ -72,7 +73,9 @@ impl FromStr for Syntax {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let found = Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, syntax)| *syntax);
-        found.ok_or_else(|| format!("`{name}` is no syntax of templates; there are jinja, fstring and gotemplate"))
+        found.ok_or_else(|| {
+            format!("`{name}` is not a syntax of templates; there are jinja, fstring and gotemplate")
+        })
     }
 }
 
@@ -146,7 +149,7 @@ impl Template {
         jinja::Jinja::compile(name, source, undefined, loader).map(Box::new).map(Body::Jinja).map(Self::of)
     }
 
-    /// The same, with what stands in for names that a context does not define. Maps are merged deeply.
+    /// Adds defaults for names that a context does not define. Maps are merged deeply.
     #[must_use]
     pub fn with_defaults(self, defaults: Value) -> Self {
         Self { defaults: Some(defaults), ..self }
@@ -181,7 +184,7 @@ impl Template {
     }
 }
 
-/// Text as it is made, up to [`LONGEST_OUTPUT`] bytes.
+/// The output, up to [`LONGEST_OUTPUT`] bytes.
 #[derive(Debug, Default)]
 struct Bounded(Vec<u8>);
 
@@ -324,7 +327,7 @@ mod tests {
             ("{% for a in range(9999) %}{{ 'x' * 1000 }}{% endfor %}", "its result is longer than 1024 KiB"),
             ("{{ debug() }}", "unknown function: debug is unknown"),
             ("{% include '../secret' %}", "tried to include non-existing template '../secret'"),
-            ("{{ datetime.now().strftime('%Q%') }}", "`%Q%` is no format for a time"),
+            ("{{ datetime.now().strftime('%Q%') }}", "`%Q%` is not a format for a time"),
         ];
         for (source, expected) in table {
             let template =

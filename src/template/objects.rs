@@ -22,7 +22,7 @@ pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> V
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect::<BTreeMap<String, Value>>().into()
 }
 
-/// `over`, and below it what stands in for names that it does not define. Maps in both are layered in the same way.
+/// `over`, with the values of `under` for names that it does not define. Maps in both are layered in the same way.
 #[must_use]
 pub fn layered(over: Value, under: Value) -> Value {
     Value::from_object(Layered { over, under })
@@ -62,7 +62,7 @@ impl Object for Lookup {
     }
 }
 
-/// True if it is a map that can be read as a whole; the clock is none.
+/// True if it is a map that can be read as a whole, unlike the clock.
 fn is_map(value: &Value) -> bool {
     value.kind() == ValueKind::Map && value.try_iter().is_ok()
 }
@@ -149,7 +149,7 @@ impl Object for Moment {
             "strftime" => {
                 let format = arguments.first().and_then(Value::as_str).unwrap_or("%Y-%m-%d");
                 strtime::format(format, &self.0).map(Value::from).map_err(|_| {
-                    Error::new(ErrorKind::InvalidOperation, format!("`{format}` is no format for a time"))
+                    Error::new(ErrorKind::InvalidOperation, format!("`{format}` is not a format for a time"))
                 })
             }
             _ => Err(Error::from(ErrorKind::UnknownMethod)),

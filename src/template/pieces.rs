@@ -21,7 +21,7 @@ pub enum Piece {
     Given(String),
 }
 
-/// A template whose values stay apart from its text.
+/// A template whose values stay separate from its text.
 #[derive(Debug)]
 pub struct PieceTemplate(Jinja);
 

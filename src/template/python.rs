@@ -1,11 +1,11 @@
-//! Values as Python shows them: `str`, `repr` and `ascii`.
+//! Formats values like Python: `str`, `repr` and `ascii`.
 
 use std::fmt::{self, Write};
 
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-/// How deep lists and maps may lie in one another.
+/// The depth to which lists and maps may be nested.
 const DEEPEST: usize = 100;
 
 /// `str(value)`.
@@ -42,7 +42,7 @@ fn write_nested(out: &mut impl Write, value: &Value, ascii: bool, depth: usize) 
             }
             out.write_char(']')
         }
-        // What cannot be listed shows itself.
+        // A map that cannot be listed formats itself.
         ValueKind::Map if value.try_iter().is_ok() => {
             out.write_char('{')?;
             for (number, key) in value.try_iter().map_err(|_| fmt::Error)?.enumerate() {
@@ -59,7 +59,7 @@ fn write_nested(out: &mut impl Write, value: &Value, ascii: bool, depth: usize) 
     }
 }
 
-/// `repr(number)`: the shortest digits that read back, with an exponent where the number is very large or small.
+/// `repr(number)`: the shortest digits that read back, with an exponent if the number is very large or small.
 pub(super) fn float(number: f64) -> String {
     if !number.is_finite() {
         return not_finite(number).to_owned();
@@ -109,7 +109,7 @@ fn write_quoted(out: &mut impl Write, text: &str, ascii: bool) -> fmt::Result {
     out.write_char(quote)
 }
 
-/// True if Python would show the character itself. Characters that no version of Unicode has assigned are taken for
+/// True if Python would show the character itself. Characters that no version of Unicode has assigned count as
 /// printable.
 fn is_printable(c: char) -> bool {
     let format = matches!(u32::from(c),

@@ -1,5 +1,5 @@
-//! Bounds of sizes while a Jinja template is rendered: of single values, of all values together, and of how deep they
-//! lie in one another.
+//! Limits while a Jinja template is rendered: on the size of single values, on that of all values together, and on
+//! their nesting.
 
 use std::cell::Cell;
 
@@ -8,13 +8,13 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions}
 
 use super::LONGEST_OUTPUT;
 
-/// The most bytes that all values may take that a rendering makes.
+/// The most bytes of all values that a rendering makes.
 const MOST_MADE: usize = 256 * LONGEST_OUTPUT;
-/// The most items of a list that is made.
+/// The most items of a new list.
 const MOST_ITEMS: usize = 100_000;
-/// How deep kept values may lie in one another.
+/// The depth to which kept values may be nested.
 const DEEPEST: usize = 100;
-/// What an item of a list takes.
+/// The bytes of an item of a list.
 const ITEM: usize = 32;
 /// A kept text of this size is counted as if it were a copy.
 const LARGE_TEXT: usize = 4096;
@@ -22,7 +22,7 @@ const LARGE_TEXT: usize = 4096;
 const WIDEST: usize = 10_000;
 
 thread_local! {
-    /// About how many bytes the rendering that runs on this thread has made.
+    /// The approximate number of bytes that the rendering on this thread has made.
     static MADE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -59,7 +59,7 @@ pub(super) fn bound(environment: &mut Environment<'_>) {
     });
 }
 
-/// A rendering begins on this thread.
+/// Begins a rendering on this thread.
 pub(super) fn begin() {
     MADE.set(0);
 }
@@ -77,16 +77,16 @@ pub(super) fn check_method(value: &Value, name: &str, arguments: &[Value]) -> Re
     }
 }
 
-/// What a filter or a method made.
+/// Checks and counts the result of a filter or a method.
 pub(super) fn made(value: Value) -> Result<Value, Error> {
     check(&value)?;
     charge(size(&value)).map(|()| value)
 }
 
-/// A check of what a filter is given: the value and then its arguments.
+/// A check of the input of a filter: the value and then its arguments.
 type Check = fn(&[Value]) -> Result<(), Error>;
 
-/// Puts checks around the engine's own filters, under whose hidden names the originals stay.
+/// Wraps the engine's own filters in checks; the originals stay under hidden names.
 fn add_filters(environment: &mut Environment<'_>) {
     macro_rules! bounded {
         ($($name:ident: $check:expr),* $(,)?) => {$(
@@ -115,17 +115,17 @@ fn add_filters(environment: &mut Environment<'_>) {
     );
 }
 
-/// None is longer than a value may be, and none has too many items.
+/// Checks that no value is too long or has too many items.
 fn short(given: &[Value]) -> Result<(), Error> {
     given.iter().try_for_each(check)
 }
 
-/// What is gone through is counted, although nothing is made of it.
+/// Counts the values that a filter iterates over, although it makes nothing of them.
 fn charged(given: &[Value]) -> Result<(), Error> {
     given.iter().try_for_each(|value| charge(size(value)))
 }
 
-/// A test may go through its argument once for each item.
+/// Counts for a test, which may iterate over its argument once per item.
 fn tested(given: &[Value]) -> Result<(), Error> {
     short(given)?;
     let [value, rest @ ..] = given else { return Ok(()) };
@@ -137,7 +137,7 @@ fn check_shown_all(given: &[Value]) -> Result<(), Error> {
     given.iter().try_for_each(|value| charge(check_shown(value)?))
 }
 
-/// The first argument, or one that is named, is a number up to `most`.
+/// Checks that the first argument, or a named one, is a number up to `most`.
 fn check_count(given: &[Value], most: usize) -> Result<(), Error> {
     const NAMES: [&str; 4] = ["count", "linecount", "slices", "indent"];
     let named =
@@ -154,7 +154,7 @@ fn check_count(given: &[Value], most: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// A format asks for widths and digits within bounds, and what it is given is short.
+/// Checks that a format asks for widths and digits within limits, and that its arguments are short.
 fn check_format(format: &str, given: &[Value]) -> Result<(), Error> {
     let too_wide = || refused(format!("a format asks for more than {WIDEST} characters or digits"));
     let numbers = format.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
@@ -177,12 +177,12 @@ fn check_format(format: &str, given: &[Value]) -> Result<(), Error> {
     check_length(fields.saturating_mul(longest.max(wide)) / 16)
 }
 
-/// About what a value takes, without what lies in it.
+/// The approximate size of a value, without the values in it.
 fn size(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(ITEM), str::len)
 }
 
-/// Refuses a value that is too long itself.
+/// Refuses a value that is itself too long.
 fn check(value: &Value) -> Result<(), Error> {
     match value.as_str() {
         Some(text) => check_length(text.len()),
@@ -191,7 +191,7 @@ fn check(value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Refuses a value whose text would be too long; gives about how long it is.
+/// Refuses a value whose text would be too long; returns its approximate length.
 fn check_shown(value: &Value) -> Result<usize, Error> {
     let mut left = LONGEST_OUTPUT;
     count_shown(value, &mut left, 0).map(|()| LONGEST_OUTPUT - left)
@@ -211,16 +211,16 @@ fn check_kept(value: &Value, items: &mut usize, depth: usize) -> Result<(), Erro
     within(value, depth, |item| check_kept(item, items, depth + 1))
 }
 
-/// Goes through what lies in a value.
+/// Visits the values within a value.
 fn within(value: &Value, depth: usize, mut visit: impl FnMut(&Value) -> Result<(), Error>) -> Result<(), Error> {
     let is_map = value.kind() == ValueKind::Map;
     if !is_map && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
         return Ok(());
     }
     if depth > DEEPEST {
-        return Err(refused(format!("values lie more than {DEEPEST} levels deep in one another")));
+        return Err(refused(format!("values are nested more than {DEEPEST} levels deep")));
     }
-    // What cannot be listed has nothing in it.
+    // A value that cannot be listed has nothing in it.
     let Ok(items) = value.try_iter() else { return Ok(()) };
     for item in items {
         visit(&item)?;

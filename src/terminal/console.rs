@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc as back;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ pub trait Listener: Send {
     fn learn(&mut self, theme: Theme);
     /// Prepares the screen before the program stops (Ctrl-Z), and after it continues. Returns once the screen is ready.
     fn stop(&mut self, stops: bool);
+    /// Another program had the terminal, and may have changed its private modes.
+    fn come_back(&mut self);
 }
 
 /// A handle to the input.
@@ -51,6 +54,11 @@ pub struct Focus {
     waker: UnixStream,
 }
 
+/// The terminal belongs to another program until this is dropped.
+pub struct Away {
+    _returned: back::Sender<()>,
+}
+
 #[derive(Default)]
 struct Shared {
     wanted: Mutex<VecDeque<Request>>,
@@ -63,6 +71,8 @@ enum Request {
     Blur,
     /// Lets a function read the terminal.
     Lend(Box<dyn FnOnce() + Send>),
+    /// Another program has the terminal until the second channel closes.
+    Leave(oneshot::Sender<()>, back::Receiver<()>),
     /// The terminal was asked for its background.
     Asked,
     /// Ends the thread.
@@ -98,7 +108,7 @@ impl Console {
         waker.set_nonblocking(true).ok()?;
         woken.set_nonblocking(true).ok()?;
         put_back_after_panic();
-        input::leave_stops_to_the_reader();
+        input::leave_signals_to_the_reader();
         let shared = Arc::new(Shared::default());
         let reader = Reader {
             shared: Arc::clone(&shared),
@@ -132,6 +142,16 @@ impl Console {
     /// Calls `read` on the reading thread, with exclusive use of the terminal.
     pub fn lend(&self, read: impl FnOnce() + Send + 'static) {
         self.shared.send(Request::Lend(Box::new(read)), &self.waker);
+    }
+
+    /// Leaves the terminal to another program, in its original modes, until the returned value is dropped.
+    pub async fn leave(&self) -> Away {
+        let (returned, is_returned) = back::channel();
+        let (left, is_left) = oneshot::channel();
+        self.shared.send(Request::Leave(left, is_returned), &self.waker);
+        // An error means that the thread is gone; then nobody else reads.
+        let _ = is_left.await;
+        Away { _returned: returned }
     }
 
     /// Waits for the terminal's answer about its background before the terminal is lent next.
@@ -180,7 +200,7 @@ struct Reader {
 
 impl Reader {
     fn serve(mut self) {
-        input::take_stops();
+        input::take_signals();
         self.rest();
         loop {
             while let Some(request) = self.next_request() {
@@ -188,6 +208,7 @@ impl Reader {
                     Request::Focus(claim, ready) => self.give_focus(claim, ready),
                     Request::Blur => self.blur(),
                     Request::Lend(read) => self.lend(read),
+                    Request::Leave(left, is_returned) => self.leave(left, &is_returned),
                     Request::Asked => self.asked = Some(Instant::now()),
                     Request::Rest => return,
                 }
@@ -239,7 +260,7 @@ impl Reader {
                 return;
             }
             Key::Ctrl('z') => return self.stop(),
-            // It asks for a look at what is there, and answers no question.
+            // It shows existing output, and does not answer a question.
             Key::Ctrl('o') => return self.listener.press(key),
             _ => {}
         }
@@ -290,6 +311,24 @@ impl Reader {
     }
 
     fn lend(&mut self, read: Box<dyn FnOnce() + Send>) {
+        self.await_answer();
+        self.modes.hold_keys(Stop::IsSignal);
+        read();
+        self.rest();
+    }
+
+    fn leave(&mut self, left: oneshot::Sender<()>, is_returned: &back::Receiver<()>) {
+        self.await_answer();
+        super::put_back();
+        // Nobody waits for an abandoned loan.
+        let _ = left.send(());
+        let _ = is_returned.recv();
+        self.rest();
+        self.listener.come_back();
+    }
+
+    /// Takes what the terminal says of its background out of the input, if it was asked.
+    fn await_answer(&mut self) {
         while let Some(left) = self.asked.and_then(|asked| ANSWER.checked_sub(asked.elapsed())) {
             match wait(true, None, Some(left)) {
                 Ready::Input if self.read() => {}
@@ -297,17 +336,15 @@ impl Reader {
             }
         }
         self.asked = None;
-        self.modes.hold_keys(Stop::IsSignal);
-        read();
-        self.rest();
     }
 
     /// Stops the program as Ctrl-Z does in a shell, and continues when the shell resumes it.
     fn stop(&mut self) {
         self.listener.stop(true);
-        self.modes.restore();
+        super::put_back();
         input::stop_process();
         self.modes.hold_keys(Stop::IsKey);
+        self.listener.come_back();
         self.listener.stop(false);
     }
 }

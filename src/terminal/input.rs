@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::modes::{self, Modes, Stop};
+
 /// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ready {
@@ -59,6 +61,12 @@ pub fn typed_ahead() -> Vec<u8> {
     typed
 }
 
+/// Discards the text that was typed at the terminal at stdin and not read, with or without Enter.
+pub fn forget_typed() {
+    // Fails if stdin is not a terminal; then nobody types.
+    let _ = nix::sys::termios::tcflush(io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
+}
+
 /// Makes a read from the terminal at stdin wait for a key as usual, or return at once if no key is available. Restoring
 /// the modes of the terminal makes it wait again.
 pub fn wait_for_keys(waits: bool) {
@@ -73,23 +81,35 @@ pub fn wait_for_keys(waits: bool) {
     }
 }
 
-/// Blocks SIGTSTP on this thread and the threads that it starts. Only the thread that reads keys takes the signal: then
-/// the process has stopped by the time `kill` returns, so the modes are set again after the stop and not before it.
-/// Call this before other threads are started.
-pub fn leave_stops_to_the_reader() {
+/// Blocks SIGTSTP and SIGWINCH on this thread and the threads that it starts. Only the thread that reads keys takes them.
+/// Then the process has stopped by the time `kill` returns, so the modes are set again after the stop and not before it;
+/// and the line editor notices a new size, which it does only if the signal ends its read. Call this before other threads
+/// are started.
+pub fn leave_signals_to_the_reader() {
     // If this fails, the terminal may have the wrong modes after `fg`.
-    let _ = stop_signal().thread_block();
+    let _ = of_the_reader().thread_block();
 }
 
-/// Unblocks SIGTSTP on this thread.
-pub(super) fn take_stops() {
-    let _ = stop_signal().thread_unblock();
+/// Unblocks these signals on this thread.
+pub(super) fn take_signals() {
+    let _ = of_the_reader().thread_unblock();
 }
 
-fn stop_signal() -> nix::sys::signal::SigSet {
+fn of_the_reader() -> nix::sys::signal::SigSet {
     let mut signals = nix::sys::signal::SigSet::empty();
     signals.add(nix::sys::signal::Signal::SIGTSTP);
+    signals.add(nix::sys::signal::Signal::SIGWINCH);
     signals
+}
+
+/// Stops the program as Ctrl-Z does in a shell, with the terminal in its original modes. Returns when it continues, with
+/// keys held as for a borrower of the terminal. Call this on the thread that reads keys.
+pub fn stop() {
+    modes::put_back();
+    stop_process();
+    if let Some(modes) = Modes::saved() {
+        modes.hold_keys(Stop::IsSignal);
+    }
 }
 
 /// Stops this process and its group, as Ctrl-Z does. Returns when it continues.

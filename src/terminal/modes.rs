@@ -48,6 +48,11 @@ impl Modes {
         Some(*BEFORE.get_or_init(|| modes))
     }
 
+    /// The modes that were saved; `None` if none were.
+    pub fn saved() -> Option<Self> {
+        BEFORE.get().copied()
+    }
+
     /// Makes keys arrive one by one, without echo. Ctrl-C stays a signal.
     pub fn hold_keys(&self, stop: Stop) {
         use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};

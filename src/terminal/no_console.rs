@@ -13,10 +13,15 @@ pub trait Listener: Send {
     fn learn(&mut self, theme: Theme);
     /// Prepares the screen before the program stops, and after it continues.
     fn stop(&mut self, stops: bool);
+    /// Another program had the terminal.
+    fn come_back(&mut self);
 }
 
 /// The console, which does not exist on this system.
 pub enum Console {}
+
+/// The absence of the terminal, which does not exist on this system.
+pub enum Away {}
 
 /// The claim to the keys, which does not exist on this system.
 pub struct Focus {
@@ -42,6 +47,11 @@ impl Console {
     }
 
     /// Cannot be called.
+    pub async fn leave(&self) -> Away {
+        match *self {}
+    }
+
+    /// Cannot be called.
     pub fn expect_answer(&self) {
         match *self {}
     }
@@ -61,7 +71,13 @@ impl Drop for Focus {
 }
 
 /// Does nothing: keys are not read one by one.
-pub fn leave_stops_to_the_reader() {}
+pub fn leave_signals_to_the_reader() {}
+
+/// Does nothing: programs are not stopped here.
+pub fn stop() {}
+
+/// Does nothing: text that was typed ahead cannot be taken.
+pub fn forget_typed() {}
 
 /// Returns nothing: text that was typed ahead cannot be taken.
 #[must_use]

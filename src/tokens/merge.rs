@@ -1,6 +1,6 @@
 //! Byte pair encoding of one piece: of all neighbours that make a token together, those with the lowest rank are joined
-//! first, the leftmost of them before the others. A heap of candidates keeps the time near the length of the piece,
-//! also where a piece is a megabyte.
+//! first, the leftmost of them before the others. A heap of candidates keeps the time nearly linear in the length of
+//! the piece, even for a megabyte.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,22 +10,22 @@ use super::table::{PLACE_BITS, Place, Table};
 /// Counts the tokens of pieces, one after the other with the same buffers.
 #[derive(Default)]
 pub struct Merger {
-    /// The length of the token that begins at a byte, 0 where none begins.
+    /// The length of the token that begins at a byte, 0 if none begins there.
     lengths: Vec<u8>,
-    /// The length of the token that ends with a byte. Within a token it means nothing.
+    /// The length of the token that ends with a byte; undefined within a token.
     backs: Vec<u8>,
-    /// Neighbours to join, unless one of them was joined with another since.
+    /// Neighbours to join, unless one of them has been joined with another since.
     candidates: BinaryHeap<Reverse<Candidate>>,
 }
 
-/// The place of the token that two neighbours make, and where the left one begins.
+/// The place of the token that two neighbours make, and the beginning of the left one.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate(u64);
 
 impl Candidate {
     const START_BITS: u32 = u64::BITS - PLACE_BITS;
 
-    /// For a piece that no memory holds the start would be cut, and the candidate be one of the beginning.
+    /// Only a piece larger than any memory would have its start cut off.
     fn new(place: Place, start: usize) -> Self {
         Self(u64::from(place) << Self::START_BITS | start as u64 & ((1 << Self::START_BITS) - 1))
     }
@@ -36,7 +36,7 @@ impl Candidate {
 }
 
 impl Merger {
-    /// The tokens of a piece that is no token itself.
+    /// Counts the tokens of a piece that is not a token itself.
     pub fn count(&mut self, table: &Table, piece: &[u8]) -> u64 {
         let Self { lengths, backs, candidates } = self;
         for of_bytes in [&mut *lengths, &mut *backs] {

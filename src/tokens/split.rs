@@ -1,5 +1,5 @@
-//! The pieces of a text that are encoded each for itself. A vocabulary defines them by a regular expression; the
-//! functions here take a piece off the start of a text as that expression would, in time linear in the text.
+//! Splits a text into the pieces that are encoded separately. A vocabulary defines them by a regular expression; the
+//! functions here split off a piece at the start of a text like that expression, in time linear in the text.
 //!
 //! o200k: alternatives in this order, the first that matches counts
 //! ```text
@@ -43,7 +43,7 @@ const OTHER: Class = 1 << 7;
 
 const LETTER: Class = UPPER | LOWER | CASELESS;
 const SPACE: Class = BLANK | LINE;
-/// What the capitals of a word may be, and what its end may be, as o200k has it.
+/// The classes of the capitals of a word, and of its end, in o200k.
 const BIG: Class = UPPER | CASELESS | MARK;
 const SMALL: Class = LOWER | CASELESS | MARK;
 
@@ -67,7 +67,7 @@ pub fn pieces(mut text: &str, vocabulary: Vocabulary) -> impl Iterator<Item = &s
 fn o200k(text: &str, first: Class) -> usize {
     let prefix = prefix(text, first);
     let word = small_word(text, prefix)
-        // A mark that no word follows is a word itself.
+        // A mark without a following word is a word itself.
         .or_else(|| if first == MARK { small_word(text, 0) } else { None })
         .or_else(|| some_run(text, prefix, BIG));
     match word {
@@ -102,8 +102,8 @@ fn prefix(text: &str, first: Class) -> usize {
     if first & (LINE | LETTER | NUMBER) == 0 { text.chars().next().map_or(0, char::len_utf8) } else { 0 }
 }
 
-/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` from `start` on. Where nothing small follows what may be
-/// big, the word ends with the last character that may be either.
+/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` from `start` on. If no lower-case letter follows the
+/// first part, the word ends with the last character that is in both classes.
 fn small_word(text: &str, start: usize) -> Option<usize> {
     let (mut end, mut last) = (start, None);
     for c in text[start..].chars() {
@@ -149,7 +149,7 @@ fn lines(space: &str) -> Option<usize> {
     space.rfind(['\r', '\n']).map(|last| last + 1)
 }
 
-/// `\s+(?!\S)|\s` in white space that something follows: the last blank goes with it.
+/// `\s+(?!\S)|\s` in white space before other text, to which the last space belongs.
 fn all_but_last(space: &str) -> usize {
     let last = space.chars().next_back().map_or(0, char::len_utf8);
     if last == space.len() { last } else { space.len() - last }

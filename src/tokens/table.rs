@@ -1,9 +1,9 @@
-//! The tokens of a vocabulary, found by their bytes. The program holds a vocabulary as pairs of earlier tokens
+//! The tokens of a vocabulary, found by their bytes. The program contains a vocabulary as pairs of earlier tokens
 //! (`build/vocabulary.rs`); loading it unfolds them once, into one buffer and one open table.
 //!
-//! Tokens lie in the buffer in the order of their ranks. Their places there stand for the ranks, and no rank is kept.
+//! Tokens are in the buffer in the order of their ranks, so their places represent the ranks, which are not stored.
 
-/// Where a token begins in the buffer: less than the place of every token of a higher rank.
+/// The beginning of a token in the buffer: less than the place of every token of a higher rank.
 pub type Place = u32;
 
 /// Bits of a place.
@@ -16,7 +16,8 @@ pub struct Table {
     /// Each token: its length in one byte, then its bytes.
     tokens: Vec<u8>,
     /// Open addressing, probed one by one. The place of a token, and above it bits of its hash, so that few tokens are
-    /// compared in vain. Zero is an empty slot: the place of the very first token, a single byte, which nobody looks up.
+    /// compared in vain. Zero is an empty slot: the place of the very first token, a single byte, which nobody looks
+    /// up.
     slots: Vec<u32>,
     longest: usize,
 }
@@ -54,7 +55,7 @@ impl Table {
         table
     }
 
-    /// The place of the token with these bytes; `None` for a single byte, which nobody has to look up.
+    /// The place of the token with these bytes; `None` for a single byte, which is never looked up.
     pub fn find(&self, bytes: &[u8]) -> Option<Place> {
         if bytes.len() > self.longest {
             return None;
@@ -122,7 +123,7 @@ fn hash(bytes: &[u8]) -> u32 {
 /// Reads numbers of up to 25 bits, the lowest bit first.
 struct Bits<'a> {
     bytes: &'a [u8],
-    /// How many bits were read.
+    /// The number of bits that were read.
     at: usize,
 }
 

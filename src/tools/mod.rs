@@ -1,7 +1,7 @@
 //! The built-in tools, one file each; [`builtin`] is the list that names them all.
 //!
-//! The directories beside them hold what several tools share: paths and writes (`files`), commands and their
-//! output (`commands`), patches (`patch`), the search for tools (`finding`).
+//! The directories beside them contain the code that several tools share: paths and writes (`files`), commands and
+//! their output (`commands`), patches (`patch`), the search for tools (`finding`).
 
 mod read_file;
 mod write_file;

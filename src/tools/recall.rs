@@ -375,7 +375,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
-        /// Pages put together are the text that was kept.
+        /// The pages together are the text that was kept.
         #[test]
         fn every_text_is_read_back_byte_for_byte(
             text in "([a-z\"中🦀 ]{0,200}\r?\n?){0,8}([a-z]{0,900})",

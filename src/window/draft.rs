@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
 
     /// The tokens that a run of steps like the recent ones would add, within bounds.
     pub fn many_steps(&self) -> u64 {
-        /// How many steps a late pass must make room for.
+        /// The number of steps for which a late pass must make room.
         const MANY: u64 = 7;
         let recent = self.recent..self.material.items.len();
         let steps: Vec<u64> = recent

@@ -58,7 +58,7 @@ mod tests {
             ),
             // Tokens reserved for the reply are not room for the request.
             ("exceed context limit: 190000 + 20000 > 200000", 95_000, 0, 88_200, Some(200_000)),
-            // One number: the limit, where it is less than what was sent.
+            // One number: the limit, if it is less than what was sent.
             ("the available context size (4096 tokens)", 5000, 0, 4015, Some(4096)),
             ("the available context size (4096 tokens)", 4000, 0, 3000, Some(4096)),
             // No number.

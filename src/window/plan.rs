@@ -44,7 +44,7 @@ pub struct Plan {
     pub edits: Vec<Edit>,
     /// The indices of the removed items, which a summary replaces.
     pub removed: Vec<usize>,
-    /// How many items stay but are shortened.
+    /// The number of items that stay but are shortened.
     pub masked: usize,
     /// The skills that have no text left, and the tokens that this frees.
     pub unloaded: Vec<(String, u64)>,

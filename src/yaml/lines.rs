@@ -1,15 +1,15 @@
-//! Reads a mapping that is written in the plainest way: a line for each key, its value behind it in letters or simple
-//! quotes. Most heads of skills are, and hundreds of them are read when a run starts.
+//! Reads a mapping in the simplest form: one line for each key, with a plain or simply quoted value. Most heads of
+//! skills have it, and hundreds of them are read when a run starts.
 //!
-//! Whatever could mean something else is declined, for the reader of the whole language. A test holds the two together.
+//! Anything else is left to the full parser. A test checks that both agree.
 
 use super::node::{Form, Key, Node, Place, Scalar, Tree};
 
-/// Longer texts, and mappings of more keys, are for the whole reader.
+/// Longer texts, and mappings with more keys, are left to the full parser.
 const LONGEST: usize = 64 * 1024;
 const MOST_KEYS: usize = 64;
 
-/// The mapping, if nothing in the text needs more than a look at its line.
+/// The mapping, if each line can be read on its own.
 pub fn read(text: &str, source: u16) -> Option<Node> {
     if text.len() > LONGEST {
         return None;
@@ -42,7 +42,7 @@ fn is_key(key: &str) -> bool {
 
 /// A value that ends with its line.
 fn scalar(text: &str) -> Option<Scalar> {
-    // Marks of byte order and breaks of lines that only some readers know are among what is left out.
+    // Byte order marks, and line breaks that only some readers know, are excluded.
     let is_plain = |c: char| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
     if !text.chars().all(is_plain) {
         return None;

@@ -1,5 +1,4 @@
-//! A YAML document that knows the place of everything. A scalar keeps its text; its interpretation depends on its
-//! origin.
+//! A YAML document with the place of everything. A scalar keeps its text; its interpretation depends on its origin.
 
 use std::borrow::Cow;
 
@@ -51,7 +50,7 @@ pub enum Form {
     Block,
     /// The output of a template: text, unless the field wants another type.
     Rendered,
-    /// From a variable or a flag: interpreted by its appearance, but text where the field wants text.
+    /// From a variable or a flag: interpreted by its appearance, but text if the field wants text.
     Given,
 }
 

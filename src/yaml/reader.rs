@@ -1,5 +1,5 @@
-//! Reads a text as a located tree. The build uses this file as well, for the files that are built in: it knows nothing
-//! of the program but the tree.
+//! Reads a text as a located tree. The build uses this file as well, for the built-in files, so it depends only on the
+//! tree.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub struct YamlError {
 /// text is an empty mapping.
 ///
 /// # Errors
-/// The first syntax error, or every duplicate key.
+/// There is a syntax error, or there are duplicate keys, which are all returned.
 pub fn tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
     let (node, duplicates) = tree_of_firsts(text, source).map_err(|error| vec![error])?;
     if duplicates.is_empty() { Ok(node) } else { Err(duplicates) }
@@ -80,7 +80,7 @@ pub(super) struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
-    /// The document, and the keys that stand twice.
+    /// The document, and the duplicate keys.
     pub(super) fn read(text: &'t str, source: u16) -> Result<(Node, Vec<YamlError>), YamlError> {
         let mut builder = Self {
             parser: Parser::new_from_str(text),
@@ -113,7 +113,7 @@ impl<'t> Builder<'t> {
             match self.next()? {
                 (Event::StreamEnd, _) => return Ok(()),
                 (Event::DocumentStart(_), span) => {
-                    return Err(at(span, "a second document begins here; one file holds one"));
+                    return Err(at(span, "a second document begins here; a file may contain only one"));
                 }
                 _ => {}
             }
@@ -183,7 +183,7 @@ impl<'t> Builder<'t> {
             if key.text == "<<" {
                 merged.extend(merge_entries(value, value_span)?);
             } else if let Some((first, _)) = entries.iter().find(|(other, _)| other.text == key.text) {
-                let message = format!("the key `{}` stands twice (first in line {})", key.text, first.place.line);
+                let message = format!("the key `{}` is duplicated (first in line {})", key.text, first.place.line);
                 self.duplicates.push(at(span, &message));
             } else {
                 entries.push((key, value));

@@ -1,5 +1,5 @@
-//! Reads a located tree as a type. A scalar is read as the type that the field wants: so a value from a template,
-//! a variable or a flag becomes a number again. Errors carry the place of the deepest value that failed.
+//! Reads a located tree as a type. A scalar is read as the type that the field wants, so a value from a template, a
+//! variable or a flag becomes a number again. Errors have the place of the deepest value that failed.
 
 use std::fmt;
 

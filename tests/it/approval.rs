@@ -1,4 +1,4 @@
-//! Calls that run without asking, and calls where nobody can be asked.
+//! Calls that run without asking, and calls when nobody can be asked.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Commands that go on after their call: read, stopped, told of when they end, and none of them survives its run.
+//! Commands that continue after their call: they are read, stopped, reported when they end, and none outlives its run.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};

@@ -73,7 +73,7 @@ fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     head(text).lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
 }
 
-/// Where `load_skill` said that the skill's files are.
+/// The place of the skill's files according to `load_skill`.
 fn directory(request: &Request) -> String {
     let (_, loaded) = request.tool_results()[0];
     let line = loaded.lines().find_map(|line| line.strip_prefix("Skill directory: "));

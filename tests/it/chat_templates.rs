@@ -36,7 +36,7 @@ fn told(request: &Request) -> Vec<String> {
         .collect()
 }
 
-/// What the one request of a run held.
+/// The content of the one request of a run.
 fn sent(head: &str, body: &str, args: &[&str]) -> Request {
     let server = Server::start([Reply::text("ok")]);
     with_prompt(&server, head, body, args).run().success().stdout_is("ok\n");
@@ -300,7 +300,7 @@ fn histories_that_are_none_are_told_with_message_and_item() {
         (r#"history:={"role":"user"}"#, "`history` is of type map, but has to be a list"),
         (
             r#"history:=[{"role":"robot","content":"x"}]"#,
-            "item 1 of `history` is no message: unknown variant `robot`",
+            "item 1 of `history` is not a message: unknown variant `robot`",
         ),
         (r#"history:=[{"role":"tool","content":"x","call_id":"c"}]"#, "no message before it makes the call `c`"),
         (
@@ -333,7 +333,7 @@ fn a_value_of_ten_megabytes_is_data_in_a_history_and_too_long_in_a_text() {
     refused(3, TALK, &["--var", "role=r", "--var", &huge]).stderr_has("message 3 (user)");
 }
 
-/// What `--var` gave the prompt, or the complaint about it.
+/// The value that `--var` gave the prompt, or the error about it.
 fn var(written: &str, place: &Arc<Place>) -> Result<String, String> {
     let server = Server::start([Reply::text("ok")]);
     let output = Run::at(place)

@@ -11,7 +11,7 @@ fn the_version_needs_nothing() {
     Run::new().arg("--version").run().success().stdout_has(env!("CARGO_PKG_VERSION"));
 }
 
-/// `INSTA_UPDATE=always cargo test` writes the snapshot anew; the difference is then a part of the change.
+/// `INSTA_UPDATE=always cargo test` rewrites the snapshot; the difference is then part of the change.
 #[test]
 fn the_help_of_every_command() {
     insta::assert_snapshot!(help(&[]));

@@ -1,4 +1,4 @@
-//! What an OpenTelemetry collector gets of a run.
+//! The data of a run that an OpenTelemetry collector gets.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

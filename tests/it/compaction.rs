@@ -1,4 +1,4 @@
-//! The context in a person's hands: looked at, compressed, pinned and restored.
+//! The user's commands for the context: it is shown, compressed, pinned and restored.
 
 use std::sync::atomic::Ordering::SeqCst;
 

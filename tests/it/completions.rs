@@ -26,7 +26,7 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "source ./script; complete -C 'agent run --skill a'"),
 ];
 
-/// The shell's completions; `None` where it is not installed.
+/// The shell's completions; `None` if it is not installed.
 fn completed(place: &Arc<Place>, (shell, line): (&str, &str)) -> Option<Vec<String>> {
     let script = Run::at(place).args(["completions", shell]).run().success().stdout;
     fs::write(place.workspace().join("script"), script).expect("written");

@@ -267,7 +267,7 @@ fn a_key_that_stands_twice_hides_no_other_mistake_of_its_file() {
     let output =
         output.stderr_has("agent.yaml:1:1: unknown key `limts`").stderr_has("agent.yaml:2:22: `max_turns`");
     output
-        .stderr_has("agent.yaml:3:1: the key `limits` stands twice")
+        .stderr_has("agent.yaml:3:1: the key `limits` is duplicated")
         .stderr_has("agent.yaml:4:16: there is no agent");
 }
 

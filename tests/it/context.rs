@@ -32,7 +32,7 @@ pub fn wants_summary(request: &Request) -> bool {
     request.user().contains("The conversation is about to be shortened")
 }
 
-/// How many answers of the model stand in the request.
+/// The number of the model's answers in the request.
 fn replies(request: &Request) -> usize {
     request.messages().iter().filter(|message| message["role"] == "assistant").count()
 }

@@ -1,4 +1,4 @@
-//! A command that a person writes in place of the model's.
+//! A command by which a person replaces the model's.
 
 use agent::contract::Approval;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! One test a row of the table of exit codes, and which code wins where several apply.
+//! One test per row of the table of exit codes, and the code that wins if several apply.
 
 use serde_json::{Value, json};
 

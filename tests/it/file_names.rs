@@ -1,4 +1,5 @@
-//! Files whose names no line of text can hold as they are: each tool shows a name by which every other takes the file.
+//! Files whose names do not fit on a line of text as they are: each tool shows a name by which every other takes the
+//! file.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The first steps of somebody new: `agent doctor`, and the questions of `agent init`.
+//! The first steps of a new user: `agent doctor`, and the questions of `agent init`.
 
 use serde_json::json;
 

@@ -123,7 +123,7 @@ answer: '{{ steps.say.output }}'
     let output = output.success().stdout_has(word);
     assert!(!output.place.exists("hacked"));
     let quoted = file.replace("{{ inputs.word }}", "\"{{ inputs.word }}\"");
-    flow(&quoted, &["--var", "word=x"]).run().exits(3).stderr_has("the placeholder stands inside quotes");
+    flow(&quoted, &["--var", "word=x"]).run().exits(3).stderr_has("the placeholder is inside quotes");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn chat(run: Run) -> Terminal {
     start(&run.env("PAGER", pager))
 }
 
-/// What the pager was given last.
+/// The text that the pager got last.
 fn paged(terminal: &Terminal) -> String {
     std::fs::read_to_string(terminal.place.home().join("seen")).expect("it was paged")
 }
@@ -44,7 +44,7 @@ fn let_go(fifo: &Path) {
     std::fs::write(fifo, "").expect("the command reads");
 }
 
-/// Where the terminal was sent `text`, which it was sent once.
+/// The position of `text` in the output to the terminal, where it occurs once.
 #[track_caller]
 fn place_of(raw: &str, text: &str) -> usize {
     let places: Vec<usize> = raw.match_indices(text).map(|(at, _)| at).collect();

@@ -1,5 +1,5 @@
-//! The rules of the house. What holds the architecture fails, with a sentence that says what to do; what is a matter of
-//! words warns on stderr. The tables stand at the top of the files.
+//! The rules of the house. A breach of the architecture fails, with a sentence that says what to do; what is a matter
+//! of words warns on stderr. The tables stand at the top of the files.
 
 mod floors;
 mod doors;

@@ -1,4 +1,4 @@
-//! Turns that are taken in this process, where a test stands in for the person and the screen.
+//! Turns in this process, with a test in place of the person and the screen.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ pub type Hear = dyn Fn(&Value, &Steering) + Send;
 pub struct Taken {
     pub end: TurnEnd,
     pub events: Vec<Value>,
-    /// What the person said meanwhile and no request held.
+    /// The person's messages that came meanwhile and are in no request.
     pub rest: Vec<String>,
 }
 

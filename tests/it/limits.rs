@@ -1,4 +1,4 @@
-//! Limits and loops: the closing answer is asked over the same prefix, and a summary stands in where none comes.
+//! Limits and loops: the closing answer is requested with the same prefix, and a summary replaces a missing one.
 
 use serde_json::{Value, json};
 

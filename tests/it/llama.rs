@@ -16,7 +16,7 @@ const TURNS: usize = 30;
 /// The window of the server, in tokens.
 const REAL: usize = 16384;
 
-/// How a run that did not fail may end: answered, the answer cut by a limit, a call denied.
+/// The possible ends of a run that did not fail: answered, the answer cut by a limit, a call denied.
 const FINE: [i32; 3] = [0, 8, 7];
 
 #[test]

@@ -79,7 +79,7 @@ fn bare(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !"•◦▪│─`~.)".contains(*c)).collect()
 }
 
-/// What a text says according to pulldown-cmark, with the numbers of items, and the addresses that no click opens.
+/// The content of a text according to pulldown-cmark, with the numbers of items, and the addresses that no click opens.
 fn reference(markdown: &str) -> String {
     let mut text = String::new();
     let mut numbers: Vec<Option<u64>> = Vec::new();

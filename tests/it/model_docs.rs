@@ -11,7 +11,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/models.md")
 }
 
-/// What stands between the marks of a name, and where that is.
+/// The text between the marks of a name, and its range.
 fn marked<'t>(text: &'t str, name: &str) -> (usize, &'t str) {
     let (begin, end) = (format!("<!-- {name} -->\n\n"), format!("\n<!-- /{name} -->"));
     let from = text.find(&begin).expect("a mark") + begin.len();

@@ -1,4 +1,4 @@
-//! Models by name: a known provider needs nothing but its key, and the catalogue tells what is known of its models.
+//! Models by name: a known provider needs only its key, and the catalogue has the facts about its models.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -137,7 +137,7 @@ fn a_chat_switches_to_a_provider_and_stays_where_it_is_without_its_key() {
     assert!(output.stdout.contains("local"), "{}", output.shown());
 }
 
-/// What `agent model list -o json` says of models with `filter` in their names.
+/// The output of `agent model list -o json` for models with `filter` in their names.
 fn list(place: &std::sync::Arc<Place>, filter: &str) -> Vec<Value> {
     let output = Run::at(place).args(["model", "list", filter, "-o", "json"]).run().success();
     output.json()["models"].as_array().expect("a list").clone()
@@ -217,7 +217,7 @@ fn what_is_no_catalogue_changes_nothing() {
         (format!("{head}gpt-98 w=1 o=2\n"), "larger than the window"),
         (good.replace("@openai", "@evil"), "not a known provider"),
         (good.replace("2026-11-20", "2020-01-01"), "older"),
-        (good.replace("2026-11-20", "2999-01-01"), "to come"),
+        (good.replace("2026-11-20", "2999-01-01"), "in the future"),
         (format!("{head}{}", " ".repeat(6 * 1024 * 1024)), "longer than 5 MiB"),
     ] {
         Run::at(&place).file("bad", &text).args(["model", "update", "bad"]).run().exits(1).reason_has(why);

@@ -1,4 +1,4 @@
-//! Commands in namespaces of their own: what ends with them, what is theirs alone, which hosts they reach.
+//! Commands in their own namespaces: what ends with them, what is private to them, which hosts they reach.
 
 #![cfg(target_os = "linux")]
 

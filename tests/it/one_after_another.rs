@@ -24,7 +24,7 @@ const REST: &str = "sleep 0.2; readlink /proc/self/ns/pid";
 /// A command, and what happens outside before it.
 type Step = (&'static str, fn(&Place));
 
-/// What the model read of commands, before each of which something happens outside.
+/// The results of commands as the model reads them; something happens outside before each command.
 fn tried_between(form: Form, steps: Vec<Step>) -> Option<Vec<String>> {
     if !has_landlock() {
         not_tried("there is no Landlock");

@@ -1,12 +1,12 @@
-//! docs/orchestration.md: its commands run as they stand there and print what stands below them, and its figures are
-//! measured. `BLESS=1` writes both anew.
+//! docs/orchestration.md: its commands run as they are written and print the text below them, and its figures are
+//! measured. `BLESS=1` rewrites both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::run::Run;
 
-/// What a request takes, and how many tokens of a reply come in a second: the assumptions that the page states.
+/// The time of a request, and the tokens of a reply per second: the assumptions that the page states.
 const SECONDS_A_REQUEST: u64 = 1;
 const TOKENS_A_SECOND: u64 = 50;
 
@@ -96,7 +96,7 @@ fn with_costs(page: &str) -> String {
         (large, "", "explore", "explore", "`explore`, the proposal"),
     ] {
         let row = format!("| {what} | {said} {}", measured(task, model, mode));
-        // A path or a day of another length is no reason to write the page anew.
+        // A path or a day of another length is no reason to rewrite the page.
         let shown = shown.next().map(|row| format!("{row}\n"));
         table += &shown.filter(|shown| is_about(shown, &row)).unwrap_or(row);
     }

@@ -1,4 +1,4 @@
-//! What is too large: no message, answer or error ends a session. Whatever happened, a short message afterwards is
+//! Oversized input: no message, answer or error ends a session. Whatever happened, a short message afterwards is
 //! answered.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Commands of one's own: messages from Markdown files, of the person and of a trusted project.
+//! The user's own commands: messages from Markdown files, of the user and of a trusted project.
 
 use crate::chat_commands::{chat, two};
 use crate::repl::said;
@@ -54,7 +54,7 @@ fn commands_of_a_project_need_its_trust() {
     };
     run(&[]).stderr_has("/theirs: there is no such command");
     assert_eq!(server.requests().len(), 0);
-    run(&["--trust"]).stderr_has("`model` is left out: a project chooses no models");
+    run(&["--trust"]).stderr_has("`model` is left out: a project cannot choose models");
     assert_eq!(said(&server), ["Their text."]);
 }
 

@@ -1,11 +1,12 @@
 //! A screen as data: its runs of equal style, a notation of them for snapshots, and an SVG of them for people. What
 //! differs from run to run (times, the directory, the picture of an animation) is made equal first.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use vt100::{Color, Screen};
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an attribute of its own")]
 pub struct Look {
@@ -85,8 +86,17 @@ impl Picture {
         self
     }
 
-    /// The text, and below each row that has them its looks: a colour is its letter, capital where it is bold; `-` is dim,
-    /// `*` bold, `/` italic, `_` underlined, `#` inverse.
+    /// The colours by their numbers in the palette of a terminal, each once.
+    pub fn colours(&self) -> BTreeSet<u8> {
+        let colour = |piece: &Piece| match piece.look.foreground {
+            Color::Idx(index) => Some(index),
+            Color::Default | Color::Rgb(..) => None,
+        };
+        self.rows.iter().flatten().filter_map(colour).collect()
+    }
+
+    /// The text, and below each row that has them its looks: a colour is its letter, capital where it is bold; `-` is
+    /// dim, `*` bold, `/` italic, `_` underlined, `#` inverse.
     pub fn notation(&self) -> String {
         let mut out = String::new();
         for row in &self.rows {
@@ -184,7 +194,7 @@ impl Look {
     }
 }
 
-/// The pieces of a row, without blanks that nothing is seen of.
+/// The pieces of a row, without invisible spaces.
 fn pieces(screen: &Screen, row: u16, columns: u16) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     for column in 0..columns {

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::run::GUARD;
 
-/// How stdout is read.
+/// The way in which stdout is read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pace {
     #[default]

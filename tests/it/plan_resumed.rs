@@ -1,4 +1,4 @@
-//! Plans that were stopped, and plans in a conversation: what is done stays done, and what was said before is known.
+//! Interrupted plans, and plans in a conversation: finished steps stay finished, and earlier messages are known.
 
 use nix::sys::signal::Signal;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A person looks at a plan before it runs: runs it, refuses it, edits it; and asks for it in a chat.
+//! A person reviews a plan before it runs: runs it, refuses it, edits it; and asks for it in a chat.
 
 use serde_json::json;
 

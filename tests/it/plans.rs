@@ -9,7 +9,7 @@ use crate::reply::Reply;
 use crate::run::Run;
 use crate::server::{Request, Server};
 
-/// Who is asked.
+/// The person who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Router,
@@ -80,7 +80,7 @@ pub fn run(server: &Server, extra: &[&str]) -> Run {
     Run::task(server, "the request").args(["--mode", "plan"]).args(approve.to_vec()).args(extra.to_vec())
 }
 
-/// What a role was told in its `n`-th request.
+/// The text of a role's `n`-th request.
 pub fn told(server: &Server, of: Role, n: usize) -> String {
     let requests = server.requests();
     let found = requests.iter().filter(|request| role(request) == of).nth(n);

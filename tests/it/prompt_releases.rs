@@ -123,7 +123,7 @@ fn a_new_prompt_renders_passes_its_test_and_is_beyond_doubt() {
     let next = at(&["prompt", "new", "ours"]).success().stdout;
     assert!(next.trim_end().ends_with("ours/v1.1.md"), "{next}");
     let same = at(&["prompt", "diff", "ours@1.0", "ours@1.1"]).success().stdout;
-    assert!(same.contains("are alike"), "{same}");
+    assert!(same.contains("are identical"), "{same}");
     at(&["prompt", "new", "../out"]).exits(2).stderr_has("cannot name a prompt");
 }
 

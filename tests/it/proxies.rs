@@ -1,4 +1,4 @@
-//! The proxies that the environment names: what goes by them, and what does not even so.
+//! The proxies that the environment names: which requests use them, and which do not.
 
 use serde_json::json;
 

@@ -81,9 +81,10 @@ impl Terminal {
     }
 
     pub fn resize(&mut self, columns: u16, rows: u16) {
-        self.master.resize(size(columns, rows)).expect("the terminal takes another size");
+        // What the program draws for the new size is seen on a screen of that size.
         let mut seen = self.state.0.lock().expect("the watcher does not panic");
         seen.parser.screen_mut().set_size(positive(rows), positive(columns));
+        self.master.resize(size(columns, rows)).expect("the terminal takes another size");
     }
 
     /// Returns once the screen shows `text`.
@@ -132,6 +133,12 @@ impl Terminal {
         let name = self.master.tty_name().expect("a terminal has a name");
         let tty = std::fs::OpenOptions::new().read(true).open(name).expect("the terminal is still there");
         tcgetattr(&tty).expect("it is a terminal").local_flags
+    }
+
+    /// True if the screen is as a shell expects it: the cursor is shown, and pastes are not marked.
+    pub fn is_plain(&self) -> bool {
+        let seen = self.state.0.lock().expect("the watcher does not panic");
+        !seen.parser.screen().hide_cursor() && !seen.parser.screen().bracketed_paste()
     }
 
     /// Everything that was written, once the program has ended.

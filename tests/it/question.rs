@@ -1,4 +1,4 @@
-//! What a person is asked: what will run, unaltered and in full, and within which walls.
+//! Questions to a person: they show what will run, unaltered and in full, and within which walls.
 
 use serde_json::json;
 

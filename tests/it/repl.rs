@@ -187,7 +187,9 @@ fn commands_come_from_one_table() {
     terminal.line("/tools");
     terminal.wait_for("edit_file");
     terminal.line("/no-such-command");
-    terminal.wait_for("no-such-command");
+    terminal.wait_until("the mistake and the prompt", |screen| {
+        screen.matches("no-such-command").count() > 1 && screen.trim_end().ends_with("\n>")
+    });
     terminal.keys("/cont\t");
     terminal.wait_for("> /context");
     assert!(server.requests().is_empty(), "a command is not a message");

@@ -18,7 +18,7 @@ pub struct Reply {
     pub acts: Vec<Act>,
 }
 
-/// How the body is delimited.
+/// The way in which the body is delimited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     Chunked,
@@ -80,7 +80,7 @@ impl Gate {
     }
 }
 
-/// Where a stream reports what it cost.
+/// The place in which a stream reports its cost.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum UsageAt {
     /// A last chunk with empty `choices`, as the protocol says.

@@ -1,9 +1,9 @@
-//! What roles say, and what is made of it: replies and plans, as folders of cases.
+//! The replies of roles and their interpretation: replies and plans, as folders of cases.
 //!
-//! Each file of `tests/reply_cases/ROLE/` is a reply of a role, as a model writes it: `read` holds parts of what is read
-//! (all keys of the reply where it lists them all) and `scratchpad` its notes, or `mistakes` parts of what the model is
-//! told. Each file of `tests/graph_cases/` is a plan: `mistakes` holds parts of each thing that is wrong with it, in any
-//! order and as many as there are, and `names` the tools of its steps in full.
+//! Each file of `tests/reply_cases/ROLE/` is a reply of a role, as a model writes it: `read` holds parts of what is
+//! read (all keys of the reply where it lists them all) and `scratchpad` its notes, or `mistakes` parts of what the
+//! model is told. Each file of `tests/graph_cases/` is a plan: `mistakes` holds parts of each thing that is wrong with
+//! it, in any order and as many as there are, and `names` the tools of its steps in full.
 
 use std::path::Path;
 use std::{fs, io};
@@ -42,7 +42,7 @@ fn reading<T: DeserializeOwned + Serialize>(text: &str, schema: &Validator) -> R
 /// Reads a reply by the schema of its role.
 type Reader = fn(&str, &Validator) -> Reading;
 
-/// How the replies of each role are read.
+/// The functions that read the replies of each role.
 const ROLES: [(&str, Reader); 5] = [
     ("router", reading::<RouteReply>),
     ("planner", reading::<PlanReply>),
@@ -70,7 +70,7 @@ fn validator(role: &str) -> Validator {
     Validator::new(&serde_json::from_str(&schema).expect("JSON")).expect("a schema")
 }
 
-/// What differs from the case, if anything.
+/// The difference from the case, if there is one.
 fn difference(case: &ReplyCase, found: &Reading) -> Option<String> {
     match (found, &case.read) {
         (Ok((value, scratchpad)), Some(expected)) => {

@@ -20,7 +20,7 @@ use crate::output::Output;
 use crate::pipe::{Pace, Stream};
 use crate::server::Server;
 
-/// How long anything may take before the test fails instead of hanging. Never part of an assertion.
+/// The time limit after which a test fails instead of hanging. Never part of an assertion.
 pub const GUARD: Duration = Duration::from_mins(3);
 
 /// The value of `OPENAI_API_KEY` in every run: no output may ever show it.

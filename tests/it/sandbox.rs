@@ -1,6 +1,6 @@
 //! The boundary around commands, with real processes: what they can and cannot do, as the model reads it.
 //!
-//! Where the kernel has no Landlock every one of these runs must end with exit code 11 instead, which [`tried`] checks.
+//! If the kernel has no Landlock, each of these runs must end with exit code 11 instead, which [`tried`] checks.
 
 #![cfg(target_os = "linux")]
 
@@ -43,13 +43,13 @@ impl Form {
     }
 }
 
-/// The output and what the model read of each command, run one after the other; `None` where there is no Landlock.
+/// The output and what the model read of each command, run one after the other; `None` if there is no Landlock.
 pub fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
     tried_in(Form::Namespaces, prepare, commands)
 }
 
-/// The same in one form of the boundary. The policy, which asks about what a line names, does not see what they name: the
-/// walls have to hold by themselves.
+/// The same in one form of the boundary. The policy, which asks about what a line names, does not see what they name:
+/// the walls have to hold by themselves.
 pub fn tried_in(form: Form, prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
     let unseen = |command: &&str| format!("eval \"$(cat <<'THE END'\n{command}\nTHE END\n)\"");
     let calls = commands.iter().map(|command| Reply::call("run_command", &json!({"command": unseen(command)})));

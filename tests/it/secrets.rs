@@ -1,4 +1,4 @@
-//! Secrets: what a key holds is in the request's header and nowhere else.
+//! Secrets: the value of a key is in the request's header and nowhere else.
 
 use serde_json::json;
 
@@ -137,7 +137,7 @@ fn a_key_that_is_piped_in_is_neither_sent_nor_kept() {
     assert!(output.place.kept().iter().all(|(_, text)| !text.contains(KEY)), "a session holds it");
 }
 
-/// Made here, so that no file of the repository holds what looks like a key.
+/// Made here, so that no file of the repository contains text that looks like a key.
 fn made_up_keys() -> [String; 4] {
     let random = "a1B2c3D4".repeat(5);
     [

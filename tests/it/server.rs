@@ -1,4 +1,4 @@
-//! A scripted server of the OpenAI protocol on a port of its own: it keeps every request it got and plays replies.
+//! A scripted server of the OpenAI protocol on its own port: it keeps every request and plays replies.
 //!
 //! A thread per connection, keep-alive as real servers do it; what is answered depends on the number of the request
 //! alone, so a test reads as a conversation. Nothing here sleeps: order comes from gates.
@@ -23,7 +23,7 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// Where servers are asked what they are.
+/// The paths by which servers are asked which program they are.
 const QUESTIONS: [&str; 7] =
     ["/props", "/api/ps", "/api/show", "/api/v1/models", "/api/v0/models", "/model/info", "/v1/models"];
 
@@ -33,9 +33,9 @@ type Answer = dyn Fn(&Request, usize) -> Reply + Send + Sync;
 struct Shared {
     answer: Box<Answer>,
     requests: Mutex<Vec<Request>>,
-    /// What it says of itself: a path, and the body of the answer.
+    /// Its statement about itself: a path, and the body of the answer.
     about: Mutex<Option<(&'static str, String)>>,
-    /// How often it was asked what it is.
+    /// The number of times that it was asked which program it is.
     questions: AtomicUsize,
     over: AtomicBool,
 }
@@ -99,7 +99,7 @@ impl Server {
         self
     }
 
-    /// How many questions of what it is were asked.
+    /// The number of questions which program it is.
     pub fn questions(&self) -> usize {
         self.shared.questions.load(Ordering::SeqCst)
     }
@@ -122,7 +122,7 @@ impl Server {
         requests.remove(0)
     }
 
-    /// How many connections the requests came over.
+    /// The number of connections that the requests used.
     pub fn connections(&self) -> usize {
         self.requests().iter().map(|request| request.connection).collect::<BTreeSet<_>>().len()
     }

@@ -1,4 +1,4 @@
-//! Servers that others wrote, on each wire: a task with calls, a closing request at a limit, an answer by a schema, and
+//! Third-party servers, on each wire: a task with calls, a closing request at a limit, an answer by a schema, and
 //! what goes wrong on the way.
 //!
 //! `.ci/servers` installs and starts them and names their addresses (`AGENT_TEST_AIMOCK`: scripted answers,
@@ -10,7 +10,7 @@ use std::io::Write;
 use crate::output::Output;
 use crate::run::Run;
 
-/// How a run can ask a server.
+/// The ways in which a run can use a server.
 const WIRES: [&str; 3] = ["chat", "responses", "anthropic"];
 
 /// A server on a wire, and the model that is asked there.
@@ -44,7 +44,7 @@ impl Way<'_> {
         format!("{what}, {} as {} of {}\n{}", self.wire, self.model, self.url, output.shown())
     }
 
-    /// What every server must be good for.
+    /// The features that every server must have.
     fn serves(&self) {
         let output = self.run(&["-o", "jsonl", "read the file"]);
         let told = self.told("a task with calls", &output);

@@ -1,4 +1,4 @@
-//! Sessions on disk: durable, private, continued, and mended where a line was torn.
+//! Sessions on disk: durable, private, continued, and repaired if a line was torn.
 
 use std::fs;
 use std::io::Write;

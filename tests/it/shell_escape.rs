@@ -1,4 +1,4 @@
-//! `!command` in the chat: a command as oneself, outside of the sandbox, with the terminal as its own.
+//! `!command` in the chat: a command as the user, outside the sandbox, on the terminal.
 
 use crate::lifeline::Lifeline;
 use crate::repl::{chat, said, start};

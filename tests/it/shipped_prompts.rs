@@ -1,4 +1,4 @@
-//! The prompts that come with the program: their own tests, their changelogs, and what they cost.
+//! The built-in prompts: their tests, their changelogs, and their cost.
 
 use std::collections::BTreeSet;
 

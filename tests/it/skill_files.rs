@@ -75,7 +75,7 @@ fn many_remarks_are_one_line_and_check_tells_all() {
             format!("---\nname: {name}\ndescription: d\nodd: 1\n---\n"),
         );
     }
-    let output = run.run().success().stderr_has("3 skills, ").stderr_has("`agent skill check` tells all");
+    let output = run.run().success().stderr_has("3 skills, ").stderr_has("`agent skill check` shows everything");
     assert_eq!(output.stderr.matches("warning").count(), 1, "{}", output.stderr);
     let check = Run::at(&output.place).args(["skill", "check"]).run().exits(100);
     for name in ["a", "b", "c"] {
@@ -109,7 +109,7 @@ fn check_judges_a_skill_or_a_directory_of_them() {
     let valid: Vec<bool> = json.as_array().expect("a list").iter().map(|s| s["valid"] == true).collect();
     assert_eq!(valid, [false, false, true]);
     assert_eq!(json[0]["problems"][0]["line"], 4);
-    check(&["empty"]).exits(2).reason_has("holds no SKILL.md");
+    check(&["empty"]).exits(2).reason_has("contains no SKILL.md");
     check(&["nowhere"]).exits(2);
 }
 

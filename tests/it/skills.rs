@@ -1,4 +1,4 @@
-//! Skills: where they are found, what the model is told of them and when, and what a person does with them.
+//! Skills: their places, what the model reads of them and when, and their commands for people.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! stdin is data, never a reason to hang, and never taken from whoever started us: shells, loops, pipelines, editors,
-//! cron, CI, callers as ssh is one.
+//! stdin is data, never a reason to hang, and never taken from the program that started us: shells, loops, pipelines,
+//! editors, cron, CI, callers as ssh is one.
 
 use crate::reply::Reply;
 use crate::run::Run;

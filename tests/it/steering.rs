@@ -1,4 +1,4 @@
-//! What a person says while a turn runs.
+//! Steering: messages that the user sends while a turn runs.
 
 use agent::contract::Approval;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! stdout is for the answer alone, stderr for the rest.
+//! stdout is only for the answer, stderr for the rest.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Summaries of older turns: how they are asked for, when they are not taken, and what stands in them.
+//! Summaries of older turns: how they are requested, when they are rejected, and what they contain.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -42,7 +42,7 @@ fn requests_of(server: &Server, agent: &str) -> Vec<Request> {
     server.requests().into_iter().filter(|request| who(request) == agent).collect()
 }
 
-/// What the caller read of its helpers.
+/// The results of its helpers as the caller reads them.
 fn reports(server: &Server) -> Vec<String> {
     let requests = requests_of(server, "default");
     let last = requests.last().expect("a request");

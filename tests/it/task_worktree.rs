@@ -1,4 +1,4 @@
-//! Helpers with a git worktree of their own: what they change comes back as a branch.
+//! Helpers with their own git worktree: their changes come back as a branch.
 
 use std::process::Command;
 use std::sync::{Arc, Barrier};
@@ -130,7 +130,7 @@ fn a_helper_that_is_cancelled_leaves_no_worktree() {
             Reply::calls(&[task("one")])
         }
     });
-    // A worktree is another workspace: outside of the sandbox the command reaches this one.
+    // A worktree is another workspace: outside the sandbox the command reaches this one.
     let running = run(&place, &server).args(["--set", "sandbox.mode=off"]).spawn();
     lifeline.wait_started();
     running.signal(Signal::SIGTERM);

@@ -1,8 +1,8 @@
 //! Templates in three syntaxes: each form of each syntax is a case in `tests/template_cases/SYNTAX/NAME.yaml`, and the
 //! tables of docs/templates.md are made of them. `.ci/templates` runs the cases through the originals.
 //!
-//! A case has a `template` and what it `gives`, or the `error` that it ends with, or the names that are `missing`. Where
-//! the original gives something else, `original` (or `original_refuses`) says what; `original_any` leaves it out.
+//! A case has a `template` and what it `gives`, or the `error` that it ends with, or the names that are `missing`.
+//! Where the original gives something else, `original` (or `original_refuses`) says what; `original_any` leaves it out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -85,7 +85,7 @@ fn render(syntax: Syntax, case: &Case) -> Result<String, TemplateError> {
     compile(syntax, case)?.render(&template::object(names))
 }
 
-/// How the outcome differs from what the case says; `None` if it does not.
+/// The difference of the outcome from the case; `None` if there is none.
 fn difference(case: &Case, outcome: &Result<String, TemplateError>) -> Option<String> {
     match (outcome, &case.gives, &case.missing, &case.error) {
         (Ok(text), Some(gives), None, None) => (text != gives).then(|| format!("gives {text:?}, not {gives:?}")),

@@ -8,12 +8,12 @@ use crate::reply::{Gate, Reply};
 use crate::run::Run;
 use crate::server::Server;
 
-/// A chat on a terminal that does not break lines anew, as the screen of these tests does not.
+/// A chat on a terminal that does not rewrap lines, like the screen of these tests.
 fn chat(server: &Server) -> Terminal {
     start(&Run::new().server(server).env("XTERM_VERSION", "XTerm(390)"))
 }
 
-/// How often the screen shows `text`.
+/// The number of times that the screen shows `text`.
 fn count(terminal: &Terminal, text: &str) -> usize {
     terminal.screen().matches(text).count()
 }

@@ -1,4 +1,4 @@
-//! A chat in a real tmux: a terminal that breaks lines anew, below a shell that stops and continues its jobs.
+//! A chat in a real tmux: a terminal that rewraps lines, below a shell that stops and continues its jobs.
 
 use crate::pty::Terminal;
 use crate::repl::said;
@@ -6,8 +6,8 @@ use crate::reply::{Gate, Reply};
 use crate::run::Run;
 use crate::server::Server;
 
-/// A shell in tmux, with `agent` on its path; nothing where there is no tmux.
-fn shell(server: &Server) -> Option<Terminal> {
+/// A shell in tmux, which says `ready:`, with `agent` on its path; nothing where there is no tmux.
+pub fn run() -> Option<Run> {
     let installed =
         std::env::split_paths("/usr/local/bin:/usr/bin:/bin").any(|folder| folder.join("tmux").exists());
     if !installed {
@@ -16,7 +16,12 @@ fn shell(server: &Server) -> Option<Terminal> {
     // The server of tmux goes with its only client.
     let script = "exec tmux -S \"$HOME/tmux\" -f /dev/null new-session 'PS1=ready: bash --norc' \\; \
                   set -g destroy-unattached on \\; set -g status off";
-    let mut terminal = Terminal::start(&Run::script("bash", script).server(server));
+    Some(Run::script("bash", script))
+}
+
+/// A chat in it.
+fn shell(server: &Server) -> Option<Terminal> {
+    let mut terminal = Terminal::start(&run()?.server(server));
     terminal.wait_for("ready:");
     terminal.line("agent chat");
     terminal.wait_for("> ");

@@ -1,4 +1,4 @@
-//! Exact counts of tokens, held against tiktoken-rs.
+//! Exact counts of tokens, compared with tiktoken-rs.
 
 use agent::tokens::{Vocabulary, count};
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
@@ -21,7 +21,7 @@ const HARD: &[&str] = &[
     "日本's 語'll Ω'd ά'VE",
     // Case: capitals before small letters, title case, modifiers, letters without case between others.
     "XMLHttpRequest parseURL aBC ABc ABC ABc's ǅungla ǅǅ ʰA Aʰ AʰB Aʰb 日A日a A日B ªºA",
-    // Marks: behind letters, alone, at the start, behind blanks and symbols, before capitals.
+    // Marks: after letters, alone, at the start, after spaces and symbols, before capitals.
     "e\u{301}te\u{301} \u{301} \u{301}\u{301}ABC \u{301}abc !\u{301}a !\u{301} A\u{301}B\u{301}C \u{301}",
     "हिन्दी में ไทยก็ได้ தமிழ் العَرَبِيَّة עִבְרִית ខ្មែរ",
     // Numbers: in threes, of other scripts, fractions and roman ones, with letters.

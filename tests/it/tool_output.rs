@@ -12,10 +12,14 @@ const FORMATS: [(ResponseFormat, &str, &str); 4] = [
     (
         ResponseFormat::Concise,
         "concise",
-        "The observation alone: what bears on the model's next decision. The default.",
+        "Only the observation: what matters for the next decision of the model. The default.",
     ),
     (ResponseFormat::Standard, "standard", "Status and summary as well."),
-    (ResponseFormat::Detailed, "detailed", "Everything, with what changes from call to call: for debugging."),
+    (
+        ResponseFormat::Detailed,
+        "detailed",
+        "Everything, including values that change with each call: for debugging.",
+    ),
     (ResponseFormat::Raw, "raw", "The data as the tool returned it, unprocessed."),
 ];
 
@@ -54,12 +58,12 @@ fn count(text: &str) -> u64 {
 }
 
 fn page() -> String {
-    let mut page = "# What a model reads of a result\n\n\
-        Every tool answers in one of four formats, written in one of five encodings. Which ones: `tool_output` in\n\
-        `agent.yaml` or in an agent, `format` and `encoding` in `tools/NAME.yaml`, and by hand:\n\n\
+    let mut page = "# Results as a model reads them\n\n\
+        Every tool answers in one of four formats, written in one of five encodings. They are set by `tool_output` in\n\
+        `agent.yaml` or in an agent, by `format` and `encoding` in `tools/NAME.yaml`, and by options:\n\n\
         ```sh\nagent tool call grep '{\"pattern\": \"timeout\"}' --format standard --encoding json\n```\n\n\
-        A result opens with the same bytes for the same tool, nothing in it changes from run to run (outside of\n\
-        `detailed`), and what came from outside is marked as untrusted within the encoding. Below, the same result of\n\
+        A result of a tool always begins with the same bytes, nothing in it changes from run to run (except in\n\
+        `detailed`), and content from outside is marked as untrusted within the encoding. Below is the same result of\n\
         `grep` in all of them. Tokens are those of the o200k vocabulary.\n\n"
         .to_owned();
     let header: String = ENCODINGS.iter().map(|(_, name, _)| format!(" {name} |")).collect();

@@ -1,4 +1,4 @@
-//! The tools as a model meets them: what it reads for what it asked.
+//! The tools as a model sees them: the results of its calls.
 
 use serde_json::{Value, json};
 

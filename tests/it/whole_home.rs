@@ -1,4 +1,4 @@
-//! A home directory as the workspace: told, and neither credentials nor what starts with a dot is free in it.
+//! A home directory as the workspace: it is reported, and credentials and names with a leading dot need permission.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The wire as real servers speak it: one row a quirk, and what has to come out.
+//! The wire as real servers speak it: one row per quirk, with the expected result.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `--log-wire`: what went over the wire, ready to become a case, and no key in it.
+//! `--log-wire`: the traffic, ready to become a case, without keys.
 
 use std::os::unix::fs::PermissionsExt;
 

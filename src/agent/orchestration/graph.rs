@@ -176,7 +176,7 @@ impl Order {
         let mut positions = BTreeMap::new();
         for (at, step) in steps.iter().enumerate() {
             if positions.insert(step.step_id, at).is_some() {
-                mistakes.push(format!("Step {}: its number stands twice; each step has its own.", step.step_id));
+                mistakes.push(format!("Step {}: its number occurs twice; each step needs its own.", step.step_id));
             }
         }
         let mut order = Self { positions, needed: needed(steps) };

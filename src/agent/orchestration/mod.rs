@@ -52,7 +52,7 @@ pub struct Orchestration {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Colleague {
     pub name: String,
-    /// When to use it.
+    /// The text that says when to use it.
     pub description: String,
 }
 

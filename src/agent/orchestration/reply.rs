@@ -146,7 +146,7 @@ fn is_advice(key: &str) -> bool {
     matches!(key, "can_parallelize" | "estimated_steps")
 }
 
-/// Makes a value fit a schema where that changes no meaning.
+/// Makes a value fit a schema if that does not change its meaning.
 fn fit(value: &mut Value, schema: &Value) {
     if let Some(forms) = schema["anyOf"].as_array() {
         if let Some(form) = meant(value, forms) {

@@ -11,7 +11,7 @@ const ACTION: (&str, &str) = ("<action>", "</action>");
 pub struct Parts<'t> {
     /// The notes, without their marks; `None` if there are none.
     pub scratchpad: Option<String>,
-    /// The text that holds the action.
+    /// The text with the action.
     pub action: &'t str,
 }
 

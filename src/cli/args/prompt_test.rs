@@ -34,13 +34,13 @@ pub struct PromptTestArgs {
     /// The output format: text (tables), json, junit, html
     #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = TestFormat::Text, value_name = "FORMAT")]
     pub output: TestFormat,
-    /// Ask the model only where no reply is recorded, and record its replies
+    /// Ask the model only if no reply is recorded, and record its replies
     #[arg(long, conflicts_with_all = ["replay", "update_recordings"])]
     pub record: bool,
     /// Ask no model: use the recorded replies
     #[arg(long, conflicts_with = "update_recordings")]
     pub replay: bool,
-    /// Ask the model anew, and record its replies
+    /// Ask the model again, and record its replies
     #[arg(long)]
     pub update_recordings: bool,
     /// The directory of recordings [default: beside the prompt]

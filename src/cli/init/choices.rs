@@ -13,7 +13,7 @@ pub(super) struct Choice {
     pub label: String,
     /// The address; `None` if the person types it.
     pub base_url: Option<String>,
-    /// The variable that holds the key: one that is set, else the usual one.
+    /// The variable with the key: one that is set, else the usual one.
     pub key: Option<&'static str>,
     /// The model to propose.
     pub model: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub base_url: String,
-    /// The variable that holds the key.
+    /// The variable with the key.
     pub key: Option<String>,
     pub model: String,
 }

@@ -1,5 +1,5 @@
-//! Finds every mistake of a flow that its types do not: what a step does, what it reads and when, its bounds, and the
-//! flows that call one another. Only tools and their parameters are judged higher up, where they are known.
+//! Finds every mistake of a flow that its types do not: in the work of a step, the values that it reads, its limits,
+//! and the calls among flows. Only tools and their parameters are checked by the caller, which knows them.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::template::TemplateError;
 use crate::validator::Validator;
 use crate::yaml::Node;
 
-/// The names that flows refer to outside of themselves.
+/// The names outside a flow that it can refer to.
 struct Around<'n> {
     agents: Vec<&'n str>,
     models: Vec<&'n str>,
@@ -43,11 +43,11 @@ struct Found<'f> {
     node: &'f Node,
     sources: &'f Sources,
     mistakes: &'f mut Vec<Mistake>,
-    /// Of every step, in the order of the file.
+    /// The ids of all steps, in the order of the file.
     ids: Vec<&'f str>,
 }
 
-/// What a step can read: the steps before it, and the names of the loops around it.
+/// The names that a step can read: the steps before it, and the names of the loops around it.
 #[derive(Clone, Default)]
 struct Scope<'f> {
     earlier: BTreeSet<&'f str>,
@@ -55,7 +55,7 @@ struct Scope<'f> {
 }
 
 impl<'f> Found<'f> {
-    /// At the value, or at what is nearest to it.
+    /// Reports a mistake at the value, or at the nearest place.
     fn tell(&mut self, path: &[String], message: impl Into<String>) -> &mut Mistake {
         let near = (0..=path.len()).rev().find_map(|n| self.node.at(path[..n].iter().map(String::as_str)));
         self.mistakes.push(Mistake::at(self.sources, near.unwrap_or(self.node).place, message));
@@ -70,7 +70,7 @@ impl<'f> Found<'f> {
         for (name, input) in &self.flow.inputs {
             let path = ["inputs".to_owned(), name.clone()];
             if !is_identifier(name) {
-                self.tell(&path, format!("`{name}` is no name for an input: {IDENTIFIER}"));
+                self.tell(&path, format!("`{name}` is not a name for an input: {IDENTIFIER}"));
             }
             if input.required == Some(true) && input.default.is_some() {
                 self.tell(&path, "an input that has to be given needs no default: leave out one of them");
@@ -127,9 +127,9 @@ impl<'f> Found<'f> {
             let path = [path, &[at.to_string()]].concat();
             let id = step.id.as_str();
             if !is_identifier(id) {
-                self.tell(&below(&path, &["id"]), format!("`{id}` is no id of a step: {IDENTIFIER}"));
+                self.tell(&below(&path, &["id"]), format!("`{id}` is not an id for a step: {IDENTIFIER}"));
             } else if !seen.insert(id) {
-                self.tell(&below(&path, &["id"]), format!("there is a step `{id}` already: each id stands once"));
+                self.tell(&below(&path, &["id"]), format!("there is a step `{id}` already: ids must be unique"));
             }
             self.work(step, &path);
             self.loops(step, &path);
@@ -156,7 +156,7 @@ impl<'f> Found<'f> {
         }
     }
 
-    /// What a step does: one thing, which exists.
+    /// Checks that a step does one thing, which exists.
     fn work(&mut self, step: &'f FlowStep, path: &[String]) {
         let works: Vec<Work<'f>> = step.works().collect();
         let [work] = works.as_slice() else {
@@ -200,17 +200,17 @@ impl<'f> Found<'f> {
         self.of_prompts(step, path, matches!(work, Work::Prompt(_)));
     }
 
-    /// Each value in a command is a variable, which brings its own quotes.
+    /// Checks that no placeholder in a command is quoted: each value is a variable with its own quotes.
     fn command(&mut self, step: &FlowStep, path: &[String]) {
         let line = step.with.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
         if inside_quotes(line).is_some() {
-            let hint = "leave the quotes out: each value is one word already, whatever it holds";
-            let message = "the placeholder stands inside quotes";
+            let hint = "leave the quotes out: each value is already one word, whatever it contains";
+            let message = "the placeholder is inside quotes";
             self.tell(&below(path, &["with", "command"]), message).hint = Some(hint.to_owned());
         }
     }
 
-    /// `model` and `schema`, which only prompts have.
+    /// Checks `model` and `schema`, which only prompts have.
     fn of_prompts(&mut self, step: &FlowStep, path: &[String], is_prompt: bool) {
         for (key, is_there) in [("model", step.model.is_some()), ("schema", step.schema.is_some())] {
             if is_there && !is_prompt {
@@ -254,12 +254,12 @@ impl<'f> Found<'f> {
         }
     }
 
-    /// One text: its syntax, and everything that it reads.
+    /// Checks one text: its syntax, and everything that it reads.
     fn text(&mut self, step: Option<&FlowStep>, path: &[String], text: &StepText<'_>, scope: &Scope<'f>) {
         let at = [path, &text.path].concat();
         let paths = match text.form.paths(text.text) {
             Ok(paths) => paths,
-            // The syntax of templates is told where all of them are read.
+            // The syntax of templates is reported where all of them are read.
             Err(_) if text.form == Form::Filling => return,
             Err(error) => return self.expression(&at, text.text, &error),
         };
@@ -273,7 +273,7 @@ impl<'f> Found<'f> {
             match (root, second) {
                 ("inputs" | "steps", None) => {
                     let what = if root == "inputs" { "inputs.NAME" } else { "steps.ID" };
-                    self.tell(&at, format!("`{root}` is no value: write {what}"));
+                    self.tell(&at, format!("`{root}` is not a value: write {what}"));
                 }
                 ("inputs", Some(name)) if !self.flow.inputs.contains_key(name) => {
                     let hint = did_you_mean(name, self.flow.inputs.keys().map(String::as_str));
@@ -301,11 +301,11 @@ impl<'f> Found<'f> {
     fn expression(&mut self, at: &[String], text: &str, error: &TemplateError) {
         let node = self.node.at(at.iter().map(String::as_str)).unwrap_or(self.node);
         let mistake = Mistake::template(self.sources, node, error);
-        let hint = text.contains("{{").then(|| "an expression stands here without braces".to_owned());
+        let hint = text.contains("{{").then(|| "an expression here has no braces".to_owned());
         self.mistakes.push(Mistake { hint: hint.or(mistake.hint.clone()), ..mistake });
     }
 
-    /// A step that another one reads or waits for has to come before it.
+    /// Checks that a step comes before another one that reads it or waits for it.
     fn earlier(&mut self, step: &FlowStep, id: &str, scope: &Scope<'f>, at: &[String]) {
         if scope.earlier.contains(id) {
             return;
@@ -319,18 +319,18 @@ impl<'f> Found<'f> {
         } else if let Some(cycle) = ways::cycle(self.flow, from, id) {
             self.tell(at, format!("these steps wait for one another: {cycle}"));
         } else {
-            let message = format!("the step `{id}` does not come before `{from}`, or lies in a group of its own");
+            let message = format!("the step `{id}` does not come before `{from}`, or is in another group");
             self.tell(at, message).hint = Some("a step reads those above it and around it".to_owned());
         }
     }
 
-    /// A step that the outputs or the answer read has to be one of the flow's own.
+    /// Checks that a step that the outputs or the answer read is one of the flow's own.
     fn of_the_whole(&mut self, id: &str, scope: &Scope<'f>, at: &[String]) {
         if scope.earlier.contains(id) {
             return;
         }
         if self.ids.contains(&id) {
-            self.tell(at, format!("the step `{id}` lies in a group: read it by the group, `steps.GROUP.{id}`"));
+            self.tell(at, format!("the step `{id}` is in a group: read it by the group, `steps.GROUP.{id}`"));
         } else {
             let hint = did_you_mean(id, self.ids.iter().copied());
             self.tell(at, format!("there is no step `{id}`")).hint = hint;

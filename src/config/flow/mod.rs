@@ -1,9 +1,9 @@
 //! The shape of `flows/NAME.yaml`: fixed steps of tools, prompts, agents, roles and other flows, with inputs,
 //! conditions, bounded loops and outputs.
 //!
-//! Values are texts of the run: `with`, `outputs` and `answer` are filled when their step begins, `when`, `in` and
-//! `until` are expressions. `texts` lists all of them with what each may read, so that the check and the machine
-//! that runs a flow agree about what a step needs.
+//! Values are templates of the run: `with`, `outputs` and `answer` are filled when their step begins, `when`, `in` and
+//! `until` are expressions. `texts` lists all of them with the names that each may read, so that the check and the
+//! engine that runs a flow agree about what a step needs.
 
 mod texts;
 mod ways;
@@ -19,13 +19,13 @@ use super::prompt_source::PromptSource;
 
 pub(super) use check::check;
 
-/// The most steps of a flow, those inside of other steps included.
+/// The most steps of a flow, including those inside other steps.
 pub const MOST_STEPS: usize = 64;
 /// The most rounds that a loop may state.
 pub const MOST_ROUNDS: u32 = 100;
-/// How deep flows and groups of steps may lie in one another.
+/// The depth to which flows and groups of steps may be nested.
 pub const DEEPEST: usize = 4;
-/// The flows that are no files: an ordinary conversation, and a plan.
+/// The flows that are not files: an ordinary conversation, and a plan.
 pub const RESERVED: [&str; 2] = ["direct", "plan"];
 
 /// `flows/NAME.yaml`.
@@ -33,17 +33,17 @@ pub const RESERVED: [&str; 2] = ["direct", "plan"];
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
     pub name: String,
-    /// When to use it: the router reads this.
+    /// Says when to use it; the router reads this.
     #[serde(default)]
     pub description: String,
-    /// What it is given.
+    /// Its inputs.
     #[serde(default)]
     pub inputs: BTreeMap<String, FlowInput>,
     pub steps: Vec<FlowStep>,
-    /// What it returns, by key. Texts with `{{ … }}`; one that is wholly `{{ … }}` keeps the type of its value.
+    /// Its outputs, by key. Texts with `{{ … }}`; one that is entirely `{{ … }}` keeps the type of its value.
     #[serde(default)]
     pub outputs: Map<String, Value>,
-    /// What a person reads at the end. Without it: the outputs, and without those the result of the last step.
+    /// The answer for a person at the end. By default, the outputs, and without those the result of the last step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
@@ -56,7 +56,7 @@ pub struct FlowInput {
     pub input_type: InputType,
     #[serde(default)]
     pub description: String,
-    /// The value where none is given. An input without one has to be given, unless `required` is false: then it is null.
+    /// The value if none is given. An input without one must be given, unless `required` is false: then it is null.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub enum InputType {
     Object,
 }
 
-/// One step: exactly one of `tool`, `prompt`, `agent`, `role`, `flow` and `steps` says what it does.
+/// One step, with exactly one of `tool`, `prompt`, `agent`, `role`, `flow` and `steps` as its work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowStep {
@@ -88,7 +88,7 @@ pub struct FlowStep {
     /// Asks the model with this prompt; `with` are its variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptSource>,
-    /// Gives this agent a job, which `with.prompt` says.
+    /// Gives this agent a job, which is in `with.prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Asks the router, the planner, the executor or the reflector.
@@ -100,10 +100,10 @@ pub struct FlowStep {
     /// A group: these steps as one, to repeat or to skip them together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<FlowStep>>,
-    /// Texts with `{{ … }}`; one that is wholly `{{ … }}` keeps the type of its value.
+    /// Texts with `{{ … }}`; one that is entirely `{{ … }}` keeps the type of its value.
     #[serde(default)]
     pub with: Map<String, Value>,
-    /// An expression; where it is false, the step is skipped.
+    /// An expression; if it is false, the step is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// The step runs once for each item of a list; its result is the list of results.
@@ -115,14 +115,14 @@ pub struct FlowStep {
     /// Earlier steps that it waits for without reading their results.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// The result where the step is skipped or fails. Without one, what needs its result is skipped with it, and a
+    /// The result if the step is skipped or fails. Without one, steps that need its result are skipped with it, and a
     /// failure ends the flow.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// Of a prompt: the model to ask, instead of the agent's.
+    /// For a prompt: the model to ask, instead of the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Of a prompt: a JSON Schema; the reply is data that matches it.
+    /// For a prompt: a JSON Schema; the reply is data that matches it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Map<String, Value>>,
 }
@@ -131,21 +131,22 @@ pub struct FlowStep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForEach {
-    /// An expression whose value is a list. The step reads `item`, `index` (from 0) and `results` (of the rounds before).
+    /// An expression whose value is a list. The step reads `item`, `index` (from 0) and `results` (of the rounds
+    /// before).
     #[serde(rename = "in")]
     pub list: String,
-    /// The most items, from 1 to 100. A longer list fails the step.
+    /// The most items, from 1 to 100. With a longer list, the step fails.
     pub most: u32,
 }
 
-/// A loop until something holds.
+/// A loop until a condition is met.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
     /// An expression over `last`, the result of the latest round. The step itself reads `last` (null at first) and
     /// `round` (from 1).
     pub until: String,
-    /// The most rounds, from 1 to 100. Where `until` does not hold after them, the step fails.
+    /// The most rounds, from 1 to 100. If `until` is not met after them, the step fails.
     pub most: u32,
 }
 
@@ -159,7 +160,7 @@ pub enum FlowRole {
     Reflector,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Work<'s> {
     Tool(&'s str),
@@ -171,7 +172,7 @@ pub enum Work<'s> {
 }
 
 impl FlowStep {
-    /// Everything that it is said to do; one thing in a sound flow.
+    /// All work that is stated; exactly one in a valid flow.
     pub fn works(&self) -> impl Iterator<Item = Work<'_>> {
         let Self { tool, prompt, agent, role, flow, steps, .. } = self;
         [
@@ -188,7 +189,7 @@ impl FlowStep {
 }
 
 impl Work<'_> {
-    /// The key that says it.
+    /// The key that states it.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -214,7 +215,7 @@ impl FlowRole {
         }
     }
 
-    /// What `with` gives it: the names, and whether each has to be there.
+    /// The names in `with`, each with true if it is required.
     #[must_use]
     pub fn takes(self) -> &'static [(&'static str, bool)] {
         match self {
@@ -227,7 +228,7 @@ impl FlowRole {
 }
 
 impl FlowConfig {
-    /// Every step, those inside of other steps after the one that they stand in.
+    /// Every step; those inside another step come after it.
     #[must_use]
     pub fn all_steps(&self) -> Vec<&FlowStep> {
         fn add<'f>(steps: &'f [FlowStep], all: &mut Vec<&'f FlowStep>) {
@@ -241,16 +242,16 @@ impl FlowConfig {
         all
     }
 
-    /// The input that takes what a person says: `task`, else `request`.
+    /// The input that takes the user's message: `task`, else `request`.
     #[must_use]
     pub fn task_input(&self) -> Option<&'static str> {
         ["task", "request"].into_iter().find(|name| self.inputs.contains_key(*name))
     }
 
-    /// The inputs as a run has them: each value as its type, defaults filled in.
+    /// The inputs of a run: each value with its type, completed by defaults.
     ///
     /// # Errors
-    /// One sentence that names everything that is missing, unknown or of another type.
+    /// Inputs are missing, unknown or of the wrong type; the error is one sentence that names all of them.
     pub fn inputs_of(&self, given: &Map<String, Value>) -> Result<Map<String, Value>, String> {
         let mut inputs = Map::new();
         let (mut missing, mut wrong) = (Vec::new(), Vec::new());
@@ -286,7 +287,7 @@ impl FlowConfig {
 }
 
 impl FlowInput {
-    /// True if a run has to be given it.
+    /// True if a run must be given it.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.required.unwrap_or(self.default.is_none())
@@ -294,7 +295,7 @@ impl FlowInput {
 }
 
 impl InputType {
-    /// The value as this type. A text, as of `--var n=3`, is read as the type that is wanted.
+    /// The value as this type. A text, such as from `--var n=3`, is read as the wanted type.
     fn read(self, value: &Value) -> Option<Value> {
         if self.fits(value) {
             return Some(value.clone());
@@ -339,7 +340,7 @@ impl InputType {
     }
 }
 
-/// A value that is there, null included.
+/// Reads a value that is present, including null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

@@ -1,5 +1,5 @@
 //! The texts of a step that are evaluated when it begins, each with its place in the step and the names that it may
-//! read; and what follows from them: which earlier steps it needs.
+//! read, and the earlier steps that it therefore needs.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::FlowStep;
 use crate::template::{Expression, Filling, TemplateError};
 
-/// How a text is read.
+/// The form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// An expression without braces.
@@ -27,9 +27,9 @@ pub(super) struct StepText<'s> {
     pub names: &'static [&'static str],
 }
 
-/// What a step reads in its rounds over a list.
+/// The names for a step's rounds over a list.
 const EACH: [&str; 3] = ["item", "index", "results"];
-/// What it reads where it is repeated.
+/// The names for a repeated step.
 const AGAIN: [&str; 2] = ["last", "round"];
 
 impl Form {
@@ -39,14 +39,14 @@ impl Form {
             Self::Expression => (Expression::compile(text)?.paths(), true),
             Self::Filling => (Filling::compile(text)?.paths(), false),
         };
-        // The engine does not look into slices, and a step that was overlooked would run too early.
+        // The engine does not report names in slices, and a step that was missed would run too early.
         paths.extend(written(text, is_expression));
         Ok(paths)
     }
 }
 
 impl FlowStep {
-    /// The names of its own loop.
+    /// The names of its loop.
     pub(super) fn loop_names(&self) -> &'static [&'static str] {
         match (&self.for_each, &self.repeat) {
             (Some(_), _) => &EACH,
@@ -55,7 +55,7 @@ impl FlowStep {
         }
     }
 
-    /// Its own texts; those of the steps inside of it are theirs.
+    /// Its own texts, without those of the steps inside it.
     pub(super) fn texts(&self) -> Vec<StepText<'_>> {
         let mut texts = Vec::new();
         let mut expression = |path: &[&str], text, names| {
@@ -77,7 +77,7 @@ impl FlowStep {
         texts
     }
 
-    /// The ids of the steps outside of it whose results it reads, of those inside of it too.
+    /// The ids of the steps outside it whose results it, or a step inside it, reads.
     #[must_use]
     pub fn needs(&self) -> BTreeSet<String> {
         let paths = |text: StepText<'_>| text.form.paths(text.text).unwrap_or_default();
@@ -98,8 +98,8 @@ impl FlowStep {
 }
 
 impl FlowStep {
-    /// The ids of the steps outside of it that have to end before it begins: those that it needs, and those that it or
-    /// a step inside of it names in `depends_on`.
+    /// The ids of the steps outside it that must end before it begins: those that it needs, and those that it or a step
+    /// inside it names in `depends_on`.
     #[must_use]
     pub fn waits(&self) -> BTreeSet<String> {
         let mut waits: BTreeSet<String> =
@@ -113,7 +113,7 @@ impl FlowStep {
         waits
     }
 
-    /// True if a text of it, or of a step inside of it, reads this name.
+    /// True if a text of it, or of a step inside it, reads this name.
     #[must_use]
     pub fn reads(&self, name: &str) -> bool {
         let is_read = |text: StepText<'_>| {
@@ -146,7 +146,7 @@ pub(super) fn fillings<'s>(
     }
 }
 
-/// The steps and inputs that are written out in a text.
+/// The steps and inputs that are written literally in a text.
 fn written(text: &str, is_expression: bool) -> impl Iterator<Item = String> {
     words(text, is_expression).into_iter().filter_map(|word| {
         let (root, rest) = word.split_once('.')?;
@@ -155,7 +155,7 @@ fn written(text: &str, is_expression: bool) -> impl Iterator<Item = String> {
     })
 }
 
-/// The words of a text outside of quotes, dots included; inside of braces alone, where it is no expression as a whole.
+/// The words of a text outside quotes, including dots; only those inside braces if it is not one expression.
 fn words(text: &str, is_expression: bool) -> Vec<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     let (mut words, mut inside, mut quote, mut before) = (Vec::new(), is_expression, None, ' ');

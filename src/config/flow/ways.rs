@@ -1,4 +1,4 @@
-//! Ways that lead back: steps that wait for one another, and flows that run one another.
+//! Finds cycles: steps that wait for one another, and flows that run one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ pub(super) fn cycle(flow: &FlowConfig, from: &str, to: &str) -> Option<String> {
     found.then(|| [from].into_iter().chain(way).collect::<Vec<_>>().join(" → "))
 }
 
-/// What is wrong with the flows that a flow runs: it runs itself, over others or not, or they lie too deep.
+/// Returns the mistake in the flows that a flow runs: it runs itself, directly or indirectly, or they are nested too
+/// deeply.
 pub(super) fn calls(flow: &FlowConfig, flows: &Named<FlowConfig>) -> Option<String> {
     let called = |flow: &'_ FlowConfig| -> Vec<String> {
         flow.all_steps().into_iter().filter_map(|step| step.flow.clone()).collect()
@@ -27,10 +28,10 @@ pub(super) fn calls(flow: &FlowConfig, flows: &Named<FlowConfig>) -> Option<Stri
         way.truncate(depth);
         way.push(name.clone());
         if name == flow.name {
-            return Some(format!("a flow does not run itself: {}", way.join(" → ")));
+            return Some(format!("a flow cannot run itself: {}", way.join(" → ")));
         }
         if depth >= DEEPEST {
-            return Some(format!("flows run one another at most {DEEPEST} deep: {}", way.join(" → ")));
+            return Some(format!("flows can be nested at most {DEEPEST} deep: {}", way.join(" → ")));
         }
         if looked.insert((depth, name.clone()))
             && let Some(flow) = flows.get(&name)
@@ -41,7 +42,7 @@ pub(super) fn calls(flow: &FlowConfig, flows: &Named<FlowConfig>) -> Option<Stri
     None
 }
 
-/// True if `from` waits for `to`, over others or not; `way` are the steps between them and both of them.
+/// True if `from` waits for `to`, directly or indirectly; `way` has the steps from one to the other.
 fn way_to<'s>(
     from: &'s str,
     to: &str,

@@ -1,32 +1,32 @@
-//! The table of what a project may set, key by key.
+//! The table of the keys that a project may set.
 
 use super::super::document::RULES;
 use super::super::source::Kind;
 
-/// How a value may differ from the person's.
+/// The way in which a value may differ from the user's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Rule {
-    /// Any value: it says something of what the project brings itself.
+    /// Any value: it describes something that the project brings itself.
     Own,
-    /// A number that is no larger. Where the person has none, any.
+    /// A number that is not larger. Any, if the user has none.
     Lower,
-    /// A number that is no smaller.
+    /// A number that is not smaller.
     Higher,
-    /// A duration that is no longer.
+    /// A duration that is not longer.
     Shorter,
-    /// The same for a single tool, whose own value beats one of the settings.
+    /// A number that is not larger, for a single tool, whose own value overrides the settings'.
     LowerThan(&'static [&'static str]),
     ShorterThan(&'static [&'static str]),
-    /// One of these words, strictest first: the person's, or one before it.
+    /// One of these words, strictest first: the user's, or one before it.
     Stricter(&'static [&'static str]),
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// The name of an agent that the person or the project has.
+    /// The name of an agent of the user or the project.
     Agent,
-    /// Names and globs: what they take in of what the person's take in.
+    /// Names and globs, which select from those that the user's select.
     FewerTools,
     FewerSkills,
-    /// Rules that deny or ask, on top of the person's.
+    /// Rules that deny or ask, added to the user's.
     Restricting,
 }
 
@@ -47,7 +47,7 @@ const LIMITS: [Row; 11] = [
     (&["limits", "loop_threshold"], Rule::Lower),
 ];
 
-/// Those that make requests smaller. When and how history is compressed costs requests, and is the person's.
+/// Keys that make requests smaller. The compression of history costs requests, so it is up to the user.
 const CONTEXT: [Row; 2] =
     [(&["context", "budget"], Rule::Lower), (&["context", "tool_result_max_tokens"], Rule::Lower)];
 
@@ -65,7 +65,7 @@ const AGENTS: [Row; 14] = [
     (&["tools"], Rule::FewerTools),
     (&["skills"], Rule::FewerSkills),
     (&["approval"], Rule::Stricter(&["never", "ask", "edits", "all"])),
-    // The other modes allow the same calls; what they spend is the person's to decide.
+    // The other modes allow the same calls; the user decides what they may spend.
     (&["mode"], Rule::OneOf(&["explore"])),
     (&["plan_approval"], Rule::OneOf(&["true"])),
     (&["roles", "router", "prompt"], Rule::Own),
@@ -74,7 +74,7 @@ const AGENTS: [Row; 14] = [
     (&["roles", "reflector", "prompt"], Rule::Own),
 ];
 
-/// Of models that the person has: a project brings none.
+/// For models of the user: a project brings none.
 const MODELS: [Row; 4] = [
     (&["name"], Rule::Own),
     (&["temperature"], Rule::Own),
@@ -82,7 +82,7 @@ const MODELS: [Row; 4] = [
     (&["context_window"], Rule::Lower),
 ];
 
-/// Of a tool that is built in, or the person's.
+/// For a tool that is built in, or the user's.
 const TOOLS: [Row; 4] = [
     (&["enabled"], Rule::OneOf(&["false"])),
     (&["requires_confirmation"], Rule::OneOf(&["true"])),
@@ -90,7 +90,7 @@ const TOOLS: [Row; 4] = [
     (&["max_tokens"], Rule::LowerThan(&["context", "tool_result_max_tokens"])),
 ];
 
-/// Of a command that the project brings. It never runs unasked as one that only reads does.
+/// For a command that the project brings. It never runs without a question as one that only reads.
 const OWN_TOOLS: [Row; 15] = [
     (&["name"], Rule::Own),
     (&["enabled"], Rule::Own),
@@ -109,7 +109,7 @@ const OWN_TOOLS: [Row; 15] = [
     (&["idempotent"], Rule::OneOf(&["false"])),
 ];
 
-/// Of a flow that the project brings: its steps run by the person's policy. It changes none of the person's.
+/// For a flow that the project brings: its steps run under the user's policy. It changes none of the user's flows.
 const OWN_FLOWS: [Row; 6] = [
     (&["name"], Rule::Own),
     (&["description"], Rule::Own),
@@ -119,7 +119,7 @@ const OWN_FLOWS: [Row; 6] = [
     (&["answer"], Rule::Own),
 ];
 
-/// The keys of an agent that the project adds which it has from the person's default agent, so that it is no wider.
+/// The keys that an agent added by the project inherits from the user's default agent, so that it is not wider.
 pub(super) const STANDS_ON: [&str; 11] = [
     "model",
     "tools",
@@ -134,7 +134,7 @@ pub(super) const STANDS_ON: [&str; 11] = [
     "sandbox",
 ];
 
-/// The rows of a kind. `is_own` is whether the project brings the thing itself.
+/// The rows of a kind. `is_own` is true if the project brings the thing itself.
 pub(super) fn table(kind: Kind, is_own: bool) -> Vec<Row> {
     match (kind, is_own) {
         (Kind::Settings, _) => [&SETTINGS[..], &LIMITS, &CONTEXT, &PERMISSIONS].concat(),
@@ -147,7 +147,8 @@ pub(super) fn table(kind: Kind, is_own: bool) -> Vec<Row> {
     }
 }
 
-/// True if a project may set the value at `path`, if it narrows; `Some(false)` where only what stands below is judged.
+/// `Some(true)` if a project may set the value at `path` to narrow it; `Some(false)` if only the values below are
+/// judged.
 pub(in crate::config) fn is_settable(kind: Kind, is_own: bool, path: &[&str]) -> Option<bool> {
     let rows = table(kind, is_own);
     let is_row = rows.iter().any(|(row, _)| *row == path);

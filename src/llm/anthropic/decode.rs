@@ -56,7 +56,7 @@ impl Decoder {
         Self { keeps_unsigned, id: None, blocks: Vec::new(), counts: Counts::default(), stop: None }
     }
 
-    /// Begins the reply. Proxies repeat the beginning, and begin anew if the server behind them failed.
+    /// Begins the reply. Proxies repeat the beginning, and start over if the server behind them failed.
     fn start(&mut self, message: &Message<'_>, reply: &mut Assembly) -> Result<(), Broken> {
         if self.id.as_deref() == Some(&*message.id) {
             return Ok(());

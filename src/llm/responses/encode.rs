@@ -325,7 +325,7 @@ mod tests {
         assert!(sent.contains(content), "{sent}");
     }
 
-    /// The fields before `input`, but for the model and those that are always there.
+    /// The fields before `input`, except the model and those that are always there.
     fn fields(settings: &Settings, flags: &Flags) -> Value {
         let (turns, tools) = ([user("Hello.")], [definition("read")]);
         let sent = body(&asked(settings, &turns, &tools), flags);

@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[[ … ]]`. To shells that do not know it, it is a program that they do not find, and `&&` ends its words.
+    /// Reads `[[ … ]]`. Shells that do not know it take it for a program that does not exist, whose words `&&` ends.
     pub(super) fn test(&mut self) -> Reading<()> {
         let mut argv = vec![Arg::Literal("[[".to_owned())];
         loop {

@@ -1,4 +1,4 @@
-//! Here-documents: where they end, and what runs in them.
+//! Here-documents: finds their ends, and the commands in them.
 
 use super::reader::{Document, GiveUp, Reader, Reading};
 use super::words::{Text, is_plain};

@@ -1,9 +1,8 @@
-//! Reads a command line: the commands it would run, as far as that is known without running it.
+//! Parses a command line: the commands that it would run, as far as that is known without running it.
 //!
-//! A reading of our own (`reader`), in one pass. It takes literally only what every shell reads
-//! alike. Where a word is not what it seems, where shells disagree on a construct, or where the line is not understood,
-//! the line is marked as unresolved: then it is asked about, but the rules that deny still apply to everything found
-//! in it.
+//! The parser (`reader`) works in one pass. It takes literally only what every shell reads alike. If a word is not what
+//! it seems, if shells disagree on a construct, or if the line is not understood, the line is marked as unresolved:
+//! then the user is asked, but the rules that deny still apply to everything found in it.
 
 mod compound;
 mod document;
@@ -27,11 +26,11 @@ pub struct Script {
     pub(super) commands: Vec<Simple>,
     /// The files that are opened by redirections.
     pub(super) files: Vec<Redirect>,
-    /// The line begins with a command that stands alone: where it is a `cd` that works, the rest runs in its directory.
+    /// True if the line begins with a separate command: if that is a `cd` that works, the rest runs in its directory.
     pub(super) enters_first: bool,
-    /// It mentions the home directory.
+    /// True if it mentions the home directory.
     pub(super) names_home: bool,
-    /// It calculates: some shells run what stands in the values that they calculate with.
+    /// True if it calculates: some shells execute code in the values that they calculate with.
     pub(super) calculates: bool,
     /// The reason that it is unknown what runs.
     pub(super) unresolved: Option<&'static str>,
@@ -43,8 +42,8 @@ pub(super) struct Simple {
     pub argv: Vec<Arg>,
     /// The variables that are set for it, or by it.
     pub assigned: Vec<String>,
-    /// Further text that may begin a path: values that are assigned, words of a loop, and what stands before an
-    /// expansion in a word.
+    /// Further text that may begin a path: values that are assigned, words of a loop, and the text before an expansion
+    /// in a word.
     pub names: Vec<String>,
     /// The command that it runs in turn (`timeout 5 ls`, `sh -c ls`).
     pub inside: Option<Box<Inside>>,
@@ -54,10 +53,9 @@ pub(super) struct Simple {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inside {
     pub script: Script,
-    /// The position of the inner command among the words of the outer one; beyond them where it is a line, not
-    /// words.
+    /// The position of the inner command among the words of the outer one; beyond them if it is a line, not words.
     pub at: usize,
-    /// The outer command adds no effects: permission for the inner one suffices.
+    /// True if the outer command adds no effects, so that permission for the inner one suffices.
     pub is_transparent: bool,
 }
 
@@ -135,7 +133,7 @@ impl Script {
         self.calculates || self.commands.iter().any(inside)
     }
 
-    /// A script of which nothing is known.
+    /// A script about which nothing is known.
     fn opaque(why: &'static str) -> Self {
         Self { unresolved: Some(why), ..Self::default() }
     }
@@ -170,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// The simple commands in a line, ` / ` between them, `…` for what is not known; `!` first where there is doubt.
+    /// The simple commands in a line, ` / ` between them, `…` for what is not known; `!` first if there is doubt.
     fn shown(line: &str) -> String {
         let script = read(line);
         let word = |arg: &Arg| arg.text().unwrap_or("…").to_owned();
@@ -387,7 +385,7 @@ mod tests {
             let script = read(&format!("printf {}", quoted.join(" ")));
             let expected: Vec<Arg> =
                 ["printf".to_owned()].into_iter().chain(words).map(Arg::Literal).collect();
-            // A text that a calculation would run is doubtful wherever it stands.
+            // A text that a calculation would run is doubtful everywhere.
             let is_subscript = |arg: &Arg| arg.text().is_some_and(|text| text.contains("[$(") || text.contains("[`"));
             prop_assert_eq!(script.doubt().is_some(), expected.iter().any(is_subscript));
             prop_assert_eq!(&script.commands[0].argv, &expected);

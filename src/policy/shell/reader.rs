@@ -1,9 +1,9 @@
-//! Reads the commands of a line: lists, pipelines and groups, and what they are made of (`compound`, `simple`,
-//! `words`, `document`).
+//! Parses the commands of a line: lists, pipelines and groups, and their components (`compound`, `simple`, `words`,
+//! `document`).
 //!
 //! One pass over the bytes, without going back, and a bound on the depth: time and memory are linear in the length.
-//! What shells read in different ways, and what is not understood, ends the reading or marks the line as doubtful;
-//! what was found until then stays.
+//! A construct that shells read differently, or that is not understood, ends the reading or marks the line as doubtful;
+//! everything found until then stays.
 
 use super::Script;
 
@@ -29,13 +29,13 @@ pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     pub(super) script: Script,
-    /// How many lines this line is in (`sh -c "…"`).
+    /// The number of lines around this line (`sh -c "…"`).
     pub(super) depth: usize,
-    /// How many groups and substitutions are open.
+    /// The number of open groups and substitutions.
     open: usize,
     /// Here-documents whose bodies follow the next line feed.
     pub(super) documents: Vec<Document>,
-    /// Here-documents of the line around a substitution: whose lines come first is read in different ways.
+    /// Here-documents of the line around a substitution: shells differ on whose lines come first.
     held: usize,
     /// The beginnings of words that are only known when they run.
     pub(super) stems: Vec<String>,
@@ -105,7 +105,7 @@ impl<'t> Reader<'t> {
 
     // -------------------------------------------------------------------------------------------- lists
 
-    /// Commands up to something that closes them, which is left in place.
+    /// Reads commands up to something that closes them, which is left in place.
     pub(super) fn list(&mut self) -> Reading<()> {
         loop {
             self.blank_lines()?;
@@ -154,7 +154,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// True if it was one simple command.
+    /// Reads a pipeline; returns true if it was one simple command.
     fn pipeline(&mut self) -> Reading<bool> {
         let mut is_plain = true;
         while self.peek_word() == "!" {
@@ -176,7 +176,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// True if it was a simple command.
+    /// Reads a command; returns true if it was a simple one.
     pub(super) fn command(&mut self) -> Reading<bool> {
         let word = self.peek_word();
         if CLOSING.contains(&word) {
@@ -212,7 +212,7 @@ impl<'t> Reader<'t> {
         Ok(false)
     }
 
-    /// What follows a word of the grammar.
+    /// Reads the part after a word of the grammar.
     fn after(&mut self, word: &str, read: impl FnOnce(&mut Self) -> Reading<()>) -> Reading<()> {
         self.at += word.len();
         self.nested(read)
@@ -254,7 +254,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The bytes up to the end of a word: a word of the grammar, where it is one.
+    /// The bytes up to the end of a word, which may be a word of the grammar.
     pub(super) fn peek_word(&self) -> &'t str {
         const LONGEST: usize = 64;
         let rest = self.rest();
@@ -262,7 +262,7 @@ impl<'t> Reader<'t> {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// Skips blanks, joined lines and comments.
+    /// Skips spaces, joined lines and comments.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek() {

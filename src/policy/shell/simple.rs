@@ -7,7 +7,7 @@ use super::{Arg, Redirect, Simple};
 const LONGEST_DESCRIPTOR: usize = 3;
 
 impl Reader<'_> {
-    /// True if it was a command, and not a function.
+    /// Reads a simple command or a function; returns true if it was a command.
     pub(super) fn simple(&mut self) -> Reading<bool> {
         let (mut argv, mut assigned) = (Vec::new(), Vec::new());
         let from = self.at;

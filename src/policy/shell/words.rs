@@ -1,4 +1,4 @@
-//! The words of a line: where they end, and their value after the shell's expansion.
+//! Reads the words of a line: finds their ends, and their values after the shell's expansion.
 //!
 //! Only constructs that every shell reads alike are taken literally. A word that the shell would expand is
 //! unknown; one whose expansion could do more than look something up makes the whole line doubtful.
@@ -9,7 +9,7 @@ use super::{Arg, DEEPEST};
 const UNCLOSED: GiveUp = GiveUp("a quote in it is not closed");
 const DOES_MORE: &str = "it has an expansion that does more than look something up";
 
-/// What a part of a line is.
+/// The kind of a part of a line.
 #[derive(Clone, Copy)]
 pub(super) enum Text {
     /// Commands.
@@ -18,10 +18,10 @@ pub(super) enum Text {
     Document,
 }
 
-/// A word taken apart.
+/// The parts of a word.
 pub(super) struct Word {
     pub arg: Arg,
-    /// The variable that it sets, where it stands before a command.
+    /// The variable that it sets, if it comes before a command.
     pub assigns: Option<String>,
 }
 
@@ -31,21 +31,21 @@ struct Growing {
     text: String,
     is_known: bool,
     is_quoted: bool,
-    /// A `=` was in it.
+    /// True if there was a `=` in it.
     is_divided: bool,
     assigns: Option<String>,
-    /// The text before the first thing that is only known when it runs.
+    /// The text before the first part that is only known when it runs.
     stem: Option<String>,
 }
 
 /// Characters without a meaning to any shell outside quotes. (`=` has one at the beginning of a command.)
 pub(super) fn is_plain(c: char) -> bool {
-    // Some shells take these bytes for blanks wherever they stand.
+    // Some shells treat these bytes as spaces everywhere.
     const TAKEN_FOR_BLANKS: [u8; 2] = [0x85, 0xa0];
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || "-_./,:=+@%!^]}#".contains(c);
     }
-    // Marks of other scripts are taken for separators by who reads the line.
+    // A reader of the line may take marks of other scripts for separators.
     c.is_alphanumeric() && !c.encode_utf8(&mut [0; 4]).bytes().any(|byte| TAKEN_FOR_BLANKS.contains(&byte))
 }
 
@@ -145,7 +145,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether a here-document begins at a line feed in quotes is read in different ways.
+    /// Gives up if a here-document could begin at a line feed in quotes, on which shells differ.
     fn quoted_text(&self, text: &str) -> Reading<()> {
         if text.contains('\n') && !self.documents.is_empty() {
             return Err(GiveUp("a here-document begins before a quote that has several lines"));
@@ -268,7 +268,7 @@ impl Reader<'_> {
         self.at += end;
     }
 
-    /// What follows `${`: a variable, and an operator that only looks at its value.
+    /// Reads the part after `${`: a variable, and an operator that only uses its value.
     fn parameter(&mut self) -> Reading<()> {
         const OPERATORS: [&str; 14] =
             [":-", ":+", ":?", "-", "+", "?", "##", "#", "%%", "%", "//", "/", "^^", ",,"];
@@ -291,7 +291,7 @@ impl Reader<'_> {
                 }
                 '$' => self.dollar(&mut inner, true)?,
                 '`' => self.backquoted(&mut inner)?,
-                // Where quotes are inside, where they end depends on the shell.
+                // If there are quotes inside, their end depends on the shell.
                 '\'' | '"' | '\\' | '{' | '\n' => return Err(GiveUp(DOES_MORE)),
                 c => self.at += c.len_utf8(),
             }
@@ -299,7 +299,7 @@ impl Reader<'_> {
         Err(GiveUp("something in it is opened that is not closed"))
     }
 
-    /// What follows `$((`.
+    /// Reads the part after `$((`.
     fn arithmetic(&mut self) -> Reading<()> {
         let mut open = 0_usize;
         self.script.calculates = true;
@@ -352,7 +352,7 @@ impl Reader<'_> {
         Err(UNCLOSED)
     }
 
-    /// Reads a part of the line as a line of its own. What is found in it belongs to this line.
+    /// Reads a part of the line as a separate line. The commands in it belong to this line.
     pub(super) fn within(&mut self, text: &str, what: Text) -> Reading<()> {
         if self.depth >= DEEPEST {
             return Err(GiveUp("commands in commands, too deep to follow"));

@@ -1,5 +1,5 @@
-//! Programs that run other programs: where in their words the inner command begins, and whether they add effects
-//! of their own. A flag that is not in the table leaves that open, which counts as doubt.
+//! Programs that run other programs: finds the inner command in their words, and whether they add effects. A flag that
+//! is not in the table leaves that open, which counts as doubt.
 
 use super::{Arg, DEEPEST, Inside, Script, Simple, read_at};
 
@@ -14,7 +14,7 @@ struct Wrapper {
     long: &'static str,
     /// Words between the flags and the program.
     operands: usize,
-    /// It changes neither the user who runs the program nor the program itself.
+    /// True if it changes neither the user who runs the program nor the program itself.
     is_transparent: bool,
 }
 
@@ -63,7 +63,7 @@ const SHELLS: [&str; 15] = [
     "sh", "bash", "rbash", "dash", "ash", "yash", "zsh", "ksh", "rksh", "mksh", "oksh", "posh", "fish", "csh",
     "tcsh",
 ];
-/// They run others in their own ways: which of their words is the program is not told.
+/// Programs that run others in their own ways: it is unknown which of their words is the program.
 const OPAQUE: [&str; 31] = [
     "parallel",
     "watch",
@@ -206,7 +206,7 @@ impl Wrapper {
         Some(Inside { script: command(inner, depth), at, is_transparent: self.is_transparent })
     }
 
-    /// Whether the flag takes the next word, and the value that stands in it; `None` for flags that are not known.
+    /// Returns whether the flag takes the next word, and the value in it; `None` for unknown flags.
     fn flag<'w>(&self, word: &'w str) -> Option<(bool, Option<&'w str>)> {
         if word.starts_with("--") {
             return match word.split_once('=') {

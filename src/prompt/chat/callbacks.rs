@@ -1,4 +1,4 @@
-//! Callbacks: told what a template is filled with, and what came of it.
+//! Callbacks that receive the variables of a template, and the result or the error of filling it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Callbacks {
         self
     }
 
-    /// These, then `others`.
+    /// Adds `others` after these.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.start.extend(others.start);

@@ -1,4 +1,4 @@
-//! A chain: parts that run one after another, each of which gives its output a name that the parts after it read.
+//! A chain: parts that run one after another, each of which names its output for the parts after it.
 //!
 //! ```
 //! use agent::prompt::chat::{Chain, ChatMessage, ChatTemplate, Options, Part, system, user};
@@ -111,7 +111,7 @@ impl Part {
         Self(Work::Function(reads.into_iter().map(str::to_owned).collect(), Box::new(compute)))
     }
 
-    /// Hands the messages that an earlier part gave as `messages` to `ask`. The output is what it answers.
+    /// Passes the messages that an earlier part gave as `messages` to `ask`. The output is its answer.
     #[must_use]
     pub fn model<F, R>(messages: &str, ask: F) -> Self
     where
@@ -165,7 +165,7 @@ impl Chain {
     /// Checks that every part finds what it reads: `given`, a default value, or the output of a part before it.
     ///
     /// # Errors
-    /// Every name that nothing gives; a name that is given twice; a chain without parts.
+    /// Names are not given, or a name is given twice, or the chain has no parts.
     pub fn compile<'a>(
         self,
         given: impl IntoIterator<Item = &'a str>,
@@ -197,7 +197,7 @@ impl Compiled {
     /// Runs the parts in order.
     ///
     /// # Errors
-    /// The first part that failed, and why.
+    /// A part failed.
     pub async fn run(&self, given: Variables) -> Result<Outcome, ChainError> {
         let (mut key, mut variables) = (String::new(), given);
         for (name, default) in &self.options.defaults {
@@ -220,7 +220,7 @@ impl Outcome {
         self.variables.get(&self.key).unwrap_or(&Json::Null)
     }
 
-    /// The output of the last part, where it is messages.
+    /// The output of the last part, if it is messages.
     ///
     /// # Errors
     /// It is not.
@@ -229,10 +229,10 @@ impl Outcome {
     }
 }
 
-/// The messages that a variable holds.
+/// The messages in a variable.
 fn messages(variables: &Variables, key: &str) -> Result<Vec<ChatMessage>, String> {
     let value = variables.get(key).cloned().unwrap_or_default();
-    serde_json::from_value(value).map_err(|error| format!("`{key}` holds no messages: {error}"))
+    serde_json::from_value(value).map_err(|error| format!("`{key}` contains no messages: {error}"))
 }
 
 fn unknown(parts: &[(String, Vec<String>)]) -> String {

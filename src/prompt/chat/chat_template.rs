@@ -1,4 +1,4 @@
-//! A list of messages, compiled, and how it is filled.
+//! A compiled list of messages, and the code that fills it.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -30,7 +30,7 @@ impl ChatTemplate {
     /// Compiles messages.
     ///
     /// # Errors
-    /// Every text that is no template, with its message, line and column.
+    /// Texts are not templates; the error has the message, line and column of each.
     pub fn from_messages(
         syntax: Syntax,
         messages: impl IntoIterator<Item = MessageTemplate>,
@@ -40,7 +40,7 @@ impl ChatTemplate {
         Ok(Self { syntax, entries, strict, lenient: OnceLock::new() })
     }
 
-    /// Its entries.
+    /// The entries.
     #[must_use]
     pub fn entries(&self) -> &[MessageTemplate] {
         &self.entries
@@ -59,7 +59,8 @@ impl ChatTemplate {
     /// The messages with these variables. A value is never rendered itself.
     ///
     /// # Errors
-    /// One that names every variable that is missing, of all messages; and every other problem with its message.
+    /// Variables are missing, and the error names those of all messages; or there are other problems, each with its
+    /// message.
     pub fn format(&self, variables: &Value, options: &Options) -> Result<Vec<ChatMessage>, ChatError> {
         let (templates, extra) = (self.entries.as_slice(), &options.extra);
         let variables = &options.variables(variables);
@@ -72,7 +73,7 @@ impl ChatTemplate {
         filled
     }
 
-    /// The names that it needs where these are given, whatever they hold.
+    /// The names that it needs if these are given, whatever their values.
     pub(super) fn lacks(&self, given: &[&str], options: &Options) -> Vec<String> {
         let anything = || template::lookup(Vec::new(), |_| Some(String::new()));
         let context = template::object(given.iter().map(|name| (*name, anything())));
@@ -134,7 +135,7 @@ impl ChatTemplate {
 }
 
 impl ChatMessage {
-    /// The message with these variables: a message alone is a template too.
+    /// The message with these variables: a single message is a template too.
     ///
     /// # Errors
     /// As [`ChatTemplate::format`].
@@ -171,7 +172,7 @@ fn compile(text: &str, syntax: Syntax, undefined: Undefined) -> Result<Option<Te
     has_marks.then(|| Template::compile_as(syntax, "message", text, undefined)).transpose()
 }
 
-/// The messages that a variable holds; `None` where nothing defines it.
+/// The messages in a variable; `None` if nothing defines it.
 fn held(variables: &Value, key: &str) -> Result<Option<Vec<ChatMessage>>, String> {
     let value = key.split('.').try_fold(variables.clone(), |value, part| value.get_attr(part));
     let Some(value) = value.ok().filter(|value| !value.is_undefined() && !value.is_none()) else {
@@ -184,7 +185,7 @@ fn held(variables: &Value, key: &str) -> Result<Option<Vec<ChatMessage>>, String
         ));
     };
     let message = |(number, item): (usize, Json)| {
-        serde_json::from_value(item).map_err(|error| format!("item {number} of `{key}` is no message: {error}"))
+        serde_json::from_value(item).map_err(|error| format!("item {number} of `{key}` is not a message: {error}"))
     };
     (1..).zip(list).map(message).collect::<Result<_, _>>().map(Some)
 }
@@ -287,7 +288,7 @@ mod tests {
             (json!({"role": "user"}), "`history` is of type map, but has to be a list of messages"),
             (
                 json!([{"role": "user", "content": "x"}, {"role": "robot", "content": "x"}]),
-                "item 2 of `history` is no message: unknown variant `robot`",
+                "item 2 of `history` is not a message: unknown variant `robot`",
             ),
             (json!([{"content": "x"}]), "missing field `role`"),
             (json!([{"role": "tool", "content": "x"}]), "a tool message needs a `call_id`"),
@@ -295,7 +296,7 @@ mod tests {
                 json!([{"role": "user", "content": "x", "call_id": "c"}]),
                 "a `call_id` belongs to a tool message; the role is user",
             ),
-            (json!([{"role": "system", "content": [{"image": "a.png"}]}]), "(system) holds text alone"),
+            (json!([{"role": "system", "content": [{"image": "a.png"}]}]), "(system) can contain only text"),
             (json!([{"role": "user", "content": [{"type": "audio", "audio": "x"}]}]), "a part of type `audio`"),
             (json!([7]), "item 1 of `history`"),
         ] {
@@ -427,7 +428,7 @@ mod tests {
             ("- {user: x, optional: true}\n", 1, "`optional` belongs beside `placeholder`"),
             ("- user: [ { sound: x } ]\n", 1, "a part is either"),
             ("- user: { text: x }\n", 1, "expected a text, or a list of parts"),
-            ("- assistant: [ { image: x } ]\n", 1, "(assistant) holds text alone"),
+            ("- assistant: [ { image: x } ]\n", 1, "(assistant) can contain only text"),
         ] {
             let error = yaml::parse::<Vec<MessageTemplate>>(text).expect_err("wrong");
             assert!(error.line == Some(line) && error.message.contains(why), "{text}: {error:?}");

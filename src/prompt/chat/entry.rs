@@ -22,7 +22,7 @@ use super::written::{Content, WrittenCall};
 pub enum MessageTemplate {
     /// A message whose texts are templates.
     Message(ChatMessage),
-    /// The messages that the variable `key` holds. Where nothing defines it, an optional one is no message at all.
+    /// The messages in the variable `key`. If nothing defines it, an optional one gives no messages.
     Placeholder { key: String, optional: bool },
 }
 
@@ -67,14 +67,14 @@ pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> MessageTempl
     ChatMessage::tool(call_id, text).into()
 }
 
-/// The messages that the variable `key` holds, mostly a history.
+/// The messages in the variable `key`, usually a history.
 #[must_use]
 pub fn placeholder(key: impl Into<String>, optional: bool) -> MessageTemplate {
     MessageTemplate::Placeholder { key: key.into(), optional }
 }
 
 impl MessageTemplate {
-    /// Its texts that are templates, but for those in the arguments of calls.
+    /// Its texts that are templates, except for those in the arguments of calls.
     #[must_use]
     pub fn texts(&self) -> Vec<&str> {
         match self {
@@ -100,7 +100,7 @@ impl From<ChatMessage> for MessageTemplate {
     }
 }
 
-/// An entry as data: one key that says whose it is, and what belongs to that.
+/// An entry as data: one key for the role, and the keys that belong to it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Form {

@@ -25,7 +25,7 @@ pub struct Problem {
     pub column: Option<usize>,
     /// That line, where known.
     pub excerpt: Option<Box<str>>,
-    /// What is wrong. Never a value of a variable.
+    /// The problem; never contains a value of a variable.
     pub message: String,
     /// The variables that nothing defines, if that is the problem.
     pub missing: Vec<String>,

@@ -1,5 +1,5 @@
-//! From messages to the items of a conversation, which knows a system prompt and no system messages, and in which a
-//! call and its answer cannot be parted.
+//! Converts messages to the items of a conversation, which has a system prompt instead of system messages, and in which
+//! a call and its answer cannot be separated.
 
 use crate::image::Image;
 use crate::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step};
@@ -10,19 +10,19 @@ use super::message::{ChatMessage, ChatPart, Role};
 /// Messages as a conversation keeps them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Converted {
-    /// The texts of the system messages that stand first, separated by blank lines.
+    /// The texts of the leading system messages, separated by blank lines.
     pub system: Option<String>,
     /// Everything after them.
     pub items: Vec<Item>,
 }
 
-/// Converts messages. `picture` reads the picture at a path or `data:` URL; an error of it is a sentence.
+/// Converts messages. `picture` reads the picture at a path or `data:` URL; its error is a sentence.
 ///
 /// The pictures of a message follow its text.
 ///
 /// # Errors
-/// Every message that a conversation cannot hold: one of the system after others, an answer without its call, a call
-/// without its answer, a picture that cannot be read. Numbers count the messages from 1.
+/// There are messages that a conversation cannot contain: a system message after others, an answer without its call, a
+/// call without its answer, a picture that cannot be read. The error lists all of them, counting from 1.
 pub fn items(
     messages: impl IntoIterator<Item = ChatMessage>,
     mut picture: impl FnMut(&str) -> Result<Image, String>,
@@ -45,7 +45,7 @@ pub fn items(
                 Ok(())
             }
             ChatMessage::System { .. } => {
-                Err("a system message stands before all others, as it is the system prompt".to_owned())
+                Err("a system message must come before all others, as it is the system prompt".to_owned())
             }
             ChatMessage::User { parts } => said(parts, &mut picture).map(|said| converted.items.push(said)),
             ChatMessage::Assistant { text, calls } => {
@@ -63,7 +63,7 @@ pub fn items(
     if problems.is_empty() { Ok(converted) } else { Err(ChatError { problems }) }
 }
 
-/// The texts of the system messages that stand first, and the messages after them.
+/// The texts of the leading system messages, and the messages after them.
 #[must_use]
 pub fn parted(messages: Vec<ChatMessage>) -> (Vec<String>, Vec<ChatMessage>) {
     let first = messages.iter().take_while(|message| message.role() == Role::System).count();
@@ -152,7 +152,7 @@ mod tests {
         for (messages, why) in [
             (
                 json!([user, {"role": "system", "content": "x"}]),
-                "message 2 (system): a system message stands before",
+                "message 2 (system): a system message must come before",
             ),
             (json!([answer]), "message 1 (tool): no message before it makes the call `a`"),
             (json!([calling, user, answer]), "message 2 (user): the call `a` before it has no answer"),

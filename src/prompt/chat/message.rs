@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 
 use crate::message::ToolCall;
 
-/// A message. As an entry of a [`ChatTemplate`](super::ChatTemplate) its texts are templates; what a template gives
-/// are messages as they are sent.
+/// A message. As an entry of a [`ChatTemplate`](super::ChatTemplate) its texts are templates; filling a template gives
+/// messages as they are sent.
 ///
 /// In JSON it is `{"role": …, "content": …}`; `content` is a text or a list of parts. The reply of a model may have
 /// `calls` (`id`, `name`, `arguments`), the answer of a tool has a `call_id`.
@@ -34,7 +34,7 @@ pub enum ChatMessage {
         text: String,
         calls: Vec<ToolCall>,
     },
-    /// What a call returned.
+    /// The result of a call.
     Tool {
         call_id: String,
         text: String,
@@ -49,7 +49,7 @@ pub enum ChatPart {
     Image(String),
 }
 
-/// Who speaks.
+/// The role of the author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -95,7 +95,7 @@ impl ChatMessage {
         Self::Tool { call_id: call_id.into(), text: text.into() }
     }
 
-    /// Who speaks.
+    /// The role of its author.
     #[must_use]
     pub fn role(&self) -> Role {
         match self {
@@ -121,8 +121,8 @@ impl ChatMessage {
         }
     }
 
-    /// The same message with every text that is a template replaced: its text or parts, and the texts in the
-    /// arguments of its calls. The order is always the same.
+    /// Replaces every text of the message that is a template: its text or parts, and the texts in the arguments of its
+    /// calls. The order is always the same.
     pub(super) fn map(&self, mut replace: impl FnMut(&str) -> String) -> Self {
         match self {
             Self::System { text } => Self::System { text: replace(text) },
@@ -147,8 +147,8 @@ impl ChatMessage {
     }
 }
 
-/// Replaces the texts inside of arguments, so that a value can never break the JSON around it. What is no JSON is
-/// one text.
+/// Replaces the texts inside arguments, so that a value can never break the JSON around it. Arguments that are not
+/// JSON are one text.
 fn arguments(written: &str, replace: &mut impl FnMut(&str) -> String) -> String {
     fn walk(value: Json, replace: &mut impl FnMut(&str) -> String) -> Json {
         match value {

@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Variables are data: a value that contains template marks comes out as it went in. One error names every variable
-//! that is missing, of all messages.
+//! Variables are data: a value that contains template marks is passed through unchanged. One error names the missing
+//! variables of all messages.
 
 /// The page about chat templates, whose examples are compiled.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! How a template is filled.
+//! Options for filling a template.
 
 use serde_json::{Map, Value as Json};
 
@@ -6,12 +6,12 @@ use crate::template::{self, Syntax, Undefined, Value};
 
 use super::callbacks::Callbacks;
 
-/// How a template is filled.
+/// Options for filling a template.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The value of a variable that nothing defines: an error (the default), or the empty string.
     pub undefined: Undefined,
-    /// The syntax of the texts, in place of the template's own; a message alone has none and is Jinja.
+    /// The syntax of the texts, in place of the template's own; a single message has none and uses Jinja.
     pub syntax: Option<Syntax>,
     /// Values of variables that are not given. A map is merged with the map that is given, at every depth.
     pub defaults: Map<String, Json>,

@@ -1,5 +1,5 @@
-//! Messages as data: `{role, content}` in JSON, as a history is handed over. Other programs' names for the parts of
-//! it (`tool_calls`, `tool_call_id`, `image_url`) are understood.
+//! Messages as data: `{role, content}` in JSON, the form of a history. Other programs' names for its parts
+//! (`tool_calls`, `tool_call_id`, `image_url`) are accepted.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub(super) struct Written {
     call_id: Option<String>,
 }
 
-/// A text, or a list of parts. A number or a switch is read as text, as YAML may take a word for one.
+/// A text, or a list of parts. A number or a boolean is read as text, as YAML may take a word for one.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Content {
@@ -70,7 +70,7 @@ impl Default for Content {
 }
 
 impl Content {
-    /// As one text. `role` is told where there are parts.
+    /// Converts it to one text. `role` is for the error if there are parts.
     pub fn text(self, role: Role) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text),
@@ -78,16 +78,16 @@ impl Content {
                 let parts = self::parts(parts)?;
                 let texts = parts.into_iter().map(|part| match part {
                     ChatPart::Text(text) => Ok(text),
-                    ChatPart::Image(_) => {
-                        Err(format!("pictures belong in a user message; this message ({role}) holds text alone"))
-                    }
+                    ChatPart::Image(_) => Err(format!(
+                        "pictures belong in a user message; this message ({role}) can contain only text"
+                    )),
                 });
                 Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n\n"))
             }
         }
     }
 
-    /// As the parts of a user message.
+    /// Converts it to the parts of a user message.
     pub fn parts(self) -> Result<Vec<ChatPart>, String> {
         match self {
             Self::Text(text) => Ok(vec![ChatPart::Text(text)]),

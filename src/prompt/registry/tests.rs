@@ -1,4 +1,4 @@
-//! What a name means, place by place, and what is said where it means nothing.
+//! The meaning of names, place by place, and the errors about names without one.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn what_is_built_in_is_sound() {
     for Listed { name, version, prompt, .. } in registry.list(names.iter().map(String::as_str)).expect("listed") {
         let prompt = prompt.expect("sound");
         assert!(prompt.is_built_in() && !prompt.head.description.is_empty(), "{name}");
-        // What the build has read is what would be read here, and it is a template.
+        // The build's reading equals the one here, and the text is a template.
         let text = crate::builtin::PROMPTS.get_file(format!("{name}/{version}.md"));
         let text = text.and_then(crate::builtin::File::contents_utf8).expect("text");
         let read = Prompt::parse(&name, version, &prompt.origin, text).expect("sound");

@@ -1,4 +1,4 @@
-//! An assertion, and the one list of all kinds of them ([`KINDS`]): what each is called and how it is written.
+//! An assertion, and the list of all kinds ([`KINDS`]): the names and the form of each.
 
 use serde_json::Value;
 
@@ -9,22 +9,22 @@ use super::check::Check;
 use super::given::Given;
 use super::source::Source;
 
-/// A statement about a run that holds or does not.
+/// A statement about a run, which is true or false.
 #[derive(Debug)]
 pub struct Assertion {
     /// As reports show it: `not-contains: sorry`.
     pub label: String,
-    /// True if it must not hold.
+    /// True if the statement must be false.
     pub negated: bool,
-    /// Its share in the score of a run; with 0 it is reported and nothing else.
+    /// Its share in the score of a run; with 0 it is only reported.
     pub weight: f64,
-    /// True if it looks at the rendered prompt instead of the answer.
+    /// True if it checks the rendered prompt instead of the answer.
     pub of_rendered: bool,
     pub(super) needs: Needs,
     pub(super) check: Check,
 }
 
-/// How much an assertion must know.
+/// The inputs that an assertion needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     /// A text.
@@ -37,7 +37,7 @@ pub(super) enum Needs {
 
 /// A kind of assertion.
 pub(super) struct Kind {
-    /// What it is called; the first name is the one that the documentation uses. `-` and `_` are the same.
+    /// Its names, the first one as in the documentation. `-` and `_` are the same.
     pub names: &'static [&'static str],
     /// The keys of the long form, besides `type`, `value`, `weight` and `of`.
     pub keys: &'static [&'static str],
@@ -153,7 +153,7 @@ pub(super) const KINDS: &[Kind] = &[
 /// Keys that every long form may have.
 const EVERYWHERE: &[&str] = &["type", "value", "weight", "of"];
 
-/// Reads one item of `assert`: `- TYPE: VALUE`, `- { type: TYPE, … }`, or `- TYPE` where a kind needs no value. Every
+/// Reads one item of `assert`: `- TYPE: VALUE`, `- { type: TYPE, … }`, or `- TYPE` if a kind needs no value. Every
 /// mistake is added to those of the file.
 pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
     let long = item.get("type").is_some();
@@ -176,7 +176,7 @@ pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
             (key.text.to_string(), key.place, Some(value).filter(|value| !value.is_blank()))
         }
         Tree::List(_) => {
-            source.wrong_with(item.place, "an assertion is no list", "write `- TYPE: VALUE`");
+            source.wrong_with(item.place, "an assertion cannot be a list", "write `- TYPE: VALUE`");
             return None;
         }
     };
@@ -213,7 +213,7 @@ pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
     })
 }
 
-/// The kind that a name means, and whether it is negated.
+/// The kind that a name means, and true if it is negated.
 fn find(written: &str) -> Option<(&'static Kind, bool)> {
     let name = written.trim().replace('_', "-");
     let named = |name: &str| KINDS.iter().find(|kind| kind.names.iter().any(|n| n.replace('_', "-") == name));

@@ -1,4 +1,4 @@
-//! Cases of a prompt and the file that holds them, `tests.yaml`: read at once, with every mistake and its place.
+//! The cases of a prompt and their file, `tests.yaml`, which is read as a whole, with every mistake and its place.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -12,11 +12,11 @@ use crate::yaml::{self, Node, Place, Tree};
 use super::assertion::{self, Assertion, Needs};
 use super::source::Source;
 
-/// Runs of a case where nothing says how many.
+/// The default number of runs of a case.
 pub const RUNS: u32 = 5;
-/// The share of runs that must pass where nothing says it.
+/// The default share of runs that must pass.
 pub const THRESHOLD: f64 = 0.9;
-/// More runs of a case than anybody means.
+/// The most runs of a case; more are a mistake.
 const MOST_RUNS: u32 = 1000;
 
 /// The cases of one file.
@@ -24,15 +24,15 @@ const MOST_RUNS: u32 = 1000;
 pub struct Suite {
     pub description: String,
     pub cases: Vec<Case>,
-    /// Parts of the file that are left out, and why.
+    /// Parts of the file that are left out, with the reasons.
     pub notes: Vec<String>,
 }
 
-/// One case: what is given to the prompt, and what must be true of the outcome.
+/// One case: the input of the prompt, and the assertions about the outcome.
 #[derive(Debug)]
 pub struct Case {
     pub name: String,
-    /// Variables: names of the program are replaced or deepened by them, and `vars.NAME` has them as well.
+    /// Variables: they replace or extend those of the program, and are available as `vars.NAME` as well.
     pub vars: Map<String, Value>,
     /// True if only the prompt is rendered and no model is asked.
     pub render: bool,
@@ -40,14 +40,14 @@ pub struct Case {
     pub messages: Vec<Said>,
     /// The workspace: text by relative path.
     pub files: BTreeMap<String, String>,
-    /// Tools that the model has; `None` for those that are safe in a workspace of their own.
+    /// Tools that the model has; `None` for those that are safe in a separate workspace.
     pub tools: Option<Vec<String>>,
-    /// Its share in the score of a version; a case of weight 0 is reported and fails nothing.
+    /// Its share in the score of a version; a case of weight 0 is only reported.
     pub weight: f64,
     pub runs: u32,
     /// The share of runs that must pass, from 0 to 1.
     pub threshold: f64,
-    /// The weighted share of assertions that must hold for a run to pass, from 0 to 1.
+    /// The weighted share of assertions that must be true for a run to pass, from 0 to 1.
     pub min_score: f64,
     pub assert: Vec<Assertion>,
 }
@@ -60,7 +60,7 @@ pub struct Said {
     pub content: String,
 }
 
-/// Who says it.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Speaker {
@@ -84,10 +84,10 @@ const SHARED: &[&str] = &[
 ];
 const TOP: &[&str] = &["description", "defaults", "cases"];
 
-/// Reads a `tests.yaml`; `file` is what mistakes call it.
+/// Reads a `tests.yaml`; `file` is its name in mistakes.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the file.
+/// The file is wrong; the error has all mistakes, in the order of the file.
 pub fn parse(file: &str, text: &str) -> Result<Suite, Vec<Mistake>> {
     let mut source = Source::new(file, text);
     let suite = match yaml::tree_of_firsts(text, 0) {
@@ -122,7 +122,7 @@ fn suite(source: &mut Source<'_>, node: &Node) -> Suite {
     suite
 }
 
-/// Recordings and reports know a case by its name.
+/// Checks that names are unique: recordings and reports identify a case by its name.
 fn unique(source: &mut Source<'_>, node: &Node, suite: &Suite) {
     let names =
         node.get("cases").and_then(Node::items).unwrap_or_default().iter().filter_map(|case| case.get("name"));
@@ -209,7 +209,7 @@ fn read(source: &mut Source<'_>, node: &Node, defaults: &Node) -> Option<Case> {
     })
 }
 
-/// Reads a list of assertions. Those of a case that only renders may ask for nothing that only a model has.
+/// Reads a list of assertions. Those of a case that only renders may not need a model's run.
 pub(super) fn assertions(source: &mut Source<'_>, list: Option<&Node>, renders: bool) -> Vec<Assertion> {
     let Some(list) = list.filter(|list| !list.is_blank()) else { return Vec::new() };
     let Some(items) = list.items() else {
@@ -220,7 +220,7 @@ pub(super) fn assertions(source: &mut Source<'_>, list: Option<&Node>, renders: 
     for item in items {
         let Some(assertion) = assertion::read(source, item) else { continue };
         if assertion.needs != Needs::Text && (renders || assertion.of_rendered) {
-            let message = format!("`{}` looks at what a model did, and no model is asked here", assertion.label);
+            let message = format!("`{}` checks what a model did, and no model is asked here", assertion.label);
             source.wrong_with(
                 item.place,
                 message,
@@ -304,7 +304,7 @@ fn check_keys(source: &mut Source<'_>, node: &Node, what: &str, known: &[&str], 
     }
 }
 
-/// `over` in `base`, with mappings merged and everything else replaced.
+/// Merges `over` into `base`: mappings are merged, everything else is replaced.
 #[must_use]
 pub(super) fn merged(mut base: Map<String, Value>, over: Map<String, Value>) -> Map<String, Value> {
     for (key, value) in over {
@@ -365,11 +365,11 @@ cases:
         assert_eq!(labels, ["is-json", "contains: calculator", "not-contains: sorry"]);
     }
 
-    /// What stands below `cases:` → the line and column of the mistake, and words of it.
+    /// The text below `cases:` → the line and column of the mistake, and a part of its message.
     const WRONG: &[(&str, usize, usize, &str)] = &[
         ("- name: a\n  assert: [contians: x]", 3, 12, "there is no assertion `contians`"),
         ("- name: a\n  assert: [not-nothing: x]", 3, 12, "there is no assertion `nothing`"),
-        ("- name: a\n  assert: [regex: '(']", 3, 19, "it is no regular expression"),
+        ("- name: a\n  assert: [regex: '(']", 3, 19, "it is not a regular expression"),
         ("- name: a\n  assert: [contains]", 3, 12, "`contains` needs a text"),
         ("- name: a\n  assert: [contains: ]", 3, 12, "`contains` needs a text"),
         ("- name: a\n  assert: [contains: '']", 3, 22, "this is empty"),
@@ -378,14 +378,14 @@ cases:
         ("- name: a\n  assert: [max_tokens: many]", 3, 24, "expected u64"),
         ("- name: a\n  assert: [max_latency: soon]", 3, 25, "`soon` is not a duration"),
         ("- name: a\n  assert: [max_cost: -1]", 3, 22, "at least 0"),
-        ("- name: a\n  assert: [json-schema: { type: objct }]", 3, 25, "it is no JSON Schema"),
-        ("- name: a\n  assert: [expr: 'output ==']", 3, 18, "it is no expression"),
+        ("- name: a\n  assert: [json-schema: { type: objct }]", 3, 25, "it is not a JSON Schema"),
+        ("- name: a\n  assert: [expr: 'output ==']", 3, 18, "it is not an expression"),
         ("- name: a\n  assert: [expr: 'outptu == 1']", 3, 18, "no name for an expression `outptu`"),
         ("- name: a\n  assert: [exit-code: 300]", 3, 23, "u8"),
         ("- name: a\n  assert: [{ contains: x, weight: -1 }]", 3, 35, "at least 0"),
         ("- name: a\n  assert: [{ contains: x, of: prompt }]", 3, 31, "`of` is `output`"),
         ("- name: a\n  assert: [{ contains: x, regex: y }]", 3, 12, "an assertion has one type"),
-        ("- name: a\n  assert: [[contains]]", 3, 12, "an assertion is no list"),
+        ("- name: a\n  assert: [[contains]]", 3, 12, "an assertion cannot be a list"),
         ("- name: a\n  assert: contains", 3, 11, "`assert` is a list"),
         ("- name: a\n  render: true\n  assert: [tool-called: x]", 4, 12, "no model is asked here"),
         ("- name: a\n  assert: [{ exit-code: 0, of: rendered }]", 3, 12, "no model is asked here"),

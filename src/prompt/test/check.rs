@@ -1,5 +1,5 @@
-//! The values of an assertion, and whether they hold for a run. Pure: what two kinds ask of a model (how alike two
-//! texts are, what a judge says) comes in as [`Judged`].
+//! The values of an assertion, and the check of a run against them. Pure: the answers that two kinds need from a model
+//! (the similarity of two texts, a judge's verdict) come in as [`Judged`].
 
 use std::time::Duration;
 
@@ -40,39 +40,39 @@ pub(super) enum Check {
 /// A compiled JSON Schema.
 pub(super) struct Schema(pub Validator);
 
-/// The answer to what an assertion asks of a model. A recording keeps it in its serde form.
+/// The answer of a model to an assertion's question. A recording keeps it in its serde form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judged {
-    /// The greatest likeness to one of the wanted texts, from -1 to 1.
+    /// The greatest similarity to one of the wanted texts, from -1 to 1.
     Likeness(f64),
     /// A judge's answer.
     Verdict { pass: bool, reason: String },
-    /// There is no answer, and why.
+    /// There is no answer, for this reason.
     Failed(String),
 }
 
-/// A question whose answer a [`Judged`] is.
+/// A question that a [`Judged`] answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Question<'a> {
-    /// How alike is the output to each of these texts?
+    /// The similarity of the output to each of these texts.
     Likeness { texts: &'a [String] },
-    /// Does the output meet the rubric? `model` names the judge where the assertion does.
+    /// The verdict on the output by the rubric. `model` names the judge if the assertion does.
     Rubric { rubric: &'a str, model: Option<&'a str> },
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub holds: bool,
-    /// What is so, as a sentence without a full stop: `the output lacks "x"`.
+    /// The fact, as a sentence without a full stop: `the output lacks "x"`.
     pub fact: String,
-    /// Where two texts were compared, their lines.
+    /// If two texts were compared, their lines.
     pub diff: Vec<Line>,
 }
 
 impl Check {
-    /// What it asks of a model.
+    /// The question that it asks a model.
     pub fn question(&self) -> Option<Question<'_>> {
         match self {
             Self::Similar { texts, .. } => Some(Question::Likeness { texts }),
@@ -81,10 +81,10 @@ impl Check {
         }
     }
 
-    /// Whether it holds.
+    /// Checks a run.
     ///
     /// # Errors
-    /// Why that cannot be said: then neither the assertion nor its negation has passed.
+    /// The result is unknown: then neither the assertion nor its negation has passed.
     pub fn of(&self, seen: &Seen<'_>, judged: Option<&Judged>) -> Result<Found, String> {
         let output = seen.output;
         Ok(match self {
@@ -177,7 +177,7 @@ fn no_answer() -> String {
 }
 
 fn no_json(why: String) -> String {
-    format!("the output is no JSON: {why}")
+    format!("the output is not JSON: {why}")
 }
 
 fn equals(seen: &Seen<'_>, wanted: &Value) -> Result<Found, String> {
@@ -217,7 +217,7 @@ fn json(read: Result<&Value, String>, schema: Option<&Schema>) -> Found {
     }
 }
 
-/// JSON anywhere in a text, one value after another until one fits. The number of places that are tried is bounded.
+/// Finds JSON anywhere in a text, trying one value after another until one fits, at a limited number of places.
 fn json_inside(output: &str, schema: Option<&Schema>) -> Found {
     const MOST_TRIED: usize = 100;
     let mut last = found(false, "the output contains no JSON".to_owned());
@@ -238,7 +238,7 @@ fn json_inside(output: &str, schema: Option<&Schema>) -> Found {
     last
 }
 
-/// The value at `a.b[0].c`, or under a key that is written like that.
+/// The value at `a.b[0].c`, or under a key of exactly that name.
 fn field<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if let Some(found) = value.get(path) {
         return Some(found);
@@ -304,7 +304,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// True if a value has what is wanted of it: an object may have further keys.
+/// True if a value includes the wanted one: an object may have further keys.
 fn within(wanted: &Value, value: &Value) -> bool {
     match (wanted, value) {
         (Value::Object(wanted), Value::Object(value)) => {
@@ -323,7 +323,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    // Only the beginning is looked at: an output may have megabytes.
+    // Only the beginning is read: an output may have megabytes.
     format!("\"{}\"", text::one_line(text::head(text, 4 * LONGEST_SHOWN), LONGEST_SHOWN))
 }
 

@@ -1,5 +1,5 @@
-//! The values of one assertion as they are written, and how each kind reads its own. A mistake has the place of the
-//! value that is wrong, or of the assertion where something is missing.
+//! The values of one assertion as they are written, and the functions by which each kind reads its own. A mistake has
+//! the place of the wrong value, or of the assertion if something is missing.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -14,14 +14,14 @@ use super::pattern::Pattern;
 use super::reply::EXPRESSION_NAMES;
 use super::source::Source;
 
-/// How alike two texts must be where an assertion does not say.
+/// The similarity that two texts must have by default.
 const SIMILAR: f64 = 0.75;
 
 /// An assertion that is being read.
 pub(super) struct Given<'g, 's, 'n> {
     pub source: &'g mut Source<'s>,
     pub name: &'static str,
-    /// What stands after the type in the short form, or under `value`.
+    /// The value after the type in the short form, or under `value`.
     pub value: Option<&'n Node>,
     /// The mapping of the long form.
     pub form: Option<&'n Node>,
@@ -45,7 +45,7 @@ impl<'n> Given<'_, '_, 'n> {
     pub fn regex(&mut self) -> Option<Check> {
         let node = self.need(&["pattern"], "a regular expression")?;
         let pattern = self.text(node)?;
-        self.sound(node, Pattern::new(&pattern), "it is no regular expression").map(Check::Regex)
+        self.sound(node, Pattern::new(&pattern), "it is not a regular expression").map(Check::Regex)
     }
 
     pub fn starts_with(&mut self) -> Option<Check> {
@@ -144,7 +144,7 @@ impl<'n> Given<'_, '_, 'n> {
         let node = self.need(&[], "an expression")?;
         let text = self.text(node)?;
         let compiled = Expression::compile(&text).map_err(|error| error.message);
-        let expression = self.sound(node, compiled, "it is no expression")?;
+        let expression = self.sound(node, compiled, "it is not an expression")?;
         for name in expression.variables() {
             if !EXPRESSION_NAMES.contains(&name.as_str()) {
                 let known = EXPRESSION_NAMES.iter().copied();
@@ -221,7 +221,7 @@ impl<'n> Given<'_, '_, 'n> {
         Some(texts)
     }
 
-    /// The value of a key, if it is there; `None` for one that is wrong.
+    /// The value of a key, if there is one; `None` for a wrong one.
     #[expect(clippy::option_option, reason = "absent is no mistake, and a mistake ends the reading")]
     fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Option<Option<T>> {
         match self.key(key) {
@@ -234,11 +234,11 @@ impl<'n> Given<'_, '_, 'n> {
         let schema = match node.text() {
             // Other tools write a schema as JSON in a string.
             Some(text) => {
-                self.sound(node, serde_json::from_str(text).map_err(|e| e.to_string()), "it is no JSON")?
+                self.sound(node, serde_json::from_str(text).map_err(|e| e.to_string()), "it is not JSON")?
             }
             None => self.source.read::<Value>(node)?,
         };
-        self.sound(node, Validator::new(&schema), "it is no JSON Schema").map(Schema)
+        self.sound(node, Validator::new(&schema), "it is not a JSON Schema").map(Schema)
     }
 
     fn sound<T>(&mut self, node: &Node, read: Result<T, String>, what: &str) -> Option<T> {

@@ -1,4 +1,4 @@
-//! How two texts differ, for a person: what is alike is left out but for a few lines, and so is what is long.
+//! Compares two texts for a person: equal parts are left out except for a few lines, and long parts are cut.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct Line {
     pub text: String,
 }
 
-/// Where a line stands.
+/// The text to which a line belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -32,11 +32,11 @@ impl Side {
     }
 }
 
-/// Lines of each text that are shown.
+/// The most lines of each text that are shown.
 const MOST: usize = 20;
-/// Lines alike that are shown before and after what differs.
+/// The equal lines that are shown before and after a difference.
 const AROUND: usize = 2;
-/// Columns of a line.
+/// The most columns of a line.
 const WIDTH: usize = 160;
 
 /// The lines in which two texts differ, with a few around them.

@@ -1,5 +1,5 @@
-//! Tests of prompts: what `tests.yaml` holds, what its assertions say about a run, and what many runs say about a
-//! prompt. All of it is pure; `app::prompt_test` runs the cases.
+//! Tests of prompts: the content of `tests.yaml`, the check of its assertions against a run, and the statistics of many
+//! runs. All of it is pure; `app::prompt_test` runs the cases.
 
 mod lines;
 mod pattern;

@@ -1,4 +1,4 @@
-//! Outcomes of cases, from one run up to the versions of a prompt, as reports show them.
+//! Outcomes of cases, from one run up to the versions of a prompt, for reports.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Tested {
     /// `NAME@vX.Y`.
     pub prompt: String,
     pub fingerprint: String,
-    /// `None` where no case asks one.
+    /// `None` if no case asks one.
     pub model: Option<String>,
     pub cases: Vec<Outcome>,
 }
@@ -46,7 +46,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Judges what came of a run. A long output is kept in part.
+    /// Judges the result of a run. A long output is kept in part.
     #[must_use]
     pub fn of(case: &Case, mut reply: Reply, rendered: &str, judged: &[Option<Judged>]) -> Self {
         /// Bytes of an output that reports keep.
@@ -58,7 +58,7 @@ impl Run {
         Self { judgement, reply }
     }
 
-    /// A run that came to nothing: nothing could be judged, and `why` is told.
+    /// A run that failed, so that nothing could be judged; `why` is reported.
     #[must_use]
     pub fn failed(what: &str, why: String) -> Self {
         let verdict =
@@ -94,7 +94,7 @@ impl Outcome {
         self.runs.iter().flat_map(|run| [run.reply.cost, run.reply.judging_cost]).flatten().sum()
     }
 
-    /// The same if a model was asked; no runs where every run would be the same.
+    /// The same count if a model was asked; zero if every run would be the same.
     #[must_use]
     pub fn sampled(&self) -> Count {
         if self.rendered { Count::default() } else { self.count() }
@@ -128,8 +128,8 @@ impl Tested {
         self.counted().map(Outcome::count).fold(Count::default(), |sum, count| sum + count)
     }
 
-    /// The same of the cases that asked a model: the others come out the same each time, so no statistics are made of
-    /// them.
+    /// The same count for the cases that asked a model: the others have the same result each time, so they are not part
+    /// of the statistics.
     #[must_use]
     pub fn sampled(&self) -> Count {
         self.counted().map(Outcome::sampled).fold(Count::default(), |sum, count| sum + count)

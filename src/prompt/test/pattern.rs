@@ -1,4 +1,4 @@
-//! Regular expressions of assertions. They take time in proportion to the text, whatever is written in them.
+//! Regular expressions of assertions, which take time in proportion to the text, whatever the pattern.
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -12,7 +12,7 @@ pub(super) struct Pattern(RegexMatcher);
 
 impl Pattern {
     /// # Errors
-    /// The reason that it is none.
+    /// It is not a regular expression; the error gives the reason.
     pub fn new(source: &str) -> Result<Self, String> {
         let built = RegexMatcherBuilder::new().size_limit(LARGEST).dfa_size_limit(LARGEST).build(source);
         // The message draws the expression first, and says at last what is wrong with it.

@@ -1,5 +1,5 @@
-//! Configuration files of promptfoo, read as they are: prompts, providers, and tests with the assertions that have an
-//! equal here. Whatever has none is left out and named.
+//! Reads configuration files of promptfoo: prompts, providers, and tests with the assertions that have an equivalent
+//! here. Anything else is left out and named.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::assertion;
 use super::case::{Case, Suite, THRESHOLD, merged, number};
 use super::source::Source;
 
-/// What such a file holds.
+/// The content of such a file.
 #[derive(Debug, Default)]
 pub struct Foreign {
     pub suite: Suite,
@@ -31,7 +31,7 @@ pub enum Written {
     File(String),
 }
 
-/// Assertions that go by the same name here.
+/// Assertions with the same name here.
 const SAME: &[&str] = &[
     "equals",
     "contains",
@@ -47,7 +47,7 @@ const SAME: &[&str] = &[
     "similar",
     "llm-rubric",
 ];
-/// Assertions by the name that they have here, and the unit that their threshold needs.
+/// Assertions with another name here, and the unit that their threshold needs.
 const RENAMED: &[(&str, &str, &str)] = &[("latency", "max_latency", "ms"), ("cost", "max_cost", "")];
 /// Keys of an assertion that change what is asserted.
 const CHANGING: &[&str] = &["transform", "contextTransform", "rubricPrompt", "provider", "config"];
@@ -64,10 +64,10 @@ pub fn is_promptfoo(text: &str) -> bool {
     })
 }
 
-/// Reads such a file; `file` is what mistakes call it.
+/// Reads such a file; `file` is its name in mistakes.
 ///
 /// # Errors
-/// Everything that is wrong in what can be read. What cannot be read is in the notes of the suite.
+/// The supported parts are wrong; the error has all mistakes. Unsupported parts are in the notes of the suite.
 pub fn parse_promptfoo(file: &str, text: &str) -> Result<Foreign, Vec<Mistake>> {
     let mut reading = Reading { source: Source::new(file, text), file, notes: Vec::new() };
     let foreign = match yaml::tree_of_firsts(text, 0) {
@@ -229,7 +229,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The same assertion as it is written here; `None`, with a note, for one that has no equal.
+    /// Converts an assertion to the form here; `None`, with a note, if it has no equivalent.
     fn assertion(&mut self, item: &Node, vars: &Map<String, Value>) -> Option<Node> {
         let kind = item.get("type").and_then(Node::text).unwrap_or_default().to_owned();
         let (not, plain) = kind.strip_prefix("not-").map_or(("", kind.as_str()), |plain| ("not-", plain));

@@ -1,7 +1,7 @@
-//! Recorded runs of a version, one JSON object a line, so that tests say the same again without a model.
+//! Recorded runs of a version, one JSON object per line, so that tests can be repeated without a model.
 //!
-//! A run is found by its case and by the fingerprint of what was asked: the prompt, the variables, the messages, the
-//! files and the tools. A recording of anything else is stale, and says so.
+//! A run is found by its case and by the fingerprint of the request: the prompt, the variables, the messages, the files
+//! and the tools. A recording of any other request is stale, and the error says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use super::check::{Judged, Question};
 use super::outcome::Run;
 use super::reply::Reply;
 
-/// One run as it was.
+/// One recorded run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     pub case: String,
     /// From 1.
     pub run: u32,
-    /// The fingerprint of what was asked.
+    /// The fingerprint of the request.
     pub asked: String,
     pub model: String,
     pub reply: Reply,
@@ -35,11 +35,11 @@ pub struct Recordings(Vec<Recorded>);
 
 impl Recordings {
     /// # Errors
-    /// The first line that is no recorded run.
+    /// A line is not a recorded run; the error names the first one.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let read = |(at, line): (usize, &str)| {
-            serde_json::from_str(line).map_err(|error| format!("line {}: no recorded run: {error}", at + 1))
+            serde_json::from_str(line).map_err(|error| format!("line {}: not a recorded run: {error}", at + 1))
         };
         lines.map(read).collect::<Result<_, _>>().map(Self)
     }
@@ -56,7 +56,7 @@ impl Recordings {
     /// The recorded runs of a case, in order; of one model if one is named.
     ///
     /// # Errors
-    /// The reason that there are none: nothing is recorded, or something else was asked then.
+    /// There are none: nothing is recorded, or the request has changed since.
     pub fn of(&self, case: &str, asked: &str, model: Option<&str>) -> Result<Vec<&Recorded>, String> {
         let same = |run: &&Recorded| run.case == case && model.is_none_or(|model| run.model == model);
         let (fresh, stale): (Vec<_>, Vec<_>) = self.0.iter().filter(same).partition(|run| run.asked == asked);
@@ -74,26 +74,26 @@ impl Recordings {
         models.into_iter().collect()
     }
 
-    /// Replaces what is recorded of these cases with this model.
+    /// Replaces the recordings of these cases with this model.
     pub fn put(&mut self, runs: Vec<Recorded>) {
         self.0.retain(|old| !runs.iter().any(|new| (&new.case, &new.model) == (&old.case, &old.model)));
         self.0.extend(runs);
     }
 
-    /// Removes what belongs to no case any more.
+    /// Removes recordings that no longer belong to a case.
     pub fn retain(&mut self, is_case: impl Fn(&str) -> bool) {
         self.0.retain(|run| is_case(&run.case));
     }
 }
 
-/// The fingerprint of what a case asks: 12 hexadecimal digits. `prompt` is the prompt's own.
+/// The fingerprint of a case's request: 12 hexadecimal digits. `prompt` is the prompt's own fingerprint.
 #[must_use]
 pub fn asked(prompt: &str, case: &Case) -> String {
     let all = serde_json::json!([prompt, case.vars, case.messages, case.files, case.tools]);
     fingerprint(&sorted(&all).to_string())
 }
 
-/// The fingerprint of what a judge is asked about an output.
+/// The fingerprint of the question to a judge about an output.
 #[must_use]
 pub fn question_key(question: Question<'_>) -> String {
     fingerprint(&match question {

@@ -1,4 +1,4 @@
-//! A prompt with the variables of a case.
+//! Renders a prompt with the variables of a case.
 
 use serde_json::{Map, Value};
 
@@ -12,13 +12,13 @@ use super::case::{Case, merged};
 /// The text that a case renders a prompt to. `sample` has the variables of the program with fixed values.
 ///
 /// # Errors
-/// What [`Prompt::render`] says.
+/// Those of [`Prompt::render`].
 pub fn render(prompt: &Prompt, case: &Case, sample: &template::Value) -> Result<String, PromptError> {
     prompt.shown(&with_vars(sample, &case.vars))
 }
 
-/// The variables of the program, replaced or deepened by those of a case. `vars` has those of the case, too; one that
-/// is given as `vars.NAME` is given as `NAME`.
+/// The variables of the program, replaced or extended by those of a case. `vars` has those of the case, too; one given
+/// as `vars.NAME` is also available as `NAME`.
 #[must_use]
 pub fn with_vars(sample: &template::Value, vars: &Map<String, Value>) -> template::Value {
     let mut given = vars.clone();

@@ -1,4 +1,4 @@
-//! The end of one run of a case, as assertions look at it.
+//! The result of one run of a case, in the form that assertions check.
 
 use std::cell::OnceCell;
 
@@ -12,7 +12,7 @@ use crate::tokens::{self, Vocabulary};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reply {
-    /// The answer; the rendered prompt where no model was asked.
+    /// The answer; the rendered prompt if no model was asked.
     pub output: String,
     /// Calls of tools in the order in which the model made them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -22,10 +22,10 @@ pub struct Reply {
     pub skills: Vec<String>,
     /// Tokens of all requests, input and output.
     pub tokens: u64,
-    /// USD; `None` where no prices are known.
+    /// USD; `None` if no prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// USD of the judges that its assertions asked; `None` where none was asked or no prices are known.
+    /// USD of the judges that its assertions asked; `None` if none was asked or no prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judging_cost: Option<f64>,
     /// Milliseconds from the first request to the answer.
@@ -42,11 +42,11 @@ pub struct Reply {
 pub struct Called {
     pub name: String,
     pub arguments: Value,
-    /// True if the tool did what it was asked for.
+    /// True if the tool succeeded.
     pub ok: bool,
 }
 
-/// What the assertions of one run look at; what several of them need is made once.
+/// The data that the assertions of one run check; values that several of them need are computed once.
 pub(super) struct Seen<'r> {
     /// The text that this assertion is about.
     pub output: &'r str,
@@ -61,12 +61,12 @@ impl<'r> Seen<'r> {
         Self { output: &reply.output, reply, rendered, vars, json: OnceCell::new() }
     }
 
-    /// The same for assertions about the prompt itself.
+    /// The data for assertions about the prompt itself.
     pub fn of_rendered(&self) -> Self {
         Self { output: self.rendered, json: OnceCell::new(), ..*self }
     }
 
-    /// The text as JSON, or why it is none.
+    /// The text as JSON, or the reason that it is not.
     pub fn json(&self) -> Result<&Value, String> {
         let read = || serde_json::from_str(self.output.trim()).map_err(|error| error.to_string());
         self.json.get_or_init(read).as_ref().map_err(Clone::clone)

@@ -1,4 +1,4 @@
-//! The text of a test file, and everything that is wrong with it: each mistake with its place and its line.
+//! The text of a test file, and all its mistakes, each with its place and its line.
 
 use crate::config::Mistake;
 use crate::secrets::mask_line;
@@ -8,7 +8,7 @@ use crate::yaml::{Node, NodeError, Place, YamlError};
 /// A file that is being read, and the mistakes found so far.
 #[derive(Debug)]
 pub(super) struct Source<'t> {
-    /// What messages call it.
+    /// Its name in messages.
     file: &'t str,
     text: &'t str,
     pub mistakes: Vec<Mistake>,
@@ -24,13 +24,13 @@ impl<'t> Source<'t> {
         self.mistakes.push(mistake);
     }
 
-    /// The same with a line that says what to do.
+    /// Records a mistake with a hint.
     pub fn wrong_with(&mut self, place: Place, message: impl Into<String>, hint: impl Into<String>) {
         let mistake = self.mistake(Some(place.line), Some(place.column), message.into());
         self.mistakes.push(mistake.hint(hint));
     }
 
-    /// A name that means nothing here, with those that do.
+    /// Records an unknown name, with the known ones.
     pub fn unknown<'k>(
         &mut self,
         place: Place,
@@ -52,13 +52,13 @@ impl<'t> Source<'t> {
         self.mistakes.push(mistake);
     }
 
-    /// Reads a node as a type; a mistake where it is none.
+    /// Reads a node as a type; records a mistake if it is not one.
     pub fn read<T: serde::de::DeserializeOwned>(&mut self, node: &Node) -> Option<T> {
         let wrong = |NodeError { message, place }| (place.unwrap_or(node.place), message);
         node.read().map_err(wrong).map_err(|(place, message)| self.wrong(place, message)).ok()
     }
 
-    /// What is wrong, in the order of the file.
+    /// The mistakes, in the order of the file.
     pub fn finish(mut self) -> Vec<Mistake> {
         self.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
         self.mistakes.dedup();

@@ -1,4 +1,4 @@
-//! Whether a version may be released: its cases rendered, or replayed from recordings. Asks no model.
+//! Decides whether a version may be released: its cases are rendered, or replayed from recordings. Asks no model.
 
 use crate::prompt::file::Prompt;
 use crate::prompt::registry::Registry;
@@ -12,10 +12,10 @@ use super::rendering::render;
 /// The file of cases beside the versions of a prompt.
 pub const TESTS: &str = "tests.yaml";
 
-/// What the tests of a version say of it.
+/// The result of a version's tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Cases in its test file; 0 where there is none.
+    /// Cases in its test file; 0 if there is none.
     pub cases: usize,
     /// One sentence for each case that does not pass, and for a test file that cannot be read.
     pub failures: Vec<String>,
@@ -71,7 +71,7 @@ pub fn standing(registry: &Registry, prompt: &Prompt, sample: &template::Value) 
 /// The recorded runs of a version, from beside the prompt; empty if there are none.
 ///
 /// # Errors
-/// The reason that they cannot be read.
+/// They cannot be read; the error gives the reason.
 pub fn recordings(registry: &Registry, name: &str, version: &str) -> Result<Recordings, String> {
     match registry.beside(name, &recordings_of(version)).map_err(|error| error.to_string())? {
         Some((text, origin)) => Recordings::parse(&text).map_err(|why| format!("{origin}: {why}")),
@@ -88,7 +88,7 @@ pub fn recordings_of(version: &str) -> String {
 /// The outcome of a case by its recorded runs, of one model if one is named.
 ///
 /// # Errors
-/// The reason that it cannot be replayed.
+/// It cannot be replayed; the error gives the reason.
 pub fn replayed(
     prompt: &Prompt,
     case: &Case,
@@ -97,7 +97,7 @@ pub fn replayed(
     model: Option<&str>,
 ) -> Result<Outcome, String> {
     let runs = recordings.of(&case.name, &asked(prompt.fingerprint(), case), model)?;
-    // A prompt that does not render on its own is still judged by what was recorded of it.
+    // A prompt that does not render on its own is still judged by its recordings.
     let rendered = render(prompt, case, sample).unwrap_or_default();
     let runs: Vec<Run> = runs.into_iter().map(|run| replay(case, run, &rendered)).collect();
     Ok(Outcome::of(case, runs))

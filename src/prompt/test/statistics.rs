@@ -1,5 +1,5 @@
-//! What a number of runs says: the interval of a rate, whether two rates differ by more than noise, and how many runs
-//! would tell. Pure functions of counts.
+//! Statistics of runs: the interval of a rate, the significance of the difference of two rates, and the number of runs
+//! that would show it. Pure functions of counts.
 
 use serde::Serialize;
 
@@ -44,8 +44,8 @@ impl std::ops::Add for Count {
     }
 }
 
-/// How likely a difference at least as great is if both had the same rate: Fisher's exact test, two-sided, which adds up
-/// every outcome that is no likelier than this one. From 0 to 1.
+/// The probability of a difference at least as great if both had the same rate: Fisher's exact test, two-sided, which
+/// adds up every outcome that is not more likely than this one. From 0 to 1.
 #[must_use]
 pub fn fisher(a: Count, b: Count) -> f64 {
     /// Outcomes of equal chance differ by rounding.
@@ -62,13 +62,13 @@ pub fn fisher(a: Count, b: Count) -> f64 {
     possible.map(chance).filter(|chance| *chance <= limit).sum::<f64>().min(1.0)
 }
 
-/// How many runs of each would tell two rates apart, with a chance of 80 % to see the difference and of 5 % to see one
-/// where there is none, by the normal approximation. `None` where the rates are equal.
+/// The number of runs of each that would distinguish two rates, with a chance of 80 % to see the difference and of 5 %
+/// to see one if there is none, by the normal approximation. `None` if the rates are equal.
 #[must_use]
 pub fn runs_that_tell(a: f64, b: f64) -> Option<u64> {
     /// With fewer, the exact test never finds a difference.
     const FEWEST: f64 = 4.0;
-    /// A count that no budget reaches; beyond it the difference is as good as none.
+    /// A count beyond any budget; a difference that needs more is negligible.
     const MOST: f64 = 1e9;
     let middle = f64::midpoint(a, b);
     let both = Z_95 * (2.0 * middle * (1.0 - middle)).sqrt();

@@ -1,4 +1,4 @@
-//! What a case's assertions say about one of its runs.
+//! The verdicts of a case's assertions about one of its runs.
 
 use serde::Serialize;
 
@@ -8,21 +8,21 @@ use super::check::{Check, Judged, Question};
 use super::lines::Line;
 use super::reply::{Reply, Seen};
 
-/// What one assertion says about one run.
+/// The verdict of one assertion about one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     /// The assertion as it is written.
     pub assertion: String,
     pub passed: bool,
     pub weight: f64,
-    /// What is so: the reason of a failure.
+    /// The fact that was found, which is the reason of a failure.
     pub fact: String,
-    /// Where two texts were compared, the lines in which they differ.
+    /// If two texts were compared, the lines in which they differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diff: Vec<Line>,
 }
 
-/// What all assertions of a case say about one run.
+/// The verdict of all assertions of a case about one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
     pub passed: bool,
@@ -46,7 +46,7 @@ impl Case {
                 assertion.verdict(seen, judged.get(at).and_then(Option::as_ref))
             })
             .collect();
-        // An output that never came contains nothing that it must not.
+        // A missing output would satisfy every negated assertion.
         let ended = reply.failure.as_ref().filter(|_| !self.looks_at_the_code());
         if let Some(why) = ended {
             let assertion = "the run ends with an answer".to_owned();
@@ -62,7 +62,7 @@ impl Case {
 }
 
 impl Case {
-    /// True if a run that ends without an answer may be meant.
+    /// True if a run without an answer may be intended.
     #[must_use]
     pub fn looks_at_the_code(&self) -> bool {
         self.assert.iter().any(|assertion| matches!(assertion.check, Check::ExitCode(_)))
@@ -70,7 +70,7 @@ impl Case {
 }
 
 impl Assertion {
-    /// What must be asked before this assertion can be judged.
+    /// The question to ask before this assertion can be judged.
     #[must_use]
     pub fn question(&self) -> Option<Question<'_>> {
         self.check.question()

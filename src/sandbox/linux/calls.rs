@@ -18,7 +18,7 @@ use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-/// Refused whatever the arguments.
+/// Calls that are refused whatever the arguments.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_unshare,
     libc::SYS_setns,
@@ -31,7 +31,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_userfaultfd,
 ];
 
-/// Reported as unknown, so that programs do without.
+/// Calls that are reported as unknown, so that programs do without them.
 const UNKNOWN: [libc::c_long; 4] =
     [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
 
@@ -46,10 +46,10 @@ const FIXED_LIMITS: [u64; 3] = [1, 2, 6];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// What else guards a command: the filter does the rest.
+/// The other guards of a command; the filter does the rest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Around {
-    /// Whether internet sockets are wanted, or lead nowhere.
+    /// True if internet sockets are allowed, or lead nowhere.
     pub network: bool,
     /// True if namespaces keep Unix sockets and processes of the machine out of reach.
     pub namespaces: bool,
@@ -94,7 +94,7 @@ fn refused(around: Around) -> Result<Rules, BackendError> {
     };
     let mut limits = FIXED_LIMITS.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
     if !around.namespaces {
-        // Of another process: there are others to be seen.
+        // Those of another process, as others are visible.
         limits.push(rule(0, Ne, 0)?);
     }
     rules.insert(libc::SYS_prlimit64, limits);
@@ -116,7 +116,7 @@ fn rule(argument: u8, op: seccompiler::SeccompCmpOp, value: u64) -> Result<Secco
     SeccompRule::new(vec![SeccompCondition::new(argument, Dword, op, value)?])
 }
 
-/// Everything but these families and the kernel's list of routes, which programs read to find their own addresses.
+/// Everything except these families and the kernel's list of routes, which programs read to find their own addresses.
 fn sockets_but(families: &[i32]) -> Result<Vec<SeccompRule>, BackendError> {
     let family = |op, family: i32| SeccompCondition::new(0, Dword, op, u64::from(family.unsigned_abs()));
     let routes = u64::from(libc::NETLINK_ROUTE.unsigned_abs());
@@ -128,7 +128,7 @@ fn sockets_but(families: &[i32]) -> Result<Vec<SeccompRule>, BackendError> {
     ])
 }
 
-/// Opens that truncate although for reading only. `flags` is the position of that argument.
+/// Matches calls that open a file only for reading but truncate it. `flags` is the position of that argument.
 fn truncating(flags: u8) -> Result<SeccompRule, BackendError> {
     let mask = u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs());
     rule(flags, MaskedEq(mask), u64::from((libc::O_TRUNC | libc::O_RDONLY).unsigned_abs()))

@@ -15,7 +15,7 @@ use crate::sandbox::{Boundary, Network, Profile};
 
 /// Rules, ready to be applied to a thread.
 pub(in crate::sandbox) struct Confinement {
-    /// `None` where the kernel has no Landlock, and namespaces guard the files.
+    /// `None` if the kernel has no Landlock, and namespaces guard the files.
     files: Option<RulesetCreated>,
     calls: BpfProgram,
     ground: Ground,
@@ -24,7 +24,7 @@ pub(in crate::sandbox) struct Confinement {
 }
 
 impl Confinement {
-    /// The rules where there are no namespaces.
+    /// The rules without namespaces.
     ///
     /// # Errors
     /// The feature that the kernel lacks.
@@ -85,7 +85,7 @@ impl Confinement {
         seccompiler::apply_filter(&self.calls).map_err(|error| io::Error::other(format!("seccomp: {error}")))
     }
 
-    /// No program wraps the command: it starts inside.
+    /// Empty, as no program wraps the command: it starts inside.
     #[expect(clippy::unused_self, reason = "the boundary of other systems is a program")]
     pub fn prefix(&self) -> Vec<String> {
         Vec::new()

@@ -1,5 +1,5 @@
-//! The processes of a command, as the first process of their namespace sees them: it reaps them, counts them, and
-//! tells how the command ended.
+//! The processes of a command from the view of the first process of their namespace, which reaps them, counts them, and
+//! reports the end of the command.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,12 +16,12 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open};
 use super::messages::{End, Status};
 use crate::sandbox::MOST_PROCESSES;
 
-/// Between two looks at the processes of a command that runs, in milliseconds.
+/// The time between two checks of the processes of a running command, in milliseconds.
 const LOOK: u8 = 50;
-/// Between two looks at processes that are about to end.
+/// The time between two checks of processes that are about to end.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// What there was to wait for.
+/// An event that was waited for.
 pub(super) enum Event {
     /// A message arrived, or the other end of the socket closed.
     Asked,
@@ -31,18 +31,18 @@ pub(super) enum Event {
     Look,
 }
 
-/// A command, and all that it started.
+/// A command, and everything that it started.
 pub(super) struct Family {
     /// The number of the command, and a handle that is readable when it has ended.
     command: (Pid, OwnedFd),
     status: Option<WaitStatus>,
     is_gone: bool,
-    /// Processor time of what was reaped before, in microseconds, and the most memory of one of those in bytes.
+    /// The processor time of the processes reaped before, in microseconds, and the most memory of one of them in bytes.
     before: (u64, u64),
 }
 
 impl Family {
-    /// What has been started as this process. `before` is what [`spent`] said before that.
+    /// The family of a command that was just started. `before` is the result of [`spent`] before that.
     ///
     /// # Errors
     /// No more descriptors can be opened.
@@ -51,9 +51,9 @@ impl Family {
         Ok(Self { command: (command, handle), status: None, is_gone: false, before })
     }
 
-    /// Waits for what happens next.
+    /// Waits for the next event.
     pub fn wait(&self, socket: &UnixStream) -> io::Result<Event> {
-        // A handle of a process that has been reaped would be readable for ever.
+        // A handle of a process that has been reaped would be readable forever.
         let handle = self.status.is_none().then(|| self.command.1.as_fd());
         let mut watched: Vec<PollFd<'_>> =
             [socket.as_fd()].into_iter().chain(handle).map(|file| PollFd::new(file, PollFlags::POLLIN)).collect();
@@ -69,7 +69,7 @@ impl Family {
         })
     }
 
-    /// Reaps what has ended; true once, when the command itself has.
+    /// Reaps ended processes; returns true once, when the command itself has ended.
     pub fn reap(&mut self) -> bool {
         let had_ended = self.status.is_some();
         loop {
@@ -91,7 +91,7 @@ impl Family {
         self.is_gone
     }
 
-    /// Waits until nothing is left, but no longer than this; true when nothing is.
+    /// Waits until nothing is left, but no longer than this; returns true if nothing is.
     pub fn is_gone_within(&mut self, most: Duration) -> bool {
         let mut waited = Duration::ZERO;
         loop {
@@ -104,7 +104,7 @@ impl Family {
         }
     }
 
-    /// How the command ended.
+    /// The end of the command.
     pub fn end(&self, flooded: bool, is_over: bool) -> End {
         let (cpu, peak) = spent(UsageWho::RUSAGE_CHILDREN);
         // A child begins with the mark of this process.
@@ -143,7 +143,8 @@ pub(super) fn signal_all(signal: Signal) {
     let _ = kill(nix::unistd::Pid::from_raw(-1), signal);
 }
 
-/// Tells when there are more processes than a command may have. The kernel's own limit does not hold for the superuser.
+/// Detects that there are more processes than a command may have. The kernel's own limit does not apply to the
+/// superuser.
 #[derive(Default)]
 pub(super) struct Census {
     /// No number below this one belongs to a process that was not there at the last count.
@@ -155,7 +156,7 @@ impl Census {
     /// process.
     pub fn is_over(&mut self) -> bool {
         let newest = newest();
-        // Numbers begin anew at some time.
+        // Numbers wrap around at some time.
         if newest < self.counted {
             self.counted = 0;
         }

@@ -1,11 +1,11 @@
 //! Files, and processes outside: the Landlock ruleset.
 //!
-//! Landlock grants trees and cannot exclude a branch. So a tree that holds something hidden is not granted as a
+//! Landlock grants trees and cannot exclude a branch. So a tree that contains something hidden is not granted as a
 //! whole; its entries are granted one by one, except the hidden ones. Links are never granted, as their targets
 //! are in the tree themselves. An entry created later beside a hidden one is not granted until the walls are
 //! rebuilt, which happens when [`Ground`] reports that a listed directory has changed.
 //!
-//! Listing is granted for everything: otherwise `ls /` and `ls ~` would fail, as both hold something hidden. So
+//! Listing is granted for everything: otherwise `ls /` and `ls ~` would fail, as both contain something hidden. So
 //! the names of hidden files are visible, but the files cannot be opened. Landlock has no rule for attributes
 //! either: modes, owners and times of files outside can be changed as far as the user may.
 
@@ -24,7 +24,7 @@ use super::messages::Stage;
 use crate::sandbox::{Boundary, Profile, credentials};
 
 const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
-/// Creating and changing files and directories, but no devices and no sockets.
+/// The right to create and change files and directories, but not devices and sockets.
 const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
     Execute | ReadFile | ReadDir | WriteFile | Truncate | Refer
     | RemoveDir | RemoveFile | MakeDir | MakeReg | MakeFifo | MakeSym
@@ -33,21 +33,21 @@ const OF_FILES: BitFlags<AccessFs> =
     make_bitflags!(AccessFs::{Execute | ReadFile | WriteFile | Truncate | IoctlDev});
 const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
 
-/// The devices that offer no escape. Terminals do: keys can be read and faked there, and a question overwritten.
+/// The devices that offer no escape. Terminals do: a command could read and fake keys there, and overwrite a question.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// Those that are a command's own inside namespaces: its terminals, and what stands for its own.
+/// The devices that are private inside namespaces: the terminals of a command.
 const OWN_DEVICES: [&str; 2] = ["/dev/pts", "/dev/tty"];
-/// Trees that are a run's own inside namespaces.
+/// The trees that are private to a run inside namespaces.
 const OWN_TREES: [&str; 2] = [super::mounts::TEMP, "/dev/shm"];
 /// Never granted as a tree: every disk is in it.
 const DEVICE_TREE: &str = "/dev";
-/// Never written, whatever the workspace is: files there are switches of the kernel.
+/// Trees that are never written, whatever the workspace is: files there are switches of the kernel.
 const KERNEL_TREES: [&str; 2] = ["/proc", "/sys"];
 
 /// The ruleset, and the directories that it depends on.
 ///
 /// # Errors
-/// The feature that the kernel lacks.
+/// The kernel lacks a feature, which the error names.
 pub(super) fn build(plan: &Boundary, temp: &Path, profile: Profile) -> Result<(RulesetCreated, Ground), String> {
     let ruleset = ruleset().map_err(|error| missing(&error))?;
     let superuser = nix::unistd::geteuid().is_root();
@@ -71,7 +71,7 @@ pub(super) fn build(plan: &Boundary, temp: &Path, profile: Profile) -> Result<(R
     Ok((ruleset.expect("it is put back after each rule"), ground))
 }
 
-/// The ruleset inside namespaces, where lids hide what must not be read. `None` where the kernel has no Landlock.
+/// The ruleset inside namespaces, where lids hide what must not be read. `None` if the kernel has no Landlock.
 pub(super) fn within(stage: &Stage, profile: Profile) -> Option<RulesetCreated> {
     let mut grants = Grants { ruleset: Some(ruleset().ok()?), hidden: Vec::new(), ground: Ground::default() };
     grants.add(Path::new("/"), READ).ok()?;
@@ -114,7 +114,7 @@ fn missing(error: &RulesetError) -> String {
 }
 
 struct Grants {
-    /// Taken out while a rule is added.
+    /// `None` while a rule is added.
     ruleset: Option<RulesetCreated>,
     /// Sorted: the content of a directory comes right after it.
     hidden: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Ends a command that starts processes without end.
+//! Ends a command that keeps starting processes.
 //!
 //! The kernel's own limit exempts the superuser and counts all processes of any other user, so it is far above
 //! normal use ([`super::powers`]) and only keeps the machine alive. Here a thread regularly reads the number of
@@ -27,7 +27,7 @@ pub(in crate::sandbox) struct Watch {
 }
 
 impl Watch {
-    /// Starts watching. Does nothing where no thread or task count is available.
+    /// Starts watching. Does nothing if no thread or task count is available.
     pub fn over(group: i32) -> Self {
         let (stop, stopped) = mpsc::channel();
         let flooded = Arc::new(AtomicBool::new(false));
@@ -60,7 +60,7 @@ impl Watch {
     }
 }
 
-/// Raises the thread's priority where that is allowed (for the superuser, whom the kernel's limit does not stop).
+/// Raises the thread's priority if that is allowed (for the superuser, whom the kernel's limit does not stop).
 fn hurry() {
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }
@@ -77,8 +77,8 @@ fn members(group: Pid) -> usize {
     processes.filter(|process| is_member(&process.path(), group) == Some(true)).count()
 }
 
-/// The third field of `stat` is the state and the fifth the group; the second is a name in parentheses that may hold
-/// anything.
+/// True if a process belongs to the group. The third field of `stat` is the state and the fifth the group; the second
+/// is a name in parentheses that may contain anything.
 fn is_member(process: &std::path::Path, group: Pid) -> Option<bool> {
     process.file_name()?.to_str()?.parse::<u32>().ok()?;
     let stat = fs::read_to_string(process.join("stat")).ok()?;

@@ -1,10 +1,10 @@
 //! The first process of a pid namespace, in which commands of one view run, one at a time. When it ends, the kernel
 //! kills everything in the namespace.
 //!
-//! It has two threads. The one that starts commands is bound by their rules, for good, and does all that a command
-//! needs: so a later command costs no set-up. The other keeps what the rules take away, and helps on request: it mounts,
-//! and signals processes of whatever user. The namespace is used again only when it is empty, and when a command
-//! changed nothing of this process.
+//! It has two threads. The one that starts commands is permanently bound by their rules and does everything that a
+//! command needs, so a later command needs no set-up. The other keeps the rights that the rules remove, and helps on
+//! request: it mounts, and signals processes of any user. The namespace is reused only if it is empty and a command has
+//! not changed this process.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -27,14 +27,14 @@ use super::powers::{self, Nature};
 use super::{mounts, part, wire};
 use crate::sandbox::Profile;
 
-/// How long processes that are ending anyway are waited for.
+/// The wait for processes that are ending anyway.
 const MOMENT: Duration = Duration::from_millis(20);
-/// Between SIGTERM and SIGKILL for what a command left behind.
+/// The time between SIGTERM and SIGKILL for processes that a command left behind.
 const GRACE: Duration = Duration::from_millis(300);
-/// How often a flood of processes is signalled.
+/// The number of times that a flood of processes is signalled.
 const ROUNDS: usize = 10;
 
-/// Runs commands, as long as somebody holds the other end of the socket.
+/// Runs commands as long as the other end of the socket is open.
 pub(super) fn run() -> io::Result<()> {
     let socket = part::socket()?;
     let Some((stage, _)) = wire::receive::<Stage>(&socket)? else { return Ok(()) };
@@ -43,7 +43,7 @@ pub(super) fn run() -> io::Result<()> {
         Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
     };
     wire::send(&socket, &Account::Ready, &[])?;
-    // The first order says what the others will be like.
+    // The first order determines the view of the later ones.
     let Some((Request::Run(order), output)) = wire::receive::<Request>(&socket)? else { return Ok(()) };
     let view = order.view.clone();
     let (asking, asked) = mpsc::channel();
@@ -65,14 +65,14 @@ fn refused(error: &io::Error) -> News {
     News::Refused { not_found: error.kind() == io::ErrorKind::NotFound, why: error.to_string() }
 }
 
-/// What can be done before it is known for what kind of command.
+/// The set-up that does not depend on the kind of command.
 fn set_up(stage: &Stage) -> io::Result<Lids> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     mounts::processes()?;
     // Without a session of its own, a command could reach the terminal of this program.
     rustix::process::setsid()?;
     powers::limit_ourselves();
-    // Its descriptors are no business of the command.
+    // The command must not see its descriptors.
     powers::hide_this_process();
     Lids::of(stage)
 }
@@ -83,9 +83,9 @@ fn for_view(stage: &Stage, view: &View, mut lids: Lids) -> io::Result<(Lids, Con
     Ok((lids, Confinement::within(stage, profile).map_err(io::Error::other)?))
 }
 
-/// Asked of the thread that is not bound.
+/// A request to the thread that is not bound.
 enum Ask {
-    /// Lay all lids anew.
+    /// Mount all lids again.
     Lay(Sender<io::Result<Lids>>),
     /// Signal all processes of the command.
     Signal(Signal, Sender<()>),
@@ -110,7 +110,7 @@ fn help(asked: &Receiver<Ask>, stage: &Stage, view: &View) {
     }
 }
 
-/// The thread that is not bound, as the other one sees it.
+/// The thread that is not bound, from the view of the other one.
 struct Helper(Sender<Ask>);
 
 impl Helper {
@@ -136,7 +136,7 @@ struct Bound {
     helper: Helper,
     lids: Lids,
     census: Census,
-    /// As this process was before the first command.
+    /// The attributes of this process before the first command.
     nature: Nature,
 }
 
@@ -156,7 +156,7 @@ impl Bound {
         Ok(())
     }
 
-    /// Runs a command to its end; true when another one may follow.
+    /// Runs a command to its end; returns true if another one may follow.
     fn run(&mut self, order: &Order, output: Vec<OwnedFd>) -> io::Result<bool> {
         match self.start(order, output) {
             Ok(family) => self.see_through(family),
@@ -185,7 +185,7 @@ impl Bound {
         Family::of(number.ok_or_else(|| io::Error::other("no process"))?, before)
     }
 
-    /// Waits for a command and obeys requests meanwhile; true when nothing is left of it.
+    /// Waits for a command and handles requests meanwhile; returns true if nothing is left of it.
     fn see_through(&mut self, mut family: Family) -> io::Result<bool> {
         let mut flooded = false;
         loop {
@@ -212,7 +212,7 @@ impl Bound {
         }
     }
 
-    /// Ends what a command left behind; true when there was any.
+    /// Ends the processes that a command left behind; returns true if there were any.
     fn finish(&self, family: &mut Family) -> io::Result<bool> {
         if family.is_gone_within(MOMENT) {
             return Ok(false);
@@ -228,7 +228,7 @@ impl Bound {
         let is_flood = self.census.is_over();
         if is_flood {
             self.helper.signal_all(Signal::SIGSTOP)?;
-            // What was started while they were counted is killed by the next signals.
+            // Processes started while they were counted are killed by the next signals.
             (0..ROUNDS).try_for_each(|_| self.helper.signal_all(Signal::SIGKILL))?;
         }
         Ok(is_flood)

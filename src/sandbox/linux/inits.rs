@@ -1,5 +1,5 @@
-//! The inits of a run: one that is ready for any command, and those that served one and are ready for another of the
-//! same view. A command takes the latter where there is one: it starts at once, and no process is made for it.
+//! The inits of a run: one that is ready for any command, and those that have served one and are ready for another of
+//! the same view. A command prefers the latter: it starts at once, without a new process.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -52,7 +52,7 @@ impl Inits {
         Ok(Arc::new(socket))
     }
 
-    /// Takes one back whose command is over.
+    /// Takes back an init whose command has ended.
     pub fn keep(&self, view: View, socket: Arc<UnixStream>) {
         let mut idle = self.idle();
         idle.waiting.push((view, socket));

@@ -18,10 +18,10 @@ pub struct Inside {
     place: Place,
 }
 
-/// Where the init of a command goes when it is dropped: to the others that wait, or to its end.
+/// Returns the init of a command when it is dropped: to the others that wait, or to its end.
 struct Place {
     socket: Arc<UnixStream>,
-    /// Nothing of the command is left, and its init waits for another.
+    /// True if nothing of the command is left, and its init waits for another.
     is_over: bool,
     view: View,
     inits: Arc<Inits>,
@@ -61,11 +61,11 @@ impl Inside {
 
     /// Sends SIGTERM to all of its processes.
     pub fn terminate(&self) {
-        // Where nobody is left to hear it, nothing is left to end.
+        // If the init is gone, nothing is left to end.
         let _ = wire::send(&self.place.socket, &Request::Terminate, &[]);
     }
 
-    /// Asks to end what the command left behind; [`News::Finished`] answers.
+    /// Asks to end the processes that the command left behind; [`News::Finished`] answers.
     pub fn finish(&self) {
         let _ = wire::send(&self.place.socket, &Request::Finish, &[]);
     }
@@ -94,7 +94,7 @@ impl Drop for Place {
     }
 }
 
-/// Ends a command in the namespaces. It is to be dropped with the command: its init may serve another one.
+/// Ends a command in the namespaces. Drop it with the command, as its init may serve another one.
 #[derive(Debug)]
 pub struct Killer(Arc<UnixStream>);
 

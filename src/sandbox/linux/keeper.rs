@@ -1,8 +1,8 @@
-//! The keeper of a run's namespaces: a process of its own, as only a process with a single thread can enter a user
+//! The keeper of a run's namespaces: a separate process, as only a process with a single thread can enter a user
 //! namespace.
 //!
 //! It lays out what all commands share (network, shared memory, file system), and makes the inits in which they run.
-//! A process can give its children a new pid namespace only once: a thread of its own does it for each init. It ends
+//! A process can give its children a new pid namespace only once, so a separate thread does it for each init. It ends
 //! when this program does, and everything inside with it.
 
 use std::fs;
@@ -21,11 +21,10 @@ use super::messages::{Account, Stage, Want};
 use super::part::Part;
 use super::{mounts, part, powers, wire};
 
-/// What an init needs: mounting, and the sets of its own capabilities.
+/// The capabilities that an init needs: mounting, and changing the sets of its own capabilities.
 const NEEDED: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
 
-/// How long the making of an init waits that nobody waits for: it would take its time from the command that was just
-/// started.
+/// The delay before a spare init is made, which would otherwise compete with the command that was just started.
 const SOON: u8 = 10;
 
 /// Sets everything up, then makes inits until this program ends.
@@ -52,7 +51,7 @@ pub(super) fn run() -> io::Result<()> {
                 None => return Ok(()),
             }
         }
-        // The hurry itself is read in the next round.
+        // The urgent request itself is read in the next round.
         poll(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], PollTimeout::from(SOON))?;
         running.retain_mut(|init| !matches!(init.try_wait(), Ok(Some(_)) | Err(_)));
         let made = || Init::begin().and_then(|init| init.finish(&stage));
@@ -68,7 +67,7 @@ fn set_up(socket: &UnixStream, stage: &Stage) -> io::Result<Init> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     named("a user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
     if user.is_root() {
-        // All ids are mapped, which only a process outside may do.
+        // All ids are mapped, which only an outside process may do.
         wire::send(socket, &Account::Unmapped, &[])?;
         if wire::receive::<()>(socket)?.is_none() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
@@ -136,7 +135,7 @@ struct Init {
 }
 
 impl Init {
-    /// Starts one.
+    /// Starts an init.
     fn begin() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let process = std::thread::scope(|scope| {

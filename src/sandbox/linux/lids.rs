@@ -1,8 +1,8 @@
 //! The file system of a command: lids over what it must not see, read-only mounts over what it must not write.
 //!
-//! An init lays them once and serves many commands. Meanwhile files come and go: a key that is new needs a lid, and a
-//! file that was replaced from outside has lost what was mounted over it. Both change the directory that holds them. So
-//! before each command only directories are looked at, and what is in one only where it has changed ([`Lids::hold`]).
+//! An init mounts them once and serves many commands. Meanwhile files come and go: a new key needs a lid, and a file
+//! that was replaced from outside has lost its mount. Both change the directory that contains them. So before each
+//! command only directories are checked, and their entries only if they have changed ([`Lids::hold`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -14,34 +14,34 @@ use super::messages::{Stage, View};
 use super::mounts::{is_read_only, lid, points, protect, read_only};
 use crate::sandbox::dirs::Seen;
 
-/// What is mounted over a path.
+/// The kind of mount over a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cover {
-    /// Nothing of it is seen.
+    /// It is hidden completely.
     Lid,
-    /// It is read only. What is no file, no directory, or neither, is left alone: it is compared after the command,
+    /// It is read-only. Anything that is not a file, or not a directory, is left alone and compared after the command,
     /// as a mount on a link would cover its target.
     File,
     Dir,
     Any,
 }
 
-/// What is mounted over paths, and the directories that tell whether it still suffices.
+/// The mounts over paths, and the directories that reveal whether they are still complete.
 #[derive(Debug, Default)]
 pub(super) struct Lids {
     dirs: BTreeMap<PathBuf, Dir>,
-    /// Paths on the way to others that are no directories.
+    /// Paths on the way to others that are not directories.
     ends: BTreeSet<PathBuf>,
-    /// Those of them that exist. A link may lead to a directory that is made elsewhere.
+    /// Those of them that exist. A link may lead to a directory that is created elsewhere.
     others: Vec<PathBuf>,
 }
 
-/// A directory that holds some of the paths.
+/// A directory that contains some of the paths.
 #[derive(Debug)]
 struct Dir {
     seen: Seen,
     covered: Vec<(PathBuf, Cover)>,
-    /// Entries at which ways to other paths end, and what was there: nothing, or no directory.
+    /// Entries at which ways to other paths end, and what was there: nothing, or something that is not a directory.
     ends: Vec<(PathBuf, Option<Identity>)>,
 }
 
@@ -49,20 +49,20 @@ struct Dir {
 type Identity = (u64, u64);
 
 impl Lids {
-    /// Lays those that every command has.
+    /// Mounts those that every command has.
     ///
     /// # Errors
-    /// The first step that failed: then no command must run.
+    /// A step failed: then no command must run.
     pub fn of(stage: &Stage) -> io::Result<Self> {
         let mut lids = Self::default();
         lids.lay(stage.masked.iter().map(|path| (path.as_ref(), Cover::Lid)))?;
         Ok(lids)
     }
 
-    /// Lays the rest of what a view has.
+    /// Mounts the rest of a view.
     ///
     /// # Errors
-    /// The first step that failed: then the command must not run.
+    /// A step failed: then the command must not run.
     pub fn complete(&mut self, stage: &Stage, view: &View) -> io::Result<()> {
         self.lay(view.masked.iter().map(|path| (path.as_ref(), Cover::Lid)))?;
         if !view.writes {
@@ -79,7 +79,7 @@ impl Lids {
         self.lay(protected.map(|(path, cover)| (path.as_ref(), cover)))
     }
 
-    /// True if nothing more is to be mounted than was.
+    /// True if the mounts are still complete.
     pub fn hold(&mut self) -> bool {
         // Every directory gets its new stamp, whatever was found in another.
         let hold = self.dirs.iter_mut().fold(true, |hold, (path, dir)| dir.holds(path) && hold);
@@ -102,7 +102,7 @@ impl Lids {
         Ok(())
     }
 
-    /// True if there is such a directory. It is watched from here on, and where it is none, the way to it.
+    /// True if there is such a directory. It is watched from here on, or, if it does not exist, the way to it.
     fn is_seen(&mut self, dir: &Path) -> bool {
         if self.dirs.contains_key(dir) || self.ends.contains(dir) {
             return !self.ends.contains(dir);
@@ -139,7 +139,7 @@ impl Dir {
 }
 
 impl Cover {
-    /// The entry that has to be covered, if there is one that is not.
+    /// The entry that must be covered and is not, if there is one.
     fn is_missing(self, path: &Path) -> Option<Metadata> {
         let entry = fs::symlink_metadata(path).ok()?;
         let kind = entry.file_type();
@@ -154,7 +154,7 @@ impl Cover {
     }
 }
 
-/// True if a directory is an empty one that was mounted there.
+/// True if a directory is an empty one that is mounted there.
 fn is_lid(path: &Path, entry: &Metadata) -> bool {
     let above = path.parent().and_then(|dir| fs::symlink_metadata(dir).ok());
     entry.mode().trailing_zeros() >= 9 && above.is_some_and(|above| above.dev() != entry.dev())

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A path, of whatever bytes.
+/// A path of any bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bytes(OsString);
 
-/// A path in a message: as text wherever it is text, which is a third as long.
+/// A path in a message: as text if it is text, which is a third as long.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written<'a> {
@@ -52,22 +52,22 @@ pub(super) fn bytes<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<Byt
     paths.into_iter().map(|path| Bytes::from(path.as_path())).collect()
 }
 
-/// The stage of a run: what its commands share.
+/// The stage of a run, which its commands share.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Stage {
     /// The trees that the `write` profile may write: the workspace first.
     pub written: Vec<Bytes>,
-    /// Seen by commands wherever it lies.
+    /// The home directory, which commands see wherever it is.
     pub home: Bytes,
     /// The private directory behind `/tmp`.
     pub temp: Bytes,
     /// Caches, and the directories of the layers above them.
     pub caches: Vec<(Bytes, Bytes)>,
-    /// What commands can neither read nor write.
+    /// Paths that commands can neither read nor write.
     pub masked: Vec<Bytes>,
-    /// Files that commands can read, and write only where an order lifts it.
+    /// Files that commands can read, and write only if an order lifts the protection.
     pub protected_files: Vec<Bytes>,
-    /// Directories likewise.
+    /// Directories that are protected in the same way.
     pub protected_dirs: Vec<Bytes>,
     /// True if commands share the machine's network.
     pub network: bool,
@@ -75,7 +75,7 @@ pub(super) struct Stage {
     pub proxy: bool,
 }
 
-/// How a command sees the files of a stage. An init that was set up for one view serves all commands of it.
+/// The view that a command has of the files of a stage. An init that was set up for one view serves all its commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct View {
     /// The `write` profile, else `read`.
@@ -84,7 +84,7 @@ pub(super) struct View {
     pub masked: Vec<Bytes>,
     /// Protected beside what the stage protects: files and directories.
     pub protected: Vec<Bytes>,
-    /// Not protected, although the stage protects it.
+    /// Paths that are not protected although the stage protects them.
     pub lifted: Vec<Bytes>,
 }
 
@@ -103,29 +103,29 @@ pub(super) struct Order {
 pub(super) enum Account {
     /// The user namespace is there; its ids are still to be mapped from outside.
     Unmapped,
-    /// It is done. From the keeper, the socket of an init comes beside it, and with the first one the proxy's listener.
+    /// It is done. From the keeper it comes with the socket of an init, and the first one with the proxy's listener.
     Ready,
     /// The step that this system refuses.
     Failed(String),
 }
 
-/// Asked of the keeper.
+/// A request to the keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Want {
     /// Another init, once the command that was just started has had its time.
     Another,
-    /// At once, since a command waits for the one that was asked for. It may be on its way already.
+    /// Make the requested one at once, since a command waits for it. It may be on its way already.
     Hurry,
 }
 
-/// Asked of an init.
+/// A request to an init.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Request {
-    /// Run this command. The writing end of its output comes beside it.
+    /// Run this command. The writing end of its output comes with it.
     Run(Order),
     /// SIGTERM to all processes of the command.
     Terminate,
-    /// End what the command left behind, and tell whether there was any.
+    /// End the processes that the command left behind, and report whether there were any.
     Finish,
 }
 
@@ -134,7 +134,7 @@ pub(super) enum Request {
 pub enum News {
     /// It could not be started.
     Refused { not_found: bool, why: String },
-    /// The command itself ended; what it started may still run.
+    /// The command itself ended; processes that it started may still run.
     Ended(End),
     /// Everything ended.
     Finished { left_behind: bool },
@@ -144,14 +144,14 @@ pub enum News {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub exit: Status,
-    /// It had more processes than it may have, and was ended for that.
+    /// True if it exceeded the limit of processes and was ended for that.
     pub flooded: bool,
-    /// Nothing of it is left, and its init is as it was before: the next command may be sent there.
+    /// True if nothing of it is left and its init is unchanged, so that the next command may be sent there.
     pub is_over: bool,
     /// The processor time of its processes, in microseconds.
     pub cpu: u64,
-    /// The most memory that one of its processes held, in bytes, where that was more than our own and more than that of
-    /// the commands before it in the same init.
+    /// The peak memory of one of its processes, in bytes, if that was more than our own and more than that of the
+    /// commands before it in the same init.
     pub peak_memory: Option<u64>,
 }
 

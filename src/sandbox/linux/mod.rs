@@ -1,6 +1,6 @@
-//! The boundary on Linux: namespaces ([`space`]) and, in them, Landlock and seccomp. Where namespaces are refused, the
-//! latter alone. They bind the calling thread and everything it starts afterwards: so a separate thread applies them to
-//! itself, does its one task, and ends.
+//! The boundary on Linux: namespaces ([`space`]) and, in them, Landlock and seccomp. If namespaces are refused, only
+//! the latter. They bind the calling thread and everything that it starts afterwards, so a separate thread applies them
+//! to itself, does its one task, and ends.
 
 mod messages;
 mod wire;

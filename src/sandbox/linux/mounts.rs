@@ -1,7 +1,6 @@
-//! The file system as commands see it: everything read-only but a few trees, secrets under a lid, a `/tmp` of their
-//! own.
+//! The file system that commands see: everything read-only except a few trees, secrets under a lid, a private `/tmp`.
 //!
-//! [`stage`] lays it out once for a run, in the keeper's mount namespace; [`super::lids`] adjusts the copy of an init.
+//! [`stage`] sets it up once per run, in the keeper's mount namespace; [`super::lids`] adjusts the copy of an init.
 
 use std::ffi::CString;
 use std::fs;
@@ -17,18 +16,18 @@ use rustix::mount::{
 
 use super::messages::Stage;
 
-/// The directory that commands see as theirs for temporary files.
+/// The private directory for temporary files, as commands see it.
 pub const TEMP: &str = "/tmp";
 /// The shared memory of commands.
 const SHARED: &str = "/dev/shm";
 /// Sockets of the machine's services are below these.
 const SERVICES: [&str; 2] = ["/run", "/var/run"];
-/// What programs need from there: the system itself on some distributions.
+/// The paths that programs need from there: the system itself on some distributions.
 const KEPT_SERVICES: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
 const DEV: &str = "/dev";
 /// The devices that offer no escape.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-/// What programs expect beside them.
+/// The links that programs expect beside them.
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
     ("fd", "/proc/self/fd"),
@@ -48,22 +47,22 @@ fn step<T>(what: &str, path: &Path, done: rustix::io::Result<T>) -> io::Result<T
     })
 }
 
-/// Lays out the file system of a run.
+/// Sets up the file system of a run.
 ///
 /// # Errors
-/// The first step that this system refuses.
+/// The system refuses a step.
 pub(super) fn stage(stage: &Stage) -> io::Result<()> {
     let root = Path::new("/");
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     step("making mounts private below", root, mount_change(root, private))?;
     let resolver = fs::read(RESOLVER);
-    // Each stands for itself, so that it stays writable where everything else does not.
+    // Each is a separate mount, so that it stays writable when everything else does not.
     let written = || stage.written.iter().map(AsRef::as_ref);
     for tree in written() {
         step("binding", tree, mount_bind_recursive(tree, tree))?;
     }
     let kept = KEPT_SERVICES.map(Path::new).into_iter().filter(|path| path.is_dir());
-    // The home comes first: the workspace may lie in it.
+    // The home comes first: the workspace may be in it.
     let home = [stage.home.as_ref()].into_iter().filter(|home| home.is_dir());
     let kept: Vec<(&Path, OwnedFd)> = home
         .chain(written())
@@ -104,7 +103,7 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets commands read a path, and not write it.
+/// Lets commands read a path but not write it.
 pub(super) fn protect(path: &Path) -> io::Result<()> {
     step("binding", path, mount_bind_recursive(path, path))?;
     read_only(path)
@@ -125,7 +124,7 @@ fn covers() -> impl Iterator<Item = &'static Path> {
     [TEMP, SHARED].into_iter().chain(SERVICES).map(Path::new)
 }
 
-/// A directory, not a link to one.
+/// True for a directory, false for a link to one.
 fn is_own_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir())
 }
@@ -143,14 +142,14 @@ fn overlay(real: &Path, layer: &Path) {
         [real, &layer.join("upper"), &layer.join("work")].map(|path| path.display().to_string());
     let options = format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr");
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    // On a file system that cannot be a layer, the cache is only read.
+    // On a file system that cannot be a layer, the cache is read-only.
     if let Ok(options) = CString::new(options) {
         let _ = mount("overlay", real, "overlay", flags, options.as_c_str());
     }
 }
 
-/// A `/dev` with nothing but harmless devices, and terminals and shared memory of its own: a disk that the superuser
-/// may open outside is not there.
+/// Mounts a `/dev` with only harmless devices, and private terminals and shared memory: a disk that the superuser may
+/// open outside is not there.
 fn devices(flags: MountFlags) -> io::Result<()> {
     let dev = Path::new(DEV);
     let clone = |name: &&str| {
@@ -183,11 +182,11 @@ fn devices(flags: MountFlags) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a lid on a file or a directory: the device that holds nothing, or an empty directory.
+/// Puts a lid on a file or a directory: the null device, or an empty directory.
 pub(super) fn lid(path: &Path, entry: &fs::Metadata) -> io::Result<()> {
     if entry.is_file() {
         step("masking", path, mount_bind("/dev/null", path))?;
-        // Where devices do not work, opening one is refused to everybody.
+        // If devices do not work, nobody can open one.
         return restrict(path, MountFlags::RDONLY | MountFlags::NODEV);
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
@@ -202,7 +201,7 @@ pub(super) fn read_only(point: &Path) -> io::Result<()> {
     restrict(point, MountFlags::RDONLY)
 }
 
-/// Restricts a mount; the restrictions that it has stay, as they must.
+/// Restricts a mount further; its restrictions stay, as they must.
 fn restrict(point: &Path, by: MountFlags) -> io::Result<()> {
     const KEPT: [(StatVfsMountFlags, MountFlags); 6] = [
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
@@ -226,7 +225,7 @@ pub(super) fn points() -> io::Result<Vec<PathBuf>> {
     Ok(fields.map(|field| PathBuf::from(std::ffi::OsString::from_vec(unescaped(field)))).collect())
 }
 
-/// The kernel writes blanks, tabs, newlines and backslashes of paths as `\` and three octal digits.
+/// Unescapes a path: the kernel writes spaces, tabs, newlines and backslashes as `\` and three octal digits.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;

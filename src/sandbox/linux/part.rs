@@ -1,4 +1,4 @@
-//! The parts of the boundary that are processes of their own: this program, run again with a socket as its stdin.
+//! The parts of the boundary that are separate processes: this program, run again with a socket as its stdin.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
-/// This program, whatever became of its file.
+/// This program, even if its file was replaced or removed.
 const OURSELVES: &str = "/proc/self/exe";
 
 /// The first argument of such a process.
@@ -15,7 +15,7 @@ const MARK: &str = "__sandbox";
 /// A part that is a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Holds the namespaces of a run.
+    /// Keeps the namespaces of a run.
     Keeper,
     /// The first process of a command's namespace.
     Init,

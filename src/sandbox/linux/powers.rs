@@ -11,8 +11,8 @@ use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, set
 
 use crate::sandbox::MOST_FILE_BYTES;
 
-/// Capabilities that the superuser keeps: files of any owner, other identities, low ports. Loading modules, raw
-/// devices, the clock, network settings and the like are gone; without new privileges no program regains them.
+/// The capabilities that the superuser keeps: files of any owner, other identities, low ports. Those for modules, raw
+/// devices, the clock, network settings and others are dropped; without new privileges no program regains them.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -58,10 +58,10 @@ pub(super) fn lower_our_limits() {
     });
 }
 
-/// The most processes and threads of a command, by the kernel's own count. It does not hold for the superuser.
+/// The most processes and threads of a command, by the kernel's own count. It does not apply to the superuser.
 const MOST_TASKS: u64 = 8192;
 
-/// Lowers the limits of this process for good, and so those of all that it starts.
+/// Permanently lowers the limits of this process, and so those of everything that it starts.
 pub(super) fn limit_ourselves() {
     let limits = [
         (Resource::Fsize, Some(MOST_FILE_BYTES)),
@@ -71,12 +71,13 @@ pub(super) fn limit_ourselves() {
     ];
     for (resource, most) in limits {
         let most = lowest(getrlimit(resource).maximum, most);
-        // A limit that cannot be set was lower already.
+        // A limit that cannot be set was already lower.
         let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
     }
 }
 
-/// What the commands of a process inherit from it, and might change by its number: its limits, its rank, its processors.
+/// The attributes that the commands of a process inherit from it, and could change by its id: its limits, its priority,
+/// its processors.
 #[derive(PartialEq)]
 pub(super) struct Nature {
     limits: [Rlimit; LIMITS.len()],
@@ -104,7 +105,7 @@ const LIMITS: [Resource; 16] = [
 ];
 
 impl Nature {
-    /// That of the calling thread.
+    /// The attributes of the calling thread.
     pub fn now() -> Self {
         Self {
             limits: LIMITS.map(getrlimit),
@@ -114,7 +115,7 @@ impl Nature {
     }
 }
 
-/// How many processes a user may start in addition to those already running.
+/// The number of processes that a user may start in addition to those already running.
 const ROOM_FOR_PROCESSES: u64 = 2048;
 
 /// The kernel counts all processes of a user, so the limit can be chosen only when a command starts. It does not
@@ -141,7 +142,7 @@ fn set(process: u32, resource: Resource, limit: Rlimit) {
     }
 }
 
-/// `None` means no limit.
+/// The lower of two limits; `None` means no limit.
 fn lowest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }

@@ -1,4 +1,4 @@
-//! The namespaces of a run, from this program's side: starts their keeper, and hands it commands.
+//! The namespaces of a run, from this program's side: starts their keeper, and sends commands to its inits.
 
 use std::fs;
 use std::io;
@@ -21,14 +21,14 @@ use crate::sandbox::{Boundary, Entry, Network, Profile, caches, credentials};
 
 /// The namespaces of a run. Dropping it ends everything in them.
 pub(in crate::sandbox) struct Space {
-    /// Held, as everything ends with it.
+    /// Kept, as everything ends with it.
     _keeper: Keeper,
     inits: Arc<Inits>,
     proxy: Option<Proxy>,
     lists: Lists,
 }
 
-/// What is mounted read-only, absolute.
+/// The paths that are mounted read-only, absolute.
 struct Lists {
     files: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
@@ -43,7 +43,8 @@ impl Lists {
         let mut lists =
             Self { files: Vec::new(), dirs: Vec::new(), nested: Vec::new(), configurations: Vec::new() };
         for (at, places) in places.iter().enumerate() {
-            // What may go with its directory is compared after a command: a mount would keep the directory.
+            // Paths that may be removed with their directory are compared after a command: a mount would pin the
+            // directory.
             let stays = |path: &&PathBuf| !places.pointers.contains(path) && !places.repositories.contains(path);
             let absolute = |path: &PathBuf| plan.workspace.join(path);
             let files: Vec<PathBuf> = places.files.iter().filter(stays).map(absolute).collect();
@@ -59,9 +60,9 @@ impl Lists {
         lists
     }
 
-    /// What a command works on by its nature: git rewrites configurations by renaming, and what is removed or moved
-    /// takes its mounts with it. A word of its line is enough to lift these: what it makes of them is compared when
-    /// it has ended, and only changes that run nothing stay.
+    /// The protections that are lifted for a command that needs it: git rewrites configurations by renaming, and
+    /// removed or moved directories take their mounts with them. A word of its line is enough to lift these: the result
+    /// is compared when the command has ended, and only changes that run nothing stay.
     fn lifted(&self, entry: &Entry<'_>) -> Vec<Bytes> {
         const GIT: &[&str] = &["git", "gh", "hub", "jj"];
         const REMOVING: &[&str] = &["rm", "rmdir", "mv", "find", "rsync"];
@@ -80,13 +81,13 @@ impl Lists {
     }
 }
 
-/// Where the proxy of commands listens.
+/// The listener of the commands' proxy.
 struct Proxy {
     port: u16,
     listener: Mutex<Option<TcpListener>>,
 }
 
-/// A set-up that was begun, and its wait.
+/// A set-up that was begun, to wait for.
 pub(in crate::sandbox) struct Begun {
     keeper: Keeper,
     lists: Lists,
@@ -99,7 +100,7 @@ struct Keeper {
 }
 
 impl Begun {
-    /// Starts the keeper, and waits for nothing.
+    /// Starts the keeper, without waiting.
     ///
     /// # Errors
     /// It cannot be started.
@@ -139,7 +140,7 @@ impl Begun {
     /// Waits until the namespaces are there.
     ///
     /// # Errors
-    /// The step that this system refuses, or that took longer than [`PATIENCE`].
+    /// The system refuses a step, or it took longer than [`PATIENCE`].
     pub fn finish(self) -> io::Result<Space> {
         let Self { keeper, lists } = self;
         keeper.socket.set_read_timeout(Some(PATIENCE))?;
@@ -222,7 +223,7 @@ impl Space {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // The keeper would end by itself when the socket closes; it is waited for so that no zombie stays.
+        // The keeper would end on its own when the socket closes; waiting for it avoids a zombie.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

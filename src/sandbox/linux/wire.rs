@@ -1,5 +1,5 @@
-//! Messages between this program and the processes of its boundary, over a stream socket: a length, JSON, and beside
-//! the length the descriptors that go with it.
+//! Messages between this program and the processes of its boundary, over a stream socket: a length and JSON; file
+//! descriptors are sent along with the length.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -33,12 +33,12 @@ pub(super) fn send(socket: &UnixStream, message: &impl Serialize, beside: &[Borr
     if !beside.is_empty() && !control.push(SendAncillaryMessage::ScmRights(beside)) {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
-    // Four bytes go at once or not at all.
+    // Four bytes are sent at once or not at all.
     sendmsg(socket, &[IoSlice::new(&header)], &mut control, SendFlags::NOSIGNAL)?;
     (&mut &*socket).write_all(&text)
 }
 
-/// Waits for a message; `None` when the other end closed.
+/// Waits for a message; `None` if the other end closed.
 ///
 /// # Errors
 /// The message is not of this kind or was cut.
@@ -70,7 +70,7 @@ pub(super) fn receive<T: DeserializeOwned>(socket: &UnixStream) -> io::Result<Op
     Ok(Some((serde_json::from_slice(&text)?, beside)))
 }
 
-/// Takes a message from the beginning of what arrived; `None` where it is not whole yet.
+/// Takes a message from the beginning of the received bytes; `None` if it is incomplete.
 ///
 /// # Errors
 /// The message is not of this kind.

@@ -8,7 +8,7 @@ const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
 /// A line of base 64 is longer than any word.
 const LINE: usize = 32;
-/// The most that is looked at for the end of a key, in bytes.
+/// The most bytes that are searched for the end of a key.
 const MOST: usize = 32 * 1024;
 
 /// A private key. Its lines may be numbered, quoted or escaped, and its end may be missing.
@@ -20,12 +20,12 @@ pub(super) fn armour(after: &[u8]) -> Option<usize> {
         let closing = body + end + END.len();
         return Some(closing + label(&after[closing..]).unwrap_or(0));
     }
-    // Cut off: as far as there are lines of base 64.
+    // It is cut off: it ends with the lines of base 64.
     let lines = &window[..run(window, |byte| is_armoured(*byte))];
     words(lines).filter(|word| word.len() >= LINE).last().map(|word| body + word.end)
 }
 
-/// `… PRIVATE KEY-----`: how long that is.
+/// The length of `… PRIVATE KEY-----`.
 pub(super) fn label(after: &[u8]) -> Option<usize> {
     const LABEL: &[u8] = b"PRIVATE KEY";
     const LONGEST: usize = 40;
@@ -35,7 +35,7 @@ pub(super) fn label(after: &[u8]) -> Option<usize> {
     Some(end + DASHES.len())
 }
 
-/// Where the lines of base 64 begin that `before` ends with.
+/// The beginning of the lines of base 64 at the end of `before`.
 pub(super) fn material_before(before: &[u8]) -> Option<usize> {
     let from = before.len().saturating_sub(MOST);
     let start = before[from..].iter().rposition(|byte| !is_armoured(*byte)).map_or(from, |at| from + at + 1);
@@ -56,16 +56,16 @@ fn is_armoured(byte: u8) -> bool {
     is_base64(byte) || byte.is_ascii_whitespace() || byte == b'\\'
 }
 
-/// How a private key goes on in a text that is read line by line.
+/// The continuation of a private key in a text that is read line by line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::secrets) enum Goes {
-    /// Its end, or that of the text which looked like one, is at this byte.
+    /// The key, or the text that looked like one, ends at this byte.
     Until(usize),
-    /// All of the text belongs to it; whether a line of base 64 has come by now.
+    /// All of the text belongs to it; true if a line of base 64 has come by now.
     On(bool),
 }
 
-/// Where a private key begins that `text` ends within, and how it goes on there.
+/// The beginning of a private key that is open at the end of `text`, and its state there.
 pub(in crate::secrets) fn open_key(text: &str) -> Option<(usize, bool)> {
     let begin = text.rfind("-----BEGIN ")?;
     let after = &text[begin + BEGIN.len()..];
@@ -76,7 +76,7 @@ pub(in crate::secrets) fn open_key(text: &str) -> Option<(usize, bool)> {
     }
 }
 
-/// Follows a private key that has begun before `text`; `seen` says whether a line of base 64 has come.
+/// Follows a private key that has begun before `text`; `seen` is true if a line of base 64 has come.
 pub(in crate::secrets) fn follow(text: &str, mut seen: bool) -> Goes {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -86,7 +86,7 @@ pub(in crate::secrets) fn follow(text: &str, mut seen: bool) -> Goes {
         {
             return Goes::Until(at + end + END.len() + length);
         }
-        // A number may stand before it.
+        // A number may precede it.
         let word = line.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
         let is_line = word.bytes().all(is_base64) && (seen || word.is_empty() || word.len() >= LINE);
         if !is_line && !is_header(word) {

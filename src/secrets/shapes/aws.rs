@@ -1,4 +1,4 @@
-//! The secret of an AWS key: 40 characters of base 64, told from others only by what stands before it.
+//! The secret of an AWS key: 40 characters of base 64, recognised only by the text before it.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::bytes::{is_base64, is_in_word, run};
 
 const LENGTH: usize = 40;
 
-/// The secret behind its name: `aws_secret_access_key = …`, `"SecretAccessKey": "…"`.
+/// The secret after its name: `aws_secret_access_key = …`, `"SecretAccessKey": "…"`.
 pub(super) fn secret_after_name(after: &[u8]) -> Option<Range<usize>> {
     const MOST: usize = 16;
     let between =
@@ -15,7 +15,7 @@ pub(super) fn secret_after_name(after: &[u8]) -> Option<Range<usize>> {
     secret_at(after, start)
 }
 
-/// The secret behind the id of its key: on the same line, or on one of the next.
+/// The secret after the id of its key: on the same line, or on one of the next.
 pub(super) fn secret_after_id(after: &[u8]) -> Option<Range<usize>> {
     const MOST: usize = 96;
     let window = after.len().min(MOST);

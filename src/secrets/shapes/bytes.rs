@@ -1,4 +1,4 @@
-//! Runs of characters, and whether they look random.
+//! Runs of characters, and a test for random ones.
 
 pub(super) fn run(bytes: &[u8], is: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().position(|byte| !is(byte)).unwrap_or(bytes.len())

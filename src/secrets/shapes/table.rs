@@ -1,4 +1,4 @@
-//! The list of shapes: how keys begin, and what follows.
+//! The list of shapes: the beginnings of keys, and the text that follows.
 
 /// The text that follows the beginning of a key.
 #[derive(Debug, Clone, Copy)]
@@ -7,30 +7,30 @@ pub(super) enum Rest {
     Plain(usize),
     /// Exactly this many capitals and digits.
     Capitals(usize),
-    /// Exactly this many digits of base 16, in small letters.
+    /// Exactly this many digits of base 16, in lower case.
     Hex(usize),
     /// This many letters, digits, `-` and `_` at least, and among them one run of letters and digits that no word
     /// has: 16 or more, of both kinds.
     Random(usize),
-    /// The id of an AWS key, behind which its secret may stand.
+    /// The id of an AWS key, which its secret may follow.
     AwsId,
-    /// The secret of an AWS key, behind its name.
+    /// The secret of an AWS key, after its name.
     AwsSecret,
-    /// Base 64 of this many characters at least, behind its name.
+    /// Base 64 of at least this many characters, after its name.
     Base64(usize),
     /// `ID.SECRET`, of these sizes.
     Dotted(usize, usize),
-    /// The path of an address; whoever knows it may write there.
+    /// The path of an address, which alone permits writing there.
     SecretPath,
-    /// Behind the digits of a bot.
+    /// The token of a bot, after its digits.
     Bot,
-    /// `user:password@`, of which the password is secret.
+    /// `user:password@`, whose password is secret.
     UserInfo,
-    /// `HEADER.PAYLOAD.SIGNATURE`, of which the first two are JSON in base 64.
+    /// `HEADER.PAYLOAD.SIGNATURE`, whose first two parts are JSON in base 64.
     WebToken,
     /// Armoured text up to its end.
     Armour,
-    /// The end of armoured text whose beginning was cut off: what stands before it.
+    /// The end of armoured text whose beginning was cut off, with the text before it.
     ArmourEnd,
 }
 

@@ -8,10 +8,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{Ask, Choice, Chosen};
+use super::{Ask, Choice, Chosen, label};
 use crate::config::Notify;
 use crate::ink::{Ink, Inks, Line, Theme};
 use crate::sink::display::Suspended;
+use crate::sink::loan::Loan;
 use crate::sink::notice::{self, LONG};
 use crate::sink::outlets::Outlets;
 use crate::sink::surface::{Moment, Part, Picture, Sketch, typed};
@@ -138,6 +139,10 @@ impl Ask for Keyed {
         }
         .boxed()
     }
+
+    fn lend(&self) -> BoxFuture<'_, Loan> {
+        Loan::take(Some(&self.console), &self.outlets).boxed()
+    }
 }
 
 /// Formats the choices: `[y]es  [n]o  [?] explain`.
@@ -243,10 +248,7 @@ impl List {
             let is_marked = index == self.at && self.field.is_empty();
             let mark = if is_marked { "❯" } else { " " };
             let inks = if is_marked { Inks::from(Ink::Bold).with(Ink::Cyan) } else { Inks::PLAIN };
-            lines.push(Line::from((
-                inks,
-                format!("{mark} {}. {}", index + 1, text::one_line(choice, 200)).as_str(),
-            )));
+            lines.push(Line::from((inks, format!("{mark} {}. {}", index + 1, label(choice)).as_str())));
         }
         let hint = if self.choices.is_empty() {
             "Enter sends, Esc gives no answer"
@@ -278,6 +280,9 @@ impl Listener for Bystander {
         self.stopped = stops.then(|| self.outlets.display.suspend(false));
         self.outlets.wait();
     }
+
+    /// Marks around pastes were not switched on.
+    fn come_back(&mut self) {}
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{Ask, Choice, Chosen};
+use super::{Ask, Choice, Chosen, label};
 use crate::ink::{Inks, Line, Style};
+use crate::sink::loan::Loan;
 use crate::sink::outlets::Outlets;
 use crate::{terminal, text};
 
@@ -23,6 +24,7 @@ pub trait AskLine: Send + Sync {
 pub(in crate::sink) struct ByLines<W> {
     pub lines: Arc<dyn AskLine>,
     pub out: Mutex<W>,
+    pub outlets: Outlets,
     pub style: Style,
 }
 
@@ -75,7 +77,7 @@ impl<W: Write + Send> Ask for ByLines<W> {
         async move {
             self.write(&format!("{question}\n"));
             for (number, choice) in (1..).zip(choices) {
-                self.write(&format!("  {number}. {}\n", text::one_line(choice, 200)));
+                self.write(&format!("  {number}. {}\n", label(choice)));
             }
             let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number or words): " };
             loop {
@@ -87,6 +89,10 @@ impl<W: Write + Send> Ask for ByLines<W> {
             }
         }
         .boxed()
+    }
+
+    fn lend(&self) -> BoxFuture<'_, Loan> {
+        Loan::take(None, &self.outlets).boxed()
     }
 }
 

@@ -9,7 +9,16 @@ pub use keys::{Bystander, Keyed};
 pub(super) use lines::ByLines;
 pub use lines::{AskLine, StdinLines};
 
+use super::loan::Loan;
 use crate::ink::Line;
+use crate::text;
+
+/// A choice as one line. Blanks stay, so that choices with columns keep them.
+fn label(choice: &str) -> String {
+    const WIDTH: usize = 200;
+    let line = choice.replace(['\n', '\r', '\t'], " ");
+    text::cut(&text::visible(&line), WIDTH).into_owned()
+}
 
 /// An answer that a question offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,4 +49,7 @@ pub trait Ask: Send + Sync {
 
     /// Asks for one of the choices, or for other words. `None` if no answer will come.
     fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+
+    /// Lends the terminal to another program until the loan is dropped.
+    fn lend(&self) -> BoxFuture<'_, Loan>;
 }

@@ -38,7 +38,7 @@ pub enum Cost {
     },
 }
 
-/// How full the context is, in tokens.
+/// The fill level of the context, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct Context {
     pub used: u64,

@@ -1,6 +1,6 @@
-//! Where text and numbers stand in their field.
+//! The alignment of text and numbers in their field.
 
-/// A spec that was read.
+/// A parsed spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spec {
     pub fill: char,
@@ -14,7 +14,7 @@ pub(super) struct Spec {
     pub kind: Option<char>,
 }
 
-/// Fills up to the width. `body` is what stands behind the sign; `default` is where it stands unless the spec says.
+/// Pads to the width. `body` is the text after the sign; `default` is the alignment unless the spec has one.
 pub(super) fn pad(sign: &str, body: &str, spec: Spec, default: char) -> String {
     let missing = spec.width.saturating_sub(sign.chars().count() + body.chars().count());
     let fill = |count: usize| spec.fill.to_string().repeat(count);

@@ -15,10 +15,10 @@ pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
         Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%') => return of_float(number as f64, spec),
         Some('c') => {
             let c = u32::try_from(number).ok().and_then(char::from_u32);
-            let c = c.ok_or_else(|| format!("{number} is no character"))?;
+            let c = c.ok_or_else(|| format!("{number} is not a character"))?;
             return Ok(pad("", &c.to_string(), spec, '<'));
         }
-        Some(other) => return Err(format!("`{other}` is no format for an integer")),
+        Some(other) => return Err(format!("`{other}` is not a format for an integer")),
     };
     if spec.precision.is_some() {
         return Err("an integer has no precision".to_owned());
@@ -56,7 +56,7 @@ pub(super) fn of_float(number: f64, spec: Spec) -> Result<String, String> {
             None => float(magnitude),
             Some(precision) => general(magnitude, precision.max(1), 1),
         },
-        Some(other) => return Err(format!("`{other}` is no format for a float")),
+        Some(other) => return Err(format!("`{other}` is not a format for a float")),
     };
     let text = if matches!(spec.kind, Some('E' | 'F' | 'G')) { text.to_uppercase() } else { text };
     let whole = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -81,7 +81,7 @@ fn scientific(number: f64, precision: usize) -> String {
     format!("{digits}{}", written_exponent(exponent.parse().unwrap_or(0)))
 }
 
-/// As many digits as `precision` says, without zeros at the end; `kept` digits stand behind the point at least.
+/// Formats with `precision` digits, without zeros at the end, but with at least `kept` digits after the point.
 fn general(number: f64, precision: usize, kept: usize) -> String {
     let rounded = format!("{number:.*e}", precision - 1);
     let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
@@ -108,7 +108,7 @@ fn trimmed(digits: &str, kept: usize) -> String {
     }
 }
 
-/// Groups the digits and fills up to the width. Zeros that fill are grouped too.
+/// Groups the digits and pads to the width. Zeros of the padding are grouped too.
 fn placed(sign: &str, digits: &str, rest: &str, size: usize, spec: Spec) -> String {
     let is_zero_filled = spec.align == Some('0') || (spec.align == Some('=') && spec.fill == '0');
     let spec = Spec { align: spec.align.map(|align| if align == '0' { '=' } else { align }), ..spec };

@@ -1,10 +1,10 @@
-//! Reads a template: text, and fields between braces.
+//! Parses a template: text, and fields between braces.
 
 use std::ops::Range;
 
 use crate::template::error::TemplateError;
 
-/// What a template consists of.
+/// A piece of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -17,9 +17,9 @@ pub(super) struct Field {
     pub first: String,
     pub steps: Vec<Step>,
     pub conversion: Option<Conversion>,
-    /// Text and fields without conversion and spec of their own.
+    /// Text and fields, without their own conversion and spec.
     pub spec: Vec<Piece>,
-    /// Braces included.
+    /// The range in the source, including the braces.
     pub range: Range<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Field {
         })
     }
 
-    /// As it is written: `a.b[0]`.
+    /// The name as it is written: `a.b[0]`.
     pub(super) fn name(&self) -> String {
         self.steps.iter().fold(self.first.clone(), |name, step| match step {
             Step::Attribute(attribute) => name + "." + attribute,
@@ -100,7 +100,7 @@ pub(super) fn pieces(source: &str) -> Result<Vec<Piece>, TemplateError> {
     Ok(pieces)
 }
 
-/// Where the `}` stands that ends the field whose inside begins at `start`.
+/// The position of the `}` that ends the field whose content begins at `start`.
 fn end_of_field(source: &str, start: usize) -> Result<usize, TemplateError> {
     let (mut depth, mut bracket) = (0usize, false);
     for (offset, byte) in source[start..].bytes().enumerate() {
@@ -110,7 +110,7 @@ fn end_of_field(source: &str, start: usize) -> Result<usize, TemplateError> {
             b'{' if !bracket => depth += 1,
             b'}' if !bracket && depth == 0 => return Ok(start + offset),
             b'}' if !bracket => depth -= 1,
-            // An item never goes on in the next line, so that the error stands where the brace does.
+            // An item never continues in the next line, so that the error is at the brace.
             b'\n' if depth == 0 => break,
             _ => {}
         }
@@ -119,7 +119,7 @@ fn end_of_field(source: &str, start: usize) -> Result<usize, TemplateError> {
     Err(TemplateError::at(source, start - 1..start, message))
 }
 
-/// Reads a field; `inside` is what stands between its braces.
+/// Reads a field; `inside` is the range between its braces.
 fn field(source: &str, inside: Range<usize>) -> Result<Field, TemplateError> {
     let text = &source[inside.clone()];
     let wrong = |message: String| TemplateError::at(source, inside.start - 1..inside.end + 1, message);
@@ -133,7 +133,7 @@ fn field(source: &str, inside: Range<usize>) -> Result<Field, TemplateError> {
                 's' => Conversion::Str,
                 'r' => Conversion::Repr,
                 'a' => Conversion::Ascii,
-                _ => return Err(wrong(format!("`!{letter}` is no conversion; there are !s, !r and !a"))),
+                _ => return Err(wrong(format!("`!{letter}` is not a conversion; there are !s, !r and !a"))),
             };
             (Some(conversion), &rest[1..])
         }
@@ -194,7 +194,7 @@ fn path(name: &str) -> Result<(String, Vec<Step>), String> {
     }
     if !is_name(first) {
         return Err(format!(
-            "`{first}` is no name of a variable, and expressions are not supported: write `{{{{` and \
+            "`{first}` is not the name of a variable, and expressions are not supported: write `{{{{` and \
                             `}}}}` for braces in the text"
         ));
     }
@@ -203,14 +203,14 @@ fn path(name: &str) -> Result<(String, Vec<Step>), String> {
         if let Some(after) = rest.strip_prefix('.') {
             let (attribute, left) = after.split_at(after.find(['.', '[']).unwrap_or(after.len()));
             if !is_name(attribute) {
-                return Err(format!("`{attribute}` is no name of an attribute in `{name}`"));
+                return Err(format!("`{attribute}` is not the name of an attribute in `{name}`"));
             }
             steps.push(Step::Attribute(attribute.to_owned()));
             rest = left;
         } else if let Some((key, left)) = rest.strip_prefix('[').and_then(|after| after.split_once(']')) {
             if key.is_empty() || key.starts_with(['"', '\'', '-']) {
                 return Err(format!(
-                    "`[{key}]` is no item in `{name}`: write a number from 0 on, or a key without \
+                    "`[{key}]` is not an item in `{name}`: write a number from 0 on, or a key without \
                                     quotes"
                 ));
             }
@@ -218,7 +218,7 @@ fn path(name: &str) -> Result<(String, Vec<Step>), String> {
             steps.push(number.map_or_else(|| Step::Key(key.to_owned()), Step::Item));
             rest = left;
         } else {
-            return Err(format!("`{name}` goes on with neither `.` nor `[…]`"));
+            return Err(format!("`{name}` continues with neither `.` nor `[…]`"));
         }
     }
     Ok((first.to_owned(), steps))

@@ -31,11 +31,11 @@ pub(super) fn format(value: &Value, written: &str) -> Result<String, String> {
 
 fn of_text(text: &str, spec: Spec) -> Result<String, String> {
     match spec {
-        Spec { kind: Some(kind), .. } if kind != 's' => Err(format!("`{kind}` is no format for text")),
+        Spec { kind: Some(kind), .. } if kind != 's' => Err(format!("`{kind}` is not a format for text")),
         Spec { sign: '+' | ' ', .. } => Err("text has no sign".to_owned()),
-        Spec { alternate: true, .. } => Err("`#` is no format for text".to_owned()),
-        Spec { grouping: Some(sign), .. } => Err(format!("`{sign}` is no format for text")),
-        Spec { align: Some('='), .. } => Err("`=` is no alignment for text".to_owned()),
+        Spec { alternate: true, .. } => Err("`#` is not a format for text".to_owned()),
+        Spec { grouping: Some(sign), .. } => Err(format!("`{sign}` is not a format for text")),
+        Spec { align: Some('='), .. } => Err("`=` is not an alignment for text".to_owned()),
         _ => {
             let cut =
                 spec.precision.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(at, _)| at);
@@ -111,7 +111,7 @@ fn read(written: &str) -> Result<Spec, String> {
     spec.kind = kinds.next();
     match (spec.kind, kinds.next()) {
         (Some('n'), None) => Err("`n` (numbers as a place writes them) is not supported".to_owned()),
-        (_, Some(_)) => Err(format!("`{written}` is no format")),
+        (_, Some(_)) => Err(format!("`{written}` is not a format")),
         _ => {
             // A zero before the width fills between the sign and the number.
             if zero && spec.align.is_none() {

@@ -46,7 +46,7 @@ impl<'t> Run<'t> {
             _ if piped.is_some() || !rest.is_empty() => {
                 Err(wrong(at, "only a function takes arguments, and this is none".to_owned()))
             }
-            Expr::Nil(_) => Err(wrong(at, "`nil` alone is no value to show".to_owned())),
+            Expr::Nil(_) => Err(wrong(at, "`nil` alone is not a value to show".to_owned())),
             _ => self.expression(first, dot),
         }
     }

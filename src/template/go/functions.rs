@@ -1,4 +1,4 @@
-//! The functions of Go's templates. `and` and `or`, which look at no more arguments than they need, are in `run`.
+//! The functions of Go's templates. `and` and `or`, which evaluate only as many arguments as they need, are in `run`.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -30,7 +30,7 @@ const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
     ("urlquery", 1, usize::MAX, |of| escaped(of, gotmpl::url_encode)),
 ];
 
-/// How many arguments a function takes; an error says that there is no such function.
+/// The numbers of arguments that a function takes; an error says that there is no such function.
 pub(super) fn arguments(name: &str) -> Result<(usize, usize), String> {
     match name {
         "and" | "or" => Ok((1, usize::MAX)),
@@ -111,7 +111,7 @@ fn length(of: &[Value]) -> Result<Value, String> {
 fn index(value: &Value, key: &Value) -> Result<Value, String> {
     let number = || match basic(key) {
         Basic::Int(number) => Ok(number),
-        _ => Err(format!("a value of type {} is no index of a {}", type_name(key), type_name(value))),
+        _ => Err(format!("a value of type {} is not an index of a {}", type_name(key), type_name(value))),
     };
     match basic(value) {
         Basic::Text(text) => {
@@ -147,7 +147,7 @@ fn slice(of: &[Value]) -> Result<Value, String> {
     let mut bounds = Vec::new();
     for bound in &of[1..] {
         let Basic::Int(at) = basic(bound) else {
-            return Err(format!("a value of type {} is no bound of a slice", type_name(bound)));
+            return Err(format!("a value of type {} is not a bound of a slice", type_name(bound)));
         };
         let at = usize::try_from(at).ok().filter(|at| *at <= length).ok_or_else(|| out_of_range(at, length))?;
         bounds.push(at);
@@ -177,7 +177,7 @@ fn escaped(of: &[Value], escape: fn(&str) -> String) -> Result<Value, String> {
     bounded(escape(text.as_str().unwrap_or_default()))
 }
 
-/// `printf`, unless its result could be beyond all bounds: widths are clamped, but each verb has one of its own.
+/// `printf`, unless its result could be too large: widths are clamped, but each verb has its own.
 fn printf(of: &[Value]) -> Result<Value, String> {
     const WIDEST: usize = u16::MAX as usize;
     const MOST: usize = 64 * LONGEST_OUTPUT;
@@ -201,7 +201,7 @@ fn printf(of: &[Value]) -> Result<Value, String> {
     formatted(of)
 }
 
-/// What the crate's own `printf` makes of the values: it can be asked by a template only.
+/// The result of the crate's own `printf`, which can only be called by a template.
 fn formatted(of: &[Value]) -> Result<Value, String> {
     let mut source = "{{printf".to_owned();
     let mut named = std::collections::BTreeMap::new();
@@ -220,7 +220,7 @@ fn formatted(of: &[Value]) -> Result<Value, String> {
     bounded(text)
 }
 
-/// `print`, with a blank between values of which none is a text; or `println`, with one between all.
+/// `print`, with a space between values that are not texts; or `println`, with one between all.
 fn print(of: &[Value], is_line: bool) -> Result<Value, String> {
     let mut out = String::new();
     let mut after_text = true;

@@ -1,4 +1,4 @@
-//! Walks a template without rendering it: the names that it reads of its context, and functions, variables and
+//! Walks a template without rendering it: finds the names that it reads from its context, and functions, variables and
 //! templates that do not exist.
 
 use std::collections::BTreeSet;
@@ -19,20 +19,20 @@ pub(super) fn read(tree: &Tree) -> Result<BTreeSet<String>, Problem> {
     Ok(walk.names)
 }
 
-/// The name of a value in the context: the empty text for the context itself, `None` for what has no name there.
+/// The name of a value in the context: an empty text for the context itself, `None` for a value without a name there.
 type Place = Option<String>;
 
 struct Walk<'t> {
     tree: &'t Tree,
     names: BTreeSet<String>,
     variables: Vec<(SmolStr, Place)>,
-    /// Templates by the name of what they were given.
+    /// The templates that were entered, with the names of their arguments.
     entered: BTreeSet<(String, String)>,
     /// The templates that the walk is in: one that calls itself reads the same names below any depth.
     open: Vec<&'t str>,
 }
 
-/// How deep the walk goes into templates that call others, and how many it enters at most.
+/// The depth to which the walk enters templates that call others, and the most that it enters.
 const DEEPEST: usize = 20;
 const MOST_ENTERED: usize = 1000;
 
@@ -176,7 +176,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The name of what lies below a place.
+/// The name of a value below a place.
 pub(super) fn below<'n>(place: Place, names: impl IntoIterator<Item = &'n str>) -> Place {
     names.into_iter().fold(place, |place, name| {
         let place = place?;

@@ -11,28 +11,28 @@ use super::values::{Basic, basic, is_list, is_map, is_true, sorted_keys, type_na
 use super::{Problem, Tree, functions};
 use crate::template::{LONGEST_OUTPUT, STEPS, Undefined, too_long, too_many_steps};
 
-/// How deep blocks and templates may lie in one another.
+/// The depth to which blocks and templates may be nested.
 const DEEPEST: usize = 100;
-/// How many bytes are read in one step.
+/// The bytes that count as one step.
 const BYTES_A_STEP: usize = 1024;
 
 /// The reason that nothing was rendered.
 pub(super) struct End {
     pub problem: Problem,
-    /// The names that nothing defines, if that is why.
+    /// The names that nothing defines, if that is the reason.
     pub missing: BTreeSet<String>,
 }
 
-/// What leaves a body before its end.
+/// The ways to leave a body before its end.
 pub(super) enum Leave {
     Break,
     Continue,
     Problem(Problem),
-    /// A bound was met, whatever is missing.
+    /// A limit was exceeded, whatever is missing.
     Bound(Problem),
 }
 
-/// A value, and what it is called in the context: nothing for the context itself.
+/// A value, and its name in the context, which is empty for the context itself.
 #[derive(Clone)]
 pub(super) struct Named {
     pub value: Value,
@@ -44,7 +44,7 @@ impl Named {
         Self { value, name: None }
     }
 
-    /// How a name below it is told.
+    /// The full name of a name below it.
     pub(super) fn told(&self, below: &[SmolStr]) -> String {
         let mut told = self.name.as_deref().map_or_else(String::new, |name| format!("{name}."));
         for (number, part) in below.iter().enumerate() {
@@ -66,7 +66,7 @@ pub(super) struct Run<'t> {
     depth: usize,
     pub(super) made: usize,
     pub(super) missing: BTreeSet<String>,
-    /// Where the first missing name stands.
+    /// The position of the first missing name.
     pub(super) first: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'t> Run<'t> {
     fn list(&mut self, list: &'t ListNode, dot: &Named) -> Outcome<()> {
         for node in &list.nodes {
             match self.node(node, dot) {
-                // Goes on to find all the names that are missing.
+                // Continues, to find all missing names.
                 Err(Leave::Problem(_)) if !self.missing.is_empty() => {}
                 done => done?,
             }
@@ -156,7 +156,7 @@ impl<'t> Run<'t> {
         }
     }
 
-    /// A level deeper, with variables of its own.
+    /// Runs `act` one level deeper, with its own variables.
     fn inside(&mut self, at: usize, act: impl FnOnce(&mut Self) -> Outcome<()>) -> Outcome<()> {
         if self.depth == DEEPEST {
             return Err(Leave::Bound(Problem { at, message: format!("it goes more than {DEEPEST} levels deep") }));
@@ -240,7 +240,7 @@ impl<'t> Run<'t> {
         }
     }
 
-    /// One turn of a loop. False says that it was the last.
+    /// One iteration of a loop. Returns false if it was the last.
     fn turn(&mut self, branch: &'t BranchNode, key: Value, item: Named) -> Outcome<bool> {
         self.step(branch.pos.offset, 0)?;
         let outer = self.variables.len();

@@ -1,18 +1,18 @@
-//! Whether every block is closed, and how long its chains are: the parser asks for neither.
+//! Checks that every block is closed, and the length of its chains, neither of which the parser does.
 
 use super::Problem;
 
-/// The most `else if` and `else with` of a template. The parser calls itself for each.
+/// The most `else if` and `else with` of a template. The parser recurses for each.
 const MOST_CHAINED: usize = 100;
 
-/// An open block: its word, where it stands, and whether its `else` was seen.
+/// An open block: its word, its position, and true if its `else` was seen.
 struct Open<'s> {
     word: &'s str,
     at: usize,
     had_else: bool,
 }
 
-/// Refuses what the parser would take for something else.
+/// Refuses text that the parser would misread.
 pub(super) fn check(source: &str) -> Result<(), Problem> {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut chained = 0;
@@ -23,7 +23,7 @@ pub(super) fn check(source: &str) -> Result<(), Problem> {
         let word = words.next().filter(|_| starts_with_word).unwrap_or_default();
         match word {
             "define" if !open.is_empty() => {
-                return wrong("`{{define}}` stands at the top level only".to_owned());
+                return wrong("`{{define}}` is allowed only at the top level".to_owned());
             }
             "if" | "range" | "with" | "define" | "block" => open.push(Open { word, at, had_else: false }),
             "end" => match open.pop() {
@@ -59,7 +59,7 @@ pub(super) fn check(source: &str) -> Result<(), Problem> {
     }
 }
 
-/// The places of all `{{`, and what stands behind each, without the marks that trim blanks. Comments are left out.
+/// The positions of all `{{`, with the text after each, without the marks that trim spaces. Comments are left out.
 fn tags(source: &str) -> Vec<(usize, &str)> {
     let mut tags = Vec::new();
     let mut at = 0;
@@ -82,7 +82,7 @@ fn tags(source: &str) -> Vec<(usize, &str)> {
     tags
 }
 
-/// Where the `}}` stands that ends the tag whose inside begins at `start`: not within a text.
+/// The position of the `}}` that ends the tag whose content begins at `start`, skipping texts.
 fn end(source: &str, start: usize) -> usize {
     let bytes = source.as_bytes();
     let mut at = start;

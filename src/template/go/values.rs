@@ -1,4 +1,4 @@
-//! Values as Go has them: what is true, what can be compared, and how they are shown.
+//! Values with Go's semantics: truth, comparison and formatting.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use minijinja::value::ValueKind;
 
 use crate::template::LONGEST_OUTPUT;
 
-/// How deep lists and maps may lie in one another.
+/// The depth to which lists and maps may be nested.
 const DEEPEST: usize = 100;
-/// The most items of what is shown.
+/// The most items of a shown value.
 const MOST_ITEMS: usize = 100_000;
 
-/// What a value is to Go's comparisons.
+/// The kind of a value for Go's comparisons.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Basic<'v> {
     Nil,
@@ -57,7 +57,7 @@ pub(super) fn is_map(value: &Value) -> bool {
     value.kind() == ValueKind::Map
 }
 
-/// True if `{{if}}` takes it for true: not what is zero or empty.
+/// True if it counts as true for `{{if}}`: it is neither zero nor empty.
 pub(super) fn is_true(value: &Value) -> bool {
     match basic(value) {
         Basic::Nil => false,
@@ -76,20 +76,20 @@ pub(super) fn sorted_keys(map: &Value) -> Vec<Value> {
     keys
 }
 
-/// As a value of the crate that formats; an error if it is too large.
+/// Converts it to a value of the formatting crate; an error if it is too large.
 pub(super) fn for_formatting(value: &Value) -> Result<gotmpl::Value, String> {
     let mut left = Left { items: MOST_ITEMS, bytes: LONGEST_OUTPUT };
     converted(value, &mut left, 0).ok_or_else(|| "a value is too large to be shown".to_owned())
 }
 
-/// As Go's `%v` shows it; an error if that is too long.
+/// Formats it like Go's `%v`; an error if that is too long.
 pub(super) fn shown(value: &Value) -> Result<String, String> {
     let mut out = String::new();
     let done = write(&mut out, value, 0);
     done.map(|()| out).ok_or_else(too_long)
 }
 
-/// That a value is too long.
+/// The message that a value is too long.
 pub(super) fn too_long() -> String {
     format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
 }
@@ -129,7 +129,7 @@ fn write(out: &mut String, value: &Value, depth: usize) -> Option<()> {
     }
 }
 
-/// The shortest digits that read back, with an exponent where the number is large or small.
+/// The shortest digits that read back, with an exponent if the number is large or small.
 fn float(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();

@@ -102,7 +102,7 @@ impl<'a> Bounded<'a> {
     }
 
     /// The text, or as much of its head and tail as fits into `keep` bytes; `head_percent` of them go to the head.
-    /// Cuts fall between lines where there are lines.
+    /// Cuts are between lines if there are lines.
     pub fn show(mut self, head_percent: usize) -> Shown {
         let kept = self.spilled();
         self.show_kept(head_percent, kept)

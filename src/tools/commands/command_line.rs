@@ -73,7 +73,7 @@ impl Given {
         Self(template::value(&arguments))
     }
 
-    /// One text; `None` where a required argument is missing.
+    /// One text; `None` if a required argument is missing.
     fn text(&self, source: &str) -> Result<Option<String>, ToolError> {
         if !template::is_template(source) {
             return Ok(Some(source.to_owned()));

@@ -10,7 +10,7 @@ type Make = Box<dyn FnOnce() -> Vec<(String, String)> + Send>;
 pub struct Environment(Arc<LazyLock<Vec<(String, String)>, Make>>);
 
 impl Environment {
-    /// What `make` returns, which is called at most once.
+    /// The result of `make`, which is called at most once.
     pub fn lazily(make: impl FnOnce() -> Vec<(String, String)> + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(make))))
     }

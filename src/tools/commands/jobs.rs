@@ -28,7 +28,7 @@ use crate::tools::bytes_for;
 /// The most commands that run at the same time.
 const MOST: usize = 8;
 
-/// An agent's hand on the background commands of a run.
+/// An agent's access to the background commands of a run.
 #[derive(Default)]
 pub struct Jobs {
     redactor: Arc<Redactor>,

@@ -1,4 +1,4 @@
-//! One command in the background: runs to its end, and keeps what it writes for whoever looks.
+//! One command in the background: runs it to its end, and keeps its output for readers.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -36,7 +36,7 @@ pub(super) struct Work {
 #[derive(Debug, Clone)]
 pub struct End {
     pub outcome: Result<Ended, ToolError>,
-    /// How long it ran.
+    /// The time that it ran.
     pub after: Duration,
     /// The reason that the sandbox may have caused it.
     pub denied: Option<Denied>,
@@ -96,7 +96,7 @@ impl Unread {
         self.writer.write(text);
     }
 
-    /// What came since the last reading.
+    /// The output since the last reading.
     pub fn read(&mut self) -> Shown {
         let kept = Some(self.writer.kept());
         std::mem::replace(&mut self.text, Bounded::new(self.keep, None)).show_kept(HEAD_PERCENT, kept)

@@ -1,7 +1,7 @@
 //! A patch as data: the files that it adds, deletes, changes and moves, and the lines of each hunk.
 //!
 //! It parses two forms: unified diffs (git's headers or plain `---`/`+++`), and the envelope `*** Begin Patch …
-//! *** End Patch`. It is pure, and lenient where that is safe: the counts in `@@ -1,3 +1,4 @@` are not trusted, an
+//! *** End Patch`. It is pure, and lenient if that is safe: the counts in `@@ -1,3 +1,4 @@` are not trusted, an
 //! empty line in a hunk is an empty line of context. Paths are borrowed from the text, so that the policy can
 //! judge them before anything is done.
 

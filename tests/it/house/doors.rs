@@ -1,4 +1,5 @@
-//! The doors: each foreign crate is used in one place, so that it can be replaced there; and what only some rooms do.
+//! The doors: each third-party crate is used in one place, so that it can be replaced there; and what only some rooms
+//! do.
 
 use super::source::{Source, none, package, rust};
 

@@ -24,7 +24,7 @@ const FLOORS: &[&[&str]] = &[
 /// Floors below this one do no I/O.
 const FLOORS_WITH_IO: usize = 2;
 
-/// How it would show.
+/// The text that would show it.
 const IO: &[&str] = &["fs::", "std::net", "process::", "tokio::", "env::", "stdin()", "SystemTime", "Instant"];
 
 /// The modules of the library that `main.rs` may use.

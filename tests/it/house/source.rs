@@ -10,7 +10,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// Where the package lies.
+/// The directory of the package.
 pub fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }

@@ -13,7 +13,7 @@ use super::super::reply::{ReflectorAction, ReflectorReply};
 use super::super::verdict::MOST_RETRIES;
 use super::tables::{failed, finished, judged, ok, planned, reply, started, step};
 
-/// Chooses by a list of numbers, from the start again where it ends.
+/// Chooses by a list of numbers, starting over at its end.
 struct Chooser {
     numbers: Vec<u8>,
     at: usize,

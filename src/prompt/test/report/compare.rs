@@ -1,11 +1,11 @@
-//! Two versions side by side: whether the difference is more than noise, and how many runs would tell.
+//! Compares two versions: the significance of the difference, and the number of runs that would show it.
 
 use serde::Serialize;
 
 use super::super::outcome::{Outcome, Tested};
 use super::super::statistics::{Count, fisher, runs_that_tell};
 
-/// The chance of a difference by noise alone below which it is taken for one.
+/// A difference counts if the probability that it is only noise is below this.
 const SIGNIFICANT: f64 = 0.05;
 
 /// Two versions, or two models, on the same cases.
@@ -17,7 +17,7 @@ pub struct Comparison {
     pub p: f64,
     /// True if the difference is more than noise.
     pub differs: bool,
-    /// Runs of each that would tell such rates apart (power 80 %, 5 %); `None` where the rates are equal.
+    /// Runs of each that would distinguish such rates (power 80 %, 5 %); `None` if the rates are equal.
     pub runs_that_tell: Option<u64>,
     pub cases: Vec<Row>,
 }
@@ -27,7 +27,7 @@ pub struct Comparison {
 pub struct Side {
     pub label: String,
     pub count: Count,
-    /// Those runs that asked a model: what the test is made of.
+    /// The runs that asked a model, which are the basis of the test.
     pub sampled: Count,
 }
 
@@ -55,13 +55,12 @@ impl Comparison {
         Self { a: side(a), b: side(b), p, differs: p < SIGNIFICANT, runs_that_tell, cases }
     }
 
-    /// What it comes to, in one sentence or two.
+    /// The conclusion, in one or two sentences.
     #[must_use]
     pub fn told(&self) -> String {
         let fewest = self.a.sampled.runs.min(self.b.sampled.runs);
         if fewest == 0 {
-            return "Cases that only render come out the same each time: every difference is a real one."
-                .to_owned();
+            return "Cases that only render have the same result each time: every difference is real.".to_owned();
         }
         let p = if self.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.2}", self.p) };
         if self.differs {

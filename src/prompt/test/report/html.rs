@@ -1,4 +1,4 @@
-//! One page with everything in it: no script, no address, nothing to load.
+//! The report as one self-contained page: no script, no address, nothing to load.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! JUnit XML, as CI servers read it: a suite for each version and model, a test for each case.
+//! The report as JUnit XML for CI servers: a suite for each version and model, a test for each case.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ pub(super) fn of(report: &Report) -> String {
     out + "</testsuites>\n"
 }
 
-/// A case of weight 0 fails nothing.
+/// True if a case failed; one of weight 0 never does.
 fn is_failure(case: &Outcome) -> bool {
     !case.passed() && case.weight > 0.0
 }

@@ -1,4 +1,4 @@
-//! What a test run found, in the forms that people and programs read: a table, JSON, JUnit XML, a page.
+//! The report of a test run, for people and programs: a table, JSON, JUnit XML, a page.
 
 mod compare;
 mod text;
@@ -28,7 +28,7 @@ impl Report {
         self.tested.iter().all(Tested::passed)
     }
 
-    /// A table for each version and model, then what failed.
+    /// A table for each version and model, then the failures.
     #[must_use]
     pub fn text(&self) -> String {
         text::of(self)
@@ -40,7 +40,7 @@ impl Report {
         junit::of(self)
     }
 
-    /// One HTML page that needs nothing beside it.
+    /// One self-contained HTML page.
     #[must_use]
     pub fn html(&self) -> String {
         html::of(self)
@@ -87,7 +87,7 @@ fn percent(share: f64) -> String {
     format!("{honest:.0} %")
 }
 
-/// A 95 % interval: `57–100 %`; none of no runs.
+/// A 95 % interval: `57–100 %`; empty without runs.
 fn interval(count: Count) -> String {
     if count.runs == 0 {
         return "-".to_owned();

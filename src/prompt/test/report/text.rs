@@ -1,4 +1,4 @@
-//! The report as a person reads it in a terminal. Whatever came from a model is made visible and cut.
+//! The report for a person in a terminal. Text from a model is made visible and cut.
 
 use std::fmt::Write as _;
 
