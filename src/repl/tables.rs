@@ -66,17 +66,15 @@ pub fn models(models: &[Listed], current: &ModelInfo) -> String {
     )
 }
 
-/// Lists models as one line each, to choose from.
+/// Lists models as one line each, to choose from. What a narrow screen cuts off is the id.
 #[must_use]
 pub fn labels(models: &[Listed], current: &str) -> Vec<String> {
-    let rows: Vec<[String; 5]> = models
-        .iter()
-        .map(|model| {
-            let [name, id, window, price] = cells(model);
-            let used = if model.name == current { "(in use)" } else { "" };
-            [name, id, window, price, used.to_owned()]
-        })
-        .collect();
+    let row = |model: &Listed| {
+        let [name, id, window, price] = cells(model);
+        let used = if model.name == current { " (in use)" } else { "" };
+        [name + used, window, price, id]
+    };
+    let rows: Vec<[String; 4]> = models.iter().map(row).collect();
     columns(&rows, None).lines().map(str::to_owned).collect()
 }
 

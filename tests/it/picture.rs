@@ -1,6 +1,7 @@
 //! A screen as data: its runs of equal style, a notation of them for snapshots, and an SVG of them for people. What
 //! differs from run to run (times, the directory, the picture of an animation) is made equal first.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use vt100::{Color, Screen};
@@ -83,6 +84,15 @@ impl Picture {
             piece.text = without_times(&piece.text).replace(['⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'], "⠋");
         }
         self
+    }
+
+    /// The colours by their numbers in the palette of a terminal, each once.
+    pub fn colours(&self) -> BTreeSet<u8> {
+        let colour = |piece: &Piece| match piece.look.foreground {
+            Color::Idx(index) => Some(index),
+            Color::Default | Color::Rgb(..) => None,
+        };
+        self.rows.iter().flatten().filter_map(colour).collect()
     }
 
     /// The text, and below each row that has them its looks: a colour is its letter, capital where it is bold; `-` is

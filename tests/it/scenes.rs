@@ -1,5 +1,5 @@
 //! Whole screens of a chat: snapshots of their text and looks at three widths, light and dark, and the pictures of the
-//! tour in the README. `.ci/tour` redraws those.
+//! tour in the README, which `.ci/tour` redraws.
 
 use serde_json::json;
 
@@ -13,26 +13,31 @@ use crate::server::Server;
 struct Scene {
     name: &'static str,
     replies: fn() -> Vec<Reply>,
+    /// Commands run without a question.
+    runs_commands: bool,
     /// The person's first message; empty for none.
     says: &'static str,
-    /// The text that the screen shows by then.
-    shows: &'static str,
-    /// The turn is over, and the prompt waits.
-    is_over: bool,
+    /// True if a screen, with its rows in one line, shows the scene in full.
+    is_there: fn(&str) -> bool,
 }
 
 const DARK_TERMINAL: &str = "15;0";
 const LIGHT_TERMINAL: &str = "0;15";
 
-const FIRST_START: Scene =
-    Scene { name: "first_start", replies: Vec::new, says: "", shows: "/help", is_over: true };
+const FIRST_START: Scene = Scene {
+    name: "first_start",
+    replies: Vec::new,
+    runs_commands: false,
+    says: "",
+    is_there: |screen| prompts(screen, "/help"),
+};
 
 const ANSWER: Scene = Scene {
     name: "answer",
     replies: || vec![Reply::text(MARKDOWN).counted(41_000)],
+    runs_commands: false,
     says: "How do I read a file in Rust?",
-    shows: "is a convenience",
-    is_over: true,
+    is_there: |screen| prompts(screen, "is a convenience") && screen.contains(" % "),
 };
 
 const MARKDOWN: &str = "## Reading a file\n\nUse `std::fs`: it reads the *whole* file, and **fails** with a reason.\n\n\
@@ -46,9 +51,9 @@ const RUNNING: Scene = Scene {
             "for test in lexer parser printer nested empty wide; do echo \"test $test ... ok\"; done; sleep 600";
         vec![Reply::call("run_command", &json!({ "command": command }))]
     },
+    runs_commands: true,
     says: "Run the tests.",
-    shows: "test wide ... ok",
-    is_over: false,
+    is_there: |screen| screen.contains("test wide ... ok") && runs(screen),
 };
 
 const APPROVAL: Scene = Scene {
@@ -57,9 +62,9 @@ const APPROVAL: Scene = Scene {
         let edit = json!({"path": "net.rs", "old_text": "from_secs(30)", "new_text": "from_secs(60)"});
         vec![Reply::call("read_file", &json!({"path": "net.rs"})), Reply::call("edit_file", &edit)]
     },
+    runs_commands: false,
     says: "Double the timeout.",
-    shows: "Allow",
-    is_over: false,
+    is_there: |screen| screen.contains("explain"),
 };
 
 const TODO: Scene = Scene {
@@ -75,15 +80,43 @@ const TODO: Scene = Scene {
             Reply::call("run_command", &json!({"command": "echo building; sleep 600"})),
         ]
     },
+    runs_commands: true,
     says: "Double the timeout, then test.",
-    shows: "building",
-    is_over: false,
+    is_there: |screen| screen.contains("building") && screen.contains("Run the tests") && runs(screen),
 };
+
+const MODEL: Scene = Scene {
+    name: "model",
+    replies: Vec::new,
+    runs_commands: false,
+    says: "/model",
+    is_there: |screen| screen.contains("other answer") || screen.contains("type anothe…"),
+};
+
+/// The models of the scenes, with their prices.
+const MODELS: [(&str, &str); 3] = [
+    ("default", "context_window: 200000\nprices: { input: 3, output: 15 }\n"),
+    (
+        "fast",
+        "provider: openai\nmodel: small-model\napi_key: k\ncontext_window: 128000\nprices: { input: 0.15, output: 0.6 }\n",
+    ),
+    ("local", "provider: openai\nbase_url: http://127.0.0.1:8081/v1\nmodel: own-model\ncontext_window: 32000\n"),
+];
+
+/// The prompt waits below this text.
+fn prompts(screen: &str, text: &str) -> bool {
+    screen.contains(text) && screen.trim_end().ends_with('>')
+}
+
+/// A call runs for so long that its time is shown.
+fn runs(screen: &str) -> bool {
+    screen.split_once('▸').is_some_and(|(_, call)| call.contains(" s "))
+}
 
 impl Scene {
     fn at(&self, columns: u16, colours: &str) -> Picture {
         let server = Server::start((self.replies)());
-        let approve = if self.name == "approval" { "ask" } else { "all" };
+        let approve = if self.runs_commands { "all" } else { "ask" };
         // The time is never the same.
         let status = "ui.status=[model, tokens, cost, context]";
         let run = Run::new().args(["chat", "--approve", approve, "--set", status]);
@@ -92,32 +125,27 @@ impl Scene {
             "net.rs",
             "use std::time::Duration;\n\nfn timeout() -> Duration {\n    Duration::from_secs(30)\n}\n",
         );
+        let run = MODELS.iter().fold(run, |run, (name, text)| run.config(&format!("models/{name}.yaml"), text));
         let mut terminal = Terminal::sized(&run, columns, 24);
         terminal.wait_for("> ");
         if !self.says.is_empty() {
             terminal.line(self.says);
         }
-        terminal.wait_until(self.shows, |screen| {
-            let has_prompt = screen.trim_end().ends_with('>');
-            // A narrow screen breaks the words.
-            screen.replace('\n', " ").contains(self.shows) && has_prompt == self.is_over
-        });
+        // A narrow screen breaks the words.
+        terminal.wait_until(self.name, |screen| (self.is_there)(&(screen.replace('\n', " ") + " ")));
         let host = server.url().replace("http://", "").replace("/v1", "");
         terminal.picture().with(&host, "127.0.0.1:8080")
     }
 
+    /// The text and the looks are those of the snapshot, on a dark background as on a light one. The colours are not:
+    /// on dark they are the bright ones.
     fn holds(&self) {
         for columns in [40, 80, 200] {
-            let dark = self.at(columns, DARK_TERMINAL).notation();
-            insta::assert_snapshot!(format!("screen_{}_{columns}", self.name), dark);
-            if columns == 80 {
-                assert_eq!(
-                    self.at(columns, LIGHT_TERMINAL).notation(),
-                    dark,
-                    "{} on a light background",
-                    self.name
-                );
-            }
+            let [dark, light] = [DARK_TERMINAL, LIGHT_TERMINAL].map(|colours| self.at(columns, colours));
+            let shown = dark.notation();
+            assert_eq!(light.notation(), shown, "{} at {columns} columns on a light background", self.name);
+            let colours = format!("dark: {:?}\nlight: {:?}\n", dark.colours(), light.colours());
+            insta::assert_snapshot!(format!("screen_{}_{columns}", self.name), shown + &colours);
         }
     }
 }
@@ -148,19 +176,34 @@ fn a_todo_list_beside_a_running_command() {
 }
 
 #[test]
-#[ignore = "writes the pictures of the README; .ci/tour runs it"]
-fn the_pictures_of_the_tour() {
+fn a_list_of_models_to_pick_from() {
+    MODEL.holds();
+}
+
+#[test]
+fn the_pictures_of_the_tour_are_what_the_scenes_draw() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tour");
-    std::fs::create_dir_all(&folder).expect("the folder can be made");
-    let pictures: [(Scene, &str, &Palette); 5] = [
+    let blesses = std::env::var_os("BLESS").is_some();
+    let pictures: [(Scene, &str, &Palette); 6] = [
         (FIRST_START, DARK_TERMINAL, &DARK),
         (ANSWER, DARK_TERMINAL, &DARK),
         (RUNNING, DARK_TERMINAL, &DARK),
         (APPROVAL, LIGHT_TERMINAL, &LIGHT),
         (TODO, DARK_TERMINAL, &DARK),
+        (MODEL, LIGHT_TERMINAL, &LIGHT),
     ];
     for (scene, colours, palette) in pictures {
-        let svg = scene.at(80, colours).svg(palette);
-        std::fs::write(folder.join(format!("{}.svg", scene.name)), svg).expect("the picture can be written");
+        let path = folder.join(format!("{}.svg", scene.name));
+        let drawn = scene.at(80, colours).svg(palette);
+        if blesses {
+            std::fs::write(path, drawn).expect("the picture can be written");
+            continue;
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            kept == drawn,
+            "docs/tour/{}.svg is not what a chat shows now: .ci/tour draws it anew",
+            scene.name
+        );
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{Ask, Choice, Chosen};
+use super::{Ask, Choice, Chosen, label};
 use crate::config::Notify;
 use crate::ink::{Ink, Inks, Line, Theme};
 use crate::sink::display::Suspended;
@@ -248,10 +248,7 @@ impl List {
             let is_marked = index == self.at && self.field.is_empty();
             let mark = if is_marked { "❯" } else { " " };
             let inks = if is_marked { Inks::from(Ink::Bold).with(Ink::Cyan) } else { Inks::PLAIN };
-            lines.push(Line::from((
-                inks,
-                format!("{mark} {}. {}", index + 1, text::one_line(choice, 200)).as_str(),
-            )));
+            lines.push(Line::from((inks, format!("{mark} {}. {}", index + 1, label(choice)).as_str())));
         }
         let hint = if self.choices.is_empty() {
             "Enter sends, Esc gives no answer"

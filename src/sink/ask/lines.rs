@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{Ask, Choice, Chosen};
+use super::{Ask, Choice, Chosen, label};
 use crate::ink::{Inks, Line, Style};
 use crate::sink::loan::Loan;
 use crate::sink::outlets::Outlets;
@@ -77,7 +77,7 @@ impl<W: Write + Send> Ask for ByLines<W> {
         async move {
             self.write(&format!("{question}\n"));
             for (number, choice) in (1..).zip(choices) {
-                self.write(&format!("  {number}. {}\n", text::one_line(choice, 200)));
+                self.write(&format!("  {number}. {}\n", label(choice)));
             }
             let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number or words): " };
             loop {

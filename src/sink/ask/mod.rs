@@ -11,6 +11,14 @@ pub use lines::{AskLine, StdinLines};
 
 use super::loan::Loan;
 use crate::ink::Line;
+use crate::text;
+
+/// A choice as one line. Blanks stay, so that choices with columns keep them.
+fn label(choice: &str) -> String {
+    const WIDTH: usize = 200;
+    let line = choice.replace(['\n', '\r', '\t'], " ");
+    text::cut(&text::visible(&line), WIDTH).into_owned()
+}
 
 /// An answer that a question offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
