@@ -146,7 +146,7 @@ mod tests {
             ("big.gif", "is longer than 5 MiB"),
             ("../out.gif", "is outside the workspace"),
             ("link.gif", "is outside the workspace"),
-            ("https://example.org/a.png", "is an address"),
+            ("https://example.org/a.png", "is a URL"),
             ("data:image/gif,GIF89a", "is not written as data:"),
             ("data:image/gif;base64,!", "is not written as data:"),
         ] {

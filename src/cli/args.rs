@@ -67,7 +67,7 @@ pub struct GlobalArgs {
     /// Set a configuration key: limits.max_turns=5 (repeatable)
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = GLOBAL)]
     pub sets: Vec<String>,
-    /// When to use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
+    /// Use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
     #[arg(long, global = true, value_enum, default_value_t, help_heading = GLOBAL)]
     pub color: ColorChoice,
     /// No progress on stderr, only warnings and errors

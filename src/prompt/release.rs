@@ -144,7 +144,7 @@ mod tests {
     fn mistakes_have_a_place() {
         for (text, said) in [
             ("labels: { production: latest }\n", "release.yaml:1:"),
-            ("labels: { latest: v1.0 }\n", "no label"),
+            ("labels: { latest: v1.0 }\n", "cannot be a label"),
             ("canary: { version: v1.0, percent: 101 }\n", "0 to 100 percent, not 101"),
             ("canary: { version: v1.0 }\n", "percent"),
             ("labels: { production: v1.\n", "release.yaml:"),

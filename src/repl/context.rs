@@ -37,7 +37,7 @@ pub fn plan(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> St
 }
 
 /// The letters of the bar, in the order of the rows.
-const MARKS: [char; 13] = ['P', 'T', 'L', 'I', 'S', 'u', 'm', 'c', 'f', 'r', 's', 'U', 'R'];
+const MARKS: [char; Fill::ROWS] = ['P', 'T', 'L', 'I', 'S', 'u', 'm', 'c', 'f', 'r', 's', 'U', 'R'];
 
 /// Draws `PPTTuummmcffff····│··░░░░`: the used tokens by kind, the free ones with the mark of the next compression, and
 /// the reserve.

@@ -38,10 +38,7 @@ pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
                     *last += 1;
                 }
                 if elifs.iter().sum::<usize>() > MOST_ELIFS {
-                    return Err((
-                        tokens[0].start,
-                        format!("blocks in one another have at most {MOST_ELIFS} `elif`"),
-                    ));
+                    return Err((tokens[0].start, format!("nested blocks have at most {MOST_ELIFS} `elif`")));
                 }
             }
             _ => {}
@@ -451,9 +448,9 @@ mod tests {
             ("{% set x %}{{ [big] * 10000 }}{% endset %}", "a value is longer than"),
             ("{% set x = ('a' * 90000000)|length %}", "a value is longer than"),
             (&grown("ns.x + ns.x"), "a value has more than 100000 items"),
-            (&grown("[ns.x]"), "values lie more than 100 levels deep"),
-            (&grown("{'a': ns.x}"), "values lie more than 100 levels deep"),
-            (&grown("[ns.x] + []"), "values lie more than 100 levels deep"),
+            (&grown("[ns.x]"), "values are nested more than 100 levels deep"),
+            (&grown("{'a': ns.x}"), "values are nested more than 100 levels deep"),
+            (&grown("[ns.x] + []"), "values are nested more than 100 levels deep"),
             (&grown("[ns.x, ns.x]"), "a value has more than 100000 items"),
             (&grown("ns.x + [big[1:]]"), "a value is longer than"),
             (&grown("ns.x + [range(90000)|list]"), "a value has more than"),

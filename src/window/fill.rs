@@ -74,10 +74,13 @@ const KINDS: [(Kind, &str, Layer); 13] = [
 ];
 
 impl Fill {
+    /// The number of rows.
+    pub const ROWS: usize = KINDS.len();
+
     /// Adds up the parts. `weights` are the tokens of `items`, one each.
     #[must_use]
     pub fn new(items: &[Item], weights: &[u64], head: Head, budget: Budget, threshold: u64) -> Self {
-        let mut tokens = [0; KINDS.len()];
+        let mut tokens = [0; Self::ROWS];
         let mut add = |kind: Kind, weight: u64| tokens[kind as usize] += weight;
         let lists = head.lists.min(head.system);
         let instructions = head.instructions.min(head.system - lists);

@@ -198,7 +198,7 @@ fn in_a_chat_it_outlives_an_agent_that_holds_commands_as_the_one_before() {
     let output = output.stderr_has("The agent is now second").stderr_has("limits.max_turns: 50 → 20");
     assert!(told.contains("r1: running for"), "{told}");
     // It still ends with the chat, once.
-    let ended = "ended what was running in the background: r1";
+    let ended = "ended the background commands: r1";
     assert_eq!(output.stderr.matches(ended).count(), 1, "{}", output.shown());
     assert!(output.stderr.find(ended) > output.stderr.find("The agent is now second"), "{}", output.shown());
 }
@@ -212,7 +212,7 @@ fn in_a_chat_it_ends_with_the_walls_that_it_ran_in_and_with_the_tool_that_reads_
     ] {
         let run = Run::new().config("agents/reader.yaml", "tools: ['*', '!background']\n");
         let (output, told) = after(run, &[line]);
-        let output = output.stderr_has("ended what was running in the background: r1 `echo begun");
+        let output = output.stderr_has("ended the background commands: r1 `echo begun");
         assert!(output.stderr.contains(why), "{}", output.shown());
         assert!(!told.contains("running for"), "{told}");
     }

@@ -253,7 +253,7 @@ fn recall_finds_for_the_person_what_it_finds_for_the_model() {
         .stderr_has("r1:6001: the heron stood there")
         .stderr_has("a line\na line\na line\nthe heron stood there")
         .stderr_has("error: There is no `r7`: the ids are r1.")
-        .stderr_has("error: name an id, like r1 or m12")
+        .stderr_has("error: name an id, such as r1 or m12")
         .stderr_has("Nothing that was left out contains `no such words`.");
 }
 

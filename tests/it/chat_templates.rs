@@ -305,7 +305,7 @@ fn histories_that_are_none_are_told_with_message_and_item() {
         (r#"history:=[{"role":"tool","content":"x","call_id":"c"}]"#, "no message before it makes the call `c`"),
         (
             r#"history:=[{"role":"user","content":"x"},{"role":"system","content":"x"}]"#,
-            "stands before all others",
+            "must come before all others",
         ),
     ] {
         let args = ["--var", "role=r", "--var", "topic=t", "--var", history];

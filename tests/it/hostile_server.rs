@@ -51,9 +51,9 @@ fn reasoning_and_arguments_count_as_well() {
 #[test]
 fn an_event_of_many_values_and_a_line_without_end_are_not_read() {
     let calls = format!("{{\"choices\":[{{\"delta\":{{\"tool_calls\":[{}{{}}]}}}}]}}", "{},".repeat(MIB));
-    ends_with_5(Reply::sse(format!("data: {calls}\n\n")), "holds more than 65536 values");
+    ends_with_5(Reply::sse(format!("data: {calls}\n\n")), "contains more than 65536 values");
     let whole = Reply::body(200, "application/json", calls);
-    ends_with_5(whole, "holds more than 65536 values");
+    ends_with_5(whole, "contains more than 65536 values");
     ends_with_5(Reply::sse(format!("data: {}", "x".repeat(18 * MIB))), "a line without end");
 }
 

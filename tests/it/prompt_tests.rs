@@ -59,7 +59,7 @@ fn mistakes_are_told_at_once_with_their_places() {
     let out =
         out.stderr_has("tests.yaml:3:3: there is no key of a case `asert`").stderr_has("did you mean `assert`?");
     let out = out.stderr_has("tests.yaml:4:12: there is no assertion `contians`");
-    assert_eq!(out.stderr_has("tests.yaml:5:30: it is no regular expression: unclosed group").stdout, "");
+    assert_eq!(out.stderr_has("tests.yaml:5:30: it is not a regular expression: unclosed group").stdout, "");
     test(greet(RENDERED), &["gret"]).run().exits(2).stderr_has("did you mean greet?");
     test(greet(RENDERED), &["greet", "--filter", "nothing"]).run().exits(2).stderr_has("--filter");
     let untested = Run::new().config("prompts/greet/v1.0.md", GREET);

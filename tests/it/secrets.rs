@@ -241,7 +241,7 @@ fn commands_get_what_is_harmless_and_what_the_settings_name() {
         assert!(seen.contains("DATABASE_URL=") && seen.contains("MY_OWN=mine"), "{mode}: {seen}");
         assert!(!seen.contains("CARGO_REGISTRY_TOKEN") && !seen.contains("s3cr3t"), "{mode}: {seen}");
     }
-    for (env, said) in [("['A=b']", "sets one"), ("['']", "empty"), ("['A[']", "no pattern")] {
+    for (env, said) in [("['A=b']", "sets one"), ("['']", "empty"), ("['A[']", "not a pattern")] {
         let output =
             Run::new().args(["config", "check"]).config("agent.yaml", &format!("sandbox: {{ env: {env} }}\n"));
         output.run().exits(3).stderr_has(said);

@@ -42,7 +42,7 @@ fn what_starts_with_a_dot_asks_under_edits() {
 #[test]
 fn credentials_ask_and_are_left_out_of_searches() {
     let (_, read) = called("ask", "read_file", &json!({"path": ".ssh/id_rsa"}));
-    assert!(read.contains("may hold credentials") && !read.contains("the key"), "{read}");
+    assert!(read.contains("may contain credentials") && !read.contains("the key"), "{read}");
     let (_, read) = called("ask", "grep", &json!({"pattern": "the "}));
     assert!(read.contains("the text") && read.contains("2 entries left out"), "{read}");
     assert!(!read.contains("the key") && !read.contains("the password"), "{read}");

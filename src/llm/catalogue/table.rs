@@ -142,7 +142,7 @@ mod tests {
             ("agent-models 2 2026-01-02\norigin x\n@openai\nm w=1\n", "does not begin"),
             ("agent-models 1 yesterday\norigin x\n", "no date"),
             ("agent-models 1 2026-01-02\n@openai\nm w=1\n", "second line"),
-            ("agent-models 1 2026-01-02\norigin \u{1b}[31m\n", "no line of text"),
+            ("agent-models 1 2026-01-02\norigin \u{1b}[31m\n", "not a line of text"),
             ("agent-models 1 2026-01-02\norigin x\n", "no rows"),
             ("agent-models 1 2026-01-02\norigin x\nm w=1\n", "line 3: it comes before any provider"),
             ("agent-models 1 2026-01-02\norigin x\n@evil.example\nm w=1\n", "line 3: `evil.example`"),

@@ -191,7 +191,7 @@ mod tests {
         for (expression, most, expected) in [
             ("steps.list.entries", 2, Ok(vec![json!("a"), json!("b")])),
             ("steps.list.entries", 1, Err("`steps.list.entries` has 2 items, more than `most`: 1")),
-            ("inputs.n", 9, Err("`inputs.n` is no list")),
+            ("inputs.n", 9, Err("`inputs.n` is not a list")),
             ("range(inputs.n)", 3, Ok(vec![json!(0), json!(1), json!(2)])),
         ] {
             assert_eq!(scope().list(expression, most), expected.map_err(str::to_owned), "{expression}");
