@@ -11,6 +11,8 @@ mod modes;
 #[cfg(unix)]
 mod input;
 #[cfg(unix)]
+mod burst;
+#[cfg(unix)]
 mod console;
 #[cfg(not(unix))]
 mod no_console;

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::abilities::theme_of;
+use super::burst::joined;
 use super::input::{self, Ready, wait};
 use super::keys::{Decoder, Key};
 use super::modes::{Modes, Stop};
@@ -62,6 +63,8 @@ pub struct Away {
 #[derive(Default)]
 struct Shared {
     wanted: Mutex<VecDeque<Request>>,
+    /// The terminal has its original modes: another program has it, or nobody reads keys any more.
+    is_away: AtomicBool,
 }
 
 enum Request {
@@ -73,6 +76,8 @@ enum Request {
     Lend(Box<dyn FnOnce() + Send>),
     /// Another program has the terminal until the second channel closes.
     Leave(oneshot::Sender<()>, back::Receiver<()>),
+    /// The program stops once the sender is dropped, and continues when the receiver is closed.
+    Stop(back::Sender<()>, back::Receiver<()>),
     /// The terminal was asked for its background.
     Asked,
     /// Ends the thread.
@@ -95,6 +100,20 @@ impl Shared {
         // A full pipe wakes the thread as well.
         let _ = waker.write(&[0]);
     }
+
+    /// Stops the program at each Ctrl-Z that is a signal, once the screen is ready for it.
+    fn take_stops(&self, waker: &UnixStream) {
+        while input::next_stop() {
+            let (wanted, ready) = back::channel();
+            let (stopped, until_continued) = back::channel();
+            if !self.is_away.load(Ordering::SeqCst) {
+                self.send(Request::Stop(wanted, until_continued), waker);
+                let _ = ready.recv();
+            }
+            input::stop_this_process();
+            drop(stopped);
+        }
+    }
 }
 
 impl Console {
@@ -110,6 +129,10 @@ impl Console {
         put_back_after_panic();
         input::leave_signals_to_the_reader();
         let shared = Arc::new(Shared::default());
+        if !listens {
+            let (shared, waker) = (Arc::clone(&shared), waker.try_clone().ok()?);
+            std::thread::Builder::new().name("stops".to_owned()).spawn(move || shared.take_stops(&waker)).ok()?;
+        }
         let reader = Reader {
             shared: Arc::clone(&shared),
             woken,
@@ -200,7 +223,9 @@ struct Reader {
 
 impl Reader {
     fn serve(mut self) {
-        input::take_signals();
+        if self.listens {
+            input::take_signals();
+        }
         self.rest();
         loop {
             while let Some(request) = self.next_request() {
@@ -209,8 +234,12 @@ impl Reader {
                     Request::Blur => self.blur(),
                     Request::Lend(read) => self.lend(read),
                     Request::Leave(left, is_returned) => self.leave(left, &is_returned),
+                    Request::Stop(wanted, until_continued) => self.stop(|| {
+                        drop(wanted);
+                        let _ = until_continued.recv();
+                    }),
                     Request::Asked => self.asked = Some(Instant::now()),
-                    Request::Rest => return,
+                    Request::Rest => return self.shared.is_away.store(true, Ordering::SeqCst),
                 }
             }
             let reads = self.listens || self.focus.is_some();
@@ -219,7 +248,7 @@ impl Reader {
                 Ready::Input => {
                     if !self.read() {
                         // The terminal is gone.
-                        return;
+                        return self.shared.is_away.store(true, Ordering::SeqCst);
                     }
                 }
                 Ready::Woken => {}
@@ -259,7 +288,9 @@ impl Reader {
                 self.asked = None;
                 return;
             }
-            Key::Ctrl('z') => return self.stop(),
+            Key::Ctrl('z') if self.listens => return self.stop(input::stop_process),
+            // It comes back as a request.
+            Key::Ctrl('z') => return input::stop_process(),
             // It shows existing output, and does not answer a question.
             Key::Ctrl('o') => return self.listener.press(key),
             _ => {}
@@ -320,9 +351,11 @@ impl Reader {
     fn leave(&mut self, left: oneshot::Sender<()>, is_returned: &back::Receiver<()>) {
         self.await_answer();
         super::put_back();
+        self.shared.is_away.store(true, Ordering::SeqCst);
         // Nobody waits for an abandoned loan.
         let _ = left.send(());
         let _ = is_returned.recv();
+        self.shared.is_away.store(false, Ordering::SeqCst);
         self.rest();
         self.listener.come_back();
     }
@@ -339,11 +372,14 @@ impl Reader {
     }
 
     /// Stops the program as Ctrl-Z does in a shell, and continues when the shell resumes it.
-    fn stop(&mut self) {
+    fn stop(&mut self, until_continued: impl FnOnce()) {
         self.listener.stop(true);
         super::put_back();
-        input::stop_process();
-        self.modes.hold_keys(Stop::IsKey);
+        until_continued();
+        match self.focus {
+            Some(_) => self.modes.hold_keys(Stop::IsKey),
+            None => self.rest(),
+        }
         self.listener.come_back();
         self.listener.stop(false);
     }
@@ -359,47 +395,4 @@ fn put_back_after_panic() {
             report(panic);
         }));
     });
-}
-
-/// Joins text that arrived in one piece, with line feeds in it, into a paste: nobody types that fast. This works
-/// without the terminal's marks around pastes. A command of the chat (`/clear`) ends at its Enter.
-fn joined(keys: Vec<Key>) -> Vec<Key> {
-    let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab | Key::Enter);
-    let breaks = keys.iter().position(|key| *key == Key::Enter).is_some_and(|at| at + 1 < keys.len());
-    let word = keys.iter().take_while(|key| !matches!(key, Key::Char(' ') | Key::Enter));
-    let is_command = keys.first() == Some(&Key::Char('/')) && !word.skip(1).any(|key| *key == Key::Char('/'));
-    if !breaks || is_command || !keys.iter().all(is_text) {
-        return keys;
-    }
-    let text = keys.iter().map(|key| match key {
-        Key::Char(c) => *c,
-        Key::Tab => '\t',
-        _ => '\n',
-    });
-    let text: String = text.collect();
-    let ends = text.ends_with('\n');
-    let paste = Key::Paste(text.trim_end_matches('\n').to_owned());
-    std::iter::once(paste).chain(ends.then_some(Key::Enter)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_in_one_piece_are_a_paste() {
-        let keys = |text: &str| joined(Decoder::default().feed(text.as_bytes()));
-        let paste = |text: &str| Key::Paste(text.to_owned());
-        for (text, expected) in [
-            ("one\rtwo", vec![paste("one\ntwo")]),
-            ("one\n\ttwo\r", vec![paste("one\n\ttwo"), Key::Enter]),
-            ("y\r", vec![Key::Char('y'), Key::Enter]),
-            ("/a\rb", vec![Key::Char('/'), Key::Char('a'), Key::Enter, Key::Char('b')]),
-            ("/a/b\rc", vec![paste("/a/b\nc")]),
-            ("\r", vec![Key::Enter]),
-            ("a\r\x04", vec![Key::Char('a'), Key::Enter, Key::Ctrl('d')]),
-        ] {
-            assert_eq!(keys(text), expected, "{text:?}");
-        }
-    }
 }

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 
 use super::modes::{self, Modes, Stop};
 
@@ -96,9 +97,8 @@ pub(super) fn take_signals() {
 }
 
 fn of_the_reader() -> nix::sys::signal::SigSet {
-    let mut signals = nix::sys::signal::SigSet::empty();
-    signals.add(nix::sys::signal::Signal::SIGTSTP);
-    signals.add(nix::sys::signal::Signal::SIGWINCH);
+    let mut signals = stop_signal();
+    signals.add(Signal::SIGWINCH);
     signals
 }
 
@@ -112,9 +112,29 @@ pub fn stop() {
     }
 }
 
-/// Stops this process and its group, as Ctrl-Z does. Returns when it continues.
+/// Waits for SIGTSTP where no thread takes it otherwise. False if that is impossible.
+pub(super) fn next_stop() -> bool {
+    stop_signal().wait().is_ok()
+}
+
+/// Stops this process alone: its group has got the signal that led here. Returns when it continues. Call this on the thread
+/// that waits for the signal.
+pub(super) fn stop_this_process() {
+    let _ = stop_signal().thread_unblock();
+    // Without job control nothing happens.
+    let _ = nix::sys::signal::raise(Signal::SIGTSTP);
+    let _ = stop_signal().thread_block();
+}
+
+fn stop_signal() -> nix::sys::signal::SigSet {
+    let mut signals = nix::sys::signal::SigSet::empty();
+    signals.add(Signal::SIGTSTP);
+    signals
+}
+
+/// Stops this process and its group, as Ctrl-Z does. Returns when it continues, where this thread takes the signal.
 pub(super) fn stop_process() {
-    use nix::sys::signal::{Signal, kill};
+    use nix::sys::signal::kill;
     use nix::unistd::Pid;
 
     // Without job control nothing happens.

@@ -1,9 +1,13 @@
 //! Ctrl-C, Ctrl-D and Ctrl-Z in every state of a chat, as the table in docs/chat.md tells them.
 
 use nix::sys::termios::LocalFlags;
+use serde_json::json;
 
+use crate::plans::{accepted, plan, step};
 use crate::pty::Terminal;
+use crate::reply::{Gate, Reply};
 use crate::run::Run;
+use crate::server::Server;
 use crate::states::{ASKING, AWAY, After, At, LAST, State, TRUST, TYPING, WORKING};
 
 /// Presses a key in each of these states, and holds what follows.
@@ -174,4 +178,60 @@ fn the_question_of_trust_is_answered_by_nothing_that_was_typed_before_it() {
     assert!(at.terminal.screen().contains("[y/N] \n"), "{}", at.terminal.screen());
     at.terminal.line("/agent theirs");
     at.terminal.wait_for("error: ");
+}
+
+#[test]
+fn control_z_stops_a_run_and_fg_brings_it_back() {
+    let shell = || Run::script("sh", "exec sh -i").env("PS1", "ready: ");
+    let stops = |terminal: &mut Terminal| {
+        terminal.keys("\x1a");
+        terminal.wait_for("Stopped");
+        terminal.wait_until("the shell", |screen| screen.trim_end().ends_with("ready:"));
+        assert_cooked(terminal);
+        terminal.line(" echo $((40 + 2)) at the shell");
+        terminal.wait_for("42 at the shell");
+        terminal.line("clear; fg");
+    };
+    let ends = |terminal: &mut Terminal| {
+        terminal.wait_for(LAST);
+        terminal.wait_until("the shell", |screen| screen.trim_end().ends_with("ready:"));
+        assert_cooked(terminal);
+    };
+
+    let gate = Gate::new();
+    let server = Server::start([Reply::text(LAST).gate(&gate, 0)]);
+    let mut terminal = Terminal::start(&shell().server(&server));
+    terminal.line("agent run one");
+    gate.reached();
+    terminal.wait_for("thinking");
+    stops(&mut terminal);
+    terminal.wait_for("thinking");
+    gate.open();
+    ends(&mut terminal);
+
+    let call = Reply::call("run_command", &json!({"command": "touch made"}));
+    let server = Server::start([call, Reply::text(LAST)]);
+    let mut terminal = Terminal::start(&shell().server(&server));
+    terminal.line("agent run one");
+    terminal.wait_for("Allow? [y]es");
+    stops(&mut terminal);
+    terminal.wait_for("Allow? [y]es");
+    terminal.keys("y");
+    ends(&mut terminal);
+    assert!(terminal.place.exists("made"));
+
+    let plan = plan(&[step(1, "list_dir", &json!({"path": "."}), &[])]);
+    let server = Server::start([plan, accepted(), Reply::text(LAST)]);
+    let run = shell().server(&server).file("editor.sh", "echo it has the terminal\nread -r key\n");
+    let mut terminal = Terminal::start(&run.env("EDITOR", "sh editor.sh"));
+    terminal.line("agent run --mode plan one");
+    terminal.wait_for("Run it? [y]es");
+    terminal.keys("e");
+    terminal.wait_for("it has the terminal");
+    stops(&mut terminal);
+    terminal.wait_for("agent run");
+    terminal.line("k");
+    terminal.wait_for("Run it? [y]es");
+    terminal.keys("y");
+    ends(&mut terminal);
 }
