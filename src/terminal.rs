@@ -6,6 +6,7 @@
 mod abilities;
 mod keys;
 mod field;
+mod vi;
 mod modes;
 #[cfg(unix)]
 mod input;
@@ -29,6 +30,7 @@ pub use modes::put_back;
 pub use no_console::{
     Away, Console, Focus, Listener, forget_typed, leave_signals_to_the_reader, stop, typed_ahead, wait_for_keys,
 };
+pub use vi::Vi;
 
 /// The columns of the terminal on stderr (else stdout, else stdin); `None` if there is none.
 #[must_use]

@@ -19,7 +19,7 @@ use crate::tokens::BYTES_PER_TOKEN;
 
 use super::Terms;
 use super::dispatch::Deck;
-use super::execute::Finished;
+use super::execute::{Carried, Finished};
 use super::limits::Limit;
 use super::repeat::{Observed, Repetition};
 use super::turn::{Stop, Turn};
@@ -29,7 +29,7 @@ impl Turn<'_> {
     pub(super) fn answer_call(&mut self, mut finished: Finished<'_>, deck: &Deck) -> Result<(), Stop> {
         self.clean(&mut finished.output);
         let unknown = Terms::default();
-        let found = self.agent.tools.get(&finished.call.name);
+        let found = self.agent.tools.get(&finished.carried.call.name);
         let terms = found.map_or(&unknown, |found| found.terms);
         let most = Self::most_for(deck, terms) * BYTES_PER_TOKEN;
         let repetition = if deck.of_plan { Repetition::Progress } else { self.look_for_loop(&finished) };
@@ -43,7 +43,7 @@ impl Turn<'_> {
         }
         let answer = self.shape(&mut finished, terms, most);
         let telemetry = self.account(&finished, &answer)?;
-        self.conversation.flights.land(finished.slot);
+        self.conversation.flights.land(finished.carried.slot);
         let unavailable = finished.unavailable.take();
         self.record_answer(finished, answer, telemetry)?;
         if let Some(why) = unavailable {
@@ -67,7 +67,7 @@ impl Turn<'_> {
     /// Breaks the marks in an observation that may not direct the model (a failure may quote anything), then cuts it if
     /// it is too long and keeps the whole text for `recall`. Marks are broken first, so only our own notice of a cut
     /// looks like one.
-    fn frame(&self, Finished { call, trusted, status, output, .. }: &mut Finished<'_>, most: usize) {
+    fn frame(&self, Finished { carried, trusted, status, output, .. }: &mut Finished<'_>, most: usize) {
         let framed = match present::neutralise(&output.observation) {
             Cow::Owned(framed) if !*trusted || *status != CallStatus::Ok => Some(framed),
             _ => None,
@@ -77,14 +77,14 @@ impl Turn<'_> {
             output.observation = framed.unwrap_or_else(|| std::mem::take(&mut output.observation));
             return;
         }
-        let kept = output.kept.take().or_else(|| self.spill(&call.name, &output.observation));
+        let kept = output.kept.take().or_else(|| self.spill(&carried.call.name, &output.observation));
         output.observation = cut(shown, most, kept.as_ref());
         output.kept = kept;
         output.truncated = true;
     }
 
     /// Tells the model which command a person wrote in place of its own.
-    fn tell_edit(&self, Finished { edited, output, .. }: &mut Finished<'_>) {
+    fn tell_edit(&self, Finished { carried: Carried { edited, .. }, output, .. }: &mut Finished<'_>) {
         let Some(line) = edited else { return };
         let line = self.agent.redactor.redact_known(line);
         // It is inside the marks of the result.
@@ -115,7 +115,7 @@ impl Turn<'_> {
     }
 
     fn look_for_loop(&mut self, finished: &Finished<'_>) -> Repetition {
-        let Finished { call, arguments, status, output, only_read, .. } = finished;
+        let Finished { carried: Carried { call, arguments, .. }, status, output, only_read, .. } = finished;
         // A cut gets a new handle each time, so the handle is ignored when results are compared.
         let seen = match output.kept.as_ref().and_then(Kept::id) {
             Some(id) => Cow::Owned(output.observation.replace(&format!("recall id={id} "), "recall ")),
@@ -134,7 +134,7 @@ impl Turn<'_> {
 
     /// Formats the answer for the model.
     fn shape(&self, finished: &mut Finished<'_>, terms: &Terms, most: usize) -> Answer {
-        let Finished { call, trusted, status, output, measured, .. } = finished;
+        let Finished { carried: Carried { call, .. }, trusted, status, output, measured, .. } = finished;
         // The name of an unknown tool could contain anything.
         let tool = self.agent.tools.get(&call.name).map_or("unknown", |_| call.name.as_str());
         let latency = measured.latency.unwrap_or_default();
@@ -159,13 +159,13 @@ impl Turn<'_> {
 
     /// Counts the call, and reports its end to the observers.
     fn account(&mut self, finished: &Finished<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
-        let Finished { call, status, output, measured, spent, .. } = finished;
+        let Finished { carried: Carried { call, .. }, status, output, measured, spent, .. } = finished;
         if *spent != Usage::default() {
             let mut spent = *spent;
             let cost = self.spend(&mut spent, None);
             self.conversation.session.spend(spent, cost, Timestamp::now());
         }
-        self.charge(finished.slot);
+        self.charge(finished.carried.slot);
         self.run.totals.tool_calls += 1;
         self.run.totals.denied += u64::from(*status == CallStatus::Denied);
         let tool = self.agent.tools.get(&call.name).map(|found| found.tool);
@@ -189,7 +189,8 @@ impl Turn<'_> {
         answer: Answer,
         telemetry: CallTelemetry,
     ) -> Result<(), Stop> {
-        let Finished { call, slot, arguments, status, output, brings, .. } = finished;
+        let Finished { carried, status, output, .. } = finished;
+        let Carried { call, slot, arguments, brings, .. } = carried;
         let now = Timestamp::now();
         if self.agent.model.info().scripted {
             let (name, result, observation) = (call.name.clone(), output.result, output.observation);

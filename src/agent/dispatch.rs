@@ -169,8 +169,9 @@ impl Turn<'_> {
             announce(self.place(deck), (&prepared.call, prepared.slot), ready.tool, &ready.arguments);
             let arguments = ready.arguments.clone();
             let Prepared { call, slot, taken_up, edited, .. } = prepared;
-            let finished = Finished::without_run((call, slot), taken_up, arguments, status, &why);
-            return Ok(Finished { edited, ..finished });
+            let mut finished = Finished::without_run((call, slot), taken_up, arguments, status, &why);
+            finished.carried.edited = edited;
+            return Ok(finished);
         }
         let (tool, terms, reach, leaves) = (ready.tool, ready.terms, Arc::clone(&ready.reach), ready.leaves);
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
@@ -207,8 +208,8 @@ impl Turn<'_> {
             }
             _ => Verdict::Ask { why: why.to_owned(), always: None },
         };
-        let of = (&finished.arguments, &*reach);
-        match self.decide(&finished.call, tool, of, &verdict, (enclosure, false)).await? {
+        let of = (&finished.carried.arguments, &*reach);
+        match self.decide(&finished.carried.call, tool, of, &verdict, (enclosure, false)).await? {
             Decision::Deny(_, denial) => {
                 let _ = write!(finished.output.observation, "\n[It was not run again {where_to}. {denial}]");
                 Ok(finished)

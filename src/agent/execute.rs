@@ -35,31 +35,24 @@ pub(super) struct Place<'a> {
     pub result_tokens: usize,
 }
 
-/// A call that is about to run.
-pub(super) struct Flying<'a> {
+/// The part of a call that is the same in each of its runs.
+pub(super) struct Carried<'a> {
     pub call: Cow<'a, ToolCall>,
     pub slot: Slot,
-    pub taken_up: Moment,
-    pub tool: &'a dyn Tool,
-    pub terms: &'a Terms,
     pub arguments: Value,
-    pub reach: Arc<Reach>,
-    /// The outside source whose content its result would introduce, if any.
+    /// The outside source whose content the result introduces, if any.
     pub brings: Option<String>,
-    pub standing: Standing,
-    pub enclosure: Enclosure,
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
+    /// The command line that a person wrote in place of the model's.
     pub edited: Option<String>,
 }
 
 /// A finished call, however it ended.
 pub(super) struct Finished<'a> {
-    pub call: Cow<'a, ToolCall>,
-    pub slot: Slot,
+    pub carried: Carried<'a>,
     /// True if the result may direct the model.
     pub trusted: bool,
-    pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
     pub measured: Measured,
@@ -69,14 +62,12 @@ pub(super) struct Finished<'a> {
     pub refused: Option<Refused>,
     /// True if it was restricted to reading.
     pub only_read: bool,
-    /// The outside source whose content the result introduces, if any.
-    pub brings: Option<String>,
-    pub variables: Vec<(String, String)>,
-    /// The command line that a person wrote in place of the model's.
-    pub edited: Option<String>,
     /// A promised guarantee that is unavailable, if any; it ends the turn.
     pub unavailable: Option<String>,
 }
+
+/// The tool of a call, its terms, and the files that it may open.
+type Means<'a> = (&'a dyn Tool, &'a Terms, Arc<Reach>);
 
 impl<'a> Prepared<'a> {
     /// Runs the call without asking again.
@@ -92,55 +83,22 @@ impl<'a> Prepared<'a> {
         };
         announce(place, (&call, slot), ready.tool, &ready.arguments);
         let Ready { tool, terms, arguments, brings, standing, reach, verdict, .. } = ready;
-        let enclosure = verdict.enclosure();
-        let flying = Flying {
-            call,
-            slot,
-            taken_up,
-            tool,
-            terms,
-            arguments,
-            reach,
-            brings,
-            standing,
-            enclosure,
-            variables,
-            edited,
-        };
-        flying.land(place).await
+        let carried = Carried { call, slot, arguments, brings, variables, edited };
+        carried.run(place, taken_up, (tool, terms, reach), standing, verdict.enclosure()).await
     }
 }
 
 impl<'a> Finished<'a> {
     /// Runs the call again with fewer restrictions, as a person allowed.
-    pub(super) async fn again(
-        self,
-        place: Place<'_>,
-        (tool, terms, reach): (&'a dyn Tool, &'a Terms, Arc<Reach>),
-        enclosure: Enclosure,
-    ) -> Self {
-        let (name, subject) = (&self.call.name, text::one_line(&tool.subject(&self.arguments), 80));
-        let outside = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
-        let Self { call, slot, arguments, brings, variables, edited, .. } = self;
-        let brings = if enclosure == Enclosure::Outside { Some(outside) } else { brings };
-        let taken_up = Moment::now();
+    pub(super) async fn again(self, place: Place<'_>, means: Means<'a>, enclosure: Enclosure) -> Self {
+        let mut carried = self.carried;
+        if enclosure == Enclosure::Outside {
+            let (name, subject) = (&carried.call.name, text::one_line(&means.0.subject(&carried.arguments), 80));
+            let outside = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
+            carried.brings = Some(outside);
+        }
         // Only a command runs again, and a command begins no run.
-        let standing = Standing::default();
-        let flying = Flying {
-            call,
-            slot,
-            taken_up,
-            tool,
-            terms,
-            arguments,
-            reach,
-            brings,
-            standing,
-            enclosure,
-            variables,
-            edited,
-        };
-        flying.land(place).await
+        carried.run(place, Moment::now(), means, Standing::default(), enclosure).await
     }
 
     /// A call whose tool did not run; `why` is the program's own text.
@@ -151,20 +109,16 @@ impl<'a> Finished<'a> {
         status: CallStatus,
         why: &str,
     ) -> Self {
+        let (brings, variables, edited) = (None, Vec::new(), None);
         Self {
-            call,
-            slot,
+            carried: Carried { call, slot, arguments, brings, variables, edited },
             trusted: true,
-            arguments,
             status,
             output: reason(why),
             measured: Measured::not_run(taken_up),
             spent: Usage::default(),
             refused: None,
             only_read: false,
-            brings: None,
-            variables: Vec::new(),
-            edited: None,
             unavailable: None,
         }
     }
@@ -175,11 +129,17 @@ fn reason(why: &str) -> ToolOutput {
     ToolOutput { summary: text::one_line(why, 120), observation: why.to_owned(), ..ToolOutput::default() }
 }
 
-impl<'a> Flying<'a> {
+impl<'a> Carried<'a> {
     /// Runs the tool to its end.
-    async fn land(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, .. } = self;
-        let (variables, edited) = (self.variables, self.edited);
+    async fn run(
+        self,
+        place: Place<'_>,
+        taken_up: Moment,
+        (tool, terms, reach): Means<'a>,
+        standing: Standing,
+        enclosure: Enclosure,
+    ) -> Finished<'a> {
+        let Self { call, slot, arguments, brings, variables, edited } = self;
         let Place { agent, emitter, flights, .. } = place;
         flights.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
@@ -231,21 +191,17 @@ impl<'a> Flying<'a> {
                 (status, reason(&told(error, retries)), unavailable)
             }
         };
+        let brings = brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.brought()));
         Finished {
-            call,
-            slot,
+            carried: Carried { call, slot, arguments, brings, variables, edited },
             // A tool's error may quote a file or a command.
             trusted: tool.trusted(),
-            arguments,
             status,
             output,
             measured,
             spent,
             refused,
             only_read,
-            brings: brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.brought())),
-            variables,
-            edited,
             unavailable,
         }
     }

@@ -32,7 +32,7 @@ pub fn store(config: &Config) -> Store {
 /// # Errors
 /// There is no such session, or it cannot be read or locked.
 pub fn open_conversation(
-    config: &Config,
+    store: &Store,
     workspace: &Workspace,
     choice: &SessionChoice,
     agent: &Agent,
@@ -40,7 +40,6 @@ pub fn open_conversation(
     let now = Timestamp::now();
     let info = agent.model.info();
     let about = About { workspace: workspace.root(), agent: &agent.name, model: &info.id };
-    let store = store(config);
     let id = match choice {
         SessionChoice::Ephemeral => {
             return Ok((Conversation::new(Session::ephemeral(about, now), now), Vec::new()));

@@ -98,8 +98,8 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let mut services = app::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
     let choice = session_choice(&args.turn, args.dry_run);
-    let (conversation, notes) =
-        app::open_conversation(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
+    let opened = app::open_conversation(&setup.store(&config), &workspace, &choice, &services.agent);
+    let (conversation, notes) = opened.map_err(Failure::from_setup)?;
     warnings.extend(notes);
     let run_id = app::new_run_id();
     let mut opening = services.agent.opening(&conversation, &run_id).map_err(Failure::briefing)?;

@@ -27,10 +27,9 @@ use super::{Failure, Outcome, exit, print, tables};
 pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let store = app::store(&config);
     match command {
         SessionCommand::List { all } => {
-            let sessions = store.list((!all).then(|| workspace.root()))?;
+            let sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
             let sessions = if all { families(sessions) } else { without_helpers(sessions) };
             if sessions.is_empty() {
                 let place = if all { "" } else { " of this workspace" };
@@ -50,7 +49,7 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
             print(tables::columns(&rows, tables::edge()))
         }
         SessionCommand::Show { id, context: true } => {
-            let (session, _) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            let (session, _) = setup.store(&config).read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
             let agent = agent_of(&session, &config, &workspace)?;
             let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), Box::new(Unwatched)));
             print(context::table(&agent, &mut Conversation::new(session, Timestamp::now()), &mut run))
@@ -59,7 +58,8 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
             compact_by_id(&config, &workspace, &id, &focus, dry_run, setup)
         }
         SessionCommand::Show { id, context: false } => {
-            let (session, warnings) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            let (session, warnings) =
+                setup.store(&config).read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
             for warning in warnings {
                 super::warn(&warning);
             }
@@ -112,8 +112,10 @@ fn compact_by_id(
     dry_run: bool,
     setup: &Setup,
 ) -> Outcome {
-    let store = app::store(config);
+    let store = setup.store(config);
     let opened = if dry_run { store.read(id) } else { store.open(id, Timestamp::now()) };
+    // And its bar.
+    drop(store);
     let (session, warnings) = opened.map_err(|error| Failure::new(exit::USAGE, error))?;
     let agent = agent_of(&session, config, workspace)?;
     let mut conversation = Conversation::new(session, Timestamp::now());

@@ -5,9 +5,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::{SessionChoice, SetupError, SetupErrorKind};
+use crate::app::{self, SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
 use crate::ink::Wishes;
+use crate::session::{Far, Store};
 use crate::sink::{Bar, Editor, Facts, Look, Manner, Rendering, look};
 use crate::terminal::{self, Abilities};
 use crate::tools;
@@ -104,6 +105,16 @@ impl Setup {
     pub(super) fn bar(&self) -> Bar {
         let is_drawn = io::stderr().is_terminal() && self.env.get("TERM") != Some("dumb");
         Bar::on_stderr(is_drawn && !self.global.quiet)
+    }
+
+    /// The sessions, with a bar while they are read.
+    pub(super) fn store(&self, config: &Config) -> Store {
+        let bar = self.bar();
+        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        app::store(config).watched(move |far| match far {
+            Far::Logs(done, all) => bar.set(size(done), size(all), "sessions"),
+            Far::Bytes(done, all) => bar.set(size(done >> 20), size(all >> 20), "MiB of the session"),
+        })
     }
 
     /// Decides the look of the output. `facts` are known to the command itself.

@@ -23,7 +23,8 @@ pub(super) fn run(setup: &Setup, session: Option<&str>, output: ReportFormat) ->
             }
         },
     };
-    let (session, warnings) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+    let read = setup.store(&config).read(&id);
+    let (session, warnings) = read.map_err(|error| Failure::new(exit::USAGE, error))?;
     for warning in warnings {
         super::warn(&warning);
     }
@@ -43,7 +44,7 @@ pub(super) fn by_prompt(setup: &Setup, all: bool, output: ReportFormat) -> Outco
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let store = app::store(&config);
-    let sessions = store.list((!all).then_some(workspace.root()))?;
+    let sessions = setup.store(&config).list((!all).then_some(workspace.root()))?;
     // The session that called a helper already counts its cost.
     let counted: Vec<_> = sessions.iter().filter(|summary| summary.parent.is_none()).collect();
     let bar = setup.bar();

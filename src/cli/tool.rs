@@ -83,8 +83,9 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
         terms.encoding = encoding.or(terms.encoding);
     }
     let agent = services.agent;
-    let (mut conversation, _) = app::open_conversation(config, workspace, &SessionChoice::Ephemeral, &agent)
-        .map_err(Failure::from_setup)?;
+    let (mut conversation, _) =
+        app::open_conversation(&app::store(config), workspace, &SessionChoice::Ephemeral, &agent)
+            .map_err(Failure::from_setup)?;
     let screen = Box::new(Screen::on(&outlets, look, Setup::manner(config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), screen));
     run.emitter.warn(services.warnings);

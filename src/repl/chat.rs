@@ -87,7 +87,8 @@ impl Chat {
         let Opening { config, workspace, options, approver, session, attached, skills, rendering, own, at_hand } =
             opening;
         let mut services = app::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
-        let (conversation, notes) = app::open_conversation(&config, &workspace, &session, &services.agent)?;
+        let (conversation, notes) =
+            app::open_conversation(&app::store(&config), &workspace, &session, &services.agent)?;
         let heard = Heard::default();
         let sink = Box::new(Fanout { sinks: vec![sink, Box::new(heard.clone())] });
         let emitter = Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), sink);
@@ -256,7 +257,8 @@ impl Chat {
     pub(super) fn clear(&mut self) -> Result<Conversation, SetupError> {
         let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
         let agent = &self.services.agent;
-        let (conversation, _) = app::open_conversation(&self.config, &self.workspace, &choice, agent)?;
+        let (conversation, _) =
+            app::open_conversation(&app::store(&self.config), &self.workspace, &choice, agent)?;
         self.end_background();
         Ok(std::mem::replace(&mut self.conversation, conversation))
     }

@@ -25,6 +25,7 @@ use super::history::{MOST_ENTRIES, Shared};
 use super::lines::{Line, Setup};
 use super::multiline::Joined;
 use super::offered::{Offer, Offered, fitting};
+use super::pastes::Pastes;
 use super::reflow::{self, Width};
 use super::strokes::{Effect, Key, Seen, Strokes};
 use super::typing::Typed;
@@ -69,8 +70,9 @@ impl Keys {
 }
 
 impl Editor {
-    pub fn new(setup: Setup) -> Self {
-        let keys = Arc::new(Keys::default());
+    pub fn new(setup: Setup, pastes: Pastes) -> Self {
+        let strokes = Mutex::new(Strokes::with(pastes));
+        let keys = Arc::new(Keys { strokes, ..Keys::default() });
         let terminal = open(&setup, &keys).map_err(|error| error.to_string());
         let mut editor = Self { terminal, history: Shared::open(setup.history), keys };
         editor.learn();
@@ -83,7 +85,7 @@ impl Editor {
             self.learn();
         }
         let mut pasted = begun.is_pasted();
-        let mut begun = self.keys.strokes().pastes.shown(begun.text.clone());
+        let mut begun = begun.text.clone();
         loop {
             let editor = match &mut self.terminal {
                 Ok(editor) => editor,
@@ -98,8 +100,10 @@ impl Editor {
                         return self.whole(&message, is_pasted);
                     }
                 }
-                Line::Elsewhere(line) => return Line::Elsewhere(self.left(joined, line, is_first)),
-                Line::Looking(line) => return Line::Looking(self.left(joined, line, is_first)),
+                Line::Elsewhere(line) => {
+                    return Line::Elsewhere(line.after(joined).expanded(&self.keys.strokes().pastes));
+                }
+                Line::Looking(line) => return Line::Looking(line.after(joined)),
                 // Ctrl-C discards the earlier lines too; Ctrl-D sends them.
                 Line::Interrupted if !joined.is_empty() => return Line::Cleared,
                 Line::Eof => return joined.rest().map_or(Line::Eof, |rest| self.whole(&rest, false)),
@@ -108,14 +112,6 @@ impl Editor {
             begun.clear();
             pasted = false;
         }
-    }
-
-    /// An unfinished message that the user leaves for a while, with its pastes in full. `line` is its last line.
-    fn left(&self, mut joined: Joined, line: Typed, is_first: bool) -> Typed {
-        let strokes = self.keys.strokes();
-        let pasted = line.pasted.filter(|_| is_first).map(|start| strokes.pastes.expand(&start));
-        let text = joined.add(&line.text).or_else(|| joined.rest()).unwrap_or_default();
-        Typed { text: strokes.pastes.expand(&text), pasted }
     }
 
     /// Expands the pastes of a message, and adds it to the history.
@@ -139,7 +135,7 @@ impl Editor {
     /// Gives the editor the entries of the history; long ones are shown by their size.
     fn learn(&mut self) {
         let Ok(editor) = &mut self.terminal else { return };
-        let mut strokes = self.keys.strokes();
+        let strokes = self.keys.strokes();
         let history = editor.history_mut();
         // Neither fails in memory.
         let _ = history.clear();

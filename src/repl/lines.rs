@@ -20,6 +20,7 @@ use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
+use super::pastes::Pastes;
 use super::typing::{Listening, MARK_PASTE, Next, Typed, Typing, Wishes};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
@@ -68,6 +69,7 @@ struct Keys {
     console: Arc<Console>,
     typing: Typing,
     editor: Arc<std::sync::Mutex<Editor>>,
+    pastes: Pastes,
     replies: mpsc::Sender<Line>,
     outlets: Outlets,
     asks_theme: Arc<AtomicBool>,
@@ -87,15 +89,16 @@ impl Lines {
     /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
     #[must_use]
     pub fn editor(setup: Setup, interrupter: Interrupter) -> Option<Self> {
-        let outlets = setup.outlets.clone();
-        let typing = Typing::new(outlets.display.clone(), Arc::clone(&setup.vocabulary));
+        let (outlets, pastes) = (setup.outlets.clone(), Pastes::default());
+        let typing =
+            Typing::new(outlets.display.clone(), Arc::clone(&setup.vocabulary), setup.edit_mode, pastes.clone());
         let screen = Bystander { outlets: outlets.clone(), stopped: None };
         let listening = Listening { typing: typing.clone(), screen };
         let console = Arc::new(Console::open(Box::new(listening), true)?);
         let (replies, receiver) = mpsc::channel(1);
         let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
-        let editor = Arc::new(std::sync::Mutex::new(Editor::new(setup)));
-        let keys = Keys { console, typing, editor, replies, outlets, asks_theme };
+        let editor = Arc::new(std::sync::Mutex::new(Editor::new(setup, pastes.clone())));
+        let keys = Keys { console, typing, editor, pastes, replies, outlets, asks_theme };
         Some(Self::over(Source::Keys(keys), receiver, interrupter, true))
     }
 
@@ -284,10 +287,12 @@ impl Keys {
             .lines()
             .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
         self.outlets.display.lines(lines.collect());
+        let is_pasted = message.is_pasted();
+        let whole = message.expanded(&self.pastes).text;
         if let Ok(mut editor) = self.editor.lock() {
-            editor.remember(&message.text);
+            editor.remember(&whole);
         }
-        if message.is_pasted() { Line::Pasted(message.text) } else { Line::Text(message.text) }
+        if is_pasted { Line::Pasted(whole) } else { Line::Text(whole) }
     }
 }
 

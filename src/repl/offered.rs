@@ -11,6 +11,9 @@ pub struct Offer {
     pub inserted: String,
 }
 
+/// Blanks between two columns of a list.
+const GAP: usize = 2;
+
 /// The offers that were last listed.
 #[derive(Debug, Default)]
 pub struct Offered {
@@ -49,8 +52,6 @@ impl Offered {
 
 /// Keeps as many offers as fit on the screen without scrolling, each cut to one row. The size is columns and rows.
 pub fn fitting(mut offers: Vec<Offer>, (width, height): (usize, usize)) -> Vec<Offer> {
-    /// The space between two columns of the list.
-    const GAP: usize = 2;
     for offer in &mut offers {
         offer.shown = cut(&offer.shown, width.saturating_sub(GAP).max(1)).into_owned();
     }
@@ -58,6 +59,30 @@ pub fn fitting(mut offers: Vec<Offer>, (width, height): (usize, usize)) -> Vec<O
     let a_row = (width / widest).max(1);
     offers.truncate(a_row * height.saturating_sub(3).max(2));
     offers
+}
+
+/// What all offers begin with.
+#[must_use]
+pub fn common(offers: &[Offer]) -> &str {
+    let Some((first, others)) = offers.split_first() else { return "" };
+    let shared = |other: &Offer| {
+        let same = first.inserted.char_indices().zip(other.inserted.chars()).take_while(|((_, a), b)| a == b);
+        same.last().map_or(0, |((at, c), _)| at + c.len_utf8())
+    };
+    &first.inserted[..others.iter().map(shared).min().unwrap_or(first.inserted.len())]
+}
+
+/// Offers in columns, as rows of at most `width` columns; they are read from top to bottom.
+#[must_use]
+pub fn grid(shown: &[String], width: usize) -> Vec<String> {
+    let widest = shown.iter().map(|word| columns(word)).max().unwrap_or(0) + GAP;
+    let rows = shown.len().div_ceil((width / widest).max(1));
+    let row = |row: usize| {
+        let words = shown.iter().skip(row).step_by(rows.max(1));
+        let padded = words.map(|word| format!("{word}{}", " ".repeat(widest - columns(word))));
+        cut(padded.collect::<String>().trim_end(), width).into_owned()
+    };
+    (0..rows).map(row).collect()
 }
 
 #[cfg(test)]
@@ -93,5 +118,26 @@ mod tests {
             assert_eq!(shown.len(), count, "{size:?}");
             assert!(shown.iter().all(|offer| columns(&offer.shown) <= size.0), "{size:?}");
         }
+    }
+
+    #[test]
+    fn offers_share_their_beginning_and_stand_in_columns() {
+        let of = |words: &[&str]| -> Vec<Offer> {
+            let offer = |word: &&str| Offer { shown: (*word).to_owned(), inserted: (*word).to_owned() };
+            words.iter().map(offer).collect()
+        };
+        for (words, expected) in [
+            (&["/context", "/compact ", "/copy "][..], "/co"),
+            (&["日本", "日光"], "日"),
+            (&["a", "b"], ""),
+            (&["one"], "one"),
+            (&[], ""),
+        ] {
+            assert_eq!(common(&of(words)), expected, "{words:?}");
+        }
+        let words = ["/one", "/two", "/three", "/four", "/five"].map(str::to_owned);
+        assert_eq!(grid(&words, 20), ["/one    /four", "/two    /five", "/three"]);
+        assert_eq!(grid(&words, 3), ["/o…", "/t…", "/t…", "/f…", "/f…"]);
+        assert_eq!(grid(&[], 20), Vec::<String>::new());
     }
 }

@@ -1,42 +1,46 @@
 //! Long pastes: the line shows `[pasted 84 lines]` in place of each, and the message contains the text.
 
+use std::sync::{Arc, Mutex, MutexGuard};
+
 /// The most lines of a paste that is shown in full.
 const MOST_LINES: usize = 20;
 /// The most bytes of a paste that is shown in full, since lines may be long.
 const MOST_BYTES: usize = 8 * 1024;
 
-/// The long pastes of a chat, each with the label that replaces it.
-#[derive(Debug, Default)]
+/// The long pastes of a chat, each with the words that stand for it. Clones share them.
+#[derive(Debug, Clone, Default)]
 pub struct Pastes {
-    /// The labels and their texts.
-    known: Vec<(String, String)>,
+    /// The words in the line, and the text.
+    known: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl Pastes {
-    /// Returns the text for the line: a short paste as it is, the label of a long one.
-    pub fn shown(&mut self, text: String) -> String {
+    /// Returns the text for the line: a short one as it is, the words that stand for a long one.
+    pub fn shown(&self, text: String) -> String {
         let lines = text.lines().count();
         if lines <= MOST_LINES && text.len() <= MOST_BYTES {
             return text;
         }
-        if let Some((words, _)) = self.known.iter().find(|(_, known)| *known == text) {
+        let mut known = self.known();
+        if let Some((words, _)) = known.iter().find(|(_, known)| *known == text) {
             return words.clone();
         }
-        let words = self.free_words(lines);
-        self.known.push((words.clone(), text));
+        let words = free_words(&known, lines);
+        known.push((words.clone(), text));
         words
     }
 
-    /// Replaces labels with their texts. A label that the person changed is not replaced.
+    /// Puts the texts in place of the words that stand for them. Words that a person has changed stand for nothing.
     #[must_use]
     pub fn expand(&self, line: &str) -> String {
+        let known = self.known();
         let mut out = String::new();
         let mut rest = line;
-        // In one pass, because a text may contain the label of another paste.
+        // In one pass, as a text may hold the words of another paste.
         while let Some(at) = rest.find('[') {
             let (before, from) = rest.split_at(at);
             out += before;
-            if let Some((words, text)) = self.known.iter().find(|(words, _)| from.starts_with(words.as_str())) {
+            if let Some((words, text)) = known.iter().find(|(words, _)| from.starts_with(words.as_str())) {
                 out += text;
                 rest = &from[words.len()..];
             } else {
@@ -47,20 +51,26 @@ impl Pastes {
         out + rest
     }
 
-    /// True if `typed` ends with the label of a paste.
+    /// Where the words of a paste begin that `typed` ends with.
     #[must_use]
-    pub fn ends(&self, typed: &str) -> bool {
-        self.known.iter().any(|(words, _)| typed.ends_with(words.as_str()))
+    pub fn at_end_of(&self, typed: &str) -> Option<usize> {
+        let words =
+            self.known().iter().find(|(words, _)| typed.ends_with(words.as_str())).map(|(words, _)| words.len());
+        words.map(|words| typed.len() - words)
     }
 
-    /// An unused label for a paste of this many lines.
-    fn free_words(&self, lines: usize) -> String {
-        let plural = if lines == 1 { "" } else { "s" };
-        let first = format!("[pasted {lines} line{plural}]");
-        let others = (2..).map(|number| format!("[pasted {lines} line{plural}, {number}]"));
-        let is_free = |words: &String| !self.known.iter().any(|(known, _)| known == words);
-        std::iter::once(first).chain(others).find(is_free).unwrap_or_default()
+    fn known(&self) -> MutexGuard<'_, Vec<(String, String)>> {
+        self.known.lock().expect("no holder of the pastes panics")
     }
+}
+
+/// The words for a paste of so many lines that no other paste has.
+fn free_words(known: &[(String, String)], lines: usize) -> String {
+    let plural = if lines == 1 { "" } else { "s" };
+    let first = format!("[pasted {lines} line{plural}]");
+    let others = (2..).map(|number| format!("[pasted {lines} line{plural}, {number}]"));
+    let is_free = |words: &String| !known.iter().any(|(known, _)| known == words);
+    std::iter::once(first).chain(others).find(is_free).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -69,7 +79,7 @@ mod tests {
 
     #[test]
     fn long_pastes_are_shown_by_their_size_and_sent_whole() {
-        let mut pastes = Pastes::default();
+        let pastes = Pastes::default();
         let lines = |count: usize, word: &str| vec![word; count].join("\n");
         assert_eq!(pastes.shown(lines(20, "a")), lines(20, "a"));
         assert_eq!(pastes.shown(lines(21, "a")), "[pasted 21 lines]");
@@ -87,7 +97,7 @@ mod tests {
         ] {
             assert_eq!(pastes.expand(line), expected, "{line}");
         }
-        assert!(pastes.ends("x [pasted 21 lines, 2]"));
-        assert!(!pastes.ends("x [pasted 21 lines, 3]"));
+        assert_eq!(pastes.at_end_of("x [pasted 21 lines, 2]"), Some(2));
+        assert_eq!(pastes.at_end_of("x [pasted 21 lines, 3]"), None);
     }
 }

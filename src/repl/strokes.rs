@@ -116,6 +116,11 @@ enum State {
 }
 
 impl Strokes {
+    /// Nothing was pressed yet.
+    pub fn with(pastes: Pastes) -> Self {
+        Self { pastes, ..Self::default() }
+    }
+
     /// Begins a line whose pasted start is `pasted`. Returns its end if that is already known.
     pub fn begin(&mut self, pasted: Option<String>) -> Option<End> {
         (self.state, self.ended, self.pasted) = (State::Idle, None, pasted);
@@ -190,7 +195,9 @@ impl Strokes {
             Key::Cancel if seen.line.is_empty() => {
                 self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)
             }
-            Key::Backspace if seen.inserts && self.pastes.ends(&seen.line[..seen.pos]) => Effect::KillBracket,
+            Key::Backspace if seen.inserts && self.pastes.at_end_of(&seen.line[..seen.pos]).is_some() => {
+                Effect::KillBracket
+            }
             Key::LineEnd if seen.is_hinted => Effect::TakeHint,
             _ => Effect::Usual,
         }

@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use super::complete::{Vocabulary, offers};
 use super::multiline::Joined;
+use super::offered::{Offered, common, grid};
+use super::pastes::Pastes;
+use crate::config::EditMode;
 use crate::ink::{Ink, Line as InkLine, Theme};
 use crate::sink::{Bystander, Display, Moment, Part, Picture, Sketch, typed};
-use crate::terminal::{Edited, Field, Key, Listener};
+use crate::terminal::{Edited, Field, Key, Listener, Vi};
 use crate::text;
 
 /// The next input.
@@ -24,7 +27,7 @@ pub(super) enum Next {
     Begun(Typed),
 }
 
-/// A text, and its start if the start was pasted.
+/// A text as it stands in the line, and its start if the start was pasted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Typed {
     pub text: String,
@@ -35,6 +38,19 @@ impl Typed {
     /// True if it begins with pasted text: then it is not a command, whatever it looks like.
     pub fn is_pasted(&self) -> bool {
         self.pasted.as_ref().is_some_and(|start| self.text.starts_with(start.as_str()))
+    }
+}
+
+impl Typed {
+    /// The message that this is the last line of.
+    pub fn after(self, mut joined: Joined) -> Self {
+        let pasted = self.pasted.filter(|_| joined.is_empty());
+        Self { text: joined.add(&self.text).or_else(|| joined.rest()).unwrap_or_default(), pasted }
+    }
+
+    /// With its long pastes in full.
+    pub fn expanded(self, pastes: &Pastes) -> Self {
+        Self { text: pastes.expand(&self.text), pasted: self.pasted.map(|start| pastes.expand(&start)) }
     }
 }
 
@@ -56,6 +72,12 @@ struct State {
     /// The start of the line, if it was pasted.
     pasted: Option<String>,
     queue: VecDeque<Typed>,
+    pastes: Pastes,
+    offered: Offered,
+    /// The offers of the last Tab, below the line until the next other key.
+    listed: Vec<String>,
+    /// With the keys of vi.
+    vi: Option<Vi>,
     ended: bool,
     vocabulary: Arc<OnceLock<Vocabulary>>,
     wishes: Option<Wishes>,
@@ -70,11 +92,20 @@ pub(super) struct Wishes {
 }
 
 impl Typing {
-    pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
+    pub fn new(
+        display: Display,
+        vocabulary: Arc<OnceLock<Vocabulary>>,
+        edit_mode: EditMode,
+        pastes: Pastes,
+    ) -> Self {
         let state = State {
             field: Field::default(),
             pasted: None,
             queue: VecDeque::new(),
+            pastes,
+            offered: Offered::default(),
+            listed: Vec::new(),
+            vi: (edit_mode == EditMode::Vi).then(Vi::default),
             ended: false,
             vocabulary,
             wishes: None,
@@ -95,6 +126,7 @@ impl Typing {
     pub fn put_first(&self, messages: Vec<String>) {
         let mut state = self.lock();
         for message in messages.into_iter().rev() {
+            let message = state.pastes.shown(message);
             state.queue.push_front(message.into());
         }
         self.draw(&state);
@@ -104,6 +136,7 @@ impl Typing {
     pub fn begin_with(&self, begun: Typed) {
         let mut state = self.lock();
         let typed = state.field.take();
+        let begun = Typed { text: state.pastes.shown(begun.text), ..begun };
         state.field = Field::with(&format!("{}{typed}", begun.text));
         state.pasted = begun.pasted;
     }
@@ -134,6 +167,12 @@ impl Typing {
 
     fn press(&self, key: &Key) {
         let mut state = self.lock();
+        if *key != Key::Tab {
+            state.listed.clear();
+        }
+        let State { field, vi, .. } = &mut *state;
+        let left = vi.as_mut().map_or_else(|| Some(key.clone()), |vi| vi.press(field, key));
+        let Some(key) = left else { return self.draw(&state) };
         match key {
             Key::Enter => state.enter(),
             Key::AltEnter => {
@@ -151,13 +190,10 @@ impl Typing {
             Key::Up => state.take_back(),
             Key::Tab => state.complete(),
             Key::Ctrl('d') if state.field.is_empty() => state.ended = true,
+            Key::Paste(text) => state.paste(text),
+            Key::Backspace if state.drop_paste() => {}
             key => {
-                if let Key::Paste(text) = key
-                    && state.field.is_empty()
-                {
-                    state.pasted = Some(text.clone());
-                }
-                if state.field.press(key) == Edited::Ignored {
+                if state.field.press(&key) == Edited::Ignored {
                     return;
                 }
             }
@@ -192,7 +228,7 @@ impl State {
     /// Gives the line to the running turn. Returns it.
     fn steer(&mut self) -> Option<String> {
         let wishes = self.wishes.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
-        let said = self.field.take();
+        let said = self.pastes.expand(&self.field.take());
         self.pasted = None;
         (wishes.steer)(said.clone());
         Some(said)
@@ -207,29 +243,78 @@ impl State {
         }
     }
 
+    /// Inserts a paste: a long one as the words that stand for it.
+    fn paste(&mut self, text: String) {
+        let shown = self.pastes.shown(text);
+        if self.field.is_empty() {
+            self.pasted = Some(shown.clone());
+        }
+        self.field.insert(&shown);
+    }
+
+    /// Deletes a long paste before the cursor as a whole. False if there is none.
+    fn drop_paste(&mut self) -> bool {
+        let start = self.pastes.at_end_of(self.field.split().0);
+        if let Some(start) = start {
+            self.field.replace_before(start, "");
+        }
+        start.is_some()
+    }
+
+    /// Completes what has one end. Of several the common start is taken and all are listed; each further Tab takes the
+    /// next of them.
     fn complete(&mut self) {
         let Some(vocabulary) = self.vocabulary.get() else { return };
         let (before, _) = self.field.split();
-        let (start, offers) = offers(before, before.len(), vocabulary);
-        if let [offer] = offers.as_slice() {
+        let (text, pos) = (self.field.text(), before.len());
+        if let Some((start, offer)) = self.offered.again(text, pos) {
             self.field.replace_before(start, &offer.inserted);
+            self.offered.moved(self.field.text(), self.field.split().0.len());
+            return;
+        }
+        let (start, offers) = offers(before, pos, vocabulary);
+        self.offered.keep(text, pos, start, &offers);
+        let common = common(&offers);
+        // What several have in common may lack letters that were typed.
+        if offers.len() == 1 || common.starts_with(&before[start..]) {
+            self.field.replace_before(start, common);
+        }
+        if offers.len() > 1 {
+            self.offered.moved(self.field.text(), self.field.split().0.len());
+            self.listed = offers.into_iter().map(|offer| offer.shown).collect();
         }
     }
 }
 
-/// Draws the queue and the line.
+/// Draws the queue, the line, and what completes it.
 fn picture(state: &State) -> Picture {
     let field = state.field.clone();
     let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
     let leaves = state.ended.then(|| InkLine::from((Ink::Dim, "then the chat ends (Ctrl-D)")));
+    let listed = state.listed.clone();
     Box::new(move |moment: &Moment| {
         let mut sketch = typed(&field, moment.room);
         let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
         lines.extend(leaves.clone().map(|line| line.cut(moment.room)));
         let above = lines.len();
         lines.append(&mut sketch.lines);
+        lines.extend(offers_below(&listed, moment.room, moment.rows.saturating_sub(lines.len())));
         Sketch { lines, cursor: sketch.cursor.map(|(row, column)| (row + above, column)) }
     })
+}
+
+/// The rows of a list of offers. What is left out is counted in the last one.
+fn offers_below(listed: &[String], room: usize, rows: usize) -> Vec<InkLine> {
+    const MOST: usize = 8;
+    let mut shown = grid(listed, room);
+    let most = rows.min(MOST);
+    if shown.len() > most {
+        let left_out = shown.len() - most.saturating_sub(1);
+        shown.truncate(most.saturating_sub(1));
+        shown.push(format!("… {left_out} more rows; type on to narrow them down"));
+    }
+    shown.truncate(most);
+    shown.iter().map(|row| InkLine::from((Ink::Dim, row.as_str())).cut(room)).collect()
 }
 
 fn queued(message: &str, room: usize) -> InkLine {
@@ -271,10 +356,14 @@ mod tests {
     use super::*;
 
     fn typing() -> Typing {
+        with_keys_of(EditMode::Emacs)
+    }
+
+    fn with_keys_of(edit_mode: EditMode) -> Typing {
         let vocabulary = Arc::new(OnceLock::new());
         let words = Vocabulary::default;
         vocabulary.get_or_init(words);
-        Typing::new(Display::default(), vocabulary)
+        Typing::new(Display::default(), vocabulary, edit_mode, Pastes::default())
     }
 
     fn press(typing: &Typing, keys: &str) {
@@ -330,5 +419,59 @@ mod tests {
         assert!(!message.is_pasted());
         typing.press(&Key::Paste("!touch".to_owned()));
         assert!(matches!(typing.next(), Next::Begun(begun) if begun.is_pasted()));
+    }
+
+    #[test]
+    fn tab_lists_several_offers_and_takes_one_after_another() {
+        let typing = typing();
+        press(&typing, "/co\t");
+        let seen = || {
+            let state = typing.lock();
+            (state.field.text().to_owned(), state.listed.len())
+        };
+        assert_eq!(seen(), ("/co".to_owned(), 4));
+        press(&typing, "\t");
+        assert_eq!(seen().0, "/context");
+        press(&typing, "\t");
+        assert_eq!(seen().0, "/compact ");
+        press(&typing, "x");
+        assert_eq!(seen().1, 0);
+        let rows = offers_below(&vec!["word".to_owned(); 100], 20, 4);
+        let rows: Vec<String> = rows.iter().map(InkLine::text).collect();
+        assert_eq!(rows.len(), 4);
+        assert!(rows[3].starts_with("… 31 more rows"), "{rows:?}");
+    }
+
+    #[test]
+    fn a_long_paste_stands_in_the_line_by_its_size_and_is_known_whole() {
+        let typing = typing();
+        let lines = vec!["line"; 84].join("\n");
+        press(&typing, "see ");
+        typing.press(&Key::Paste(lines.clone()));
+        press(&typing, ", please\r");
+        let pastes = typing.lock().pastes.clone();
+        let Next::Message(message) = typing.next() else { panic!("it was queued") };
+        assert_eq!(message.text, "see [pasted 84 lines], please");
+        assert_eq!(message.expanded(&pastes).text, format!("see {lines}, please"));
+        typing.press(&Key::Paste(lines.clone()));
+        typing.press(&Key::Backspace);
+        assert!(typing.lock().field.is_empty(), "it is deleted as one thing");
+        typing.connect(Wishes { steer: Box::new(move |said| assert_eq!(said, lines)), look: Box::new(|| ()) });
+        typing.press(&Key::Paste(vec!["line"; 84].join("\n")));
+        typing.press(&Key::AltEnter);
+        assert!(typing.lock().field.is_empty(), "it was given to the turn");
+    }
+
+    #[test]
+    fn the_keys_of_vi_edit_the_line() {
+        let typing = with_keys_of(EditMode::Vi);
+        press(&typing, "one two");
+        typing.press(&Key::Escape);
+        press(&typing, "0dwAx\r");
+        typing.press(&Key::Escape);
+        press(&typing, "k");
+        assert_eq!(typing.lock().field.text(), "twox", "k takes a message back");
+        press(&typing, "i\r");
+        assert_eq!(typing.next(), Next::Message("twox".to_owned().into()));
     }
 }

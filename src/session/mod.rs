@@ -10,6 +10,7 @@
 mod archive;
 mod entry;
 mod error;
+mod far;
 mod id;
 mod lines;
 mod log;
@@ -47,6 +48,7 @@ use transcript::Transcript;
 
 pub use entry::SystemPrompt;
 pub use error::SessionError;
+pub use far::Far;
 pub use log::Syncing;
 pub use state::{State, StateChange};
 pub use store::{Store, Summary};

@@ -17,6 +17,7 @@ use crate::text;
 use super::archive::{Originals, each_item};
 use super::entry::{FORMAT_VERSION, Header, Line, SystemPrompt};
 use super::error::SessionError;
+use super::far::Far;
 use super::lines::Lines;
 use super::outline;
 use super::transcript::Transcript;
@@ -44,11 +45,13 @@ pub(super) struct Replayed {
     strays: usize,
 }
 
-/// Reads a whole log.
+/// Reads a whole log. `tell` hears now and then how much of it is read.
 ///
 /// # Errors
 /// It is not a session log, or has another format.
-pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError> {
+pub(super) fn replay(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result<Replayed, SessionError> {
+    /// The bytes between two tellings.
+    const BLOCK: u64 = 1 << 20;
     let unreadable = |error| SessionError::io(path, "read", error);
     // Another process may append meanwhile: both readings end where the log ends now.
     let length = file.metadata().map_err(unreadable)?.len();
@@ -85,8 +88,12 @@ pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError>
                 .warnings
                 .push(format!("{}:{number}: this line is damaged and is skipped: {error}", path.display())),
         }
+        let before = log.whole;
         log.whole += line.len() as u64;
         log.ends_with_newline = whole;
+        if before / BLOCK != log.whole / BLOCK {
+            tell(Far::Bytes(log.whole, length));
+        }
     }
     if log.strays > 0 {
         log.warnings.push(format!("{}: {} answers without a call are left out", path.display(), log.strays));
@@ -189,8 +196,26 @@ impl Replayed {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::{Arc, Mutex};
 
     use super::super::tests::{NOON, append, begun, path, step, texts, user};
+    use super::Far;
+
+    #[test]
+    fn a_long_log_tells_how_far_it_is_read() {
+        let (_dir, store, mut session) = begun();
+        for _ in 0..5 {
+            session.say(user(&"word ".repeat(100_000)), NOON).expect("written");
+        }
+        let length = fs::metadata(path(&session)).expect("a log").len();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&told);
+        let watched = store.watched(move |far| hears.lock().expect("one thread").push(far));
+        watched.read(session.id()).expect("sound");
+        let told = told.lock().expect("one thread");
+        let [Far::Bytes(first, all), Far::Bytes(second, _)] = told[..] else { panic!("{told:?}") };
+        assert!(1 << 20 <= first && first < second && second <= all && all == length, "{told:?}");
+    }
 
     #[test]
     fn a_torn_last_line_is_cut_off() {

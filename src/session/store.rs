@@ -13,15 +13,19 @@ use crate::text;
 
 use super::entry::Line;
 use super::error::SessionError;
+use super::far::Far;
 use super::id::{stamp, workspace_slug};
 use super::log::Log;
 use super::replay::{self, INTERRUPTED, Replayed};
 use super::{About, Partial, Session};
 
+type Tell = Arc<dyn Fn(Far) + Send + Sync>;
+
 /// The directory of all sessions.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Store {
     dir: PathBuf,
+    tell: Tell,
 }
 
 /// A session as lists show it, read from the beginning of its log.
@@ -47,7 +51,13 @@ pub struct Summary {
 impl Store {
     /// A store below `dir`, which is created with the first session.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), tell: Arc::new(|_| {}) }
+    }
+
+    /// The same, where `tell` hears how far a reading is.
+    #[must_use]
+    pub fn watched(self, tell: impl Fn(Far) + Send + Sync + 'static) -> Self {
+        Self { tell: Arc::new(tell), ..self }
     }
 
     /// A new session. Nothing is written before its first message.
@@ -71,7 +81,7 @@ impl Store {
         let path = self.find(id)?;
         let mut log = Log::open(&path, &id_of(&path))?;
         let file = log.file().expect("it was opened");
-        let replayed = replay::replay(&path, file)?;
+        let replayed = replay::replay(&path, file, &*self.tell)?;
         log.cut(replayed.whole, replayed.ends_with_newline)?;
         let (mut session, warnings) = restored(&path, replayed, Some(log))?;
         session.settle(INTERRUPTED, now)?;
@@ -85,7 +95,7 @@ impl Store {
     pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
         let file = File::open(&path).map_err(|error| SessionError::io(&path, "read", error))?;
-        restored(&path, replay::replay(&path, &file)?, None)
+        restored(&path, replay::replay(&path, &file, &*self.tell)?, None)
     }
 
     /// The most recently used session of this workspace, leaving out those of helpers.
@@ -112,7 +122,9 @@ impl Store {
             Some(workspace) => logs_in(&self.dir.join(workspace_slug(workspace)))?,
             None => self.logs()?,
         };
-        let mut found: Vec<(SystemTime, Summary)> = logs.iter().filter_map(|path| summary(path).ok()).collect();
+        let all = logs.len() as u64;
+        let numbered = (0..).zip(&logs).inspect(|(done, _)| (self.tell)(Far::Logs(*done, all)));
+        let mut found: Vec<(SystemTime, Summary)> = numbered.filter_map(|(_, path)| summary(path).ok()).collect();
         found.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.id.cmp(&a.id)));
         Ok(found.into_iter().map(|(_, summary)| summary).collect())
     }
@@ -225,6 +237,8 @@ fn id_of(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use jiff::SignedDuration;
 
     use super::super::tests::{NOON, about, begun, path, user};
@@ -246,7 +260,11 @@ mod tests {
         assert!(store.find(&mistyped).expect_err("none").to_string().contains(&format!("did you mean {id}")));
         assert!(matches!(store.find(""), Err(SessionError::Unknown { .. })));
 
-        let all = store.list(None).expect("readable");
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&told);
+        let watched = store.clone().watched(move |far| hears.lock().expect("one thread").push(far));
+        let all = watched.list(None).expect("readable");
+        assert_eq!(*told.lock().expect("one thread"), [Far::Logs(0, 2), Far::Logs(1, 2)]);
         assert_eq!(
             all.iter().map(|summary| summary.title.as_str()).collect::<Vec<_>>(),
             ["what is this", "hello"]

@@ -29,9 +29,9 @@ impl Bar {
         if self.since.elapsed() < PATIENCE {
             return;
         }
+        self.bar.set_message(what.to_owned());
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
-        self.bar.set_message(what.to_owned());
     }
 }
 

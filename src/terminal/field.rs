@@ -84,13 +84,23 @@ impl Field {
         Edited::Changed
     }
 
-    fn remove(&mut self, from: usize, to: usize) {
+    /// The place of the cursor, a byte.
+    pub(super) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// Moves the cursor to a byte between two characters.
+    pub(super) fn go(&mut self, to: usize) {
+        self.cursor = to;
+    }
+
+    pub(super) fn remove(&mut self, from: usize, to: usize) {
         self.text.replace_range(from..to, "");
         self.cursor = from;
     }
 
     /// The start of the character on the left, including combining characters.
-    fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         let before = &self.text[..self.cursor];
         let mut at = before.len();
         for (index, c) in before.char_indices().rev() {
@@ -104,7 +114,7 @@ impl Field {
     }
 
     /// The end of the character on the right, including combining characters.
-    fn right(&self) -> usize {
+    pub(super) fn right(&self) -> usize {
         let after = &self.text[self.cursor..];
         let mut chars = after.char_indices();
         let mut joins = chars.next().is_none();

@@ -41,6 +41,7 @@ mod markdown;
 mod slash;
 mod chat_commands;
 mod full_output;
+mod typed_ahead;
 mod own_commands;
 mod terminal;
 mod terminal_states;

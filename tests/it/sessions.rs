@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use crate::pty::Terminal;
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::server::{Request, Server, assert_answered_once};
@@ -49,6 +50,25 @@ fn a_session_is_found_by_its_id_and_listed_and_shown() {
         .fails()
         .stderr_has("no-such-session");
     Run::at(place).args(["session", "show", "no-such-session"]).run().fails().stderr_has("no-such-session");
+}
+
+#[test]
+fn a_long_log_shows_a_bar_while_it_is_read_and_only_on_a_terminal() {
+    const LONG: usize = 24 << 20;
+    let server = Server::always(Reply::text("The answer."));
+    let first = Run::task(&server, "the task").run().success();
+    let log = &first.place.session_logs()[0];
+    let content = fs::read_to_string(log).expect("a log");
+    let said = content.lines().find(|line| line.contains("the task")).expect("it is in the log");
+    let lines = format!("{said}\n").repeat(LONG / said.len());
+    fs::write(log, format!("{content}{lines}")).expect("written");
+    let stats = ["stats"];
+    let terminal = Terminal::start(&Run::at(&first.place).args(stats));
+    let raw = terminal.raw_to_the_end();
+    let bar = raw.find("MiB of the session").expect("a bar");
+    assert!(raw.rfind(" step").is_some_and(|table| bar < table), "{raw:?}");
+    assert!(!terminal.screen().contains("MiB of the session"), "{}", terminal.screen());
+    Run::at(&first.place).args(stats).run().success().stderr_lacks("MiB");
 }
 
 #[test]
