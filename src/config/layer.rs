@@ -207,7 +207,7 @@ fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
                     scan.mistakes.push(Mistake::in_file(path.display().to_string(), message));
                 }
                 Entry::Unknown(hint) => {
-                    scan.unknown(root, relative, "is not a directory of a configuration", hint)
+                    scan.unknown(root, relative, "is not a directory of a configuration", hint);
                 }
                 _ => {}
             }
