@@ -9,8 +9,8 @@ use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
 /// The queries that programs send to a terminal before they show a prompt (its colours, its kind, the cursor position),
 /// and an answer to each.
 const QUESTIONS: [(&[u8], &[u8]); 4] = [
-    (b"\x1b]10;?\x07", b"\x1b]10;rgb:dddd/dddd/dddd\x07"),
-    (b"\x1b]11;?\x07", b"\x1b]11;rgb:0000/0000/0000\x07"),
+    (b"\x1b]10;?", b"\x1b]10;rgb:dddd/dddd/dddd\x07"),
+    (b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x07"),
     (b"\x1b[c", b"\x1b[?62;22c"),
     (b"\x1b[6n", b"\x1b[1;1R"),
 ];
@@ -113,7 +113,8 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-/// `bytes` without the sequences that colour text and move the cursor (ECMA-48: CSI and OSC).
+/// `bytes` without the sequences that colour text and move the cursor (ECMA-48: CSI and OSC). BEL ends an OSC, or ESC and a
+/// backslash, which is left: no text that is looked for holds one.
 fn without_escapes(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut chars = text.chars();
@@ -125,7 +126,7 @@ fn without_escapes(bytes: &[u8]) -> String {
         }
         match chars.next() {
             Some('[') => drop(chars.find(|char| ('@'..='~').contains(char))),
-            Some(']') => drop(chars.find(|char| *char == '\x07')),
+            Some(']') => drop(chars.find(|char| matches!(char, '\x07' | '\x1b'))),
             _ => {}
         }
     }

@@ -72,8 +72,9 @@ fn a_command_sees_its_own_network_memory_and_terminals() {
     }
     let commands = [
         // A server in the background of one command is reached by the next only if both run at once.
-        "python3 -m http.server 8765 --bind 127.0.0.1 >/dev/null 2>&1 & sleep 0.5; \
-         python3 -c 'import urllib.request; print(urllib.request.urlopen(\"http://127.0.0.1:8765/\").status)'",
+        "python3 -m http.server 8765 --bind 127.0.0.1 >/dev/null 2>&1 & \
+         until python3 -c 'import urllib.request; print(urllib.request.urlopen(\"http://127.0.0.1:8765/\").status)' \
+         2>/dev/null; do sleep 0.1; done",
         "python3 -c 'from multiprocessing import Pool\nif __name__ == \"__main__\":\n  with Pool(2) as p: print(p.map(abs, [-1, -2]))'",
         "python3 -c 'import pty; pty.spawn([\"echo\", \"from a terminal\"])'",
         "ls /dev/shm /run; ipcs -m 2>/dev/null | grep -c 0x; hostname >/dev/null; cat /etc/resolv.conf > /dev/null; echo",
