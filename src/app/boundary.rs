@@ -15,11 +15,11 @@ const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp
 /// Extends the workspace with what a person may open: their home, except the places of credentials.
 pub(super) fn workspace_of(
     config: &Config,
-    agent: &AgentConfig,
+    plan: &Arc<Boundary>,
     workspace: &Workspace,
     sandbox: Option<&Arc<Sandbox>>,
 ) -> Workspace {
-    let plan = plan(config, agent, workspace);
+    let plan = Arc::clone(plan);
     let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan));
     // Only the tools that run commands keep the sandbox and its files alive.
     let sandbox = sandbox.map(Arc::downgrade).unwrap_or_default();
@@ -36,9 +36,12 @@ pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {
 }
 
 /// Creates the sandbox; `None` if it is off, or this system has none.
-pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Option<Arc<Sandbox>> {
-    let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
-    is_on.then(|| Arc::new(Sandbox::new(plan(config, agent, workspace))))
+pub(super) fn sandbox(agent: &AgentConfig, plan: &Arc<Boundary>) -> Option<Arc<Sandbox>> {
+    is_on(agent).then(|| Arc::new(Sandbox::new(Arc::clone(plan))))
+}
+
+fn is_on(agent: &AgentConfig) -> bool {
+    agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED
 }
 
 /// Creates a sandbox in which `dir` can be written too, for programs that the agent itself runs.
@@ -48,13 +51,13 @@ pub(super) fn sandbox_with(
     workspace: &Workspace,
     dir: &Path,
 ) -> Option<Sandbox> {
-    let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
     let mut plan = plan(config, agent, workspace);
     plan.write.push(dir.to_path_buf());
-    is_on.then(|| Sandbox::new(plan))
+    is_on(agent).then(|| Sandbox::new(plan))
 }
 
-fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary {
+/// The limits that the settings of an agent put on its commands.
+pub(super) fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary {
     let settings = &agent.sandbox;
     let dirs = &config.dirs;
     let mut own = vec![dirs.data.clone(), dirs.state.clone(), config.session_dir()];
@@ -94,20 +97,19 @@ fn fingerprint(root: &Path) -> String {
 /// The feature that this system lacks.
 pub fn confinement(config: &Config, workspace: &Workspace) -> Option<Result<Form, Unavailable>> {
     let agent = config.agents.get(&config.settings.default_agent)?;
-    sandbox(config, agent, workspace).map(|sandbox| sandbox.form())
+    sandbox(agent, &Arc::new(plan(config, agent, workspace))).map(|sandbox| sandbox.form())
 }
 
 /// The confinement of commands: their walls, if any, and the variables that they get besides the harmless ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
-    walls: Option<Boundary>,
+    walls: Option<Arc<Boundary>>,
     variables: Vec<String>,
 }
 
 /// The confinement of an agent's commands.
-pub(super) fn bounds(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Bounds {
-    let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
-    Bounds { walls: is_on.then(|| plan(config, agent, workspace)), variables: agent.sandbox.env.clone() }
+pub(super) fn bounds(agent: &AgentConfig, plan: Arc<Boundary>) -> Bounds {
+    Bounds { walls: is_on(agent).then_some(plan), variables: agent.sandbox.env.clone() }
 }
 
 /// The warning that commands run without a boundary, with the reason.

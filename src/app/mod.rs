@@ -133,9 +133,10 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
     let (config, options, approver) = (&ground.config, &ground.options, &ground.approver);
     let settings = ground.settings()?;
     let shared = ground.shared.as_ref();
+    let plan = Arc::new(boundary::plan(config, settings, &ground.workspace));
     let sandbox = shared.and_then(|shared| shared.sandbox.clone());
-    let sandbox = sandbox.or_else(|| boundary::sandbox(config, settings, &ground.workspace));
-    let workspace = &boundary::workspace_of(config, settings, &ground.workspace, sandbox.as_ref());
+    let sandbox = sandbox.or_else(|| boundary::sandbox(settings, &plan));
+    let workspace = &boundary::workspace_of(config, &plan, &ground.workspace, sandbox.as_ref());
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
@@ -229,7 +230,7 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         redactor,
         schema,
     };
-    Ok(Services { agent, catalogue, warnings, bounds: boundary::bounds(config, settings, &ground.workspace) })
+    Ok(Services { agent, catalogue, warnings, bounds: boundary::bounds(settings, plan) })
 }
 
 /// The prompts of an agent.

@@ -127,6 +127,15 @@ pub struct Evaluation {
     pub format: Score,
 }
 
+impl Evaluation {
+    /// Returns the scores in one line for a person.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let Self { completeness, correctness, format } = self;
+        format!("complete {}, correct {}, form {}", completeness.score, correctness.score, format.score)
+    }
+}
+
 /// The decision that follows from the scores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
@@ -135,6 +144,19 @@ pub enum Decision {
     RetryStep { step_id: u32, modification: String },
     Replan { modification: String },
     Escalate { why: String },
+}
+
+impl Decision {
+    /// Returns the decision in words for a person.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self {
+            Self::Accept => "accepted".to_owned(),
+            Self::RetryStep { step_id, modification } => format!("step {step_id} again: {modification}"),
+            Self::Replan { modification } => format!("a new plan: {modification}"),
+            Self::Escalate { why } => format!("not accepted: {why}"),
+        }
+    }
 }
 
 /// A judgement of the results, and the decision that follows from it.

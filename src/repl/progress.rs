@@ -1,9 +1,7 @@
 //! Formats a plan and its progress for a person: `/plan`, `agent session show`.
 
-use std::fmt::Write;
-
 use crate::agent::orchestration::progress::{Progress, State};
-use crate::event::plan::{self, Decision, PlanStep, Reflection, StepStatus};
+use crate::event::plan::{self, PlanStep, Reflection, StepStatus};
 use crate::text;
 
 /// The columns of the longest part of a line.
@@ -56,23 +54,7 @@ fn line(step: &PlanStep, state: Option<&State>) -> String {
 }
 
 fn judged(Reflection { evaluation, decision, .. }: &Reflection) -> String {
-    let scores = [
-        ("complete", &evaluation.completeness),
-        ("correct", &evaluation.correctness),
-        ("form", &evaluation.format),
-    ];
-    let mut out = "judged:".to_owned();
-    for (name, score) in scores {
-        let _ = write!(out, " {name} {}", score.score);
-    }
-    let decision = match decision {
-        Decision::Accept => "accepted".to_owned(),
-        Decision::RetryStep { step_id, modification } => format!("step {step_id} again: {modification}"),
-        Decision::Replan { modification } => format!("a new plan: {modification}"),
-        Decision::Escalate { why } => format!("not accepted: {why}"),
-    };
-    let _ = writeln!(out, " · {}", text::one_line(&decision, LONGEST));
-    out
+    format!("judged: {} · {}\n", evaluation.told(), text::one_line(&decision.told(), LONGEST))
 }
 
 #[cfg(test)]
@@ -109,6 +91,9 @@ mod tests {
         entries.push(json!({"what": "closed", "why": "given back"}));
         let shown = table(&happened(&entries)).expect("a plan");
         assert!(shown.starts_with("plan (given back): Four steps.\n"), "{shown}");
-        assert!(shown.ends_with("judged: complete 2 correct 1 form 5 · not accepted: step 2 fails\n"), "{shown}");
+        assert!(
+            shown.ends_with("judged: complete 2, correct 1, form 5 · not accepted: step 2 fails\n"),
+            "{shown}"
+        );
     }
 }

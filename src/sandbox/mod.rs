@@ -93,7 +93,7 @@ pub struct Sandbox(Arc<Ground>);
 
 /// The state that the walls of all commands of a run share.
 struct Ground {
-    plan: Boundary,
+    plan: Arc<Boundary>,
     /// With its path, links resolved.
     temp: OnceLock<(TempDir, PathBuf)>,
     /// True if the system's rules are whole.
@@ -127,9 +127,9 @@ pub struct Unavailable(pub String);
 impl Sandbox {
     /// Stores the plan, without setting anything up.
     #[must_use]
-    pub fn new(plan: Boundary) -> Self {
+    pub fn new(plan: impl Into<Arc<Boundary>>) -> Self {
         Self(Arc::new(Ground {
-            plan,
+            plan: plan.into(),
             temp: OnceLock::new(),
             has_rules: OnceLock::new(),
             places: OnceLock::new(),

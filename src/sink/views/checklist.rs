@@ -4,7 +4,7 @@
 use super::fit::{append, beside, indented, window, words};
 use crate::event::EventKind;
 use crate::event::plan::{
-    Decision, Evaluation, PlanCreated, PlanStep, Reflection, Routed, StepFinished, StepStarted, StepStatus,
+    Decision, PlanCreated, PlanStep, Reflection, Routed, StepFinished, StepStarted, StepStatus,
 };
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
@@ -199,16 +199,12 @@ fn route(routed: &Routed, room: usize) -> Line {
 
 /// Draws a judgement: `judged: complete 5, correct 4, form 5 · accepted`.
 fn judgement(reflection: &Reflection, room: usize) -> Line {
-    let Evaluation { completeness, correctness, format } = &reflection.evaluation;
-    let scores = format!("complete {}, correct {}, form {}", completeness.score, correctness.score, format.score);
-    let (ink, decision) = match &reflection.decision {
-        Decision::Accept => (Ink::Green, "accepted".to_owned()),
-        Decision::RetryStep { step_id, modification } => {
-            (Ink::Yellow, format!("step {step_id} again: {modification}"))
-        }
-        Decision::Replan { modification } => (Ink::Yellow, format!("a new plan: {modification}")),
-        Decision::Escalate { why } => (Ink::Red, format!("not accepted: {why}")),
+    let ink = match reflection.decision {
+        Decision::Accept => Ink::Green,
+        Decision::RetryStep { .. } | Decision::Replan { .. } => Ink::Yellow,
+        Decision::Escalate { .. } => Ink::Red,
     };
+    let (scores, decision) = (reflection.evaluation.told(), reflection.decision.told());
     fitted(("judged:", Ink::Dim), &scores, &decision, ink, room)
 }
 
@@ -224,7 +220,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::event::plan::{Checked, Score};
+    use crate::event::plan::{Checked, Evaluation, Score};
 
     fn step(step_id: u32, description: &str, tool: &str, depends_on: &[u32]) -> PlanStep {
         PlanStep {
