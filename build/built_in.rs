@@ -9,18 +9,18 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 // The program's own reader. It uses more of the tree than the build does.
-#[path = "../src/yaml/lines.rs"]
+#[path = "../src/base/yaml/lines.rs"]
 mod lines;
 #[allow(dead_code)]
-#[path = "../src/yaml/node.rs"]
+#[path = "../src/base/yaml/node.rs"]
 mod node;
 #[allow(dead_code)]
-#[path = "../src/yaml/reader.rs"]
+#[path = "../src/base/yaml/reader.rs"]
 mod reader;
 
 use node::{Form, Node, Place, Tree};
 
-/// Writes `built_in.rs`: for each file its tree, packed as `src/yaml/packed.rs` unpacks it, and for each prompt its
+/// Writes `built_in.rs`: for each file its tree, packed as `src/base/yaml/packed.rs` unpacks it, and for each prompt its
 /// digest.
 pub fn make() {
     let (mut trees, mut digests) = (String::new(), String::new());
@@ -30,7 +30,7 @@ pub fn make() {
             add(&path, &mut trees, &mut digests);
         }
     }
-    println!("cargo::rerun-if-changed=src/yaml");
+    println!("cargo::rerun-if-changed=src/base/yaml");
     let made = format!(
         "/// The packed tree of each file, or of its head.\nstatic TREES: &[(&str, &[u8])] = &[\n{trees}];\n\n\
          /// The digest of each prompt.\nstatic DIGESTS: &[(&str, &str)] = &[\n{digests}];\n"

@@ -1,4 +1,4 @@
-//! Packs the vocabularies of the tokenizer, and the classes of characters by which it splits text, for `src/tokens/`.
+//! Packs the vocabularies of the tokenizer, and the classes of characters by which it splits text, for `src/base/tokens/`.
 //!
 //! A packed vocabulary has the number of its tokens (four bytes, the lowest first), the 256 bytes in the order of their
 //! ranks, and for each further token the ranks of the two earlier ones that it joins. A rank takes as many bits as the
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use regex_syntax::hir::{Class, HirKind};
 use tiktoken_rs::CoreBPE;
 
-/// The classes in the order of `src/tokens/split.rs`; characters in none have the number of classes.
+/// The classes in the order of `src/base/tokens/split.rs`; characters in none have the number of classes.
 const CLASSES: [&str; 7] =
     [r"[\p{Lu}\p{Lt}]", r"\p{Ll}", r"[\p{Lm}\p{Lo}]", r"\p{M}", r"\p{N}", r"[\s--[\r\n]]", r"[\r\n]"];
 
@@ -30,7 +30,7 @@ pub fn write() -> Result<(), Box<dyn Error>> {
 fn packed(vocabulary: &CoreBPE) -> Result<Vec<u8>, Box<dyn Error>> {
     let tokens: Vec<Vec<u8>> = (0..).map_while(|rank| vocabulary.decode_bytes(&[rank]).ok()).collect();
     if tokens.len() < 100_000 || tokens.iter().any(|token| token.len() > usize::from(u8::MAX)) {
-        return Err("the vocabulary is not what src/tokens/table.rs reads".into());
+        return Err("the vocabulary is not what src/base/tokens/table.rs reads".into());
     }
     let ranks: HashMap<&[u8], usize> = tokens.iter().enumerate().map(|(rank, token)| (&token[..], rank)).collect();
     let mut bits = Bits::default();

@@ -1,5 +1,5 @@
 //! The binary, which calls the command line.
 
 fn main() -> std::process::ExitCode {
-    agent::cli::main()
+    agent::faces::cli::main()
 }

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use agent::contract::{Archive, Request};
-use agent::llm::asked::{Asked, Settings};
-use agent::llm::chat;
-use agent::llm::history::{self, Ids, Pictures, Rules};
-use agent::message::{Item, Origin, Part};
-use agent::spill::Spill;
-use agent::tokens::{self, Vocabulary};
+use agent::base::tokens::{self, Vocabulary};
+use agent::conversation::Archive;
+use agent::conversation::message::{Item, Origin, Part};
+use agent::conversation::spill::Spill;
+use agent::model::Request;
+use agent::model::asked::{Asked, Settings};
+use agent::model::chat;
+use agent::model::history::{self, Ids, Pictures, Rules};
 
 use crate::workload::{Fact, Kind};
 
@@ -241,7 +242,7 @@ fn body(request: &Request<'_>) -> Vec<u8> {
         system: request.system,
         turns: &turns,
         tools: request.tools,
-        tool_choice: agent::contract::ToolChoice::Auto,
+        tool_choice: agent::model::ToolChoice::Auto,
         schema: None,
         session_id: "",
     };

@@ -4,14 +4,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agent::agent::window::{Request, Ruler};
 use agent::agent::{Cancel, Emitter, Run, compact, fill};
+use agent::base::tokens::{self, Vocabulary};
 use agent::config::Strategy;
-use agent::contract::EventSink;
-use agent::event::{CallTelemetry, Event};
-use agent::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall};
-use agent::session::Session;
-use agent::tokens::{self, Vocabulary};
-use agent::window::{Request, Ruler};
+use agent::conversation::EventSink;
+use agent::conversation::event::{CallTelemetry, Event};
+use agent::conversation::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall};
+use agent::conversation::session::Session;
 use jiff::Timestamp;
 
 use crate::figures::share;

@@ -5,16 +5,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use agent::agent::assembly::{self, Options};
+use agent::agent::window::Budget;
 use agent::agent::{Agent, Cancel, Conversation, Emitter, Run, Stop, Terms, take_turn};
-use agent::app::{self, Options};
 use agent::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
-use agent::contract::{EventSink, ModelInfo};
-use agent::event::{Event, EventKind};
-use agent::message::Said;
-use agent::session::{About, Session};
-use agent::sink::Nobody;
-use agent::window::Budget;
-use agent::workspace::Workspace;
+use agent::conversation::EventSink;
+use agent::conversation::event::{Event, EventKind};
+use agent::conversation::message::Said;
+use agent::conversation::session::{About, Session};
+use agent::files::workspace::Workspace;
+use agent::model::ModelInfo;
+use agent::safety::Nobody;
 use jiff::Timestamp;
 
 use crate::model::{Command, Planned, Play};
@@ -66,7 +67,8 @@ pub fn play(play: &Arc<Play>, setting: Setting) -> Vec<Duration> {
     play.state().kept.archive = Some(conversation.session.archive());
     let watch = Watch { play: Arc::clone(play), last: Instant::now(), begun: None, took: Arc::default() };
     let took = Arc::clone(&watch.took);
-    let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), Box::new(watch)));
+    let mut run =
+        Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), Box::new(watch)));
     let runtime = runtime();
     for (said, _) in &play.work.turns {
         let (said, cancel) = (Said::by_person(said), Cancel::default());
@@ -99,7 +101,7 @@ pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
     let options =
         LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], brought, trust: false, tools: &[] };
     let config = config::load(&options).expect("the built-in configuration is sound");
-    let assembled = app::assemble(&Arc::new(config), &workspace, &Options::default(), Arc::new(Nobody));
+    let assembled = assembly::assemble(&Arc::new(config), &workspace, &Options::default(), Arc::new(Nobody));
     let mut agent = assembled.expect("the built-in agent").agent;
     let info = ModelInfo { context_window: setting.window, max_output_tokens: None, ..agent.model.info().clone() };
     // The prompt names the place: it is to be as long on every machine.

@@ -9,9 +9,11 @@
 
 use std::path::Path;
 
-use agent::event::{CallTelemetry, Compressed, CompressionReason};
-use agent::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, Summary, ToolCall, Usage};
-use agent::session::{About, Change, Edit, Session, Store};
+use agent::conversation::event::{CallTelemetry, Compressed, CompressionReason};
+use agent::conversation::message::{
+    Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, Summary, ToolCall, Usage,
+};
+use agent::conversation::session::{About, Change, Edit, Session, Store};
 use divan::{AllocProfiler, Bencher};
 use jiff::Timestamp;
 use tempfile::TempDir;

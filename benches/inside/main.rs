@@ -18,20 +18,20 @@ mod plans;
 use std::path::Path;
 use std::sync::Arc;
 
+use agent::agent::assembly::{self, Options, Services};
+use agent::agent::window::{self, Ruler};
 use agent::agent::{Conversation, Observed, RepeatDetector, Repetition};
-use agent::app::{self, Options, Services};
+use agent::base::tokens;
 use agent::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
-use agent::contract::ToolDefinition;
-use agent::event::CallTelemetry;
-use agent::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
-use agent::process::{self, Launch, Patience, SHELL};
-use agent::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
-use agent::session::{About, ItemId, Session, Store};
-use agent::sink::Nobody;
+use agent::conversation::event::CallTelemetry;
+use agent::conversation::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
+use agent::conversation::session::{About, ItemId, Session, Store};
+use agent::files::workspace::Workspace;
+use agent::model::ToolDefinition;
+use agent::safety::Nobody;
+use agent::safety::process::{self, Launch, Patience, SHELL};
+use agent::safety::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
 use agent::skills::{Catalogue, Variables};
-use agent::tokens;
-use agent::window::{self, Ruler};
-use agent::workspace::Workspace;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
@@ -39,7 +39,7 @@ use serde_json::json;
 
 fn main() {
     // The boundary runs this program again, as its own parts.
-    if agent::sandbox::serve(&std::env::args_os().collect::<Vec<_>>()).is_some() {
+    if agent::safety::sandbox::serve(&std::env::args_os().collect::<Vec<_>>()).is_some() {
         return;
     }
     divan::main();
@@ -100,7 +100,7 @@ fn configuration(workspace: &Workspace) -> Arc<Config> {
 }
 
 fn services(config: &Arc<Config>, workspace: &Workspace) -> Services {
-    app::assemble(config, workspace, &Options::default(), Arc::new(Nobody)).expect("the built-in agent")
+    assembly::assemble(config, workspace, &Options::default(), Arc::new(Nobody)).expect("the built-in agent")
 }
 
 fn about(workspace: &Path) -> About<'_> {

@@ -6,9 +6,11 @@ use agent::agent::orchestration::progress::{Next, Progress};
 use agent::agent::orchestration::reference;
 use agent::agent::orchestration::reply::{PlanReply, ReflectorReply, read};
 use agent::agent::orchestration::verdict;
-use agent::event::plan::{self, Decision, PlanCreated, Reflection, StepFinished, StepStarted, StepStatus};
+use agent::base::validator::Validator;
+use agent::conversation::event::plan::{
+    self, Decision, PlanCreated, Reflection, StepFinished, StepStarted, StepStatus,
+};
 use agent::prompt::Registry;
-use agent::validator::Validator;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};

@@ -6,16 +6,17 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::base::output::{Kept, Lost, ToolOutput};
+use crate::base::present::{self, Occasion, Source};
+use crate::base::secrets::Redactor;
+use crate::base::text;
+use crate::base::tokens::BYTES_PER_TOKEN;
+use crate::config::Permission;
 use crate::config::ToolOutputSettings;
-use crate::contract::{CallRecord, Permission};
-use crate::event::{CallTelemetry, EventKind, Message};
-use crate::message::{Answer, CallStatus, Usage};
-use crate::output::{Kept, Lost, ToolOutput};
-use crate::present::{self, Occasion, Source};
-use crate::secrets::Redactor;
-use crate::session::StateChange;
-use crate::text;
-use crate::tokens::BYTES_PER_TOKEN;
+use crate::conversation::event::{CallTelemetry, EventKind, Message};
+use crate::conversation::message::{Answer, CallStatus, Usage};
+use crate::conversation::session::StateChange;
+use crate::model::CallRecord;
 
 use super::Terms;
 use super::dispatch::Deck;

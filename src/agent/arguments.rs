@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::json;
+use crate::base::json;
 
 /// The longest chain of schema references that is followed.
 const MOST_REFERENCES: usize = 16;

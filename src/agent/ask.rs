@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use jiff::Zoned;
 
+use crate::agent::window::{Break, Size};
 use crate::config::format_duration;
-use crate::contract::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
-use crate::event::EventKind;
-use crate::message::{FinishReason, Item, Step, Usage};
-use crate::window::{Break, Size};
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{FinishReason, Item, Step, Usage};
+use crate::model::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
 
 use super::purpose::Purpose;
 use super::retry::Next;

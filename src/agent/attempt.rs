@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use crate::config::format_duration;
 
-use crate::contract::{
-    ChatModel, Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition,
-};
-use crate::event::EventKind;
-use crate::message::{FinishReason, Step};
-use crate::session::Syncing;
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{FinishReason, Step};
+use crate::conversation::session::Syncing;
+use crate::model::{ChatModel, Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition};
 
 use super::Emitter;
 use super::purpose::{Aside, Purpose};

@@ -7,9 +7,9 @@ use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
 use crate::config::SkillDisclosure;
-use crate::event::EventKind;
-use crate::knowledge::SkillChange;
-use crate::session::SystemPrompt;
+use crate::conversation::event::EventKind;
+use crate::conversation::knowledge::SkillChange;
+use crate::conversation::session::SystemPrompt;
 use crate::skills::{Content, Window};
 
 use super::turn::{Stop, Turn};
@@ -150,7 +150,7 @@ impl Conversation {
         // The log has these changes already, except for the skills that are gone.
         let gone = self.skills().take_news();
         let gone = gone.into_iter().filter(|change| matches!(change, SkillChange::Unloaded { .. })).collect();
-        let change = crate::session::StateChange { skills: gone, ..Default::default() };
+        let change = crate::conversation::session::StateChange { skills: gone, ..Default::default() };
         self.session.update_state(change, Timestamp::now());
     }
 }

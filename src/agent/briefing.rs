@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use crate::agent::window::{self, PARTS};
 use crate::config::{Limits, SkillDisclosure};
-use crate::event::PromptUsed;
-use crate::message::Usage;
+use crate::conversation::event::PromptUsed;
+use crate::conversation::message::Usage;
 use crate::prompt::chat::ChatMessage;
 use crate::prompt::{EndingFacts, Prompt, PromptContext, Released, SessionFacts, SummaryFacts, SummaryPart};
 use crate::skills::Catalogue;
 use crate::template::{self, Value};
-use crate::window::{self, PARTS};
 
 use super::Conversation;
 use super::limits::Limit;

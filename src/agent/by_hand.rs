@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::message::{CallStatus, FinishReason, Step, ToolCall};
+use crate::conversation::message::{CallStatus, FinishReason, Step, ToolCall};
 
 use super::clock::Clock;
 use super::purpose::open;

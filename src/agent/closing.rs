@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::message::{Call, CallStatus, FinishReason, Item, Said, Step};
+use crate::conversation::message::{Call, CallStatus, FinishReason, Item, Said, Step};
 
 use super::limits::Limit;
 use super::purpose::Purpose;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::agent::window::{self, Basis, Fill};
 use crate::config::Strategy;
-use crate::event::{Compressed, CompressionReason};
-use crate::message::Item;
-use crate::session::{Change as Edited, Session, SessionError};
-use crate::window::{self, Basis, Fill};
+use crate::conversation::event::{Compressed, CompressionReason};
+use crate::conversation::message::Item;
+use crate::conversation::session::{Change as Edited, Session, SessionError};
 
 use super::clock::Clock;
 use super::turn::{Stop, Turn};

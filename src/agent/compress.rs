@@ -9,10 +9,10 @@ use std::pin::Pin;
 
 use jiff::Timestamp;
 
+use crate::agent::window::{self, Budget, Fill, Goal, Head, Learned, Material, Plan, Report, Size, SummaryFacts};
 use crate::config::Strategy;
-use crate::event::{Compressed, CompressionReason, EventKind};
-use crate::message::{FinishReason, Item, Step, Summary, Usage};
-use crate::window::{self, Budget, Fill, Goal, Head, Learned, Material, Plan, Report, Size, SummaryFacts};
+use crate::conversation::event::{Compressed, CompressionReason, EventKind};
+use crate::conversation::message::{FinishReason, Item, Step, Summary, Usage};
 
 use super::Conversation;
 use super::purpose::{Aside, Purpose};

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::contract::{Archive, CallRecord};
-use crate::knowledge::{Ledger, Loaded};
-use crate::message::Answer;
-use crate::policy::Grants;
-use crate::session::{Session, StateChange};
-use crate::spill::Spill;
+use crate::agent::window::{Budget, Ruler};
+use crate::conversation::Archive;
+use crate::conversation::knowledge::{Ledger, Loaded};
+use crate::conversation::message::Answer;
+use crate::conversation::session::{Session, StateChange};
+use crate::conversation::spill::Spill;
+use crate::model::CallRecord;
+use crate::safety::policy::Grants;
 use crate::tools::{LeftOut, recalled};
-use crate::window::{Budget, Ruler};
 
 use super::Agent;
 use super::flights::Flights;

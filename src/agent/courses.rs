@@ -12,17 +12,18 @@ use super::puppet::{Act, Look, Looker, Nobody, Puppet, Shared, Watching, text};
 use super::{
     Agent, Briefing, Cancel, Conversation, Emitter, Run, Stop, Terms, Toolbox, brief, compact, take_turn,
 };
+use crate::agent::window::Budget;
+use crate::base::secrets::Redactor;
+use crate::config::Permission;
 use crate::config::{ApprovalMode, Mode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings};
-use crate::contract::{ModelErrorKind, ModelInfo, Permission, ToolDefinition, WindowSource};
-use crate::message::Said;
-use crate::policy::Rules;
+use crate::conversation::message::Said;
+use crate::conversation::session::{About, Store};
+use crate::files::workspace::Workspace;
+use crate::model::{ModelErrorKind, ModelInfo, ToolDefinition, WindowSource};
 use crate::prompt::{PromptContext, Registry};
-use crate::secrets::Redactor;
-use crate::session::{About, Store};
+use crate::safety::policy::Rules;
 use crate::skills::{Catalogue, Variables};
 use crate::tools::Jobs;
-use crate::window::Budget;
-use crate::workspace::Workspace;
 
 #[derive(Debug, Clone)]
 enum Move {

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 
+use crate::agent::window;
 use crate::config::ApprovalMode;
-use crate::contract::{Enclosure, Reach, Refused, Tool};
-use crate::message::{Step, ToolCall};
-use crate::policy::{Grounds, Verdict};
-use crate::window;
+use crate::conversation::message::{Step, ToolCall};
+use crate::safety::policy::{Grounds, Verdict};
+use crate::safety::{Enclosure, Reach, Refused};
+use crate::tools::Tool;
 
 use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};

@@ -9,9 +9,8 @@ use std::task::Poll;
 use jiff::Timestamp;
 
 use super::cancel::Cancel;
-use crate::contract::EventSink;
-use crate::event::{EVENT_VERSION, Event, EventKind};
-use crate::sink::Outlets;
+use crate::conversation::event::{EVENT_VERSION, Event, EventKind};
+use crate::conversation::{EventSink, OutputQueue};
 
 /// Emits the events of successive runs.
 pub struct Emitter {
@@ -19,7 +18,7 @@ pub struct Emitter {
     /// Triggered once the sink has failed.
     failed: Cancel,
     /// The queues that the sink writes into, if any.
-    outlets: Option<Outlets>,
+    queue: Option<Box<dyn OutputQueue>>,
 }
 
 struct Inner {
@@ -40,13 +39,13 @@ impl Emitter {
     #[must_use]
     pub fn new(session_id: String, run_id: String, sink: Box<dyn EventSink>) -> Self {
         let inner = Inner { sink, session_id, run_id, seq: 0, failure: None };
-        Self { inner: Mutex::new(inner), failed: Cancel::default(), outlets: None }
+        Self { inner: Mutex::new(inner), failed: Cancel::default(), queue: None }
     }
 
     /// Sets the queues that the sink writes to: work waits while they are full.
     #[must_use]
-    pub fn through(self, outlets: Outlets) -> Self {
-        Self { outlets: Some(outlets), ..self }
+    pub fn through(self, queue: Box<dyn OutputQueue>) -> Self {
+        Self { queue: Some(queue), ..self }
     }
 
     /// Begins another run into the same sink; its events count from 0.
@@ -120,10 +119,10 @@ impl Emitter {
     pub async fn paced<F: Future>(&self, work: F) -> F::Output {
         let mut work = pin!(work);
         loop {
-            if let Some(outlets) = &self.outlets {
-                outlets.room().await;
+            if let Some(queue) = &self.queue {
+                queue.wait_for_room().await;
             }
-            let has_room = || self.outlets.as_ref().is_none_or(Outlets::has_room);
+            let has_room = || self.queue.as_ref().is_none_or(|queue| queue.has_room());
             let done = poll_fn(|cx| match work.as_mut().poll(cx) {
                 Poll::Ready(output) => Poll::Ready(Some(output)),
                 Poll::Pending if has_room() => Poll::Pending,
@@ -138,8 +137,8 @@ impl Emitter {
     /// Waits until nobody can read events any more.
     pub async fn closed(&self) {
         let stdout = async {
-            match &self.outlets {
-                Some(outlets) => outlets.closed().await,
+            match &self.queue {
+                Some(queue) => queue.wait_until_closed().await,
                 None => std::future::pending().await,
             }
         };
@@ -152,6 +151,6 @@ impl Emitter {
     /// The reason why the sink failed, if it did.
     pub fn failure(&self) -> Option<io::Error> {
         let failure = self.inner.lock().expect("no sink panics").failure.take();
-        failure.or_else(|| self.outlets.as_ref()?.failure())
+        failure.or_else(|| self.queue.as_ref()?.failure())
     }
 }

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Reach, Refused, Superior, Tool};
-use crate::event::EventKind;
-use crate::message::{CallStatus, ToolCall, Usage};
-use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::secrets::Redacting;
-use crate::text;
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::base::secrets::Redacting;
+use crate::base::text;
+use crate::config::Permission;
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{CallStatus, ToolCall, Usage};
+use crate::safety::{Enclosure, Reach, Refused};
+use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
 
 use super::clock::{Clock, calling_time};
 use super::conversation::Shared;

@@ -1,8 +1,8 @@
 //! Exit codes, the contract with scripts. One table decides which code wins if several apply.
 
-use crate::contract::ModelErrorKind;
-use crate::event::RunStatus;
-use crate::session::SessionError;
+use crate::conversation::event::RunStatus;
+use crate::conversation::session::SessionError;
+use crate::model::ModelErrorKind;
 
 use super::limits::Limit;
 use super::turn::Stop;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::message::{Cost, Usage};
-use crate::{present, text};
+use crate::base::{present, text};
+use crate::conversation::message::{Cost, Usage};
 
 /// A call's slot: the number of its step, and the position among its calls.
 pub(super) type Slot = (u64, usize);

@@ -1,6 +1,6 @@
 //! The input of a turn.
 
-use crate::message::{Item, Said};
+use crate::conversation::message::{Item, Said};
 
 /// The input of a turn.
 #[derive(Debug, Clone, PartialEq)]

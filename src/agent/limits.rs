@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::config::{Limits, Prices};
-use crate::message::Usage;
+use crate::conversation::message::Usage;
 
 /// The usage of a turn so far.
 #[derive(Debug, Clone, Copy, Default)]

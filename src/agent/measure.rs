@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::contract::{Effect, Tool};
-use crate::event::CallTelemetry;
-use crate::message::{CallStatus, ToolCall};
-use crate::output::{ToolErrorKind, ToolOutput};
-use crate::telemetry::{Spent, Watch, milliseconds};
-use crate::{text, tokens};
+use crate::base::output::{ToolErrorKind, ToolOutput};
+use crate::base::{text, tokens};
+use crate::config::Effect;
+use crate::conversation::event::CallTelemetry;
+use crate::conversation::message::{CallStatus, ToolCall};
+use crate::conversation::telemetry::milliseconds;
+use crate::safety::process::{Spent, Watch};
+use crate::tools::Tool;
 
 /// The time when a call began.
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,8 @@
 //! [`Run`] is what this process has done with it. Dropping the work cancels it: [`take_turn`] drops it and then
 //! settles what it left open, so that the next request is valid.
 
+pub mod window;
+
 mod conversation;
 mod turn;
 mod purpose;
@@ -40,6 +42,7 @@ mod clock;
 mod cancel;
 pub mod exit;
 mod report;
+pub mod assembly;
 #[cfg(test)]
 mod puppet;
 #[cfg(test)]
@@ -51,15 +54,17 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use crate::agent::window::Budget;
+use crate::base::secrets::Redactor;
+use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
-use crate::contract::{Approver, ChatModel, Superior};
-use crate::message::{Cost, Usage};
-use crate::policy::Rules;
-use crate::secrets::Redactor;
-use crate::tokens::BYTES_PER_TOKEN;
+use crate::conversation::message::{Cost, Usage};
+use crate::files::workspace::Workspace;
+use crate::model::ChatModel;
+use crate::safety::Approver;
+use crate::safety::policy::Rules;
 use crate::tools::Jobs;
-use crate::window::Budget;
-use crate::workspace::Workspace;
+use crate::tools::Superior;
 
 pub use brief::{PROMPT_BASIS, brief};
 pub use briefing::Briefing;

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::event::{CallTelemetry, EventKind, Message};
-use crate::image::{self, Image};
-use crate::message::{Item, Part, Step};
+use crate::base::image::{self, Image};
+use crate::base::secrets::Redactor;
+use crate::base::text;
+use crate::conversation::event::{CallTelemetry, EventKind, Message};
+use crate::conversation::message::{Item, Part, Step};
+use crate::files::regular::{Links, read_bytes};
+use crate::files::workspace::Workspace;
 use crate::prompt::{Prompt, PromptError};
-use crate::regular::{Links, read_bytes};
-use crate::secrets::Redactor;
 use crate::template::Value;
-use crate::text;
-use crate::workspace::Workspace;
 
 use super::turn::{Stop, Turn};
 use super::{Agent, Conversation};

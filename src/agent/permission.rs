@@ -4,10 +4,11 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::contract::{Approval, Enclosure, Question, Reach, Tool};
-use crate::event::{DecidedBy, EventKind, PermissionVerdict};
-use crate::message::{CallStatus, ToolCall};
-use crate::policy::{Grant, Grants, Grounds, Verdict};
+use crate::conversation::event::{DecidedBy, EventKind, PermissionVerdict};
+use crate::conversation::message::{CallStatus, ToolCall};
+use crate::safety::policy::{Grant, Grants, Grounds, Verdict};
+use crate::safety::{Approval, Enclosure, Question, Reach};
+use crate::tools::Tool;
 
 use super::prepare::{CallPlan, Prepared, Ready};
 use super::turn::{Stop, Turn};

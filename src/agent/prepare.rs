@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contract::{Enclosure, Hold, Reach, Tool};
-use crate::json;
-use crate::message::ToolCall;
-use crate::net;
-use crate::policy::{self, Call, Configured, Invocation, Verdict};
-use crate::present;
+use crate::base::json;
+use crate::base::present;
+use crate::conversation::message::ToolCall;
+use crate::safety::net;
+use crate::safety::policy::{self, Call, Configured, Invocation, Verdict};
+use crate::safety::{Enclosure, Hold, Reach};
+use crate::tools::Tool;
 
 use super::flights::Slot;
 use super::measure::Moment;

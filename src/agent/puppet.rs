@@ -9,15 +9,17 @@ use serde_json::json;
 
 use super::cancel::Cancel;
 use super::steering::Steering;
-use crate::contract::{
-    Approval, Approver, CallContext, ChatModel, Delta, EventSink, ModelError, ModelErrorKind, ModelInfo,
-    PlanReview, PlanSheet, Question, ReplyEnd, ReplyStream, Request, Tool, ToolDefinition,
+use crate::agent::window::{PARTS, Ruler};
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::conversation::EventSink;
+use crate::conversation::event::{Event, EventKind, Message};
+use crate::conversation::message::{FinishReason, Item, Step, ToolCall, Usage};
+use crate::conversation::session::ItemId;
+use crate::model::{
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ReplyEnd, ReplyStream, Request, ToolDefinition,
 };
-use crate::event::{Event, EventKind, Message};
-use crate::message::{FinishReason, Item, Step, ToolCall, Usage};
-use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::session::ItemId;
-use crate::window::{PARTS, Ruler};
+use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
+use crate::tools::{CallContext, Tool};
 
 /// One act of the model.
 #[derive(Debug, Clone)]
@@ -208,15 +210,15 @@ impl Stage {
     /// Checks the invariants of a request. Returns its size.
     fn judge(&mut self, request: &Request<'_>) -> u64 {
         let ids: Vec<ItemId> = (1..=request.items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
-        let measured = crate::window::Request {
+        let measured = crate::agent::window::Request {
             model: "unknown",
             tools: request.tools,
             system: request.system,
             items: request.items,
             ids: &ids,
         };
-        let size =
-            Ruler::default().measure(measured, u64::MAX).tokens + request.aside.map_or(0, crate::tokens::estimate);
+        let size = Ruler::default().measure(measured, u64::MAX).tokens
+            + request.aside.map_or(0, crate::base::tokens::estimate);
         // Digests and notes are not made of words of one token.
         if size > self.budget + self.budget / 20 {
             self.faults.push(format!("a request of {size} tokens, the budget is {}", self.budget));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::contract::{ChatModel, ToolChoice};
-use crate::message::{Call, Item, Part, ToolCall};
+use crate::conversation::message::{Call, Item, Part, ToolCall};
+use crate::model::{ChatModel, ToolChoice};
 
 /// The purpose of a request.
 #[derive(Clone)]

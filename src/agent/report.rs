@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
+use crate::conversation::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 
 use super::exit::Ending;
 use super::turn::{Stop, TurnEnd};

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Zoned;
 
+use crate::base::output::ToolErrorKind;
 use crate::config::{RetryConfig, format_duration};
-use crate::contract::{ModelError, ModelErrorKind};
-use crate::output::ToolErrorKind;
+use crate::model::{ModelError, ModelErrorKind};
 
 /// The reaction to a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

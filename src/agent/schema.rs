@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::json;
-use crate::message::Said;
-use crate::validator::Validator;
+use crate::base::json;
+use crate::base::validator::Validator;
+use crate::conversation::message::Said;
 
 use super::purpose::Purpose;
 use super::turn::{Stop, Turn, TurnEnd};

@@ -3,11 +3,11 @@
 
 use jiff::Timestamp;
 
-use crate::event::{CallTelemetry, EventKind, Message};
-use crate::message::{Answer, CallStatus, FinishReason, Part, Step, ToolCall, Usage};
-use crate::session::OpenCall;
-use crate::telemetry::milliseconds;
-use crate::{json, tokens};
+use crate::base::{json, tokens};
+use crate::conversation::event::{CallTelemetry, EventKind, Message};
+use crate::conversation::message::{Answer, CallStatus, FinishReason, Part, Step, ToolCall, Usage};
+use crate::conversation::session::OpenCall;
+use crate::conversation::telemetry::milliseconds;
 
 use super::execute::started;
 use super::flights::Flight;

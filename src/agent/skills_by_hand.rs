@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use crate::config::SkillDisclosure;
-use crate::event::EventKind;
-use crate::message::{Item, Said, SkillText};
-use crate::session::{Change, Edit};
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{Item, Said, SkillText};
+use crate::conversation::session::{Change, Edit};
 use crate::skills::SkillError;
 
 use super::{Agent, Conversation};
@@ -72,7 +72,7 @@ pub fn unload_skill(conversation: &mut Conversation, name: &str) -> anyhow::Resu
     session.unload(&[name.to_owned()], &edits, Timestamp::now())?;
     let path = conversation.skills().forget(name).unwrap_or_default();
     conversation.note_knowledge(Timestamp::now());
-    let tokens = (freed / crate::tokens::BYTES_PER_TOKEN) as u64;
+    let tokens = (freed / crate::base::tokens::BYTES_PER_TOKEN) as u64;
     Ok(EventKind::SkillUnloaded { name: name.to_owned(), path, tokens })
 }
 

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::message::Said;
+use crate::conversation::message::Said;
 
 use super::turn::{Stop, Turn};
 

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 
 use crate::config::Limits;
-use crate::contract::{Left, Superior};
-use crate::event::Event;
-use crate::message::Usage;
+use crate::conversation::event::Event;
+use crate::conversation::message::Usage;
+use crate::tools::{Left, Superior};
 
 use super::Emitter;
 use super::clock::Clock;

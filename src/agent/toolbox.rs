@@ -8,12 +8,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::base::output::{Encoding, ResponseFormat};
+use crate::base::text;
+use crate::base::validator::Validator;
+use crate::config::Permission;
 use crate::config::Profile;
-use crate::contract::{Permission, Tool, ToolDefinition};
-use crate::output::{Encoding, ResponseFormat};
-use crate::text;
+use crate::model::ToolDefinition;
+use crate::tools::Tool;
 use crate::tools::{self, CALL_TOOL, Choice, FIND_TOOLS, FindTools, Judge};
-use crate::validator::Validator;
 
 /// The most definitions that are all sent.
 pub const MOST_SENT: usize = 20;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::agent::window::Layer;
 use crate::config::Mode;
-use crate::contract::{ModelError, ModelErrorKind};
-use crate::event::{EventKind, Message};
-use crate::message::{FinishReason, Item, Said, Step};
-use crate::window::Layer;
+use crate::conversation::event::{EventKind, Message};
+use crate::conversation::message::{FinishReason, Item, Said, Step};
+use crate::model::{ModelError, ModelErrorKind};
 
 use super::clock::{Clock, calling_time, working_time};
 use super::emitter::SinkClosed;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::loaded::Config;
 use super::merge::INHERITED;
-use crate::text;
+use crate::base::text;
 
 /// A key whose value differs.
 #[derive(Debug, Clone, PartialEq, Eq)]

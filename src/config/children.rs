@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use crate::secrets::{Redactor, looks_secret, user_info};
-use crate::text::Glob;
-use crate::workspace::Workspace;
+use crate::base::secrets::{Redactor, looks_secret, user_info};
+use crate::base::text::Glob;
+use crate::files::workspace::Workspace;
 
 /// Restrictions on the value of a variable on the list.
 #[derive(Debug, Clone, Copy)]

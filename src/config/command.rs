@@ -8,9 +8,9 @@ use super::mistake::{Mistake, did_you_mean};
 use super::settings::Named;
 use super::source::{Kind, Sources};
 use super::tool::{CommandLine, ToolConfig};
+use crate::base::validator::Validator;
+use crate::base::yaml::{Node, Tree};
 use crate::template::{PieceTemplate, TemplateError, Undefined, is_template};
-use crate::validator::Validator;
-use crate::yaml::{Node, Tree};
 
 pub(super) fn check(merged: &Merged, sources: &Sources, tools: &Named<ToolConfig>, mistakes: &mut Vec<Mistake>) {
     for (name, tool) in tools {

@@ -12,8 +12,8 @@ use super::layer::{ConfigFile, read_inside};
 use super::mistake::{Mistake, template_place};
 use super::settings::PROMPT_KEYS;
 use super::source::{Document, Kind, Layer, Source, Sources};
+use crate::base::yaml::{self, Form, Node, Place, Scalar, Tree};
 use crate::template::{self, Template, TemplateError, Undefined, is_template};
-use crate::yaml::{self, Form, Node, Place, Scalar, Tree};
 
 /// The documents, mistakes and warnings gathered while files are read.
 pub(super) struct Reading<'e> {

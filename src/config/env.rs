@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::secrets::{Redactor, looks_secret, password_in};
+use crate::base::secrets::{Redactor, looks_secret, password_in};
+use crate::files::workspace::Workspace;
 use crate::template;
-use crate::workspace::Workspace;
 
 use super::children::{self, NamedVariables};
 

@@ -9,8 +9,8 @@ use super::loaded::{Config, UnknownName};
 use super::merge::INHERITED;
 use super::mistake::{ConfigError, Mistake, in_order};
 use super::source::{Document, Kind, Layer};
-use crate::secrets::Redactor;
-use crate::yaml::{self, Node, Tree};
+use crate::base::secrets::Redactor;
+use crate::base::yaml::{self, Node, Tree};
 
 impl Config {
     /// The merged result as YAML, defaults included, secrets as `***`.
@@ -152,7 +152,7 @@ fn said(redactor: &Redactor, key: &str, node: &Node) -> String {
     }
     let mut value = Value::String(node.text().unwrap_or_default().to_owned());
     redactor.mask(key, &mut value);
-    format!(": {}", crate::text::one_line(value.as_str().unwrap_or_default(), 60))
+    format!(": {}", crate::base::text::one_line(value.as_str().unwrap_or_default(), 60))
 }
 
 fn indented(text: &str) -> String {

@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::builtin::{self, Dir};
-use crate::yaml;
+use crate::base::builtin::{self, Dir};
+use crate::base::yaml;
 
 /// One file, and true if it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ mod tests {
 
     use super::init;
     use crate::config::{Env, LoadOptions, load};
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     #[test]
     fn what_is_written_out_is_what_was_built_in() {

@@ -15,9 +15,9 @@ use super::schema::raw;
 use super::settings::PROMPT_KEYS;
 use super::source::{Kind, Sources};
 use super::through::PromptDir;
+use crate::base::text::Glob;
+use crate::base::yaml::{Node, Scalar, Tree};
 use crate::template::{Template, Undefined, is_template};
-use crate::text::Glob;
-use crate::yaml::{Node, Scalar, Tree};
 
 /// Checks a reference to a prompt, given the prompt directories (lowest first).
 pub type PromptCheck<'p> = dyn FnMut(&[PromptDir], &str) -> Result<(), String> + 'p;
@@ -303,7 +303,7 @@ fn found(node: &Node) -> &'static str {
 
 fn quotes_matter(node: &Node, types: &[&str]) -> Option<&'static str> {
     let Tree::Scalar(scalar) = &node.tree else { return None };
-    let unquoted = Scalar { form: crate::yaml::Form::Plain, ..scalar.clone() };
+    let unquoted = Scalar { form: crate::base::yaml::Form::Plain, ..scalar.clone() };
     let unquoted = Node { tree: Tree::Scalar(unquoted), place: node.place };
     if types.iter().any(|json_type| unquoted.fits(json_type)) {
         Some("without the quotes it is one")

@@ -3,7 +3,7 @@
 use super::document::Reading;
 use super::mistake::Mistake;
 use super::source::{Document, Kind, Layer, Source};
-use crate::yaml::{self, Form, Key, Node, Place, Scalar, Tree};
+use crate::base::yaml::{self, Form, Key, Node, Place, Scalar, Tree};
 
 const VARIABLE: &str = "AGENT_SET_";
 

@@ -13,8 +13,8 @@ use super::options::LoadOptions;
 use super::skill_dirs::{self, SkillDir};
 use super::source::{Kind, Layer};
 use super::through::{CommandDir, PromptDir, Through};
-use crate::builtin;
-use crate::regular::read_regular;
+use crate::base::builtin;
+use crate::files::regular::read_regular;
 
 /// One directory of a layer, lowest first.
 pub(super) struct LayerDir {

@@ -22,7 +22,7 @@ use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::skill_dirs;
 use super::source::{Document, Kind, Layer, Sources};
 use super::tool::ToolConfig;
-use crate::yaml::{Form, Node, Place, Scalar, Tree};
+use crate::base::yaml::{Form, Node, Place, Scalar, Tree};
 
 /// Reads the configuration.
 ///

@@ -14,8 +14,8 @@ use super::skill_dirs::SkillDir;
 use super::source::{Document, Sources};
 use super::through::{CommandDir, PromptDir};
 use super::tool::ToolConfig;
-use crate::secrets::{Redactor, Secret, secrets_in};
-use crate::workspace::Workspace;
+use crate::base::secrets::{Redactor, Secret, secrets_in};
+use crate::files::workspace::Workspace;
 
 /// The configuration of a run: read-only.
 #[derive(Debug)]

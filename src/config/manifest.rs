@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use super::folders::{FOLDER, SHARED_SKILLS};
-use crate::file_name;
-use crate::regular::{Links, read_bytes};
-use crate::workspace::Workspace;
+use crate::files::file_name;
+use crate::files::regular::{Links, read_bytes};
+use crate::files::workspace::Workspace;
 
 /// A workspace that brings more than this is not read to the end, and so not used.
 const MOST_ENTRIES: usize = 5_000;
@@ -344,7 +344,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::{MOST_ENTRIES, Manifest};
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);

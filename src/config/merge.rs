@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::document::RULES;
 use super::source::{Document, Kind, Layer};
-use crate::yaml::{Form, Key, Node, Place, Scalar, Tree};
+use crate::base::yaml::{Form, Key, Node, Place, Scalar, Tree};
 
 /// The sections of the settings that every agent inherits.
 pub(super) const INHERITED: [&str; 5] = ["limits", "context", "tool_output", "sandbox", "permissions"];
@@ -119,7 +119,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::lay;
-    use crate::yaml::tree;
+    use crate::base::yaml::tree;
 
     fn merged(below: &str, above: &str) -> Value {
         let mut node = tree(below, 0).expect("valid");

@@ -4,10 +4,10 @@
 use std::fmt::{self, Write};
 
 use super::source::Sources;
-use crate::secrets::mask_line;
+use crate::base::secrets::mask_line;
+use crate::base::text::{head, nearest, visible};
+use crate::base::yaml::{Form, Node, Place, Scalar, Tree, YamlError};
 use crate::template::TemplateError;
-use crate::text::{head, nearest, visible};
-use crate::yaml::{Form, Node, Place, Scalar, Tree, YamlError};
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]

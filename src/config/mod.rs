@@ -95,7 +95,7 @@ mod tests {
     use std::path::Path;
 
     use super::{ConfigError, Env, LoadOptions, brought, check, load};
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     #[test]
     fn every_case_gives_what_it_says() {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::duration;
 use super::wire::{self, Wire};
-use crate::secrets::Secret;
+use crate::base::secrets::Secret;
 
 /// One model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

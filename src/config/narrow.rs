@@ -14,8 +14,8 @@ use super::merge::{Merged, lay};
 use super::narrowed::Narrowed;
 use super::permissions::{PermissionRule, RuleEffect};
 use super::source::{Document, Kind, Layer, Sources};
-use crate::text;
-use crate::yaml::{Node, Place, Tree};
+use crate::base::text;
+use crate::base::yaml::{Node, Place, Tree};
 
 pub(super) use table::is_settable;
 use table::{Row, Rule, STANDS_ON, table};
@@ -282,7 +282,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::{Config, Env, LoadOptions, Mode, brought, load};
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
 

@@ -8,7 +8,7 @@ use super::folders::FOLDER;
 use super::manifest::Manifest;
 use super::skill_dirs;
 use super::source::Layer;
-use crate::workspace::Workspace;
+use crate::files::workspace::Workspace;
 
 /// The sources of a configuration.
 #[derive(Debug, Clone)]

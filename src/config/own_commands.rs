@@ -11,7 +11,7 @@ use super::loaded::Config;
 use super::manifest::shown;
 use super::mistake::Mistake;
 use super::through::CommandDir;
-use crate::{frontmatter, text};
+use crate::base::{frontmatter, text};
 
 /// The keys of a head.
 const KEYS: [&str; 3] = ["description", "argument-hint", "model"];
@@ -166,7 +166,7 @@ mod tests {
     use std::path::Path;
 
     use crate::config::{Config, Env, LoadOptions, brought, load};
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::merge::lay;
-use crate::yaml::{Node, Place, Tree};
+use crate::base::yaml::{Node, Place, Tree};
 
 /// Reads `node` merged into `ground`, without the values that cannot be read; `None` if too little is left.
 pub(super) fn read_partly<T: DeserializeOwned>(node: &Node, ground: &Node) -> Option<T> {
@@ -46,7 +46,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::read_partly;
-    use crate::yaml::tree;
+    use crate::base::yaml::tree;
 
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields)]

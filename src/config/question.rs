@@ -8,9 +8,9 @@ use std::path::Path;
 use super::manifest::{BroughtDir, Manifest, Part, shown};
 use super::narrow::is_settable;
 use super::source::Kind;
-use crate::regular::LONGEST_FILE;
-use crate::text;
-use crate::yaml::{self, Node, Tree};
+use crate::base::text;
+use crate::base::yaml::{self, Node, Tree};
+use crate::files::regular::LONGEST_FILE;
 
 /// The most lines of each part of the question, and the most columns of each line.
 const MOST_LINES: usize = 60;
@@ -225,7 +225,7 @@ mod tests {
     use std::fs;
 
     use super::super::manifest::Manifest;
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     fn described(files: &[(&str, &str)]) -> String {
         let dir = tempfile::tempdir().expect("a directory");

@@ -10,8 +10,8 @@ use super::settings::{
     AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, SkillSettings, TelemetrySettings,
 };
 use super::source::Kind;
-use crate::secrets::Secret;
-use crate::text::Glob;
+use crate::base::secrets::Secret;
+use crate::base::text::Glob;
 
 /// Takes the kind, the name, the path and the mistake.
 pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;

@@ -14,8 +14,8 @@ use super::prompt_source::PromptSource;
 use super::roles::{Mode, RoleSettings};
 use super::selection::ToolsSettings;
 use super::ui::UiSettings;
-use crate::output::{Encoding, ResponseFormat};
-use crate::secrets::Secret;
+use crate::base::output::{Encoding, ResponseFormat};
+use crate::base::secrets::Secret;
 
 /// `agent.yaml`: the defaults of every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::manifest::Manifest;
-use crate::regular::{LONGEST_FILE, Links, read_bytes, read_start};
+use crate::files::regular::{LONGEST_FILE, Links, read_bytes, read_start};
 
 /// The way to the files of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::duration;
 use super::permissions::Permission;
-use crate::output::{Encoding, ResponseFormat};
+use crate::base::output::{Encoding, ResponseFormat};
 
 /// One tool. With `command` it is a new one; without, it adjusts the built-in tool of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{BroughtDir, Manifest};
-use crate::regular::read_regular;
+use crate::files::regular::read_regular;
 
 /// The decisions, one JSON object per line, in the data directory; private to the user.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ mod tests {
 
     use super::super::manifest::Manifest;
     use super::TrustStore;
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     #[test]
     fn a_yes_holds_for_that_content_alone() {

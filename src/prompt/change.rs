@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::regular::{read_regular, replace};
+use crate::files::regular::{read_regular, replace};
 use jiff::civil::Date;
 
 use super::error::PromptError;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::base::tokens::{self, Vocabulary};
 use crate::template::{Template, Undefined, Value};
-use crate::tokens::{self, Vocabulary};
 
 use super::chat::{ChatTemplate, MessageTemplate};
 use super::context::PromptContext;

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
+use crate::config::Permission;
 use crate::config::Profile;
-use crate::contract::Permission;
-use crate::message::Usage;
+use crate::conversation::message::Usage;
 use crate::template::{self, Value};
 
 use super::file::Prompt;
@@ -319,8 +319,8 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::{AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts};
-    use crate::contract::Permission;
-    use crate::message::Usage;
+    use crate::config::Permission;
+    use crate::conversation::message::Usage;
     use crate::prompt::{Prompt, Registry};
     use crate::template::value;
 

@@ -3,7 +3,7 @@
 //! Two lists are compared with the tools: `forbidden` in the prompt's head (names of tools, or words such as `delete`
 //! that may be in a tool's description), and the tools that the rendered text forbids outright (`ban`).
 
-use crate::text::Glob;
+use crate::base::text::Glob;
 
 use super::ban::{Ban, bans};
 use super::file::Prompt;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::frontmatter::FrontmatterError;
+use crate::base::frontmatter::FrontmatterError;
+use crate::base::text::visible;
+use crate::base::yaml::YamlError;
 use crate::template::TemplateError;
-use crate::text::visible;
-use crate::yaml::YamlError;
 
 /// The reason that a prompt cannot be found, read or rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::text;
+use crate::base::text;
 
 use super::error::PromptError;
 use super::release::{Canary, LATEST, PRODUCTION, RELEASE};

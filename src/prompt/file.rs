@@ -11,10 +11,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value as Json;
 
-use crate::event::PromptUsed;
-use crate::frontmatter::{self, Parts};
+use crate::base::frontmatter::{self, Parts};
+use crate::base::yaml;
+use crate::conversation::event::PromptUsed;
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
-use crate::yaml;
 
 use super::chat::{ChatTemplate, parted};
 use super::digest::{self, sha256};

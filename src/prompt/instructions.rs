@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::file_name;
-use crate::present::{neutralise, within};
-use crate::regular::{Links, read_start};
-use crate::text;
-use crate::workspace::Workspace;
+use crate::base::present::{neutralise, within};
+use crate::base::text;
+use crate::files::file_name;
+use crate::files::regular::{Links, read_start};
+use crate::files::workspace::Workspace;
 
 /// The most bytes of instructions in a prompt, without the lines that delimit them.
 pub const BUDGET: usize = 32 * 1024;
@@ -122,7 +122,7 @@ mod tests {
     use std::path::Path;
 
     use super::{BUDGET, Instructions};
-    use crate::workspace::Workspace;
+    use crate::files::workspace::Workspace;
 
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);

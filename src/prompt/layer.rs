@@ -5,10 +5,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::builtin;
+use crate::base::builtin;
 use crate::config::PromptDir;
-use crate::file_name;
-use crate::regular::read_regular;
+use crate::files::file_name;
+use crate::files::regular::read_regular;
 
 use super::error::PromptError;
 use super::owner::Owner;

@@ -1,11 +1,11 @@
 //! The messages of a prompt file: the chat template in its head, filled with the same variables as the prompt. Errors
 //! have places in the file.
 
-use crate::frontmatter;
-use crate::image::Image;
-use crate::message::Item;
+use crate::base::frontmatter;
+use crate::base::image::Image;
+use crate::base::yaml::{self, Form, Node, Tree};
+use crate::conversation::message::Item;
 use crate::template::Value;
-use crate::yaml::{self, Form, Node, Tree};
 
 use super::chat::{self, ChatError, ChatMessage, ChatTemplate, MessageTemplate, Options, Problem, Role};
 use super::error::PromptError;

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::builtin;
+use crate::base::builtin;
+use crate::base::frontmatter;
+use crate::base::text;
+use crate::base::yaml;
 use crate::config::{PromptDir, PromptSource};
-use crate::frontmatter;
 use crate::template::{Syntax, is_safe_name};
-use crate::text;
-use crate::yaml;
 
 use super::error::PromptError;
 use super::family::{Family, Place, did_you_mean};

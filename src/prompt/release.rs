@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::yaml;
+use crate::base::yaml;
 
 use super::error::PromptError;
 use super::file::Prompt;

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
-use crate::present;
-use crate::text;
+use crate::base::present;
+use crate::base::text;
 
 use super::folder::and_more;
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::builtin::{self, Dir};
+use crate::base::builtin::{self, Dir};
+use crate::base::frontmatter;
+use crate::base::text;
+use crate::base::yaml;
 use crate::config::{SkillDir, SkillScope, Through};
-use crate::frontmatter;
-use crate::text;
-use crate::yaml;
 
 use super::allowed::Allowed;
 use super::body::Body;
@@ -320,7 +320,7 @@ mod tests {
         let user = |dir: &&str| SkillDir::new(root.join(dir), SkillScope::User);
         let dirs: Vec<_> = dirs.iter().map(user).collect();
         let mut catalogue = Catalogue::discover(&dirs, &root.join("cache"), Variables::default());
-        catalogue.retain(|name| crate::builtin::SKILLS.get_dir(name).is_none());
+        catalogue.retain(|name| crate::base::builtin::SKILLS.get_dir(name).is_none());
         catalogue
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::base::frontmatter;
 use crate::config::{SkillDir, SkillScope};
-use crate::frontmatter;
 
 use super::discover::{self, FILE, FILE_IN_LOWERCASE};
 use super::folder::LARGEST;

@@ -10,9 +10,9 @@ use std::fs;
 use std::io::{self, BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
+use crate::base::text;
 use crate::config::{SkillDir, SkillScope, Through};
-use crate::ignored::Ignored;
-use crate::text;
+use crate::files::ignored::Ignored;
 
 use super::catalogue::{Place, Skill};
 use super::header::{self, DESCRIPTION_CHARS, NAME_CHARS, Remark};

@@ -5,10 +5,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::builtin::Dir;
+use crate::base::builtin::Dir;
+use crate::base::text;
 use crate::config::Through;
-use crate::disk::{self, Kind};
-use crate::text;
+use crate::files::disk::{self, Kind};
 
 use super::error::{SkillError, SkillErrorKind};
 

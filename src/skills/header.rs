@@ -1,6 +1,6 @@
 //! Reads the head of a `SKILL.md` leniently: it uses what it understands, and notes everything else with its line.
 
-use crate::yaml::{self, Node, Tree};
+use crate::base::yaml::{self, Node, Tree};
 
 use super::mend::mended;
 

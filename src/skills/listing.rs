@@ -1,8 +1,8 @@
 //! The catalogue as the model sees it, within its room: descriptions are shortened first, all equally; only then
 //! are skills left out, the last by name.
 
-use crate::text;
-use crate::tokens::BYTES_PER_TOKEN;
+use crate::base::text;
+use crate::base::tokens::BYTES_PER_TOKEN;
 
 /// The part of the context window that the list of skills may take.
 const PERCENT: u64 = 2;

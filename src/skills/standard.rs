@@ -2,8 +2,8 @@
 //! quirks. The head ends at the next three dashes, wherever they are; YAML is a subset without flow style, anchors
 //! and tags; letters of every script are letters.
 
-use crate::text;
-use crate::yaml::{self, Node, Tree};
+use crate::base::text;
+use crate::base::yaml::{self, Node, Tree};
 
 use super::check::Problem;
 use super::header::{DESCRIPTION_CHARS, KEYS, NAME_CHARS};

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use crate::builtin::Dir;
+use crate::base::builtin::Dir;
 
 /// Gives `target` the content of `skill`.
 ///

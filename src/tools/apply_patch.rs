@@ -10,11 +10,14 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Reach, Tool, ToolDefinition};
-use crate::diff::{self, Change};
-use crate::knowledge::{Familiarity, Ledger};
-use crate::output::{ToolError, ToolOutput};
-use crate::text;
+use crate::base::diff::{self, Change};
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::text;
+use crate::config::{Effect, Permission};
+use crate::conversation::knowledge::{Familiarity, Ledger};
+use crate::model::ToolDefinition;
+use crate::safety::Reach;
+use crate::tools::{CallContext, Tool};
 
 use super::files::replace::Step;
 use super::files::{self, WHOLE_BYTES};

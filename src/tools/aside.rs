@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::output::ToolError;
+use crate::base::output::ToolError;
 
 /// Tells the work that its call was dropped.
 #[derive(Debug, Clone, Default)]

@@ -6,9 +6,12 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{Approver, CallContext, Permission, Tool, ToolDefinition};
-use crate::output::{ToolError, ToolOutput};
-use crate::text;
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::text;
+use crate::config::Permission;
+use crate::model::ToolDefinition;
+use crate::safety::Approver;
+use crate::tools::{CallContext, Tool};
 
 use super::{arguments, definition, text_of};
 

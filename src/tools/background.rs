@@ -8,9 +8,11 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::output::{ToolError, ToolOutput};
-use crate::process::Exit;
+use crate::base::output::{ToolError, ToolOutput};
+use crate::config::Permission;
+use crate::model::ToolDefinition;
+use crate::safety::process::Exit;
+use crate::tools::{CallContext, Tool};
 
 use super::commands::confined::bracketed;
 use super::commands::jobs::{Jobs, Look};

@@ -11,16 +11,18 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::base::present;
+use crate::base::text;
 use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
-use crate::contract::{CallContext, Enclosure, Reach, ShellLine, Tool, ToolDefinition};
-use crate::knowledge::Ledger;
-use crate::net::Proxies;
-use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::present;
-use crate::process::Exit;
-use crate::sandbox::{Network, Sandbox};
+use crate::conversation::knowledge::Ledger;
+use crate::model::ToolDefinition;
+use crate::safety::net::Proxies;
+use crate::safety::process::Exit;
+use crate::safety::sandbox::{Network, Sandbox};
+use crate::safety::{Enclosure, Reach};
 use crate::template;
-use crate::text;
+use crate::tools::{CallContext, ShellLine, Tool};
 
 use super::commands::Environment;
 use super::commands::command_line::{self, Ready};

@@ -11,10 +11,12 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
-use crate::net::{FetchError, FetchRules, Fetched, Net, NetError, parse_url};
-use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::text;
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::base::text;
+use crate::config::{Effect, Permission};
+use crate::model::ToolDefinition;
+use crate::safety::net::{FetchError, FetchRules, Fetched, Net, NetError, parse_url};
+use crate::tools::{CallContext, Tool};
 
 use super::commands::bounded::Bounded;
 use super::files::size;

@@ -8,9 +8,11 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::output::{ToolError, ToolOutput};
-use crate::text;
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::text;
+use crate::config::Permission;
+use crate::model::ToolDefinition;
+use crate::tools::{CallContext, Tool};
 
 use super::finding::ranking::{Judge, Ranking};
 use super::{arguments, bytes_for, counted, definition};

@@ -8,9 +8,12 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
-use crate::disk::{Dir, Entry};
-use crate::output::{ToolError, ToolOutput};
+use crate::base::output::{ToolError, ToolOutput};
+use crate::config::Permission;
+use crate::files::disk::{Dir, Entry};
+use crate::model::ToolDefinition;
+use crate::safety::Reach;
+use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, aside};
 use super::files::walk::{Pattern, walk};

@@ -16,11 +16,14 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
-use crate::disk::{self, Dir, Entry, Kind, Opened};
-use crate::output::{ToolError, ToolOutput};
-use crate::text;
-use crate::workspace::Workspace;
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::text;
+use crate::config::Permission;
+use crate::files::disk::{self, Dir, Entry, Kind, Opened};
+use crate::files::workspace::Workspace;
+use crate::model::ToolDefinition;
+use crate::safety::Reach;
+use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, aside};
 use super::files::walk::{Pattern, walk};

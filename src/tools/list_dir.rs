@@ -9,10 +9,13 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
-use crate::disk::{self, Dir};
-use crate::file_name;
-use crate::output::{ToolError, ToolOutput};
+use crate::base::output::{ToolError, ToolOutput};
+use crate::config::Permission;
+use crate::files::disk::{self, Dir};
+use crate::files::file_name;
+use crate::model::ToolDefinition;
+use crate::safety::Reach;
+use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, aside};
 use super::files::ignored::Ignored;

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::base::text;
+use crate::base::tokens::BYTES_PER_TOKEN;
+use crate::config::Permission;
 use crate::config::SkillDisclosure;
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::event::EventKind;
-use crate::knowledge::SECTION;
-use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::conversation::event::EventKind;
+use crate::conversation::knowledge::SECTION;
+use crate::model::ToolDefinition;
 use crate::skills::{Body, Catalogue, SkillError, SkillErrorKind};
-use crate::text;
-use crate::tokens::BYTES_PER_TOKEN;
+use crate::tools::{CallContext, Tool};
 
 use super::finding::rank::rank;
 
@@ -168,15 +170,16 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::LoadSkill;
+    use crate::base::output::{ToolError, ToolOutput};
     use crate::config::SkillDisclosure;
-    use crate::contract::{CallContext, Clocks, Reach, Tool};
-    use crate::event::EventKind;
-    use crate::knowledge::Loaded;
-    use crate::output::{ToolError, ToolOutput};
+    use crate::conversation::event::EventKind;
+    use crate::conversation::knowledge::Loaded;
+    use crate::files::workspace::Workspace;
+    use crate::safety::Reach;
     use crate::skills::{Catalogue, Variables};
     use crate::tools::load_skill_reference::LoadSkillReference;
     use crate::tools::testing::Empty;
-    use crate::workspace::Workspace;
+    use crate::tools::{CallContext, Clocks, Tool};
 
     struct Bench {
         dir: tempfile::TempDir,
@@ -213,7 +216,7 @@ mod tests {
                 clocks: Clocks { most: Duration::from_secs(1), idle: None, run: None },
                 max_tokens: 2000,
                 live: &|_| {},
-                enclosure: crate::contract::Enclosure::Write,
+                enclosure: crate::safety::Enclosure::Write,
                 variables: &[],
                 refused: &|_| {},
                 spent: &|_| {},

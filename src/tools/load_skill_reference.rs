@@ -6,14 +6,16 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::present;
+use crate::base::tokens::BYTES_PER_TOKEN;
+use crate::config::Permission;
 use crate::config::SkillDisclosure;
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::event::EventKind;
-use crate::knowledge::SECTION;
-use crate::output::{ToolError, ToolOutput};
-use crate::present;
+use crate::conversation::event::EventKind;
+use crate::conversation::knowledge::SECTION;
+use crate::model::ToolDefinition;
 use crate::skills::{Catalogue, Content, Page, Window};
-use crate::tokens::BYTES_PER_TOKEN;
+use crate::tools::{CallContext, Tool};
 
 use super::load_skill::refused;
 

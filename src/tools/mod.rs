@@ -3,6 +3,9 @@
 //! The directories beside them contain the code that several tools share: paths and writes (`files`), commands and
 //! their output (`commands`), patches (`patch`), the search for tools (`finding`).
 
+mod superior;
+mod tool;
+
 mod read_file;
 mod write_file;
 mod edit_file;
@@ -35,10 +38,12 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
-use crate::net::Net;
-use crate::output::ToolError;
-use crate::sandbox::Sandbox;
+use crate::base::output::ToolError;
+use crate::config::{Effect, Permission};
+use crate::model::ToolDefinition;
+use crate::safety::Approver;
+use crate::safety::net::Net;
+use crate::safety::sandbox::Sandbox;
 
 use apply_patch::ApplyPatch;
 use ask_user::AskUser;
@@ -66,6 +71,8 @@ pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 pub use recall::{LeftOut, recalled};
 pub use run_command::RUN_COMMAND;
+pub use superior::{Left, Superior};
+pub use tool::{CallContext, Clocks, Keep, ShellLine, Tool};
 
 /// The parts of the run that the built-in tools need.
 pub struct Kit {
@@ -192,7 +199,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 /// of a tool need a little room.
 fn bytes_for(max_tokens: usize) -> usize {
     const NOTICE: usize = 256;
-    max_tokens.saturating_mul(crate::tokens::BYTES_PER_TOKEN).saturating_sub(NOTICE).max(NOTICE)
+    max_tokens.saturating_mul(crate::base::tokens::BYTES_PER_TOKEN).saturating_sub(NOTICE).max(NOTICE)
 }
 
 #[cfg(test)]
@@ -202,7 +209,7 @@ mod testing;
 mod tests {
     use super::testing::Nobody;
     use super::*;
-    use crate::tokens;
+    use crate::base::tokens;
 
     fn kit(present: bool) -> Kit {
         Kit {

@@ -11,10 +11,13 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
-use crate::knowledge::Ledger;
-use crate::output::{ToolError, ToolOutput};
-use crate::text;
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::text;
+use crate::config::Permission;
+use crate::conversation::knowledge::Ledger;
+use crate::model::ToolDefinition;
+use crate::safety::Reach;
+use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, aside};
 use super::files::{self, WHOLE_BYTES};
@@ -447,6 +450,6 @@ mod tests {
         let place = Place::with(&[("a.txt", "one\n")]);
         place.read(&ReadFile::new(), json!({ "path": "a.txt" }));
         let path = place.workspace.resolve("a.txt").path;
-        assert_eq!(place.files.familiarity(&path, b"one\n"), crate::knowledge::Familiarity::Current);
+        assert_eq!(place.files.familiarity(&path, b"one\n"), crate::conversation::knowledge::Familiarity::Current);
     }
 }

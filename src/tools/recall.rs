@@ -14,12 +14,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{arguments, bytes_for, definition};
-use crate::contract::{Archive, CallContext, Permission, Tool, ToolDefinition};
-use crate::long_text::{self, Extent, Found, Next, Page, Row};
-use crate::message::Handle;
-use crate::output::{ToolError, ToolOutput};
-use crate::spill::Spill;
-use crate::text;
+use crate::base::long_text::{self, Extent, Found, Next, Page, Row};
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::text;
+use crate::config::Permission;
+use crate::conversation::Archive;
+use crate::conversation::message::Handle;
+use crate::conversation::spill::Spill;
+use crate::model::ToolDefinition;
+use crate::tools::{CallContext, Tool};
 
 /// The lines of a page if no limit is given.
 const PAGE: usize = 400;

@@ -13,13 +13,14 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::contract::{
-    CallContext, Clocks, Effect, Enclosure, Permission, Reach, ShellLine, Tool, ToolDefinition,
-};
-use crate::knowledge::Ledger;
-use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::process::{Cut, Ended, Exit, Patience, shell, shell_name};
-use crate::text;
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::base::text;
+use crate::config::{Effect, Permission};
+use crate::conversation::knowledge::Ledger;
+use crate::model::ToolDefinition;
+use crate::safety::process::{Cut, Ended, Exit, Patience, shell, shell_name};
+use crate::safety::{Enclosure, Reach};
+use crate::tools::{CallContext, Clocks, ShellLine, Tool};
 
 use super::commands::bounded::{Bounded, Shown};
 use super::commands::confined::{Confined, Order};
@@ -313,7 +314,7 @@ mod tests {
 
     use super::super::testing::Place;
     use super::*;
-    use crate::net::Proxies;
+    use crate::safety::net::Proxies;
 
     fn tool() -> RunCommand {
         RunCommand::new(

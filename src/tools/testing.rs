@@ -8,15 +8,15 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::contract::{
-    Approval, Approver, Archive, CallContext, Clocks, PlanReview, PlanSheet, Question, Reach, Tool,
-};
-use crate::knowledge::{Ledger, Loaded};
-use crate::long_text::Found;
-use crate::message::Handle;
-use crate::output::{ToolError, ToolOutput};
-use crate::spill::Spill;
-use crate::workspace::Workspace;
+use crate::base::long_text::Found;
+use crate::base::output::{ToolError, ToolOutput};
+use crate::conversation::Archive;
+use crate::conversation::knowledge::{Ledger, Loaded};
+use crate::conversation::message::Handle;
+use crate::conversation::spill::Spill;
+use crate::files::workspace::Workspace;
+use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question, Reach};
+use crate::tools::{CallContext, Clocks, Tool};
 
 pub struct Place {
     pub dir: TempDir,
@@ -135,7 +135,7 @@ impl Place {
             clocks: self.clocks,
             max_tokens: self.max_tokens,
             live,
-            enclosure: crate::contract::Enclosure::Write,
+            enclosure: crate::safety::Enclosure::Write,
             variables: &[],
             refused: &|_| {},
             spent: &|_| {},

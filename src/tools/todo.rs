@@ -5,9 +5,11 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::output::{ToolError, ToolOutput};
-use crate::text;
+use crate::base::output::{ToolError, ToolOutput};
+use crate::base::text;
+use crate::config::Permission;
+use crate::model::ToolDefinition;
+use crate::tools::{CallContext, Tool};
 
 use super::{arguments, definition};
 

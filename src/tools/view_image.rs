@@ -5,9 +5,11 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::image::{Image, MOST_BYTES};
-use crate::output::{ToolError, ToolOutput};
+use crate::base::image::{Image, MOST_BYTES};
+use crate::base::output::{ToolError, ToolOutput};
+use crate::config::Permission;
+use crate::model::ToolDefinition;
+use crate::tools::{CallContext, Tool};
 
 use super::{arguments, definition, files, text_of};
 

@@ -7,10 +7,13 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Reach, Tool, ToolDefinition};
-use crate::diff::{self, Change};
-use crate::knowledge::{Familiarity, Ledger};
-use crate::output::{ToolError, ToolOutput};
+use crate::base::diff::{self, Change};
+use crate::base::output::{ToolError, ToolOutput};
+use crate::config::{Effect, Permission};
+use crate::conversation::knowledge::{Familiarity, Ledger};
+use crate::model::ToolDefinition;
+use crate::safety::Reach;
+use crate::tools::{CallContext, Tool};
 
 use super::files::replace::replace;
 use super::files::{self, WHOLE_BYTES};

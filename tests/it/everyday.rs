@@ -9,9 +9,10 @@ use std::io::Write;
 use std::path::Path;
 
 use agent::config::ApprovalMode;
-use agent::contract::{Effect, Hold, Permission};
-use agent::policy::{Call, Grounds, Invocation, Line, Rules, Verdict, judge};
-use agent::workspace::Workspace;
+use agent::config::{Effect, Permission};
+use agent::files::workspace::Workspace;
+use agent::safety::Hold;
+use agent::safety::policy::{Call, Grounds, Invocation, Line, Rules, Verdict, judge};
 
 const CLASSES: [&str; 4] = ["read", "write", "network", "ask"];
 

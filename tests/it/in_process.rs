@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
+use agent::agent::assembly::{self, Options};
 use agent::agent::{Cancel, Conversation, Emitter, Run as AgentRun, Steering, Stop, TurnEnd, brief, take_turn};
-use agent::app::{self, Options};
 use agent::config::{Env, LoadOptions, load};
-use agent::contract::{Approval, Approver, EventSink, PlanReview, PlanSheet, Question};
-use agent::event::Event;
-use agent::message::Said;
-use agent::session::{About, Session};
-use agent::workspace::Workspace;
+use agent::conversation::EventSink;
+use agent::conversation::event::Event;
+use agent::conversation::message::Said;
+use agent::conversation::session::{About, Session};
+use agent::files::workspace::Workspace;
+use agent::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -67,7 +68,7 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
         tools: &agent::tools::NAMES,
     };
     let config = Arc::new(load(&options).expect("the configuration is valid"));
-    let services = app::assemble(&config, &workspace, &Options::default(), person).expect("an agent");
+    let services = assembly::assemble(&config, &workspace, &Options::default(), person).expect("an agent");
     let about = About { workspace: workspace.root(), agent: "default", model: "scripted-model" };
     let now = Timestamp::now();
     let mut conversation = Conversation::new(Session::ephemeral(about, now), now);

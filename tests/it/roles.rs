@@ -12,9 +12,9 @@ use agent::agent::orchestration::graph::{self, Choices};
 use agent::agent::orchestration::reply::{
     ExecutorReply, PlanReply, Read, ReflectorReply, RouteReply, ScratchpadReply, read,
 };
-use agent::event::plan::PlanStep;
+use agent::base::validator::Validator;
+use agent::conversation::event::plan::PlanStep;
 use agent::prompt::Registry;
-use agent::validator::Validator;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -57,8 +57,8 @@ fn cases<T: DeserializeOwned>(folder: &str) -> io::Result<Vec<(String, T)>> {
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder))? {
         let path = entry?.path();
         let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
-        let case =
-            agent::yaml::parse(&fs::read_to_string(&path)?).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let case = agent::base::yaml::parse(&fs::read_to_string(&path)?)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         cases.push((name, case));
     }
     cases.sort_by(|(one, _), (other, _)| one.cmp(other));

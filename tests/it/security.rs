@@ -8,9 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 use agent::config::ApprovalMode;
-use agent::contract::{Effect, Hold, Permission};
-use agent::policy::{self, Call, Grounds, Invocation, Line, Rules, Verdict};
-use agent::workspace::Workspace;
+use agent::config::{Effect, Permission};
+use agent::files::workspace::Workspace;
+use agent::safety::Hold;
+use agent::safety::policy::{self, Call, Grounds, Invocation, Line, Rules, Verdict};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use agent::message::CallStatus;
-use agent::output::{Encoding, ResponseFormat, ToolOutput};
-use agent::present::{Occasion, Source, encode, view};
-use agent::tokens::{self, Vocabulary};
+use agent::base::output::{Encoding, ResponseFormat, ToolOutput};
+use agent::base::present::{Occasion, Source, encode, view};
+use agent::base::tokens::{self, Vocabulary};
+use agent::conversation::message::CallStatus;
 use serde_json::json;
 
 const FORMATS: [(ResponseFormat, &str, &str); 4] = [

@@ -7,8 +7,8 @@
 use crate::agent::Agent;
 use crate::agent::turn::{Stop, Turn};
 use crate::config::Mode;
-use crate::contract::{PlanReview, PlanSheet};
-use crate::message::Said;
+use crate::conversation::message::Said;
+use crate::safety::{PlanReview, PlanSheet};
 
 const EXPLORE: &str = "The next message is answered in mode `explore`: read whatever you need, and change nothing. Calls \
                        that would change something are refused. Answer with a proposal: what you would change, file \

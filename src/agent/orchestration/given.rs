@@ -10,7 +10,7 @@ use crate::agent::execute::Finished;
 use crate::agent::prepare::{Prepared, prepare};
 use crate::agent::purpose::open;
 use crate::agent::turn::{Stop, Turn};
-use crate::message::{CallStatus, FinishReason, Step, ToolCall};
+use crate::conversation::message::{CallStatus, FinishReason, Step, ToolCall};
 
 /// A call that no model wrote.
 #[derive(Debug, Clone, PartialEq)]

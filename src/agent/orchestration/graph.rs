@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::event::plan::{PlanStep, StepCheck};
-use crate::text;
+use crate::base::text;
+use crate::base::validator::{Unknown, Validator};
+use crate::conversation::event::plan::{PlanStep, StepCheck};
 use crate::tools::RUN_COMMAND;
-use crate::validator::{Unknown, Validator};
 
 use super::command;
 use super::reference::{self, Reference};

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::prepare::{CallPlan, prepare};
 use crate::agent::turn::{Stop, Turn};
-use crate::event::plan::PlanStep;
-use crate::message::ToolCall;
+use crate::conversation::event::plan::PlanStep;
+use crate::conversation::message::ToolCall;
 use crate::tools::{RUN_COMMAND, TASK};
 
 use super::Orchestration;

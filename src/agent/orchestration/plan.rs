@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use crate::agent::Agent;
 use crate::agent::purpose::Purpose;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
-use crate::event::EventKind;
-use crate::event::plan::{PlanCreated, PlanStep, Progress as Happened, StepFinished};
-use crate::message::{FinishReason, Said, Step};
+use crate::conversation::event::EventKind;
+use crate::conversation::event::plan::{PlanCreated, PlanStep, Progress as Happened, StepFinished};
+use crate::conversation::message::{FinishReason, Said, Step};
 
 use super::Orchestration;
 use super::graph::{self, MOST_STEPS};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Conversation};
 use crate::config::Mode;
-use crate::contract::{Request, ToolChoice};
+use crate::model::{Request, ToolChoice};
 
 use super::plan::planner_variables;
 use super::routing::router_variables;

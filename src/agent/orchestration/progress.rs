@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::plan::{self, Decision, PlanCreated, PlanStep, Reflection, StepFinished, StepStatus};
+use crate::conversation::event::plan::{
+    self, Decision, PlanCreated, PlanStep, Reflection, StepFinished, StepStatus,
+};
 
 use super::graph;
 use super::reference::Results;

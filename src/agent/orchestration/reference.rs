@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::json;
-use crate::validator::Hole;
+use crate::base::json;
+use crate::base::validator::Hole;
 
 /// The results of the steps, by number. They may be large: only the parts that are referred to are copied.
 pub type Results<'r> = BTreeMap<u32, &'r Value>;

@@ -4,12 +4,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::turn::{Stop, Turn};
-use crate::disk;
-use crate::event::plan::{Checked, PlanStep, Progress as Happened, Reflection, StepCheck};
-use crate::message::CallStatus;
-use crate::text;
+use crate::base::text;
+use crate::base::validator::Validator;
+use crate::conversation::event::plan::{Checked, PlanStep, Progress as Happened, Reflection, StepCheck};
+use crate::conversation::message::CallStatus;
+use crate::files::disk;
 use crate::tools::RUN_COMMAND;
-use crate::validator::Validator;
 
 use super::Orchestration;
 use super::command;

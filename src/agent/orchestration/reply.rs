@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::event::plan::{Evaluation, PlanStep};
-use crate::json;
-use crate::validator::Validator;
+use crate::base::json;
+use crate::base::validator::Validator;
+use crate::conversation::event::plan::{Evaluation, PlanStep};
 
 use super::scratchpad;
 

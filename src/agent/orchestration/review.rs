@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::agent::prepare::{CallPlan, prepare};
 use crate::agent::turn::{Stop, Turn};
-use crate::contract::{PlanReview, PlanSheet, read_form};
-use crate::event::plan::{PlanCreated, PlanStep};
+use crate::conversation::event::plan::{PlanCreated, PlanStep};
+use crate::safety::{PlanReview, PlanSheet, read_form};
 
 use super::Orchestration;
 use super::graph;

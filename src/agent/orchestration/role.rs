@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 use crate::agent::purpose::{Aside, Purpose};
 use crate::agent::turn::{Stop, Turn};
 use crate::agent::{Agent, Conversation};
-use crate::builtin;
+use crate::base::builtin;
+use crate::base::text;
+use crate::base::tokens;
+use crate::base::validator::Validator;
 use crate::config::Reasoning;
-use crate::contract::ChatModel;
-use crate::event::EventKind;
-use crate::message::{FinishReason, Item, Said, Step};
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{FinishReason, Item, Said, Step};
+use crate::model::ChatModel;
 use crate::prompt::{PromptError, Released};
 use crate::template::{self, layered};
-use crate::text;
-use crate::tokens;
-use crate::validator::Validator;
 
 use super::reply;
 

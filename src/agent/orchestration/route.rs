@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::text;
+use crate::base::text;
 
 use super::graph::{AGENT, Choices, FLOW};
 use super::reply::RouteReply;
@@ -129,7 +129,7 @@ fn unknown(name: &str, candidates: &[Candidate<'_>]) -> String {
 mod tests {
     use serde_json::json;
 
-    use crate::validator::Validator;
+    use crate::base::validator::Validator;
 
     use super::*;
 

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::Agent;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
-use crate::event::EventKind;
-use crate::event::plan::{PlanStep, Routed};
-use crate::message::{CallStatus, FinishReason, Step};
+use crate::conversation::event::EventKind;
+use crate::conversation::event::plan::{PlanStep, Routed};
+use crate::conversation::message::{CallStatus, FinishReason, Step};
 
 use super::Orchestration;
 use super::given::Given;
@@ -56,7 +56,7 @@ impl Turn<'_> {
             };
             match self.ask_person(&question).await? {
                 Some(words) => {
-                    self.say(crate::message::Said::by_person(words.clone()))?;
+                    self.say(crate::conversation::message::Said::by_person(words.clone()))?;
                     request = format!("{request}\n\n{words}");
                 }
                 None => return self.give_back(&mut Progress::new(), question).await,

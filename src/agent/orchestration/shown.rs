@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::text;
+use crate::base::text;
 
 /// The size of results for a role.
 #[derive(Debug, Clone, Copy)]

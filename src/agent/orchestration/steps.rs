@@ -13,9 +13,12 @@ use crate::agent::Terms;
 use crate::agent::dispatch::Deck;
 use crate::agent::execute::Finished;
 use crate::agent::turn::{Stop, Turn};
-use crate::contract::{Reach, Tool};
-use crate::event::plan::{PlanStep, Progress as Happened, StepCheck, StepFinished, StepStarted, StepStatus};
-use crate::message::CallStatus;
+use crate::conversation::event::plan::{
+    PlanStep, Progress as Happened, StepCheck, StepFinished, StepStarted, StepStatus,
+};
+use crate::conversation::message::CallStatus;
+use crate::safety::Reach;
+use crate::tools::Tool;
 
 use super::Orchestration;
 use super::given::Outcome;

@@ -1,7 +1,7 @@
 //! Decides from the scores of a reflector. Code decides; the reply only chooses between another attempt at one step and
 //! a new plan.
 
-use crate::event::plan::{Decision, Evaluation};
+use crate::conversation::event::plan::{Decision, Evaluation};
 
 use super::progress::Facts;
 use super::reply::{ReflectorAction, ReflectorReply};
@@ -93,7 +93,7 @@ fn non_empty(text: String) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::plan::Score;
+    use crate::conversation::event::plan::Score;
 
     use super::super::reply::RetryDetails;
     use super::*;

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use super::texts::{Form, StepText, fillings, step_of};
 use super::ways;
 use super::{DEEPEST, FlowConfig, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, Work};
+use crate::base::validator::Validator;
+use crate::base::yaml::Node;
 use crate::config::command::inside_quotes;
 use crate::config::merge::Merged;
 use crate::config::mistake::{Mistake, did_you_mean};
 use crate::config::settings::Named;
 use crate::config::source::{Kind, Sources};
 use crate::template::TemplateError;
-use crate::validator::Validator;
-use crate::yaml::Node;
 
 /// The names outside a flow that it can refer to.
 struct Around<'n> {

@@ -197,9 +197,9 @@ mod tests {
     use super::super::entry::{assistant, calling, parts, placeholder, system, tool, user};
     use super::super::message::ChatPart;
     use super::*;
-    use crate::message::ToolCall;
+    use crate::base::yaml;
+    use crate::conversation::message::ToolCall;
     use crate::template::value;
-    use crate::yaml;
 
     fn formatted(template: &ChatTemplate, vars: &Json) -> Result<Json, ChatError> {
         let messages = template.format(&value(vars), &Options::default())?;

@@ -11,7 +11,7 @@
 
 use serde::Deserialize;
 
-use crate::message::ToolCall;
+use crate::conversation::message::ToolCall;
 
 use super::message::{ChatMessage, ChatPart, Role};
 use super::written::{Content, WrittenCall};

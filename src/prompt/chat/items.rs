@@ -1,8 +1,8 @@
 //! Converts messages to the items of a conversation, which has a system prompt instead of system messages, and in which
 //! a call and its answer cannot be separated.
 
-use crate::image::Image;
-use crate::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step};
+use crate::base::image::Image;
+use crate::conversation::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step};
 
 use super::error::{ChatError, Problem};
 use super::message::{ChatMessage, ChatPart, Role};

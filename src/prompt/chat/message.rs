@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::message::ToolCall;
+use crate::conversation::message::ToolCall;
 
 /// A message. As an entry of a [`ChatTemplate`](super::ChatTemplate) its texts are templates; filling a template gives
 /// messages as they are sent.

@@ -7,7 +7,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
-use crate::message::ToolCall;
+use crate::conversation::message::ToolCall;
 
 use super::message::{ChatMessage, ChatPart, Role};
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::text;
-use crate::yaml::{Node, Tree};
+use crate::base::text;
+use crate::base::yaml::{Node, Tree};
 
 use super::check::Check;
 use super::given::Given;

@@ -6,8 +6,8 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::base::yaml::{self, Node, Place, Tree};
 use crate::config::Mistake;
-use crate::yaml::{self, Node, Place, Tree};
 
 use super::assertion::{self, Assertion, Needs};
 use super::source::Source;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::base::text;
+use crate::base::validator::Validator;
 use crate::template::Expression;
-use crate::text;
-use crate::validator::Validator;
 
 use super::lines::{self, Line};
 use super::pattern::Pattern;

@@ -4,10 +4,10 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::base::validator::Validator;
+use crate::base::yaml::{Node, Place};
 use crate::config::parse_duration;
 use crate::template::Expression;
-use crate::validator::Validator;
-use crate::yaml::{Node, Place};
 
 use super::check::{Check, Schema};
 use super::pattern::Pattern;

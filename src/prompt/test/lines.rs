@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{diff, text};
+use crate::base::{diff, text};
 
 /// One line of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,5 +1,5 @@
 //! Tests of prompts: the content of `tests.yaml`, the check of its assertions against a run, and the statistics of many
-//! runs. All of it is pure; `app::prompt_test` runs the cases.
+//! runs. All of it is pure; `agent::assembly::prompt_test` runs the cases.
 
 mod lines;
 mod pattern;

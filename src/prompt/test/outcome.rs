@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use crate::base::text;
 use crate::prompt::file::Prompt;
 use crate::template;
-use crate::text;
 
 use super::case::{Case, Suite};
 use super::check::Judged;

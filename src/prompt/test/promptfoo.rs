@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::base::text;
+use crate::base::yaml::{self, Form, Key, Node, Scalar, Tree};
 use crate::config::Mistake;
 use crate::template::{self, Template, Undefined, is_template};
-use crate::text;
-use crate::yaml::{self, Form, Key, Node, Scalar, Tree};
 
 use super::assertion;
 use super::case::{Case, Suite, THRESHOLD, merged, number};

@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::base::tokens::{self, Vocabulary};
 use crate::template;
-use crate::tokens::{self, Vocabulary};
 
 /// A run of a case: its text, its calls and its figures. A recording keeps it in its serde form.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

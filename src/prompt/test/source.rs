@@ -1,9 +1,9 @@
 //! The text of a test file, and all its mistakes, each with its place and its line.
 
+use crate::base::secrets::mask_line;
+use crate::base::text::{self, nearest};
+use crate::base::yaml::{Node, NodeError, Place, YamlError};
 use crate::config::Mistake;
-use crate::secrets::mask_line;
-use crate::text::{self, nearest};
-use crate::yaml::{Node, NodeError, Place, YamlError};
 
 /// A file that is being read, and the mistakes found so far.
 #[derive(Debug)]

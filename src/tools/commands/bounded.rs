@@ -1,10 +1,10 @@
 //! Head and tail of a text of any length, in bounded memory, with an exact count of what is left out between them.
 
-use crate::contract::Keep;
-use crate::output::Kept;
-use crate::secrets::Redacting;
-use crate::spill::{self, Writer};
-use crate::text;
+use crate::base::output::Kept;
+use crate::base::secrets::Redacting;
+use crate::base::text;
+use crate::conversation::spill::{self, Writer};
+use crate::tools::Keep;
 
 use crate::tools::counted;
 
@@ -172,7 +172,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::spill::{Limits, Spill};
+    use crate::conversation::spill::{Limits, Spill};
 
     fn shown(keep: usize, head_percent: usize, pieces: impl IntoIterator<Item = String>) -> Shown {
         let mut bounded = Bounded::new(keep, None);

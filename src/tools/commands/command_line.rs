@@ -7,11 +7,11 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use crate::base::output::ToolError;
+use crate::base::text;
 use crate::config::{CommandLine, ToolConfig};
-use crate::output::ToolError;
-use crate::process::SHELL;
+use crate::safety::process::SHELL;
 use crate::template::{self, Piece, PieceTemplate, TemplateError, Undefined};
-use crate::text;
 
 /// A command that is ready to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn tool(yaml: &str) -> ToolConfig {
-        crate::yaml::parse(&format!("name: t\n{yaml}")).expect("a tool")
+        crate::base::yaml::parse(&format!("name: t\n{yaml}")).expect("a tool")
     }
 
     #[test]

@@ -6,13 +6,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::contract::{CallContext, Enclosure, Hold, Refused};
-use crate::event::EventKind;
-use crate::net::Proxies;
-use crate::net::proxy::{self, Hosts};
-use crate::output::{ToolError, ToolErrorKind};
-use crate::process::{self, Ended, Exit, Launch, Patience};
-use crate::sandbox::{self, Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
+use crate::base::output::{ToolError, ToolErrorKind};
+use crate::conversation::event::EventKind;
+use crate::safety::net::Proxies;
+use crate::safety::net::proxy::{self, Hosts};
+use crate::safety::process::{self, Ended, Exit, Launch, Patience};
+use crate::safety::sandbox::{self, Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
+use crate::safety::{Enclosure, Hold, Refused};
+use crate::tools::CallContext;
 
 use super::environment::Environment;
 use super::hidden::Hidden;

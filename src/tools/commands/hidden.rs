@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::contract::Reach;
-use crate::output::ToolError;
-use crate::text::Glob;
+use crate::base::output::ToolError;
+use crate::base::text::Glob;
+use crate::safety::Reach;
 
 /// The most entries that are examined.
 const MOST: usize = 200_000;

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::contract::CallContext;
-use crate::output::ToolError;
-use crate::process::Leash;
-use crate::sandbox::{Protection, Walls};
-use crate::secrets::Redactor;
-use crate::text;
+use crate::base::output::ToolError;
+use crate::base::secrets::Redactor;
+use crate::base::text;
+use crate::safety::process::Leash;
+use crate::safety::sandbox::{Protection, Walls};
+use crate::tools::CallContext;
 
 use super::bounded::Shown;
 use super::confined::{Confined, put_back};
@@ -323,8 +323,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::contract::Tool;
-    use crate::net::Proxies;
+    use crate::safety::net::Proxies;
+    use crate::tools::Tool;
     use crate::tools::background::Background;
     use crate::tools::run_command::RunCommand;
     use crate::tools::testing::Place;

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::contract::Enclosure;
-use crate::output::ToolError;
-use crate::process::{Cut, Ended, Exit, Leash, Patience, shell};
-use crate::sandbox::Walls;
-use crate::secrets::{Redacting, Redactor};
-use crate::spill::Writer;
+use crate::base::output::ToolError;
+use crate::base::secrets::{Redacting, Redactor};
+use crate::conversation::spill::Writer;
+use crate::safety::Enclosure;
+use crate::safety::process::{Cut, Ended, Exit, Leash, Patience, shell};
+use crate::safety::sandbox::Walls;
 
 use super::bounded::{Bounded, Shown};
 use super::confined::{Confined, Denied, Order};

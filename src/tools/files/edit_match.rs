@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::text;
+use crate::base::text;
 
 /// The result of searching the place of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::disk::{Dir, Entry};
+use crate::files::disk::{Dir, Entry};
 
 /// Only this much of a longer ignore file counts.
 const MOST_BYTES: u64 = 256 * 1024;

@@ -12,12 +12,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::contract::Reach;
-use crate::disk::{self, Dir, Facts, Kind, Opened};
-use crate::file_name;
-use crate::output::ToolError;
-use crate::text;
-use crate::workspace::Workspace;
+use crate::base::output::ToolError;
+use crate::base::text;
+use crate::files::disk::{self, Dir, Facts, Kind, Opened};
+use crate::files::file_name;
+use crate::files::workspace::Workspace;
+use crate::safety::Reach;
 
 /// Files up to this size are read whole, and remembered in the ledger; larger ones are only ever streamed.
 pub const WHOLE_BYTES: u64 = 8 * 1024 * 1024;

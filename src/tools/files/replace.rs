@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Dir};
+use crate::files::disk::{self, Dir};
 
 /// Writes `content` to `path`, whose links are resolved already. Keeps the mode and owner of an existing file, and
 /// creates missing directories.

@@ -11,9 +11,9 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::contract::Reach;
-use crate::disk::{Dir, Entry, Kind};
-use crate::output::ToolError;
+use crate::base::output::ToolError;
+use crate::files::disk::{Dir, Entry, Kind};
+use crate::safety::Reach;
 
 use super::super::aside::Abandoned;
 use super::ignored::Ignored;

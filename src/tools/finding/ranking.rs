@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 
-use crate::contract::{CallContext, ChatModel, Delta, Embedder, Request, ToolDefinition};
-use crate::event::EventKind;
-use crate::message::{Item, Said};
-use crate::text;
+use crate::base::text;
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{Item, Said};
+use crate::model::{ChatModel, Delta, Embedder, Request, ToolDefinition};
+use crate::tools::CallContext;
 
 use super::rank::{closest, rank};
 

@@ -2,7 +2,7 @@
 
 use globset::{Glob, GlobMatcher};
 
-use crate::text;
+use crate::base::text;
 
 /// A name that can be selected.
 #[derive(Debug, Clone, Copy)]

@@ -1,116 +1,134 @@
-//! The floors: a module uses strictly lower floors only, so that everything can be read from the ground up.
+//! The floors: a folder uses only those below it, and so do the rooms of a folder, so that everything can be read from
+//! the ground up.
 
 use super::source::{Source, none, package, rust};
 
-/// From the ground up. A module may use what stands on a lower line; neighbours on one line never see one another.
-const FLOORS: &[&[&str]] = &[
-    &["text", "long_text", "builtin", "json", "image", "protected"],
-    &["file_name", "yaml", "template", "validator", "message", "attachment", "output", "ink"],
-    &["regular", "diff", "highlight"],
-    &["frontmatter", "markdown", "tokens", "present", "event", "disk"],
-    &["workspace", "ignored", "secrets"],
-    &["config", "net", "sandbox", "spill", "knowledge", "telemetry", "terminal"],
-    &["process"],
-    &["contract"],
-    &["prompt", "skills", "session", "policy"],
-    &["llm", "tools", "sink"],
-    &["window"],
-    &["agent"],
-    &["app"],
-    &["repl"],
-    &["cli"],
+/// The folders, from the ground up. A folder uses only those above it in this list, and each stands whole: its data, its
+/// traits and its code.
+const FOLDERS: &[&str] = &[
+    "base",
+    "template",
+    "files",
+    "config",
+    "conversation",
+    "safety",
+    "model",
+    "prompt",
+    "skills",
+    "tools",
+    "agent",
+    "screen",
+    "faces",
 ];
 
-/// Floors below this one do no I/O.
-const FLOORS_WITH_IO: usize = 2;
+/// Folders that hold values and pure functions, without I/O.
+const PURE: &[&str] = &["base", "template"];
+
+/// A file of them that may name the clock all the same: a diff that takes too long becomes coarser.
+const WITH_DEADLINE: &str = "src/base/diff.rs";
 
 /// The text that would show it.
 const IO: &[&str] = &["fs::", "std::net", "process::", "tokio::", "env::", "stdin()", "SystemTime", "Instant"];
 
 /// The modules of the library that `main.rs` may use.
-const MAIN_USES: &[&str] = &["cli"];
+const MAIN_USES: &[&str] = &["faces"];
 
 #[test]
-fn a_module_uses_lower_floors_only() {
+fn a_folder_uses_lower_ones_only() {
     let mut broken = Vec::new();
     for file in rust(&["src"]) {
-        let module = file.module().expect("a file of src").to_owned();
-        if module == "lib" {
+        let folder = file.folder().expect("a file of src").to_owned();
+        if folder == "lib" {
             continue;
         }
         for (line, used) in uses(&file.code()) {
-            let allowed = if module == "main" {
+            let allowed = if folder == "main" {
                 MAIN_USES.contains(&used.as_str())
             } else {
-                used == module
-                    || matches!((floor(&used), floor(&module)), (Some(below), Some(here)) if below < here)
+                used == folder
+                    || matches!((floor(&used), floor(&folder)), (Some(below), Some(here)) if below < here)
             };
             if !allowed {
-                broken.push(format!("{}:{line}: `{module}` uses `{used}`", file.path));
+                broken.push(format!("{}:{line}: `{folder}` uses `{used}`", file.path));
             }
         }
     }
     none(
-        "A module uses strictly lower floors only. Move what is shared down, hand it in from above, or put it behind \
-         a trait of `contract`:",
+        "A folder uses only those below it. Move what is shared down, hand it in from above, or put it behind a trait of \
+         the folder that needs it:",
         &broken,
     );
 }
 
 #[test]
-fn every_module_stands_on_a_floor() {
-    let text = std::fs::read_to_string(package().join("src/lib.rs")).expect("the library has a root");
-    let declared: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("pub mod ").or_else(|| line.trim().strip_prefix("mod ")))
-        .filter_map(|rest| rest.strip_suffix(';'))
-        .collect();
-    let missing: Vec<String> = declared.iter().filter(|m| floor(m).is_none()).map(|m| (*m).to_owned()).collect();
-    none("Give each module of src/lib.rs a floor in tests/it/house/floors.rs:", &missing);
-    let gone: Vec<String> =
-        FLOORS.iter().copied().flatten().filter(|m| !declared.contains(m)).map(|m| (*m).to_owned()).collect();
-    none("These stand on a floor, but src/lib.rs does not declare them; take them out of the table:", &gone);
-    let order: Vec<usize> = declared.iter().filter_map(|m| floor(m)).collect();
-    assert!(
-        order.is_sorted(),
-        "src/lib.rs declares its modules from the ground up; put them in the table's order"
-    );
+fn the_library_declares_its_folders_from_the_ground_up() {
+    assert_eq!(rooms("src/lib.rs"), FOLDERS, "src/lib.rs declares the folders in the order of FOLDERS");
 }
 
 #[test]
-fn the_map_shows_every_module_in_its_band() {
+fn a_room_uses_only_rooms_that_its_folder_declares_above_it() {
+    let mut broken = Vec::new();
+    for folder in FOLDERS {
+        let rooms = rooms(&format!("src/{folder}/mod.rs"));
+        let floor = |room: &str| rooms.iter().position(|other| other == room);
+        for file in rust(&["src"]) {
+            let Some(rest) = file.path.strip_prefix(&format!("src/{folder}/")) else { continue };
+            let room = rest.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+            let Some(here) = floor(room) else { continue };
+            for (line, used) in uses_below(&file.code(), &format!("crate::{folder}::")) {
+                if floor(&used).is_some_and(|there| there > here) {
+                    broken.push(format!("{}:{line}: `{room}` uses `{used}`", file.path));
+                }
+            }
+        }
+    }
+    none("A folder declares its public rooms from the ground up, and a room uses only those above it:", &broken);
+}
+
+#[test]
+fn the_map_shows_every_folder() {
     let map = std::fs::read_to_string(package().join("ARCHITECTURE.md")).expect("the package has a map");
-    let rows = map.lines().skip_while(|line| !line.starts_with("| band |")).skip(2);
+    let rows = map.lines().skip_while(|line| !line.starts_with("| folder |")).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
-    let modules = |row: &str| -> Vec<String> {
-        let named = row.split('|').nth(2).unwrap_or_default().split(':').next().unwrap_or_default();
-        named.split_whitespace().map(|name| name.trim_matches('`').to_owned()).collect()
+    let shown: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    assert_eq!(shown, FOLDERS, "the table of ARCHITECTURE.md lists the folders of FOLDERS in their order");
+}
+
+/// The public modules that a file declares, in its order.
+fn rooms(path: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(package().join(path)).expect("a folder has a root");
+    let public = |line: &str| {
+        let rest = line.strip_prefix("pub mod ").or_else(|| line.strip_prefix("pub(crate) mod "))?;
+        rest.strip_suffix(';').map(str::to_owned)
     };
-    let shown: Vec<Vec<String>> = rows.map(modules).collect();
-    assert_eq!(shown.len(), 5, "ARCHITECTURE.md has a table of five bands");
-    let shown: Vec<&str> = shown.iter().flatten().map(String::as_str).collect();
-    let built: Vec<&str> = FLOORS.iter().copied().flatten().copied().collect();
-    assert_eq!(shown, built, "the bands of ARCHITECTURE.md list the modules of FLOORS in their order");
+    text.lines().filter_map(public).collect()
 }
 
 #[test]
 fn values_do_no_input_or_output() {
-    let is_value = |file: &Source| file.module().and_then(floor).is_some_and(|floor| floor < FLOORS_WITH_IO);
+    let is_pure = |file: &Source| file.folder().is_some_and(|folder| PURE.contains(&folder));
     let mut broken = Vec::new();
-    for file in rust(&["src"]).into_iter().filter(is_value) {
+    for file in rust(&["src"]).into_iter().filter(is_pure) {
         for (line, code) in file.code() {
-            broken.extend(IO.iter().filter(|w| code.contains(**w)).map(|w| format!("{}:{line}: {w}", file.path)));
+            let found = IO.iter().filter(|word| code.contains(**word));
+            let found = found.filter(|word| **word != "Instant" || file.path != WITH_DEADLINE);
+            broken.extend(found.map(|word| format!("{}:{line}: {word}", file.path)));
         }
     }
-    none("The lowest floors are values and pure functions. Take what is read as an argument:", &broken);
+    none("These folders are values and pure functions. Take what is read as an argument:", &broken);
 }
 
-fn floor(module: &str) -> Option<usize> {
-    FLOORS.iter().position(|floor| floor.contains(&module))
+fn floor(folder: &str) -> Option<usize> {
+    FOLDERS.iter().position(|other| *other == folder)
 }
 
-/// The modules of this crate that the code names, with their lines: `crate::x`, `use crate::{x, y::z}`, `agent::x`.
+/// The folders that the code names, with their lines: `crate::x`, `use crate::{x, y::z}`, `agent::x`.
 fn uses(code: &[(usize, String)]) -> Vec<(usize, String)> {
+    ["crate::", "agent::"].iter().flat_map(|root| uses_below(code, root)).collect()
+}
+
+/// The names that the code uses right below `root`, such as `crate::base::`, with their lines.
+fn uses_below(code: &[(usize, String)], root: &str) -> Vec<(usize, String)> {
     // Joined, as a list in braces may span lines; `starts` leads back to the line.
     let mut joined = String::new();
     let mut starts = Vec::new();
@@ -120,15 +138,13 @@ fn uses(code: &[(usize, String)]) -> Vec<(usize, String)> {
         joined.push('\n');
     }
     let mut found = Vec::new();
-    for root in ["crate::", "agent::"] {
-        for (at, _) in joined.match_indices(root) {
-            let before = joined[..at].chars().next_back();
-            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':' || c == '$') {
-                continue;
-            }
-            let line = starts.iter().rfind(|(start, _)| *start <= at).map_or(0, |(_, line)| *line);
-            found.extend(first_names(&joined[at + root.len()..]).into_iter().map(|name| (line, name)));
+    for (at, _) in joined.match_indices(root) {
+        let before = joined[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':' || c == '$') {
+            continue;
         }
+        let line = starts.iter().rfind(|(start, _)| *start <= at).map_or(0, |(_, line)| *line);
+        found.extend(first_names(&joined[at + root.len()..]).into_iter().map(|name| (line, name)));
     }
     found
 }

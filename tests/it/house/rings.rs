@@ -6,7 +6,7 @@ use super::source::{Source, none, rust};
 
 /// Files that may form a ring all the same, by room, and why.
 const KNOWN_RINGS: &[(&str, &[&str], &str)] = &[
-    ("repl", &["input", "lines"], "the editor is set up from what asks it for lines"),
+    ("faces/chat", &["input", "lines"], "the editor is set up from what asks it for lines"),
     (
         "skills",
         &["catalogue", "check", "discover", "standard"],
@@ -14,7 +14,7 @@ const KNOWN_RINGS: &[(&str, &[&str], &str)] = &[
     ),
     ("tools", &["find_tools", "finding"], "a judgement is asked for under the name of the tool"),
     (
-        "window",
+        "agent/window",
         &["draft", "give_way", "importance", "plan", "staged", "summary"],
         "a plan is drafted by its own strategies, and says what its summary stands for",
     ),
@@ -100,7 +100,7 @@ fn reach(edges: &BTreeMap<(String, String), BTreeSet<String>>, room: &str, name:
     seen
 }
 
-/// `src/llm/sse.rs` → `llm`, `sse`; `src/llm/mod.rs` → `llm`.
+/// `src/model/sse.rs` → `model`, `sse`; `src/model/mod.rs` → `model`.
 fn module(file: &Source) -> Path {
     let path = file.path.trim_start_matches("src/").trim_end_matches(".rs");
     path.split('/').filter(|name| *name != "mod").map(str::to_owned).collect()

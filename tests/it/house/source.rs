@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A source file, its path relative to the package (`src/llm/sse.rs`).
+/// A source file, its path relative to the package (`src/model/sse.rs`).
 pub struct Source {
     pub path: String,
     pub text: String,
@@ -66,11 +66,11 @@ impl Source {
         code_lines(&self.text)
     }
 
-    /// The module on which a floor is found: `src/llm/sse.rs` belongs to `llm`, `src/text.rs` to `text`.
-    pub fn module(&self) -> Option<&str> {
+    /// The folder of a file: `src/model/sse.rs` belongs to `model`, `src/main.rs` to `main`.
+    pub fn folder(&self) -> Option<&str> {
         let rest = self.path.strip_prefix("src/")?;
-        let module = rest.split('/').next()?;
-        Some(module.strip_suffix(".rs").unwrap_or(module))
+        let folder = rest.split('/').next()?;
+        Some(folder.strip_suffix(".rs").unwrap_or(folder))
     }
 }
 

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::agent::orchestration::Orchestration;
 use crate::agent::turn::{Stop, Turn};
+use crate::base::text;
 use crate::config::{FlowConfig, FlowStep, Work};
-use crate::event::EventKind;
-use crate::event::plan::{FlowNote, StepFinished, StepStarted, StepStatus};
-use crate::text;
+use crate::conversation::event::EventKind;
+use crate::conversation::event::plan::{FlowNote, StepFinished, StepStarted, StepStatus};
 
 use super::machine::Job;
 

@@ -11,9 +11,9 @@ use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::Progress;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
 use crate::config::{FlowConfig, FlowStep, Work};
-use crate::event::EventKind;
-use crate::event::plan::FlowNote;
-use crate::message::{FinishReason, Step};
+use crate::conversation::event::EventKind;
+use crate::conversation::event::plan::FlowNote;
+use crate::conversation::message::{FinishReason, Step};
 
 use super::Chosen;
 use super::course::{Course, Spot};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::config::FlowStep;
-use crate::event::plan::StepStatus;
+use crate::conversation::event::plan::StepStatus;
 
 use super::values::{Arguments, Scope};
 
@@ -298,7 +298,7 @@ mod tests {
 
     use super::{Failure, Job, Machine, Scope};
     use crate::config::FlowStep;
-    use crate::event::plan::StepStatus;
+    use crate::conversation::event::plan::StepStatus;
 
     fn steps(steps: Value) -> Vec<FlowStep> {
         serde_json::from_value(steps).expect("steps")

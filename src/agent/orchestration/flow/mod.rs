@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::config::{FlowConfig, FlowInput};
-use crate::contract::ChatModel;
+use crate::model::ChatModel;
 use crate::prompt::{Released, sha256};
 
 /// The flows that are configured, and the one that was chosen.

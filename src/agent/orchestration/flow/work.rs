@@ -13,13 +13,13 @@ use crate::agent::orchestration::reply::{self, PlanReply, ReflectorReply};
 use crate::agent::orchestration::{Asked, verdict};
 use crate::agent::prepare::prepare;
 use crate::agent::turn::{Stop, Turn};
+use crate::base::text;
+use crate::base::validator::Validator;
 use crate::config::{FlowRole, Work};
-use crate::event::plan::{PlanCreated, PlanStep, Progress as Happened};
-use crate::message::{CallStatus, Item, Said, ToolCall};
+use crate::conversation::event::plan::{PlanCreated, PlanStep, Progress as Happened};
+use crate::conversation::message::{CallStatus, Item, Said, ToolCall};
 use crate::prompt::with_given;
-use crate::text;
 use crate::tools::TASK;
-use crate::validator::Validator;
 
 use super::course::{Course, Spot};
 use super::machine::{Failure, Job};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::event::plan::{self, Decision, PlanStep, StepStatus};
+use crate::conversation::event::plan::{self, Decision, PlanStep, StepStatus};
 
 use super::super::progress::{Next, Progress};
 use super::super::reference;

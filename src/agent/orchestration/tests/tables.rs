@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::event::plan::{
+use crate::conversation::event::plan::{
     self, Checked, Decision, Evaluation, PlanCreated, PlanStep, Reflection, Score, StepCheck, StepFinished,
     StepStarted, StepStatus,
 };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::outcome::{Outcome, Tested};
 use super::{Report, dollars, interval, percent};
-use crate::text;
+use crate::base::text;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\
     table{border-collapse:collapse;width:100%}td,th{padding:.3rem .6rem;text-align:right;border-bottom:1px solid #ccc}\

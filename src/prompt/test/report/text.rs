@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::outcome::{Outcome, Tested};
 use super::super::statistics::Count;
 use super::{Comparison, Report, dollars, interval, percent};
-use crate::text;
+use crate::base::text;
 
 /// Runs of a case whose failures are shown in full; the others are counted.
 const MOST_SHOWN: usize = 2;

@@ -1,0 +1,123 @@
+//! Creates the sandbox of commands from the settings.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::config::{AgentConfig, Config, SandboxMode, SandboxSettings};
+use crate::files::workspace::Workspace;
+use crate::safety::sandbox::{self, Boundary, Form, Network, Sandbox, Unavailable};
+
+/// Entries of a config directory that may contain keys. Commands may read its prompts and skills.
+const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
+
+/// Extends the workspace with what a person may open: their home, except the places of credentials.
+pub(super) fn workspace_of(
+    config: &Config,
+    plan: &Arc<Boundary>,
+    workspace: &Workspace,
+    sandbox: Option<&Arc<Sandbox>>,
+) -> Workspace {
+    let plan = Arc::clone(plan);
+    let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan));
+    // Only the tools that run commands keep the sandbox and its files alive.
+    let sandbox = sandbox.map(Arc::downgrade).unwrap_or_default();
+    workspace.of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
+}
+
+/// The warning for a workspace that contains a whole home directory.
+pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {
+    workspace.holds_home().then(|| {
+        "the workspace contains a whole home directory: changes to files that start with a dot always ask, and so does \
+        reading places of credentials (start in the directory of a project instead)"
+            .to_owned()
+    })
+}
+
+/// Creates the sandbox; `None` if it is off, or this system has none.
+pub(super) fn sandbox(agent: &AgentConfig, plan: &Arc<Boundary>) -> Option<Arc<Sandbox>> {
+    is_on(agent).then(|| Arc::new(Sandbox::new(Arc::clone(plan))))
+}
+
+fn is_on(agent: &AgentConfig) -> bool {
+    agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED
+}
+
+/// Creates a sandbox in which `dir` can be written too, for programs that the agent itself runs.
+pub(super) fn sandbox_with(
+    config: &Config,
+    agent: &AgentConfig,
+    workspace: &Workspace,
+    dir: &Path,
+) -> Option<Sandbox> {
+    let mut plan = plan(config, agent, workspace);
+    plan.write.push(dir.to_path_buf());
+    is_on(agent).then(|| Sandbox::new(plan))
+}
+
+/// The limits that the settings of an agent put on its commands.
+pub(super) fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary {
+    let settings = &agent.sandbox;
+    let dirs = &config.dirs;
+    let mut own = vec![dirs.data.clone(), dirs.state.clone(), config.session_dir()];
+    let config_dirs = config.config_dirs.iter().chain([&dirs.config]);
+    own.extend(config_dirs.flat_map(|dir| KEPT_IN_CONFIG.map(|name| dir.join(name))));
+    let write = settings.write.iter().map(|dir| match dir.strip_prefix('~').map(|rest| rest.strip_prefix('/')) {
+        Some(Some(rest)) => dirs.home.join(rest),
+        Some(None) if dir == "~" => dirs.home.clone(),
+        _ => workspace.root().join(dir),
+    });
+    Boundary {
+        workspace: workspace.root().to_path_buf(),
+        write: write.collect(),
+        network: match settings.network.as_slice() {
+            [] => Network::Closed,
+            hosts if hosts.iter().any(|host| host == SandboxSettings::ANY_HOST) => Network::Open,
+            hosts => Network::Hosts(hosts.to_vec()),
+        },
+        home: dirs.home.clone(),
+        own,
+        temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
+        undone: dirs.state.join("undone"),
+        caches: dirs.state.join("caches").join(fingerprint(workspace.root())),
+        namespaces: true,
+    }
+}
+
+/// A short, stable name for a workspace.
+fn fingerprint(root: &Path) -> String {
+    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
+    hash.iter().take(8).fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
+}
+
+/// Returns the form in which commands are confined; `None` if the settings or the system do not confine them.
+///
+/// # Errors
+/// The feature that this system lacks.
+pub fn confinement(config: &Config, workspace: &Workspace) -> Option<Result<Form, Unavailable>> {
+    let agent = config.agents.get(&config.settings.default_agent)?;
+    sandbox(agent, &Arc::new(plan(config, agent, workspace))).map(|sandbox| sandbox.form())
+}
+
+/// The confinement of commands: their walls, if any, and the variables that they get besides the harmless ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    walls: Option<Arc<Boundary>>,
+    variables: Vec<String>,
+}
+
+/// The confinement of an agent's commands.
+pub(super) fn bounds(agent: &AgentConfig, plan: Arc<Boundary>) -> Bounds {
+    Bounds { walls: is_on(agent).then_some(plan), variables: agent.sandbox.env.clone() }
+}
+
+/// The warning that commands run without a boundary, with the reason.
+pub(super) fn absence(agent: &AgentConfig) -> Option<String> {
+    let why = match agent.sandbox.mode {
+        SandboxMode::Off => "the sandbox is off",
+        SandboxMode::On if sandbox::SUPPORTED => return None,
+        SandboxMode::On => "this system has no supported sandbox",
+    };
+    Some(format!("{why}: commands run with your own permissions"))
+}

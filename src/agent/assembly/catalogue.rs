@@ -1,0 +1,113 @@
+//! Lists the models that `-m` takes: the configured ones with their declared facts, then those of the catalogue.
+
+use jiff::civil::Date;
+
+use crate::config::{Config, ModelConfig, Prices, Provider, Wire};
+use crate::model::catalogue::{Catalogue, Facts, Off, providers};
+use crate::model::effort::Effort;
+
+/// The models and the source of the facts about them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    pub models: Vec<Listed>,
+    /// The day of the catalogue.
+    pub date: Date,
+    pub origin: String,
+    /// A sentence about a catalogue that is not used.
+    pub notice: Option<String>,
+}
+
+/// One model. `None` means unknown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The name for `-m`.
+    pub name: String,
+    /// The provider's name for it; `None` for a script.
+    pub id: Option<String>,
+    pub is_configured: bool,
+    pub window: Option<u64>,
+    pub input: Option<u64>,
+    pub output: Option<u64>,
+    pub prices: Option<Prices>,
+    pub sees: Option<bool>,
+    pub levels: Option<Vec<Effort>>,
+    pub off: Option<Off>,
+    pub wire: Option<Wire>,
+    pub ends: Option<Date>,
+}
+
+/// Lists the models whose name or id contains `filter`, in any case.
+#[must_use]
+pub fn listing(config: &Config, filter: &str) -> Listing {
+    let catalogue = Catalogue::of_user(&config.dirs.data);
+    let configured = config.models.values().map(|model| configured(model, &catalogue));
+    let known = catalogue
+        .rows()
+        .into_iter()
+        .map(|(provider, facts)| Listed::of(format!("{}/{}", provider.id, facts.id), Some(facts)));
+    let filter = filter.to_lowercase();
+    let holds = |text: &str| text.to_lowercase().contains(&filter);
+    let is_asked = |model: &Listed| holds(&model.name) || model.id.as_deref().is_some_and(holds);
+    let models = configured.chain(known).filter(is_asked).collect();
+    let (date, origin) = catalogue.source();
+    Listing { models, date, origin, notice: catalogue.notice().map(str::to_owned) }
+}
+
+/// Merges the declared facts about a model over those of the catalogue.
+fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
+    let id = model.model.clone().filter(|_| model.provider != Provider::Scripted);
+    let place = providers::place_of(model.base_url.as_deref());
+    let facts = id.as_deref().and_then(|id| catalogue.lookup(place, id));
+    let known = Listed::of(model.name.clone(), facts);
+    Listed {
+        id,
+        is_configured: true,
+        window: model.context_window.or(known.window),
+        output: model.max_output_tokens.or(known.output),
+        prices: model.prices.clone().or(known.prices),
+        sees: model.capabilities.vision.or(known.sees),
+        wire: model.wire.or(known.wire),
+        ..known
+    }
+}
+
+impl Listed {
+    /// Formats the window briefly, as `400k`; `?` if it is unknown.
+    #[must_use]
+    pub fn window_in_short(&self) -> String {
+        match self.window {
+            None => "?".to_owned(),
+            Some(count @ 1_000_000..) => format!("{}.{:02}M", count / 1_000_000, count % 1_000_000 / 10_000),
+            Some(count @ 1000..) => format!("{}k", count / 1000),
+            Some(count) => count.to_string(),
+        }
+    }
+
+    /// Formats the prices in USD per million tokens in and out, as `~$2/$10`: `~` if only one source states them, `+`
+    /// if larger requests cost more; `?` if they are unknown.
+    #[must_use]
+    pub fn price_in_short(&self) -> String {
+        let Some(prices) = &self.prices else { return "?".to_owned() };
+        let about = if prices.about { "~" } else { "" };
+        let more = if prices.tiers.is_empty() { "" } else { "+" };
+        format!("{about}${}/${}{more}", prices.input, prices.output)
+    }
+
+    fn of(name: String, facts: Option<Facts>) -> Self {
+        let facts = facts.as_ref();
+        Self {
+            name,
+            id: facts.map(|facts| facts.id.clone()),
+            is_configured: false,
+            window: facts.map(|facts| facts.window),
+            input: facts.and_then(|facts| facts.input),
+            output: facts.and_then(|facts| facts.output),
+            prices: facts.and_then(|facts| facts.prices.clone()),
+            sees: facts.map(|facts| facts.sees),
+            levels: facts.and_then(|facts| facts.levels.clone()),
+            off: facts.and_then(|facts| facts.off),
+            wire: facts.and_then(|facts| facts.wire),
+            ends: facts.and_then(|facts| facts.ends),
+        }
+    }
+}

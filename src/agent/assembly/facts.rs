@@ -1,0 +1,83 @@
+//! Collects the facts that prompts read, once, when an agent is assembled.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::agent::Toolbox;
+use crate::base::present;
+use crate::config::{AgentConfig, Config};
+use crate::files::workspace::Workspace;
+use crate::model::ModelInfo;
+use crate::prompt::{
+    AgentFacts, Instructions, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts,
+};
+use crate::safety::process::shell_name;
+use crate::skills::{self, Catalogue, Variables};
+use crate::template;
+
+/// Collects the facts of an agent in a workspace. The session and the clock are filled in when a prompt is rendered.
+pub(super) fn gather(
+    config: &Config,
+    agent: &AgentConfig,
+    workspace: &Workspace,
+    toolbox: &Toolbox,
+    catalogue: &Catalogue,
+    model: &ModelInfo,
+    around: &Variables,
+) -> (PromptContext, Vec<String>) {
+    let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
+    let tools = toolbox.all().map(|tool| ToolFacts {
+        name: tool.name.clone(),
+        description: tool.summary().to_owned(),
+        permission: tool.permission,
+        listed: toolbox.is_left_out(&tool.name),
+    });
+    let offered = catalogue.offered().map(|skill| (skill.name.as_str(), skill.description.as_str()));
+    let listing = skills::fit(offered, model.context_window);
+    let skills =
+        listing.skills.into_iter().map(|(name, description)| SkillFacts { name, description, loaded: false });
+    let facts = PromptContext {
+        agent: AgentFacts {
+            name: agent.name.clone(),
+            description: agent.description.clone(),
+            model: model.id.clone(),
+            profile: agent.profile.or(model.profile),
+            tools: tools.collect(),
+            skills: skills.collect(),
+            skills_left_out: listing.left_out,
+        },
+        session: SessionFacts { user_id: config.env.user().to_owned(), ..SessionFacts::default() },
+        workspace: WorkspaceFacts {
+            dir: around.dir.clone(),
+            git_branch: around.git_branch.clone(),
+            os: around.os.clone(),
+            shell: around.shell.clone(),
+        },
+        env: config.env.for_prompts(&config.settings.prompts.allow_env),
+        open_env: config.env.for_prompts(&[]),
+        datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
+        vars: around.vars.clone(),
+        state: Map::new(),
+        instructions,
+        ending: None,
+        summary: None,
+    };
+    (facts, warnings)
+}
+
+/// The variables that the body of a skill may read, if it is a template.
+pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, Value)]) -> Variables {
+    Variables {
+        dir: present::word(&workspace.root().display().to_string()).into_owned(),
+        git_branch: branch(workspace),
+        os: std::env::consts::OS.to_owned(),
+        shell: shell_name().to_owned(),
+        user_id: config.env.user().to_owned(),
+        vars: vars.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}
+
+/// The branch as one word: its name is untrusted text in a prompt.
+fn branch(workspace: &Workspace) -> Option<String> {
+    workspace.git_branch().map(|branch| present::word(&branch).into_owned())
+}

@@ -1,0 +1,206 @@
+//! The flows of a run: the chosen one with its inputs, the prompts of their steps, and the mistakes that show only once
+//! the tools of an agent are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::agent::{Asked, Chosen, Flows, Toolbox};
+use crate::base::text;
+use crate::config::{Config, FlowConfig, FlowInput, FlowStep, Mistake, Mode, PromptSource, Work};
+use crate::model;
+use crate::tools::TASK;
+
+use super::models::chosen_model;
+use super::needs::Needs;
+use super::{Options, SetupError};
+
+/// The flow that a person chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowChoice {
+    pub name: String,
+    /// True if the person's text is one of its inputs.
+    pub has_task: bool,
+    /// True if a session is continued: missing inputs may be known from there.
+    pub goes_on: bool,
+}
+
+impl FlowChoice {
+    /// Chooses a flow by name. `says` is true if the person gives a task. Without one, a task is only read if the flow
+    /// requires it and no session is continued.
+    ///
+    /// # Errors
+    /// There is no such flow, or it takes no task.
+    pub fn of(
+        config: &Config,
+        name: &str,
+        (says, goes_on): (bool, bool),
+        vars: &[(String, Value)],
+    ) -> Result<Self, SetupError> {
+        let flow = config.flow(name).map_err(SetupError::usage)?;
+        let task = flow.task_input().filter(|task| !vars.iter().any(|(name, _)| name == task));
+        if says && task.is_none() {
+            let message = format!(
+                "the flow `{name}` takes no task besides its inputs: it has no input `task` or `request` that is left open"
+            );
+            return Err(SetupError::usage(message));
+        }
+        let needs = task.and_then(|task| flow.inputs.get(task)).is_some_and(FlowInput::is_required);
+        Ok(Self { name: name.to_owned(), has_task: says || needs && !goes_on, goes_on })
+    }
+
+    /// The text of the person's message if they choose a flow without a task.
+    #[must_use]
+    pub fn request(&self, vars: &[(String, Value)]) -> String {
+        let given: Map<String, Value> = vars.iter().cloned().collect();
+        if given.is_empty() {
+            return format!("Run the flow `{}`.", self.name);
+        }
+        format!("Run the flow `{}` with {}.", self.name, Value::Object(given))
+    }
+}
+
+/// Collects the flows that a run may need: the chosen one with those that it runs; all of them if a router picks.
+pub(super) fn assemble(needs: &Needs<'_>, mode: Mode, tools: &Toolbox) -> Result<Flows, SetupError> {
+    let Needs { config, options, .. } = needs;
+    let chosen = options.flow.as_ref().map(|choice| chosen(config, options, choice)).transpose()?;
+    let names: BTreeSet<&str> = match &options.flow {
+        Some(choice) => reachable(config, &choice.name),
+        None if mode == Mode::Route => config.flows.keys().map(String::as_str).collect(),
+        None => BTreeSet::new(),
+    };
+    let all: BTreeMap<String, FlowConfig> = config
+        .flows
+        .iter()
+        .filter(|(name, _)| names.contains(name.as_str()))
+        .map(|(name, flow)| (name.clone(), flow.clone()))
+        .collect();
+    let wrong: Vec<Mistake> = all.values().flat_map(|flow| mistakes(config, flow, tools)).collect();
+    if !wrong.is_empty() {
+        return Err(SetupError::mistakes(&wrong));
+    }
+    let mut prompts = BTreeMap::new();
+    for flow in all.values() {
+        for (key, step) in located(flow) {
+            if let Some(source) = &step.prompt {
+                let asked = needs.asked(&format!("flows.{}.{key}", flow.name), step, source)?;
+                prompts.insert((flow.name.clone(), step.id.clone()), asked);
+            }
+        }
+    }
+    Ok(Flows { all, prompts, chosen })
+}
+
+/// Checks the inputs of the chosen flow.
+fn chosen(config: &Config, options: &Options, choice: &FlowChoice) -> Result<Chosen, SetupError> {
+    let flow = config.flow(&choice.name).map_err(SetupError::usage)?;
+    let given: Map<String, Value> = options.vars.iter().cloned().collect();
+    let task = flow.task_input().filter(|_| choice.has_task).map(str::to_owned);
+    let mut complete = given.clone();
+    complete.extend(task.clone().map(|task| (task, Value::String(String::new()))));
+    if let Err(why) = flow.inputs_of(&complete)
+        && !(choice.goes_on && given.is_empty())
+    {
+        return Err(SetupError::usage(format!("{why} (--var NAME=VALUE gives an input)")));
+    }
+    Ok(Chosen { name: choice.name.clone(), given, task })
+}
+
+/// The names of a flow and of those that it runs.
+fn reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
+    let mut found = BTreeSet::new();
+    let mut rest = vec![name];
+    while let Some(name) = rest.pop() {
+        if let Some(flow) = config.flows.get(name).filter(|_| found.insert(name)) {
+            rest.extend(flow.all_steps().into_iter().filter_map(|step| step.flow.as_deref()));
+        }
+    }
+    found
+}
+
+/// Lists every step with its key in the flow.
+fn located(flow: &FlowConfig) -> Vec<(String, &FlowStep)> {
+    fn add<'f>(steps: &'f [FlowStep], above: &str, all: &mut Vec<(String, &'f FlowStep)>) {
+        for (at, step) in steps.iter().enumerate() {
+            let key = format!("{above}steps.{at}");
+            add(step.steps.as_deref().unwrap_or_default(), &format!("{key}."), all);
+            all.push((key, step));
+        }
+    }
+    let mut all = Vec::new();
+    add(&flow.steps, "", &mut all);
+    all
+}
+
+/// Finds tools that an agent does not have, and arguments that its tools do not take.
+pub(super) fn mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> Vec<Mistake> {
+    let mut found = Vec::new();
+    for (key, step) in located(flow) {
+        let mut tell = |key: String, message: String| {
+            found.push(config.mistake(&format!("flows.{}.{key}", flow.name), &message));
+        };
+        match step.works().next() {
+            Some(Work::Agent(_)) if tools.get(TASK).is_none() => {
+                tell(
+                    format!("{key}.agent"),
+                    "the running agent has no tool `task`, which gives agents jobs".to_owned(),
+                );
+            }
+            Some(Work::Tool(name)) => match tools.get(name) {
+                None => {
+                    let near = text::nearest(name, tools.names());
+                    let hint = if near.is_empty() {
+                        String::new()
+                    } else {
+                        format!("; did you mean `{}`?", near.join("` or `"))
+                    };
+                    tell(format!("{key}.tool"), format!("the agent has no tool `{name}`{hint}"));
+                }
+                Some(tool) => {
+                    let parameters = &tool.tool.definition().parameters;
+                    for (name, why) in misfits(&step.with, parameters) {
+                        let place =
+                            if step.with.contains_key(&name) { format!("with.{name}") } else { "with".to_owned() };
+                        let place = if step.with.is_empty() { "tool".to_owned() } else { place };
+                        tell(format!("{key}.{place}"), why);
+                    }
+                }
+            },
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Finds missing and unknown arguments.
+fn misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, String)> {
+    let required = parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing = required.filter(|name| !with.contains_key(*name));
+    let mut found: Vec<(String, String)> =
+        missing.map(|name| (name.to_owned(), format!("the tool needs the argument `{name}`"))).collect();
+    let known = parameters["properties"].as_object();
+    if parameters["additionalProperties"] == false {
+        let unknown = with.keys().filter(|name| !known.is_some_and(|known| known.contains_key(*name)));
+        found.extend(unknown.map(|name| (name.clone(), format!("the tool takes no argument `{name}`"))));
+    }
+    found
+}
+
+impl Needs<'_> {
+    /// Returns the prompt of a step and the model to ask.
+    fn asked(&self, key: &str, step: &FlowStep, source: &PromptSource) -> Result<Asked, SetupError> {
+        let Self { config, settings, options, registry, model, around } = self;
+        let origin = format!("{}: the step {}", config.place(key), step.id);
+        let prompt = registry.of(source, &origin, config.is_of_project(key)).map_err(SetupError::configuration)?;
+        let model = match &step.model {
+            None => Arc::clone(model),
+            Some(_) => {
+                let own = Options { model: step.model.clone(), ..(*options).clone() };
+                let chosen = chosen_model(config, settings, &own)?;
+                model::connect(&chosen, around).map_err(SetupError::configuration)?
+            }
+        };
+        Ok(Asked { prompt, model })
+    }
+}

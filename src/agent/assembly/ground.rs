@@ -1,0 +1,58 @@
+//! The input for assembling an agent. A helper is assembled from the ground of the agent that calls it.
+
+use std::sync::Arc;
+
+use crate::config::{AgentConfig, Config};
+use crate::files::workspace::Workspace;
+use crate::model::Surroundings;
+use crate::safety::Approver;
+use crate::safety::sandbox::Sandbox;
+
+use super::{Options, SetupError};
+
+/// The input for assembling an agent.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub config: Arc<Config>,
+    /// The narrowed settings of a helper; `None` to use those of the configuration.
+    pub narrowed: Option<Arc<AgentConfig>>,
+    pub workspace: Workspace,
+    pub options: Options,
+    pub approver: Arc<dyn Approver>,
+    /// Parts of the agent that calls a helper.
+    pub shared: Option<Shared>,
+}
+
+/// Parts that a helper shares with the agent that calls it.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub around: Arc<Surroundings>,
+    /// `None` if the helper needs a separate sandbox, or there is none.
+    pub sandbox: Option<Arc<Sandbox>>,
+}
+
+impl Ground {
+    /// Creates the ground of an agent that a person runs.
+    pub(super) fn new(
+        config: &Arc<Config>,
+        workspace: &Workspace,
+        options: &Options,
+        approver: Arc<dyn Approver>,
+    ) -> Self {
+        let (config, workspace, options) = (Arc::clone(config), workspace.clone(), options.clone());
+        Self { config, narrowed: None, workspace, options, approver, shared: None }
+    }
+
+    /// Adds the parts that helpers share.
+    pub(super) fn with(&self, shared: Shared) -> Self {
+        Self { shared: Some(shared), ..self.clone() }
+    }
+
+    /// The settings of the agent.
+    pub(super) fn settings(&self) -> Result<&AgentConfig, SetupError> {
+        match &self.narrowed {
+            Some(narrowed) => Ok(narrowed),
+            None => self.config.agent(self.options.agent.as_deref()).map_err(SetupError::usage),
+        }
+    }
+}

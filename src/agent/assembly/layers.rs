@@ -1,0 +1,76 @@
+//! Checks that the layers that do not change during a run keep to their limits, so the mistake is found before a run
+//! and not by a cut in the middle of one.
+
+use jiff::Timestamp;
+
+use crate::agent::window::Layer;
+use crate::agent::{Agent, Briefing, Conversation};
+use crate::base::json;
+use crate::base::tokens;
+use crate::config::{Config, Mistake};
+use crate::conversation::session::{About, Session};
+use crate::model::ToolDefinition;
+use crate::prompt::Released;
+
+/// Finds every layer that is over its limit. The mistake is placed at the value that sets the limit: the share, the
+/// budget or the model's window.
+pub(super) fn mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
+    let model = &agent.model.info().name;
+    let mistake = |(layer, why): (Layer, String)| {
+        let keys = [
+            format!("agents.{}.context.layers.{}", agent.name, layer.name()),
+            format!("agents.{}.context.budget", agent.name),
+            format!("agents.{}.context.reserve_output", agent.name),
+            format!("models.{model}.context_window"),
+        ];
+        config.mistake_of(&keys, &why)
+    };
+    over(agent).into_iter().map(mistake).collect()
+}
+
+/// A conversation that has not begun.
+pub(super) fn nobody_spoke(agent: &Agent) -> Conversation {
+    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
+    Conversation::new(Session::ephemeral(about, Timestamp::UNIX_EPOCH), Timestamp::UNIX_EPOCH)
+}
+
+fn over(agent: &Agent) -> Vec<(Layer, String)> {
+    let (lists, instructions) = agent.briefing.elastic();
+    let definitions = agent.tools.definitions();
+    let (shares, budget) = (&agent.context.layers, agent.budget.tokens);
+    // A token has at least one byte: if the bytes fit, nothing needs to be rendered or counted.
+    let size = |tool: &ToolDefinition| tool.description.len() + json::most_bytes(&tool.parameters);
+    let of_tools: usize = definitions.iter().map(size).sum();
+    let Briefing { system, own, .. } = &agent.briefing;
+    let templates: usize =
+        system.all().chain(own.iter().flat_map(Released::all)).map(|prompt| prompt.template_bytes()).sum();
+    let bytes = lists.len() + instructions.len() + templates + of_tools;
+    let at_most = bytes as u64;
+    if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.of(budget)) {
+        return Vec::new();
+    }
+    let definitions: u64 = definitions
+        .iter()
+        .map(|tool| tokens::estimate(&tool.description) + tokens::estimate(&tool.parameters.to_string()))
+        .sum();
+    let (lists, instructions) = (tokens::estimate(&lists), tokens::estimate(instructions));
+    let conversation = nobody_spoke(agent);
+    // A prompt that cannot be rendered is reported when the run renders it.
+    let Ok(rendered) = agent.briefing.system(&conversation, "") else { return Vec::new() };
+    let system = tokens::estimate(&rendered).saturating_sub(lists + instructions);
+    let reminders = tokens::estimate(agent.briefing.termination.stable.body());
+    let parts: [(Layer, &[(&str, u64)]); 3] = [
+        (Layer::System, &[("the system prompt without lists and instructions", system)]),
+        (
+            Layer::Context,
+            &[
+                ("tool definitions", definitions),
+                ("lists in the prompt", lists),
+                ("project instructions", instructions),
+            ],
+        ),
+        (Layer::Reminders, &[("the termination prompt", reminders)]),
+    ];
+    let over = |(layer, parts): (Layer, &[(&str, u64)])| Some((layer, layer.over(shares, budget, parts)?));
+    parts.into_iter().filter_map(over).collect()
+}

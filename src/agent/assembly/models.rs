@@ -1,0 +1,128 @@
+//! Chooses the model of a run: a configured one, one of a known provider, or another one of the agent's own server.
+
+use crate::base::secrets::Secret;
+use crate::config::{AgentConfig, Config, Env, ModelConfig, Provider};
+use crate::model::catalogue::providers::{self, Provider as Known};
+
+use super::{Options, SetupError};
+
+/// Resolves `--model`: a configured model, else `provider/id` of a known provider, else the id of another model at the
+/// server of the agent's own model.
+pub(super) fn chosen_model(
+    config: &Config,
+    agent: &AgentConfig,
+    options: &Options,
+) -> Result<ModelConfig, SetupError> {
+    let own = || config.model(agent.model_name()).map_err(SetupError::configuration);
+    let mut model = match &options.model {
+        None => own()?.clone(),
+        Some(name) => match (config.models.get(name), providers::split(name)) {
+            (Some(configured), _) => configured.clone(),
+            (None, Some((provider, id))) => at_provider(provider, id, &config.env)?,
+            (None, None) => with_id(own()?, name)?,
+        },
+    };
+    model.reasoning_effort = options.effort.clone().or(model.reasoning_effort);
+    Ok(model)
+}
+
+/// Makes the configuration of a model at a known provider, with the provider's address and key.
+fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, SetupError> {
+    let key = provider.keys.iter().find_map(|variable| env.get(variable));
+    if key.is_none() && !provider.keys.is_empty() {
+        let (name, variables) = (provider.name, provider.keys.join(" or "));
+        let message = format!("{name} needs a key: set {variables}, or name another model with -m");
+        return Err(SetupError::authentication(message));
+    }
+    let base_url = match provider.address.and_then(|variable| env.get(variable)) {
+        Some(address) => at_address(address, provider.base_url),
+        None => provider.base_url.to_owned(),
+    };
+    let mut model = ModelConfig::of_server(format!("{}/{id}", provider.id), base_url, id.to_owned());
+    model.api_key = key.map(|key| Secret::new(key.trim().to_owned()));
+    Ok(model)
+}
+
+/// Makes the base URL of a local server from `HOST[:PORT]` or an address without a path.
+fn at_address(address: &str, usual: &str) -> String {
+    let (scheme, rest) = address.trim().split_once("://").unwrap_or(("http", address.trim()));
+    let rest = rest.trim_end_matches('/');
+    let (host, path) = rest.split_once('/').unwrap_or((rest, "v1"));
+    // A server that listens on all interfaces also answers on this one.
+    let host = match host.strip_prefix("0.0.0.0") {
+        Some(port) => format!("127.0.0.1{port}"),
+        None if host.starts_with(':') => format!("127.0.0.1{host}"),
+        None => host.to_owned(),
+    };
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let port = usual.rsplit(':').next().and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let port = if has_port || scheme == "https" { String::new() } else { format!(":{port}") };
+    format!("{scheme}://{host}{port}/{path}")
+}
+
+/// Makes the configuration of another model at the same server. Facts declared for the first model do not apply to it.
+fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
+    if base.provider == Provider::Scripted {
+        return Err(SetupError::usage(format!(
+            "there is no configured model `{id}`, and `{}` is a script, which has no other models",
+            base.name
+        )));
+    }
+    let mut model = base.clone();
+    model.model = Some(id.to_owned());
+    if base.model.as_deref() != Some(id) {
+        model.context_window = None;
+        model.max_output_tokens = None;
+        model.prices = None;
+    }
+    Ok(model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_needs_no_file_but_its_key() {
+        for (name, variable, base_url) in [
+            ("openai/gpt-5-mini", "OPENAI_API_KEY", "https://api.openai.com/v1"),
+            ("anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY", "https://api.anthropic.com/v1"),
+            ("google/m", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"),
+            ("google/m", "GOOGLE_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"),
+            ("openrouter/anthropic/claude-sonnet-5", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"),
+            ("groq/openai/gpt-oss-120b", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
+        ] {
+            let (provider, id) = providers::split(name).expect("it is known");
+            // The address and the key of other models do not matter.
+            let env = Env::from_pairs([("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), (variable, " the-key ")]);
+            let model = at_provider(provider, id, &env).expect("it has a key");
+            assert_eq!(model.base_url.as_deref(), Some(base_url));
+            assert_eq!(model.api_key.as_ref().map(Secret::reveal), Some("the-key"));
+            assert_eq!((model.name.as_str(), model.model.as_deref()), (name, Some(id)));
+
+            let error = at_provider(provider, id, &Env::from_pairs([("OTHER", "x")])).expect_err("no key");
+            assert!(error.message.contains(variable), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_local_server_is_where_its_own_variable_says() {
+        for (address, base_url) in [
+            (None, "http://localhost:11434/v1"),
+            (Some("10.0.0.7"), "http://10.0.0.7:11434/v1"),
+            (Some("10.0.0.7:9999"), "http://10.0.0.7:9999/v1"),
+            (Some("0.0.0.0"), "http://127.0.0.1:11434/v1"),
+            (Some("0.0.0.0:80"), "http://127.0.0.1:80/v1"),
+            (Some(":80"), "http://127.0.0.1:80/v1"),
+            (Some("http://box:1/"), "http://box:1/v1"),
+            (Some("https://ollama.example"), "https://ollama.example/v1"),
+            (Some("http://box:1/api/v1"), "http://box:1/api/v1"),
+        ] {
+            let env = Env::from_pairs(address.map(|address| ("OLLAMA_HOST", address)));
+            let ollama = providers::by_id("ollama").expect("it is known");
+            let model = at_provider(ollama, "qwen3", &env).expect("it needs no key");
+            assert_eq!(model.base_url.as_deref(), Some(base_url), "{address:?}");
+            assert_eq!(model.api_key, None);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A preview of a run, read only from the configuration: nothing is assembled, opened or sent.
+
+use crate::config::{ApprovalMode, Config, Mode, Provider, SandboxMode, SandboxSettings};
+use crate::model::catalogue::providers;
+use crate::model::{self, Face};
+use crate::safety::sandbox;
+
+use super::{Options, SetupError, chosen_model, keys_set, net};
+
+/// The model that would answer, and what it may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlook {
+    /// The provider's name for the model, or the name of a script.
+    pub model: String,
+    /// `host[:port]` of the server; `None` for a script.
+    pub server: Option<String>,
+    /// False if the model needs a key that is not set.
+    pub is_configured: bool,
+    pub approval: ApprovalMode,
+    pub mode: Mode,
+    /// True if commands run in the sandbox.
+    pub is_sandboxed: bool,
+    pub network: NetworkOf,
+}
+
+/// The network access of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkOf {
+    Nothing,
+    /// This number of hosts, or of patterns of hosts.
+    Hosts(usize),
+    All,
+}
+
+/// Reads the outlook of a run with these options.
+///
+/// # Errors
+/// The agent or the model does not exist, or the provider of the model has no key.
+pub fn outlook(config: &Config, options: &Options) -> Result<Outlook, SetupError> {
+    let agent = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
+    let chosen = chosen_model(config, agent, options)?;
+    let is_script = chosen.provider == Provider::Scripted;
+    let address = chosen.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
+    let usual = || providers::by_id("openai").map_or("", |openai| openai.base_url);
+    let server = (!is_script).then(|| authority(address.unwrap_or_else(usual)).to_owned());
+    let is_sandboxed = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
+    let network = match agent.sandbox.network.as_slice() {
+        _ if !is_sandboxed => NetworkOf::All,
+        [] => NetworkOf::Nothing,
+        hosts if hosts.iter().any(|host| host == SandboxSettings::ANY_HOST) => NetworkOf::All,
+        hosts => NetworkOf::Hosts(hosts.len()),
+    };
+    Ok(Outlook {
+        is_configured: model::is_configured(&chosen),
+        model: chosen.model.filter(|_| !is_script).unwrap_or(chosen.name),
+        server,
+        approval: options.approve.unwrap_or(agent.approval),
+        mode: options.mode.unwrap_or(agent.mode),
+        is_sandboxed,
+        network,
+    })
+}
+
+/// Advises a person without a configured model how to get one, based on the keys that are set and the local servers
+/// that answer within 150 ms.
+pub async fn without_model(config: &Config, face: Face) -> String {
+    let servers = model::probe_local(&net(config)).await;
+    model::advice(&servers, &keys_set(config), face)
+}
+
+/// The `host[:port]` of an address, without user and password.
+fn authority(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::authority;
+
+    #[test]
+    fn an_address_is_shown_without_path_and_password() {
+        for (address, shown) in [
+            ("https://api.openai.com/v1", "api.openai.com"),
+            ("http://127.0.0.1:11434/v1", "127.0.0.1:11434"),
+            ("https://me:secret@models.example/v1?key=secret", "models.example"),
+            ("box", "box"),
+        ] {
+            assert_eq!(authority(address), shown);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Runs a case once with a model: a separate agent in a temporary workspace.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::agent::{
+    Agent, AnswerSchema, Cancel, Conversation, Emitter, Input, Run, brief, exit, picture, take_turn,
+};
+use crate::config::{ApprovalMode, Config, Permission};
+use crate::conversation::message::{FinishReason, Item, Said, Step};
+use crate::conversation::session::{About, Session};
+use crate::files::workspace::Workspace;
+use crate::model::ToolDefinition;
+use crate::prompt::test::{Case, Reply, Speaker, with_vars};
+use crate::prompt::{Prompt, PromptContext, PromptError, Released};
+use crate::safety::Nobody;
+use crate::template;
+
+use super::super::{Options, SetupError, assemble, new_run_id};
+use super::paced::{Gate, Paced};
+use super::watch::Watch;
+
+/// The variable with the rendered prompt: as a value it is not rendered again.
+const RENDERED: &str = "rendered";
+/// Tools that change files: they reach only the workspace of the case.
+const FILE_TOOLS: &[&str] = &["apply_patch", "edit_file", "write_file"];
+
+/// The parts that all runs share.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub config: &'a Arc<Config>,
+    pub options: &'a Options,
+    pub gate: &'a Gate,
+    pub cancel: &'a Cancel,
+}
+
+/// Runs a case once.
+///
+/// # Errors
+/// No agent can be assembled, or the case names an unknown tool.
+pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Case) -> Result<Reply, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
+    lay_out(dir.path(), case).map_err(|error| SetupError::failed(anyhow::Error::from(error)))?;
+    let mut agent = agent(around, dir.path(), around.options)?;
+    restrict(&mut agent, case)?;
+    let facts = &mut agent.briefing.facts;
+    let sample = PromptContext::sample();
+    (facts.session, facts.ending, facts.summary) = (sample.session, sample.ending, sample.summary);
+    let context = with_vars(&facts.value_for(prompt), &case.vars);
+    let (system, opening) = match opening(&agent, prompt, case, &context) {
+        Ok(opened) => opened,
+        Err(error) => {
+            return Ok(Reply { code: exit::CONFIGURATION, failure: Some(error.to_string()), ..Reply::default() });
+        }
+    };
+    let mut opening = opening;
+    let Some(Item::Said(said)) = opening.pop() else {
+        let why = "nothing is left to answer: give the case `messages` that end with one of the user";
+        return Ok(Reply { code: exit::CONFIGURATION, failure: Some(why.to_owned()), ..Reply::default() });
+    };
+    let conversation = conversation(&agent);
+    ask(agent, conversation, system, Input { opening, said }, around.cancel).await
+}
+
+/// Returns the system prompt and the messages up to the one to answer. If the case has no messages and neither has the
+/// prompt, the prompt itself is that message; otherwise it is the system prompt.
+fn opening(
+    agent: &Agent,
+    prompt: &Prompt,
+    case: &Case,
+    context: &template::Value,
+) -> Result<(String, Vec<Item>), PromptError> {
+    let text = prompt.render(context)?;
+    let (system, mut items) = match (prompt.has_messages(), case.messages.is_empty()) {
+        (true, _) => (text, prompt.items(context, |source| picture(&agent.workspace, source))?),
+        (false, true) => (String::new(), vec![Item::Said(Said::by_person(text))]),
+        (false, false) => (text, Vec::new()),
+    };
+    items.extend(case.messages.iter().map(|said| match said.role {
+        Speaker::User => Item::Said(Said::by_person(&said.content)),
+        Speaker::Assistant => Item::Step(Step::of_text(&said.content, FinishReason::Stop)),
+    }));
+    Ok((system, items))
+}
+
+/// Asks a model one question, without tools, for an answer that matches a schema.
+pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value) -> Result<Reply, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
+    let mut agent = agent(around, dir.path(), around.options)?;
+    retain_tools(&mut agent, |_| false);
+    let schema = AnswerSchema::new(schema).map_err(SetupError::configuration)?;
+    let question = format!("{question}\n\n{}", schema.instruction());
+    agent.schema = Some(schema);
+    let conversation = conversation(&agent);
+    ask(agent, conversation, String::new(), Said::by_person(question).into(), around.cancel).await
+}
+
+/// The name of the model in recordings and reports.
+pub(super) fn model_of(around: Around<'_>) -> Result<String, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
+    agent(around, dir.path(), around.options).map(|agent| agent.model.info().name.clone())
+}
+
+fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, SetupError> {
+    let workspace = Workspace::open(dir).map_err(SetupError::failed)?;
+    // The configured approval is for daily work; here nobody watches.
+    let approve = options.approve.or(Some(ApprovalMode::Edits));
+    let options = Options { approve, prompt: None, ..options.clone() };
+    let mut agent = assemble(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
+    agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: around.gate.clone() });
+    Ok(agent)
+}
+
+/// Keeps the tools that the case names; without names, those that only read (without network or commands) and those
+/// that write files.
+fn restrict(agent: &mut Agent, case: &Case) -> Result<(), SetupError> {
+    let Some(named) = &case.tools else {
+        let reads = |tool: &ToolDefinition| tool.permission == Permission::Read && tool.effects.is_empty();
+        let harmless: Vec<String> = agent
+            .tools
+            .all()
+            .filter(|tool| reads(tool) || FILE_TOOLS.contains(&tool.name.as_str()))
+            .map(|tool| tool.name.clone())
+            .collect();
+        retain_tools(agent, |name| harmless.iter().any(|harmless| harmless == name));
+        return Ok(());
+    };
+    if let Some(unknown) = named.iter().find(|name| agent.tools.get(name).is_none()) {
+        let known: Vec<&str> = agent.tools.names().collect();
+        return Err(SetupError::configuration(format!(
+            "the case `{}` names the tool `{unknown}`, which the agent `{}` does not have; known: {}",
+            case.name,
+            agent.name,
+            known.join(", ")
+        )));
+    }
+    retain_tools(agent, |name| named.iter().any(|named| named == name));
+    Ok(())
+}
+
+fn retain_tools(agent: &mut Agent, keep: impl Fn(&str) -> bool) {
+    let gone: Vec<String> = agent.tools.names().filter(|name| !keep(name)).map(str::to_owned).collect();
+    for name in gone {
+        agent.tools.unregister(&name);
+    }
+    agent.briefing.facts.agent.tools.retain(|tool| keep(&tool.name));
+}
+
+fn conversation(agent: &Agent) -> Conversation {
+    let now = Timestamp::now();
+    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
+    Conversation::new(Session::ephemeral(about, now), now)
+}
+
+async fn ask(
+    mut agent: Agent,
+    mut conversation: Conversation,
+    system: String,
+    input: Input,
+    cancel: &Cancel,
+) -> Result<Reply, SetupError> {
+    let prompt = Prompt::inline(&format!("{{{{ vars.{RENDERED} }}}}"), "the prompt under test");
+    agent.briefing.system = Released::only(Arc::new(prompt.map_err(SetupError::configuration)?));
+    agent.briefing.own = None;
+    agent.briefing.facts.vars.insert(RENDERED.to_owned(), system.into());
+    let watch = Watch::default();
+    let id = conversation.session.id().to_owned();
+    let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
+    brief(&agent, &mut conversation, &run).map_err(SetupError::failed)?;
+    let end = Box::pin(take_turn(&agent, &mut conversation, &mut run, input, cancel)).await;
+    drop(agent.end_background());
+    let ending = exit::ending(&end.stop, run.totals.unasked, None);
+    let mut noted = watch.take();
+    let skills = std::mem::take(&mut noted.skills);
+    Ok(Reply {
+        output: end.answer,
+        calls: noted.calls(),
+        skills,
+        tokens: run.totals.usage.total(),
+        cost: run.totals.cost.usd(),
+        judging_cost: None,
+        latency_ms: u64::try_from(run.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        code: ending.code,
+        failure: (ending.code != exit::DONE).then(|| agent.redactor.redact(&ending.reason).into_owned()),
+    })
+}
+
+fn lay_out(dir: &Path, case: &Case) -> std::io::Result<()> {
+    for (path, text) in &case.files {
+        let path = dir.join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(dir))?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Assembles the tools of an agent: the built-in ones and the configured commands, adjusted by the configuration and
+//! filtered by the agent's list.
+
+use std::sync::Arc;
+
+use crate::agent::{Terms, Toolbox};
+use crate::base::text;
+use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
+use crate::model::ToolDefinition;
+use crate::skills::Catalogue;
+use crate::tools::Tool;
+use crate::tools::{self, BACKGROUND, Choice, Command, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND, TASK};
+
+use super::SetupError;
+use super::ground::Ground;
+use super::task::{self, Task};
+
+/// Assembles the tools of an agent.
+pub(super) fn assemble(
+    (config, agent): (&Config, &AgentConfig),
+    catalogue: &Arc<Catalogue>,
+    kit: Kit,
+    for_helpers: impl FnOnce() -> Ground,
+) -> Result<Toolbox, SetupError> {
+    if let Some(mistake) = misnamed(config).into_iter().chain(too_slow(config, agent)).next() {
+        return Err(SetupError::configuration(mistake));
+    }
+    let mut toolbox = Toolbox::default();
+    let (child_env, sandbox, jobs) = (kit.child_env.clone(), kit.sandbox.clone(), Arc::clone(&kit.jobs));
+    let proxies = kit.net.proxies().clone();
+    for tool in tools::builtin(kit) {
+        register(&mut toolbox, config, tool);
+    }
+    if catalogue.offered().next().is_some() {
+        let disclosure = agent.skill_disclosure;
+        register(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), disclosure)));
+        register(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
+    }
+    for tool in commands(config) {
+        register(
+            &mut toolbox,
+            config,
+            Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone())),
+        );
+    }
+    let helpers = task::definition(config, agent);
+    let taken = taken(config, agent, &toolbox, helpers.as_ref()).map_err(|why| {
+        let key = format!("agents.{}.tools", agent.name);
+        SetupError::configuration(config.mistake(&key, &why))
+    })?;
+    let is_shown = |definition: &ToolDefinition| {
+        let is_on = config.tools.get(&definition.name).is_none_or(|tool| tool.enabled);
+        is_on && definition.permission <= agent.permissions.max && taken.contains(&definition.name)
+    };
+    let hidden: Vec<String> = toolbox
+        .all()
+        .filter(|definition| !is_shown(definition))
+        .map(|definition| definition.name.clone())
+        .collect();
+    for name in hidden {
+        toolbox.unregister(&name);
+    }
+    // `background` and `run_command` are useful only together.
+    if toolbox.get(BACKGROUND).is_none() {
+        jobs.close("No command can run in the background here, because the tool `background` is switched off.");
+    } else if toolbox.get(RUN_COMMAND).is_none() {
+        toolbox.unregister(BACKGROUND);
+    }
+    if let Some(definition) = helpers.filter(is_shown) {
+        let own = toolbox.names().chain([TASK]).map(str::to_owned).collect();
+        register(&mut toolbox, config, Arc::new(Task::new(definition, for_helpers(), own)));
+    }
+    Ok(toolbox)
+}
+
+fn commands(config: &Config) -> impl Iterator<Item = &ToolConfig> {
+    config.tools.values().filter(|tool| tool.command.is_some())
+}
+
+/// Finds commands with the name of a built-in tool, and adjustments of tools that do not exist.
+pub(super) fn misnamed(config: &Config) -> Vec<Mistake> {
+    let mistake = |(name, tool): (&String, &ToolConfig)| {
+        let (why, hint) = match (tools::NAMES.contains(&name.as_str()), tool.command.is_some()) {
+            (true, true) => {
+                (format!("`{name}` is the name of a built-in tool"), "give the command another name".to_owned())
+            }
+            (false, false) => {
+                let near = text::nearest(name, tools::NAMES);
+                let add = "add `command` to define a tool".to_owned();
+                let hint = near.first().map_or(add, |near| format!("did you mean `{near}`?"));
+                (format!("there is no tool `{name}` to adjust, and no `command` defines one"), hint)
+            }
+            _ => return None,
+        };
+        Some(config.mistake(&format!("tools.{name}"), &why).hint(hint))
+    };
+    config.tools.iter().filter_map(mistake).collect()
+}
+
+/// Finds tools whose timeout exceeds the agent's limit for calls.
+pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
+    let most = agent.limits.max_tool_timeout;
+    let mistake = |(name, tool): (&String, &ToolConfig)| {
+        let timeout = tool.timeout.filter(|timeout| *timeout > most)?;
+        let (timeout, most) = (format_duration(timeout), format_duration(most));
+        let why = format!("`timeout` is {timeout}, but no call of the agent `{}` may exceed {most}", agent.name);
+        Some(config.mistake(&format!("tools.{name}.timeout"), &why).hint("raise limits.max_tool_timeout"))
+    };
+    config.tools.iter().filter_map(mistake).collect()
+}
+
+/// Checks the agent's list of tools.
+pub(super) fn check(config: &Config, agent: &AgentConfig) -> Result<(), String> {
+    taken(config, agent, &Toolbox::default(), None).map(drop)
+}
+
+/// Selects the names of an agent's tools from its toolbox and from the tool that is registered last. The list may also
+/// name built-in tools that this run does not have (a person to ask, skills).
+fn taken(
+    config: &Config,
+    agent: &AgentConfig,
+    toolbox: &Toolbox,
+    last: Option<&ToolDefinition>,
+) -> Result<Vec<String>, String> {
+    let present = toolbox.all().chain(last).map(|tool| Choice { name: &tool.name, default: tool.default });
+    let is_last = |name: &str| last.is_some_and(|last| last.name == name);
+    let absent = tools::NAMES.into_iter().filter(|name| toolbox.get(name).is_none() && !is_last(name));
+    let absent = absent.chain(commands(config).map(|tool| tool.name.as_str()));
+    let absent = absent.map(|name| Choice { name, default: false });
+    let choices: Vec<Choice<'_>> = present.chain(absent).collect();
+    let mut taken = tools::select(&agent.tools, &choices)?;
+    for list in &agent.narrowed.tools {
+        let narrower = tools::select(list, &choices)?;
+        taken.retain(|name| narrower.contains(name));
+    }
+    Ok(taken.into_iter().map(str::to_owned).collect())
+}
+
+fn register(toolbox: &mut Toolbox, config: &Config, tool: Arc<dyn Tool>) {
+    let name = &tool.definition().name;
+    let terms = config.tools.get(name).map_or_else(Terms::default, |said| Terms {
+        file: said.command.as_ref().and_then(|_| config.where_tool_is(name)).map(str::to_owned),
+        timeout: said.timeout,
+        max_tokens: said.max_tokens,
+        format: said.format,
+        encoding: said.encoding,
+        requires_confirmation: said.requires_confirmation,
+    });
+    toolbox.register(tool, terms);
+}

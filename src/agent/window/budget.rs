@@ -1,0 +1,184 @@
+//! The budget: the part of a model's window that a request may use.
+
+use crate::config::ContextSettings;
+use crate::model::ModelInfo;
+
+/// The tokens that a request may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// The total number of tokens that the model can hold.
+    pub window: u64,
+    /// Kept free for the reply.
+    pub reserve: u64,
+    /// The tokens that a request may contain: the window minus the reserve and a margin for inexact counts.
+    pub tokens: u64,
+    /// The budget before a server's refusal lowered it.
+    pub declared: u64,
+}
+
+/// The smallest window that is supported.
+const SMALLEST_WINDOW: u64 = 4096;
+
+/// Two per cent for the provider's own framing of messages and tools.
+const MARGIN_SHARE: u64 = 50;
+
+/// The least room for a conversation beside the prompt and the tool definitions.
+const LEAST_ROOM: u64 = 512;
+
+impl Budget {
+    /// # Errors
+    /// The reserve leaves nothing; the error is a sentence.
+    pub fn new(model: &ModelInfo, settings: &ContextSettings) -> Result<Self, String> {
+        let window = model.context_window;
+        let (reserve, room) = divided(window, asked_reserve(model, settings));
+        let most = model.max_input_tokens.map_or(window, |most| most - most / MARGIN_SHARE);
+        let room = room.min(most);
+        let tokens = settings.budget.unwrap_or(room).min(window);
+        if tokens == 0 {
+            return Err(format!(
+                "the context window of {window} tokens leaves no room beside a reserve of {reserve} for the reply: \
+                 lower context.reserve_output or the model's max_output_tokens"
+            ));
+        }
+        Ok(Self { window, reserve, tokens, declared: tokens })
+    }
+
+    /// The budget with at most `tokens`, as learned from a server.
+    #[must_use]
+    pub fn at_most(self, tokens: Option<u64>) -> Self {
+        Self { tokens: tokens.map_or(self.tokens, |tokens| tokens.min(self.tokens)), ..self }
+    }
+
+    /// The tokens of a request if the server's window is smaller than the declared one.
+    #[must_use]
+    pub fn tokens_in(&self, window: u64, model: &ModelInfo, settings: &ContextSettings) -> u64 {
+        divided(window, asked_reserve(model, settings).map(|reserve| reserve.min(window / 2))).1.min(self.tokens)
+    }
+
+    /// The error that no conversation fits beside `fixed` tokens of prompt and tools, with a window that would do;
+    /// `None` if one fits.
+    #[must_use]
+    pub fn too_small(&self, fixed: u64, model: &ModelInfo, settings: &ContextSettings) -> Option<String> {
+        let needed = fixed + LEAST_ROOM;
+        if self.tokens >= needed {
+            return None;
+        }
+        let says = format!(
+            "the prompt and the tools need {fixed} tokens, which leaves too little of a budget of {} for a conversation",
+            self.tokens
+        );
+        let (_, room) = divided(self.window, asked_reserve(model, settings));
+        if settings.budget.is_some_and(|budget| budget == self.tokens) && room >= needed {
+            return Some(format!("{says}: the smallest context.budget that works is {needed}"));
+        }
+        let window = smallest_window(needed, asked_reserve(model, settings));
+        Some(format!(
+            "{says}: the smallest context window that works is {window} tokens, this one has {}",
+            self.window
+        ))
+    }
+}
+
+fn asked_reserve(model: &ModelInfo, settings: &ContextSettings) -> Option<u64> {
+    settings.reserve_output.or(model.max_output_tokens)
+}
+
+/// Divides a window into the reserve for the reply and the tokens for a request.
+fn divided(window: u64, reserve: Option<u64>) -> (u64, u64) {
+    /// The reserve if neither the model nor the settings declare one.
+    const RESERVE: u64 = 8192;
+    let reserve = reserve.unwrap_or(RESERVE.min(window / 4)).min(window);
+    (reserve, (window - reserve).saturating_sub(window / MARGIN_SHARE))
+}
+
+/// The smallest window, in steps of 1,024, in which a request may contain this many tokens.
+fn smallest_window(tokens: u64, reserve: Option<u64>) -> u64 {
+    const GRAIN: u64 = 1024;
+    // A request gets three quarters of a window minus the margin, or all but the reserve.
+    let enough = (tokens + reserve.unwrap_or(0)) * 2;
+    let mut sizes =
+        (SMALLEST_WINDOW / GRAIN..=enough.max(SMALLEST_WINDOW).div_ceil(GRAIN)).map(|size| size * GRAIN);
+    sizes.find(|window| divided(*window, reserve).1 >= tokens).unwrap_or(enough)
+}
+
+/// The most tokens that one result may have if a step has `calls` of them: a quarter of the room beside the
+/// prompt and the tools for one result, half of it for all results of a step, and never more than the settings
+/// allow.
+#[must_use]
+pub fn result_cap(budget: &Budget, fixed: u64, setting: usize, calls: usize) -> usize {
+    /// A smaller result would contain only the notice of the cut.
+    const LEAST: usize = 64;
+    let free = usize::try_from(budget.tokens.saturating_sub(fixed)).unwrap_or(usize::MAX);
+    (free / 4).min(free / 2 / calls.max(1)).max(LEAST).min(setting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::WindowSource;
+
+    fn model(context_window: u64) -> ModelInfo {
+        ModelInfo {
+            name: "m".to_owned(),
+            id: "m".to_owned(),
+            context_window,
+            window_source: WindowSource::Declared,
+            max_input_tokens: None,
+            max_output_tokens: None,
+            prices: None,
+            calls_tools: true,
+            sees: false,
+            profile: crate::config::Profile::Concise,
+            retry: crate::config::RetryConfig::default(),
+            scripted: true,
+            configured: true,
+        }
+    }
+
+    #[test]
+    fn a_step_s_results_never_take_more_than_half_of_what_is_free() {
+        let budget = Budget { window: 32_000, reserve: 8000, tokens: 23_000, declared: 23_000 };
+        for (calls, cap) in [(0, 5000), (1, 5000), (2, 5000), (4, 2500), (1000, 64)] {
+            assert_eq!(result_cap(&budget, 3000, 8000, calls), cap, "{calls}");
+        }
+        assert_eq!(result_cap(&budget, 3000, 40, 1), 40, "the setting is the most");
+        assert_eq!(result_cap(&budget, 30_000, 8000, 1), 64);
+    }
+
+    #[test]
+    fn a_request_holds_no_more_than_the_model_takes() {
+        let model = |most| ModelInfo { max_input_tokens: most, ..model(400_000) };
+        let settings = super::super::desk::settings();
+        let tokens = |most| Budget::new(&model(most), &settings).expect("a budget").tokens;
+        assert_eq!(tokens(Some(272_000)), 272_000 - 5440);
+        assert_eq!(tokens(Some(399_999)), tokens(None));
+    }
+
+    #[test]
+    fn what_is_too_small_is_told_with_what_would_do() {
+        let settings = super::super::desk::settings();
+        let too_small = |window, fixed, settings: &ContextSettings| {
+            let budget = Budget::new(&model(window), settings).expect("a budget");
+            budget.too_small(fixed, &model(window), settings)
+        };
+        assert_eq!(too_small(4096, 2400, &settings), None);
+        let why = too_small(4096, 2600, &settings).expect("too small");
+        assert!(
+            why.ends_with("the smallest context window that works is 5120 tokens, this one has 4096"),
+            "{why}"
+        );
+        assert_eq!(too_small(5120, 2600, &settings), None);
+        let why = too_small(2048, 600, &ContextSettings { budget: Some(900), ..settings }).expect("too small");
+        assert!(why.ends_with("the smallest context.budget that works is 1112"), "{why}");
+    }
+
+    #[test]
+    fn the_smallest_window_holds_what_is_needed_and_one_grain_less_does_not() {
+        for (needed, reserve) in [(1000, None), (5000, None), (40_000, None), (5000, Some(16_000)), (100, Some(0))]
+        {
+            let window = smallest_window(needed, reserve);
+            assert!(divided(window, reserve).1 >= needed, "{needed} {window}");
+            assert!(window == SMALLEST_WINDOW || divided(window - 1024, reserve).1 < needed, "{needed} {window}");
+        }
+    }
+}

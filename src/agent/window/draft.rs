@@ -1,0 +1,395 @@
+//! A draft of a plan: the decisions so far, and the resulting size of the request.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use crate::base::image;
+use crate::conversation::message::{Answer, Handle, Item};
+use crate::conversation::session::{Change, Edit};
+
+use super::calls;
+use super::digest;
+use super::goal::Goal;
+use super::plan::{Material, Plan};
+use super::room::Room;
+use super::ruler;
+use super::skills::{self, SkillUse};
+use super::summary::{SummaryFacts, compose};
+
+/// The fate of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate {
+    /// It stays, with these changes.
+    Stay(Vec<Change>),
+    Remove,
+}
+
+/// A draft of a plan.
+#[derive(Clone)]
+pub struct Draft<'a> {
+    pub material: Material<'a>,
+    pub goal: Goal,
+    pub room: Room,
+    /// The first of the recent items, which include the last step.
+    pub recent: usize,
+    /// The last step.
+    pub last_step: Option<usize>,
+    /// The person's last message.
+    pub asked: Option<usize>,
+    /// The failed answers, by item and call, that were not overcome, and the newest plan.
+    telling: OnceCell<HashSet<(usize, usize)>>,
+    skills: Vec<SkillUse>,
+    fates: Vec<Fate>,
+    weights: Vec<u64>,
+    tokens: u64,
+    /// The tokens of the summary that replaces removed items.
+    standing: u64,
+}
+
+impl<'a> Draft<'a> {
+    pub fn new(material: Material<'a>, goal: Goal) -> Self {
+        let items = material.items;
+        let last_step = items.iter().rposition(|item| item.as_step().is_some());
+        let asked = items.iter().rposition(|item| item.said_by_person().is_some());
+        let mut draft = Self {
+            room: Room::of(&goal, material.fixed, material.ruler),
+            recent: items.len(),
+            last_step,
+            asked,
+            telling: OnceCell::new(),
+            skills: Vec::new(),
+            fates: vec![Fate::Stay(Vec::new()); items.len()],
+            weights: material.weights.to_vec(),
+            tokens: material.tokens(),
+            standing: 0,
+            material,
+            goal,
+        };
+        draft.recent = draft.first_recent();
+        draft.skills = skills::uses(items, draft.recent);
+        draft
+    }
+
+    /// Items that always stay do not count: they would leave no room for new ones.
+    fn first_recent(&self) -> usize {
+        let mut room = self.goal.recent;
+        let mut first = self.material.items.len();
+        while let Some(at) = first.checked_sub(1) {
+            let weight = if self.stays(at) { 0 } else { self.weights[at] };
+            if weight > room {
+                break;
+            }
+            room -= weight;
+            first = at;
+        }
+        first.min(self.last_step.unwrap_or(first))
+    }
+
+    /// The tokens of the request under this draft.
+    pub fn tokens(&self) -> u64 {
+        self.tokens + self.standing
+    }
+
+    /// The tokens that a run of steps like the recent ones would add, within bounds.
+    pub fn many_steps(&self) -> u64 {
+        /// The number of steps for which a late pass must make room.
+        const MANY: u64 = 7;
+        let recent = self.recent..self.material.items.len();
+        let steps: Vec<u64> = recent
+            .filter(|index| self.material.items[*index].as_step().is_some())
+            .map(|index| self.material.weights[index])
+            .collect();
+        let all: u64 = steps.iter().sum();
+        let (least, most) = (self.goal.most / 10, self.goal.most / 4);
+        (all * MANY / (steps.len() as u64).max(1)).clamp(least, most)
+    }
+
+    /// True if the request is within the limit for every request.
+    pub fn fits(&self) -> bool {
+        self.tokens() <= self.goal.most
+    }
+
+    pub fn is_pinned(&self, index: usize) -> bool {
+        self.material.pinned.contains(&self.material.ids[index].number)
+    }
+
+    /// True if the item is never removed.
+    fn stays(&self, index: usize) -> bool {
+        self.is_pinned(index) || self.asked == Some(index)
+    }
+
+    /// True if the item may be removed while there are alternatives: reminders of this turn and skills in use
+    /// stay.
+    pub fn may_go(&self, index: usize) -> bool {
+        let is_of_this_turn = self.asked.is_some_and(|asked| asked < index);
+        let is_reminder = matches!(self.material.items[index], Item::Said(_));
+        let is_in_use = self.skills.iter().any(|skill| skill.item == index && skill.in_use && !skill.gone);
+        !(is_reminder && is_of_this_turn || is_in_use)
+    }
+
+    /// Replaces the answers of a step by digests if that gains enough. Unresolved errors stay unless `all` is set;
+    /// texts of skills always stay.
+    pub fn digest_answers(&mut self, index: usize, all: bool) {
+        let Some(step) = self.material.items[index].as_step() else { return };
+        for (at, call) in step.calls().enumerate() {
+            let Some(answer) = &call.answer else { continue };
+            if (all || !self.is_telling((index, at))) && answer.skill.is_none() {
+                let most = digest::room(self.weight_of_answer(answer));
+                self.shorten_answer(index, at, &call.request.name, answer, most);
+            }
+        }
+    }
+
+    /// Shortens every answer of a step to this many tokens. Texts of skills are replaced by their stubs.
+    pub fn cut_answers(&mut self, index: usize, most: u64) {
+        self.unload(&|skill| skill.item == index);
+        let Some(step) = self.material.items[index].as_step() else { return };
+        for (at, call) in step.calls().enumerate() {
+            if let Some(answer) = call.answer.as_ref().filter(|answer| answer.skill.is_none()) {
+                self.shorten_answer(index, at, &call.request.name, answer, most);
+            }
+        }
+    }
+
+    fn is_telling(&self, answer: (usize, usize)) -> bool {
+        self.telling.get_or_init(|| calls::telling(self.material.items)).contains(&answer)
+    }
+
+    /// An estimate of the most that shortening old items can gain. Uses only lengths, as it is computed before
+    /// each request.
+    pub fn potential(&self) -> u64 {
+        (0..self.recent).map(|index| self.potential_of(index)).sum()
+    }
+
+    fn potential_of(&self, index: usize) -> u64 {
+        let item = &self.material.items[index];
+        let Some(step) = item.as_step() else { return self.skills_weigh(index) };
+        let texts: usize = item.texts().map(str::len).sum();
+        let shortable = step.calls().map(|call| {
+            let answer = call.answer.as_ref().filter(|answer| !answer.digested);
+            let answer = answer.map_or(0, |answer| digest::shortable(answer.content.len()));
+            answer + digest::shortable_arguments(call.request.arguments.len())
+        });
+        let pictures = item.images().count() as u64 * image::TOKENS;
+        let texts_weigh = self.weights[index].saturating_sub(pictures);
+        pictures + texts_weigh * shortable.sum::<usize>() as u64 / (texts as u64).max(1)
+    }
+
+    fn skills_weigh(&self, index: usize) -> u64 {
+        let skills = self.skills.iter().filter(|skill| skill.item == index && !skill.gone);
+        skills.map(|skill| self.material.ruler.weigh(&skill.text)).sum()
+    }
+
+    fn shorten_answer(&mut self, index: usize, call: usize, tool: &str, answer: &Answer, most: u64) {
+        /// Tokens; a smaller gain does not justify changing a text.
+        const LEAST_GAIN: u64 = 16;
+        let before = self.weight_of_answer(answer);
+        let is_changed = |change: &Change| matches!(change, Change::Answer { call: of, .. } if *of == call);
+        if answer.digested || self.is_pinned(index) || self.is_changed(index, is_changed) || before <= most {
+            return;
+        }
+        let handle = Handle::answer(self.material.ids[index].number, call);
+        let (content, after) = self.within(most, |most| digest::of_answer(tool, answer, handle, most));
+        if after + LEAST_GAIN <= before && after * 3 <= before * 2 {
+            self.change(index, Change::Answer { call, content }, before, after);
+        }
+    }
+
+    /// Writes a text of at most this many tokens and returns it with its weight. It is written for fewer tokens if its
+    /// bytes weigh more than usual: the provider counts more tokens, or a script has longer letters.
+    fn within(&self, most: u64, write: impl Fn(u64) -> String) -> (String, u64) {
+        const ATTEMPTS: usize = 4;
+        let mut room = most;
+        let mut text = write(room);
+        let mut weight = self.material.ruler.weigh(&text);
+        for _ in 1..ATTEMPTS {
+            if weight <= most || room == 0 {
+                break;
+            }
+            room = room * most / weight;
+            text = write(room);
+            weight = self.material.ruler.weigh(&text);
+        }
+        (text, weight)
+    }
+
+    fn weight_of_answer(&self, answer: &Answer) -> u64 {
+        self.material.ruler.weigh(&answer.content) + answer.images.len() as u64 * image::TOKENS
+    }
+
+    /// Removes the long texts from the arguments of a step.
+    pub fn shorten_arguments(&mut self, index: usize) {
+        self.rewrite_arguments(index, digest::of_arguments);
+    }
+
+    /// Replaces the arguments of a step by notes.
+    pub fn cut_arguments(&mut self, index: usize) {
+        self.rewrite_arguments(index, digest::instead_of_arguments);
+    }
+
+    fn rewrite_arguments(&mut self, index: usize, rewritten: fn(&str, Handle) -> Option<String>) {
+        let Some(step) = self.material.items[index].as_step() else { return };
+        if self.is_pinned(index) {
+            return;
+        }
+        let handle = Handle::item(self.material.ids[index].number);
+        for (call, asked) in step.calls().enumerate() {
+            let is_changed = |change: &Change| matches!(change, Change::Arguments { call: of, .. } if *of == call);
+            if !self.is_changed(index, is_changed)
+                && let Some(arguments) = rewritten(&asked.request.arguments, handle)
+            {
+                let weigh = |text: &str| self.material.ruler.weigh(text);
+                let (before, after) = (weigh(&asked.request.arguments), weigh(&arguments));
+                self.change(index, Change::Arguments { call, arguments }, before, after);
+            }
+        }
+    }
+
+    /// Shortens a message, or the text of a reply, to this many tokens.
+    pub fn shorten_text(&mut self, index: usize, most: u64) {
+        let text = match &self.material.items[index] {
+            Item::Said(said) => said.text.clone(),
+            Item::Step(step) => step.text(),
+            Item::Summary(_) => return,
+        };
+        let before = self.material.ruler.weigh(&text);
+        if self.is_pinned(index)
+            || self.is_changed(index, |change| matches!(change, Change::Text { .. }))
+            || before <= most
+        {
+            return;
+        }
+        let handle = Handle::item(self.material.ids[index].number).to_string();
+        let (text, after) = self.within(most, |most| digest::of_text(&text, Room::bytes(most), &handle));
+        if after < before {
+            self.change(index, Change::Text { text }, before, after);
+        }
+    }
+
+    /// The tokens of a step's answers under this draft.
+    pub fn weight_of_answers(&self, index: usize) -> u64 {
+        let Some(step) = self.material.items[index].as_step() else { return 0 };
+        let answers = step.calls().filter_map(|call| call.answer.as_ref());
+        let sum: u64 = answers.map(|answer| self.weight_of_answer(answer)).sum();
+        self.scaled(index, sum).min(self.weights[index])
+    }
+
+    /// The tokens of a message, or of the text of a reply.
+    pub fn weight_of_text(&self, index: usize) -> u64 {
+        let weigh = |text: &str| self.material.ruler.weigh(text);
+        let sum = match &self.material.items[index] {
+            Item::Said(said) => weigh(&said.text),
+            Item::Step(step) => step.texts().map(weigh).sum(),
+            Item::Summary(_) => 0,
+        };
+        self.scaled(index, sum).min(self.weights[index])
+    }
+
+    /// Removes the texts of skills that were not used recently.
+    pub fn unload_idle(&mut self) {
+        self.unload(&|skill| !skill.in_use);
+    }
+
+    fn unload(&mut self, which: &dyn Fn(&SkillUse) -> bool) {
+        for at in 0..self.skills.len() {
+            let skill = &self.skills[at];
+            let (index, before) = (skill.item, self.material.ruler.weigh(&skill.text));
+            let (change, stub) = skill.stub();
+            let after = self.material.ruler.weigh(&stub);
+            if skill.gone || !which(skill) || self.is_pinned(index) || after >= before {
+                continue;
+            }
+            self.skills[at].gone = true;
+            self.change(index, change, before, after);
+        }
+    }
+
+    /// Removes an item, unless it is pinned or the person's last message. Call [`Draft::stand`] afterwards to
+    /// allow for the summary.
+    pub fn remove(&mut self, index: usize) {
+        if self.stays(index) || self.fates[index] == Fate::Remove {
+            return;
+        }
+        self.skills.iter_mut().filter(|skill| skill.item == index).for_each(|skill| skill.gone = true);
+        self.tokens -= self.weights[index];
+        self.weights[index] = 0;
+        self.fates[index] = Fate::Remove;
+        self.standing = self.standing.max(self.material.ruler.scaled(self.room.summary));
+    }
+
+    /// Reserves room for the summary of the removed items: its parts in full, and the facts that code adds.
+    pub fn stand(&mut self) {
+        let removed = self.removed();
+        if removed.is_empty() {
+            return;
+        }
+        let facts = SummaryFacts::new(self.material, &removed, &self.unloaded(), None, self.room);
+        let ruler = self.material.ruler;
+        self.standing = ruler.scaled(ruler::FRAME + self.room.summary) + ruler.weigh(&compose(&facts, "").text);
+    }
+
+    /// True if the item is removed, or this part of it has changed.
+    fn is_changed(&self, index: usize, by: impl Fn(&Change) -> bool) -> bool {
+        match &self.fates[index] {
+            Fate::Remove => true,
+            Fate::Stay(changes) => changes.iter().any(by),
+        }
+    }
+
+    /// Records a change of a text from `before` to `after` tokens.
+    fn change(&mut self, index: usize, change: Change, before: u64, after: u64) {
+        let Fate::Stay(changes) = &mut self.fates[index] else { return };
+        changes.push(change);
+        let gain = self.scaled(index, before.saturating_sub(after)).min(self.weights[index]);
+        self.weights[index] -= gain;
+        self.tokens -= gain;
+    }
+
+    /// Scales a part of an item to the item's measured size.
+    fn scaled(&self, index: usize, part: u64) -> u64 {
+        part * self.material.weights[index] / estimate(self.material, &self.material.items[index]).max(1)
+    }
+
+    fn removed(&self) -> Vec<usize> {
+        (0..self.fates.len()).filter(|index| self.fates[*index] == Fate::Remove).collect()
+    }
+
+    /// The skills that have no text left.
+    fn unloaded(&self) -> Vec<(String, u64)> {
+        let mut unloaded: Vec<(String, u64)> = Vec::new();
+        for skill in self.skills.iter().filter(|skill| skill.gone) {
+            let tokens = self.material.ruler.weigh(&skill.text);
+            let is_left = self.skills.iter().any(|other| other.name == skill.name && !other.gone);
+            match unloaded.iter_mut().find(|(name, _)| *name == skill.name) {
+                Some((_, sum)) => *sum += tokens,
+                None if !is_left => unloaded.push((skill.name.clone(), tokens)),
+                None => {}
+            }
+        }
+        unloaded
+    }
+
+    pub fn finish(mut self) -> Plan {
+        self.stand();
+        let mut edits = Vec::new();
+        let mut masked = 0;
+        for (fate, id) in self.fates.iter().zip(self.material.ids) {
+            let changes = match fate {
+                Fate::Remove => vec![Change::Remove],
+                Fate::Stay(changes) => {
+                    masked += usize::from(changes.iter().any(|change| !matches!(change, Change::Unload { .. })));
+                    changes.clone()
+                }
+            };
+            edits.extend(changes.into_iter().map(|change| Edit { number: id.number, change }));
+        }
+        let (removed, unloaded) = (self.removed(), self.unloaded());
+        Plan { tokens: self.tokens(), edits, removed, masked, unloaded, room: self.room }
+    }
+}
+
+/// The estimated tokens of an item's texts.
+fn estimate(material: Material<'_>, item: &Item) -> u64 {
+    let texts: u64 = item.texts().map(|text| material.ruler.weigh(text)).sum();
+    ruler::frame(item) + texts + item.images().count() as u64 * image::TOKENS
+}

@@ -1,0 +1,77 @@
+//! Plans how to shrink a conversation, for every strategy: decides and writes the changes without applying them.
+
+use std::collections::BTreeSet;
+
+use crate::config::Strategy;
+use crate::conversation::message::Item;
+use crate::conversation::session::{Edit, ItemId};
+
+use super::draft::Draft;
+use super::goal::Goal;
+use super::room::Room;
+use super::ruler::Ruler;
+use super::{importance, staged};
+
+/// A conversation as a strategy sees it. The lists are aligned.
+#[derive(Clone, Copy)]
+pub struct Material<'a> {
+    pub items: &'a [Item],
+    pub ids: &'a [ItemId],
+    /// The tokens of each item.
+    pub weights: &'a [u64],
+    /// The tokens of the tool definitions and the system prompt.
+    pub fixed: u64,
+    /// The numbers of items that must not change.
+    pub pinned: &'a BTreeSet<u64>,
+    /// Measures texts that are not part of the conversation yet.
+    pub ruler: &'a Ruler,
+}
+
+impl Material<'_> {
+    /// The tokens of the request.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.fixed + self.weights.iter().sum::<u64>()
+    }
+}
+
+/// The changes, and the resulting size of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Estimated, with the summary at its full size. Over [`Goal::most`] only if nothing is left to remove.
+    pub tokens: u64,
+    /// The changes of items, in order, including those of `removed`.
+    pub edits: Vec<Edit>,
+    /// The indices of the removed items, which a summary replaces.
+    pub removed: Vec<usize>,
+    /// The number of items that stay but are shortened.
+    pub masked: usize,
+    /// The skills that have no text left, and the tokens that this frees.
+    pub unloaded: Vec<(String, u64)>,
+    /// The room for the summary.
+    pub room: Room,
+}
+
+/// Plans by a strategy. `None` if no plan is worth losing the cache. A request over [`Goal::most`] always gets a
+/// plan.
+#[must_use]
+pub fn plan(strategy: Strategy, material: Material<'_>, goal: Goal) -> Option<Plan> {
+    let before = material.tokens();
+    let is_due = before > goal.at || before > goal.most || goal.asked;
+    if !is_due {
+        return None;
+    }
+    let goal = if goal.asked { goal.for_a_person(before, material.fixed) } else { goal };
+    let draft = Draft::new(material, goal);
+    let draft = match strategy {
+        Strategy::Staged => staged::staged(draft),
+        Strategy::Summary => staged::summary(draft),
+        Strategy::Window => importance::window(draft),
+        Strategy::Selective => importance::selective(draft),
+    };
+    let gain = before.saturating_sub(draft.tokens());
+    // A smaller gain is not worth the provider's cache, unless it reaches the goal.
+    let least = if goal.asked { 1 } else { goal.most * 15 / 100 };
+    let is_worth_it = gain >= least || (gain > 0 && draft.tokens() <= goal.to);
+    (before > goal.most || is_worth_it).then(|| draft.finish())
+}

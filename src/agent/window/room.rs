@@ -1,0 +1,42 @@
+//! The room for the replacement of older items.
+
+use crate::base::tokens::BYTES_PER_TOKEN;
+
+use super::goal::Goal;
+use super::ruler::Ruler;
+
+/// The room for a summary and what is added to it, in tokens by our estimate of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// For the parts, written by a model or by code.
+    pub summary: u64,
+    /// For the person's own words.
+    pub quoted: u64,
+    /// For each list of files.
+    pub files: u64,
+}
+
+impl Room {
+    /// The room beside the prompt and the tools in a request of the goal's size.
+    #[must_use]
+    pub fn of(goal: &Goal, fixed: u64, ruler: &Ruler) -> Self {
+        let free = ruler.unscaled(goal.to.saturating_sub(fixed));
+        Self { summary: (free / 4).clamp(200, 4000), quoted: (free / 4).min(20_000), files: (free / 16).min(2000) }
+    }
+
+    /// The room for a note, which no model writes.
+    pub(super) fn of_a_note(self) -> Self {
+        Self { summary: self.summary.min(300), ..self }
+    }
+
+    /// The tokens that a model is told it may use. Models count badly, so there is a margin.
+    #[must_use]
+    pub fn allowed(&self) -> u64 {
+        self.summary * 3 / 4
+    }
+
+    /// Tokens as bytes of text.
+    pub(super) fn bytes(tokens: u64) -> usize {
+        usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
+    }
+}

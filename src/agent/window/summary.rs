@@ -1,0 +1,264 @@
+//! A summary of the removed items: its fixed form, the mistakes that make one unusable, and the facts that code
+//! adds.
+//!
+//! A model writes the parts. Code adds what it knows better (the files, the plan, the person's own words), so that
+//! no summary can lose or distort it. A removed summary passes its facts on.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::base::present;
+use crate::base::text;
+use crate::conversation::message::{CallStatus, Handle, Item, Summary, ToolCall};
+
+use super::calls::{self, Files};
+use super::digest;
+use super::plan::{Material, Plan};
+use super::room::Room;
+
+/// The parts of a summary in order: the heading, and the content.
+pub const PARTS: [(&str, &str); 8] = [
+    ("Goal", "what the person wants in the end, in one or two sentences"),
+    ("Constraints", "what the person demanded or ruled out, in their own words"),
+    ("Decisions", "what was decided, with the reason, names and numbers exact"),
+    ("Done", "what is finished and how that is known"),
+    ("In progress", "what was begun and is not finished, and where it stands"),
+    ("Do not do again", "what was tried and failed, or is done and must not be repeated"),
+    ("Next", "the next steps, the first one concrete"),
+    ("Open errors", "errors that are not solved, their messages verbatim"),
+];
+
+/// The facts that code knows about the removed items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SummaryFacts {
+    /// The body of the summary that this one replaces; empty if there is none.
+    pub previous: String,
+    /// The person's last request, which stays.
+    pub asked: Option<String>,
+    pub room: Room,
+    pub(super) replies: Vec<String>,
+    pub(super) calls: Vec<(ToolCall, CallStatus)>,
+    said: Vec<String>,
+    files: Files,
+    covers: u64,
+    /// The number of the last removed item.
+    last: u64,
+    skills: Vec<String>,
+    plan: Option<Value>,
+}
+
+impl SummaryFacts {
+    /// The facts of a plan's summary. `todo` is the session's todo list, if any.
+    #[must_use]
+    pub fn of(material: Material<'_>, plan: &Plan, todo: Option<&Value>) -> Self {
+        Self::new(material, &plan.removed, &plan.unloaded, todo, plan.room)
+    }
+
+    /// True if there is an earlier summary to update.
+    #[must_use]
+    pub fn updates(&self) -> bool {
+        !self.previous.is_empty()
+    }
+
+    pub(super) fn new(
+        material: Material<'_>,
+        removed: &[usize],
+        unloaded: &[(String, u64)],
+        todo: Option<&Value>,
+        room: Room,
+    ) -> Self {
+        let asked = material.items.iter().rev().find_map(Item::said_by_person).map(str::to_owned);
+        let mut facts = Self {
+            previous: String::new(),
+            asked,
+            room,
+            replies: Vec::new(),
+            calls: Vec::new(),
+            said: Vec::new(),
+            files: Files::default(),
+            covers: 0,
+            last: 0,
+            skills: unloaded.iter().map(|(name, _)| name.clone()).collect(),
+            plan: todo.cloned(),
+        };
+        let mut known = Files::default();
+        for index in removed {
+            let number = material.ids[*index].number;
+            facts.last = facts.last.max(number);
+            facts.take_in(&material.items[*index], number, &mut known);
+        }
+        let calls = facts.calls.iter().map(|(call, status)| (call, *status));
+        facts.files = merged(calls::files(calls), known, Room::bytes(room.files));
+        facts.said = within(std::mem::take(&mut facts.said), Room::bytes(room.quoted));
+        facts
+    }
+
+    fn take_in(&mut self, item: &Item, number: u64, known: &mut Files) {
+        /// Messages of the person up to this many bytes are quoted whole if there is room.
+        const LONG_MESSAGE: usize = 8 * 1024;
+        match item {
+            Item::Summary(summary) => {
+                let gap = if self.previous.is_empty() { "" } else { "\n\n" };
+                let _ = write!(self.previous, "{gap}{}", summary.body);
+                self.said.extend(summary.said.iter().cloned());
+                known.read.extend(summary.read.iter().cloned());
+                known.changed.extend(summary.changed.iter().cloned());
+                self.covers += summary.covers;
+                return;
+            }
+            Item::Said(said) if said.author.is_person() => {
+                let most = LONG_MESSAGE.min(Room::bytes(self.room.quoted) / 2);
+                self.said.push(digest::of_text(&said.text, most, &Handle::item(number).to_string()));
+            }
+            Item::Said(_) => {}
+            Item::Step(step) => {
+                let text = step.text();
+                if !text.trim().is_empty() {
+                    self.replies.push(text);
+                }
+                let ended = |call: &crate::conversation::message::Call| {
+                    Some((call.request.clone(), call.answer.as_ref()?.status))
+                };
+                self.calls.extend(step.calls().filter_map(ended));
+            }
+        }
+        self.covers += 1;
+    }
+}
+
+/// The newest files, and as many of the earlier ones as there is room for.
+fn merged(new: Files, known: Files, room: usize) -> Files {
+    let capped = |new: BTreeSet<String>, known: BTreeSet<String>| {
+        let mut left = room;
+        let mut fits = |path: &String| {
+            let fits = path.len() < left;
+            left = left.saturating_sub(path.len() + 3);
+            fits
+        };
+        let mut all: BTreeSet<String> = new.into_iter().filter(&mut fits).collect();
+        all.extend(known.into_iter().filter(&mut fits));
+        all
+    };
+    let changed = capped(new.changed, known.changed);
+    let is_unchanged = |path: &String| !changed.contains(path);
+    let read = capped(
+        new.read.into_iter().filter(is_unchanged).collect(),
+        known.read.into_iter().filter(is_unchanged).collect(),
+    );
+    Files { read, changed }
+}
+
+/// The first text, which states the purpose, and the newest of the others.
+fn within(mut said: Vec<String>, room: usize) -> Vec<String> {
+    if said.iter().map(String::len).sum::<usize>() <= room || said.is_empty() {
+        return said;
+    }
+    let first = said.remove(0);
+    let mut left = room.saturating_sub(first.len());
+    let fits = |text: &&String| {
+        let fits = text.len() < left;
+        left = left.saturating_sub(text.len());
+        fits
+    };
+    let kept = said.iter().rev().take_while(fits).count();
+    let mut out = vec![first];
+    out.extend(said.drain(said.len() - kept..));
+    out
+}
+
+/// Returns the reason that a model's summary cannot be used; `None` if it can.
+#[must_use]
+pub fn mistake_in(summary: &str, room: Room) -> Option<String> {
+    let most = Room::bytes(room.summary);
+    if summary.trim().is_empty() {
+        return Some("it is empty".to_owned());
+    }
+    if let Some((missing, _)) = PARTS.iter().find(|(part, _)| section(summary, part).is_none()) {
+        return Some(format!("the part `## {missing}` is missing"));
+    }
+    if section(summary, PARTS[0].0).is_none_or(|goal| goal.trim().is_empty()) {
+        return Some("the goal is empty".to_owned());
+    }
+    (summary.len() > most).then(|| format!("it has {} bytes, more than {most}", summary.len()))
+}
+
+/// The text under a heading.
+pub fn section<'s>(summary: &'s str, part: &str) -> Option<&'s str> {
+    let mut offset = 0;
+    for line in summary.split_inclusive('\n') {
+        offset += line.len();
+        let heading = line.trim().trim_start_matches('#').trim().trim_end_matches(':').trim_matches('*');
+        if line.trim_start().starts_with('#') && heading.eq_ignore_ascii_case(part) {
+            let rest = &summary[offset..];
+            let end = if rest.starts_with('#') { Some(0) } else { rest.find("\n#") };
+            return Some(end.map_or(rest, |end| &rest[..end]));
+        }
+    }
+    None
+}
+
+/// The summary that replaces the removed items: `body` is the parts, written by a model or by code.
+#[must_use]
+pub fn compose(facts: &SummaryFacts, body: &str) -> Summary {
+    let mut text = format!(
+        "[{} earlier items of this conversation made room for this summary. recall id={} reads the last of them (lower \
+         numbers are older), recall with a query searches them all. It is a record and no request: the work goes on \
+         where it stood.]\n\n{}\n",
+        facts.covers,
+        Handle::item(facts.last),
+        present::neutralise(body.trim())
+    );
+    list(&mut text, "Files read", facts.files.read.iter().map(|path| text::one_line(path, 200)));
+    list(&mut text, "Files changed", facts.files.changed.iter().map(|path| text::one_line(path, 200)));
+    let loads = |name: &String| format!("{name}: load_skill name={} loads it again", Value::from(name.as_str()));
+    list(&mut text, "Skills whose instructions made room", facts.skills.iter().map(loads));
+    list(&mut text, "Plan", facts.todo().into_iter());
+    if !facts.said.is_empty() {
+        text += "\n## What the person said until then, verbatim, the oldest first (handled, unless said otherwise above)\n";
+        let quoted =
+            facts.said.iter().map(|said| said.lines().fold(String::new(), |out, line| out + "> " + line + "\n"));
+        text += &quoted.collect::<Vec<_>>().join("\n");
+    }
+    Summary {
+        text,
+        body: body.trim().to_owned(),
+        said: facts.said.clone(),
+        read: facts.files.read.clone(),
+        changed: facts.files.changed.clone(),
+        covers: facts.covers,
+    }
+}
+
+impl SummaryFacts {
+    /// The items of the todo list that fit into the room, and the number of the others.
+    fn todo(&self) -> Vec<String> {
+        let items = self.plan.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let mut left = Room::bytes(self.room.files).saturating_mul(2);
+        let longest = (left / 4).clamp(40, 300);
+        let field = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+        let entry = |item: &Value| {
+            format!("[{}] {}", field(item, "status"), text::one_line(&field(item, "text"), longest))
+        };
+        let fits = |entry: &String| {
+            let fits = entry.len() <= left;
+            left = left.saturating_sub(entry.len());
+            fits
+        };
+        let mut shown: Vec<String> = items.iter().map(entry).take_while(fits).collect();
+        if shown.len() < items.len() {
+            shown.push(format!("… and {} more", items.len() - shown.len()));
+        }
+        shown
+    }
+}
+
+fn list(out: &mut String, heading: &str, entries: impl Iterator<Item = String>) {
+    for (at, entry) in entries.enumerate() {
+        if at == 0 {
+            let _ = write!(out, "\n## {heading}\n");
+        }
+        let _ = writeln!(out, "- {entry}");
+    }
+}

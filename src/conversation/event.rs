@@ -1,0 +1,368 @@
+//! The events of a run for every observer: the terminal, `--output jsonl`, tests.
+//!
+//! The serde form of [`Event`] *is* the JSONL interface; nothing translates it. Readers ignore types and fields
+//! that they do not know, so adding is free and renaming is not.
+
+pub mod plan;
+mod telemetry;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::image::Image;
+pub use telemetry::CallTelemetry;
+
+use plan::{PlanCreated, Reflection, Routed, StepFinished, StepStarted};
+
+use crate::conversation::message::{Answer, Author, CallStatus, FinishReason, Said, Step, ToolCall, Usage};
+
+/// The version of the event format, `v` in every event.
+pub const EVENT_VERSION: u32 = 1;
+
+/// One event with its envelope.
+#[derive(Debug, Clone, Serialize)]
+pub struct Event {
+    pub v: u32,
+    #[serde(flatten)]
+    pub kind: EventKind,
+    /// Counts from 0 within a run, without gaps.
+    pub seq: u64,
+    /// RFC 3339, UTC, milliseconds.
+    pub time: String,
+    /// The session in which it happened: for a helper's event, the helper's own.
+    pub session_id: String,
+    pub run_id: String,
+    /// The helpers in which it happened, outermost first, each with a name such as `explore#2`; empty for the run
+    /// itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
+}
+
+/// The kind of an event, with its data.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type")]
+pub enum EventKind {
+    /// Always the first event.
+    #[serde(rename = "run.started")]
+    RunStarted(RunStarted),
+    /// A person, or the caller of the program, sent a message.
+    #[serde(rename = "turn.started")]
+    TurnStarted { input: String },
+    /// A request to the model begins.
+    #[serde(rename = "request.started")]
+    RequestStarted {
+        step: u64,
+        messages: usize,
+        /// An estimate: bytes of the request over four.
+        input_tokens: u64,
+        /// The number of leading tokens that are the same as in the previous request.
+        prefix_tokens: u64,
+    },
+    /// A piece of the text of a reply.
+    #[serde(rename = "text.delta")]
+    TextDelta { text: String },
+    /// A piece of the model's reasoning.
+    #[serde(rename = "reasoning.delta")]
+    ReasoningDelta { text: String },
+    /// A message entered the conversation. System prompts are not emitted.
+    #[serde(rename = "message")]
+    Message(Message),
+    /// The first event of a call, whether it runs or is refused.
+    #[serde(rename = "tool.started")]
+    ToolStarted {
+        call_id: String,
+        name: String,
+        arguments: serde_json::Value,
+        /// The subject of the call, in a few words for a person: `src/main.rs`, `cargo test`.
+        subject: String,
+    },
+    /// Live output of a running command.
+    #[serde(rename = "tool.output")]
+    ToolOutput { call_id: String, chunk: String },
+    /// A call was answered. Its answer is the `message` that follows.
+    #[serde(rename = "tool.finished")]
+    ToolFinished {
+        call_id: String,
+        name: String,
+        status: CallStatus,
+        summary: String,
+        telemetry: CallTelemetry,
+        truncated: bool,
+        /// The id by which `recall` reads the left-out text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        spill_id: Option<String>,
+    },
+    /// A call needs permission to run.
+    #[serde(rename = "permission.requested")]
+    PermissionRequested { call_id: String, name: String, why: String },
+    /// A permission question was answered.
+    #[serde(rename = "permission.resolved")]
+    PermissionResolved { call_id: String, name: String, verdict: PermissionVerdict, by: DecidedBy },
+    /// A skill's instructions are part of the conversation.
+    #[serde(rename = "skill.loaded")]
+    SkillLoaded { name: String, path: String, tokens: u64 },
+    /// A skill's instructions are no longer part of the conversation.
+    #[serde(rename = "skill.unloaded")]
+    SkillUnloaded { name: String, path: String, tokens: u64 },
+    /// A file of a skill was read.
+    #[serde(rename = "skill.referenced")]
+    SkillReferenced { name: String, path: String, tokens: u64 },
+    /// A compression of the conversation begins; it may need a request to the model.
+    #[serde(rename = "context.compressing")]
+    ContextCompressing {
+        reason: CompressionReason,
+        /// The size of the request that was due.
+        tokens: u64,
+    },
+    /// A compression ended: fewer tokens of the conversation are sent from now on.
+    #[serde(rename = "context.compressed")]
+    ContextCompressed(Compressed),
+    /// A role is asked beside the conversation: the router, the planner, the executor, the reflector.
+    #[serde(rename = "role.started")]
+    RoleStarted {
+        role: String,
+        model: String,
+        /// An estimate.
+        input_tokens: u64,
+    },
+    /// A role replied. Its reply follows as a separate event if it is valid.
+    #[serde(rename = "role.replied")]
+    RoleReplied {
+        role: String,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    /// The router chose a target for the request, or none.
+    #[serde(rename = "route.decided")]
+    RouteDecided(Routed),
+    /// A plan was made: the first of a request, or a new one.
+    #[serde(rename = "plan.created")]
+    PlanCreated(PlanCreated),
+    /// A step of a plan begins. Its call has separate events.
+    #[serde(rename = "step.started")]
+    StepStarted(StepStarted),
+    /// A step of a plan ended.
+    #[serde(rename = "step.finished")]
+    StepFinished(StepFinished),
+    /// The results of a plan were judged.
+    #[serde(rename = "reflection")]
+    Reflection(Reflection),
+    /// Voids the deltas of this step so far: the request is sent again.
+    #[serde(rename = "retry")]
+    Retry {
+        /// The number of the next attempt; the first attempt of a step is 1.
+        attempt: u32,
+        /// The maximum number of attempts.
+        attempts: u32,
+        delay_ms: u64,
+        cause: String,
+    },
+    /// Something is wrong, but the run continues.
+    #[serde(rename = "warning")]
+    Warning { message: String },
+    /// Always the last event, even after an error or a signal.
+    #[serde(rename = "run.completed")]
+    RunCompleted(RunCompleted),
+}
+
+/// A message as it entered the conversation: a user message, a reply, or the answer to a call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    User {
+        content: String,
+        #[serde(skip_serializing_if = "Author::is_person")]
+        author: Author,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+    },
+    Assistant(Reply),
+    Tool {
+        call_id: String,
+        name: String,
+        content: String,
+        status: CallStatus,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+    },
+}
+
+/// One reply of the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Reply {
+    /// The visible text; empty if the reply consists only of calls.
+    pub content: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    pub finish_reason: FinishReason,
+    pub usage: Usage,
+    /// USD by the model's prices; `None` if the prices are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// True if no model was asked: it is from a prompt, or a step of a plan.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
+}
+
+impl Message {
+    /// The message of a text in the person's place.
+    #[must_use]
+    pub fn said(said: &Said) -> Self {
+        let content = said.texts().collect::<Vec<_>>().join("\n\n");
+        Self::User { content, author: said.author, images: said.images.clone() }
+    }
+
+    /// The message of a reply. The answers in its slots are separate messages.
+    #[must_use]
+    pub fn reply(step: &Step) -> Self {
+        Self::Assistant(Reply {
+            content: step.text(),
+            reasoning: step.reasoning(),
+            tool_calls: step.calls().map(|call| call.request.clone()).collect(),
+            finish_reason: step.finish_reason,
+            usage: step.usage,
+            cost_usd: step.cost_usd,
+            given: step.given,
+        })
+    }
+
+    /// The message of an answer.
+    #[must_use]
+    pub fn answer(call: &ToolCall, answer: &Answer) -> Self {
+        Self::Tool {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            content: answer.content.clone(),
+            status: answer.status,
+            images: answer.images.clone(),
+        }
+    }
+}
+
+/// The start of a run: the agent, the workspace, the model and its surroundings.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunStarted {
+    pub cwd: String,
+    pub agent: String,
+    pub model: String,
+    /// True when a script, not a model, writes the replies.
+    pub scripted: bool,
+    pub prompts: Vec<PromptUsed>,
+    pub tools: Vec<String>,
+    pub limits: serde_json::Value,
+    pub context: ContextSize,
+}
+
+/// A prompt that the run renders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PromptUsed {
+    pub name: String,
+    pub version: String,
+    pub fingerprint: String,
+}
+
+impl std::fmt::Display for PromptUsed {
+    /// Formats it as `system@v2.0#0123456789ab`; without a version for a prompt in a configuration.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let at = if self.version.is_empty() { "" } else { "@" };
+        write!(f, "{}{at}{}#{}", self.name, self.version, self.fingerprint)
+    }
+}
+
+/// The model's window in tokens, and the part of it that a request may use.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ContextSize {
+    pub budget: u64,
+    pub window: u64,
+}
+
+/// The effects of a compression.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compressed {
+    pub reason: CompressionReason,
+    /// The configured name: `staged`, `summary`, `window`, `selective`.
+    pub strategy: String,
+    /// The size of the request that was due, including the tool definitions.
+    pub tokens_before: u64,
+    /// The size of the request that is sent instead.
+    pub tokens_after: u64,
+    /// The most tokens that a request may contain.
+    pub budget: u64,
+    /// Messages whose text was shortened.
+    pub masked: usize,
+    /// Messages that were replaced by a summary or a note.
+    pub summarized: usize,
+    /// Skills and files of skills whose text was removed.
+    pub unloaded: usize,
+    /// The tokens of the request for the summary.
+    #[serde(default)]
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+/// The reason that a conversation was compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressionReason {
+    /// The next request would have passed `compress_at`.
+    Threshold,
+    /// A person asked for it.
+    Manual,
+    /// The server refused a request as too long.
+    Overflow,
+}
+
+/// The answer to a permission question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionVerdict {
+    Allowed,
+    Denied,
+}
+
+/// The source of the answer to a permission question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    Person,
+    /// Nobody was there to ask.
+    Nobody,
+    /// The approval mode.
+    Policy,
+    /// A rule of the configuration.
+    Rule,
+}
+
+/// The end of a run. `--output json` prints only this.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunCompleted {
+    pub status: RunStatus,
+    pub exit_code: u8,
+    /// The reason of its end, in one sentence.
+    pub reason: String,
+    /// The final answer: text, or data under `--schema`.
+    pub result: serde_json::Value,
+    /// The outputs of a flow, by key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<serde_json::Value>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub turns: u64,
+    pub steps: u64,
+    pub tool_calls: u64,
+    pub denied: u64,
+    pub duration_ms: u64,
+}
+
+/// The state in which a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    Completed,
+    Limit,
+    Error,
+    Interrupted,
+}

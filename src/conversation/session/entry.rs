@@ -1,0 +1,330 @@
+//! The format of the log: one JSON object per line. The first line is a header.
+//!
+//! ```text
+//! {"v":2,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…
+//! {"type":"turn.started","run_id":…,"time":…}
+//! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt and its ingredients
+//! {"type":"said","n":1,"time":…,"text":…}
+//! {"type":"partial","text":…}                           a reply so far, piece by piece
+//! {"type":"partial.void"}                               the reply restarts
+//! {"type":"reply","n":2,"time":…,"parts":[…],…}         a step; its calls are not answered yet
+//! {"type":"state","time":…,"changes":{"todo":[…]},…}    keys of the session's state, files read, skills loaded
+//! {"type":"answer","n":2,"call":0,"time":…,"content":…,"telemetry":{…}}
+//! {"type":"turn.completed","stop":…,"time":…}
+//! {"type":"taint","source":"content from …","time":…}   outside content entered; more calls ask from here on
+//! {"type":"compressed","time":…,"done":{…},"edits":[…],"summary":{…}}   fewer tokens are sent
+//! {"type":"unloaded","time":…,"skills":[…],"edits":[…]}                 instructions of skills are not sent
+//! {"type":"restored","time":…}                          everything is sent verbatim again
+//! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
+//! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
+//! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
+//! {"type":"progress","what":"planned",…}                an event of a plan: see `event::plan::Progress`
+//! {"type":"flow","what":"finished",…}                   an event of a flow: see `event::plan::FlowNote`
+//! {"type":"switched","agent":…,"model":…,"time":…}      the agent and the model from here on
+//! ```
+//!
+//! A reply replaces the pieces before it. Readers skip types and fields that they do not know.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::event::plan::{FlowNote, Progress};
+use crate::conversation::event::{CallTelemetry, Compressed};
+use crate::conversation::message::{Answer, Said, Step, Summary, Usage};
+
+use super::state::StateChange;
+use super::view::Edit;
+
+/// The version that is written. It is raised only if an older reader would misread a log.
+pub(super) const FORMAT_VERSION: u32 = 2;
+
+/// The first line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Header {
+    pub v: u32,
+    #[serde(rename = "type")]
+    kind: HeaderKind,
+    pub id: String,
+    pub workspace: String,
+    pub agent: String,
+    pub model: String,
+    pub created_at: String,
+    /// The session that this one was begun for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum HeaderKind {
+    Session,
+}
+
+impl Header {
+    pub(super) fn new(id: String, workspace: String, agent: &str, model: &str, created_at: String) -> Self {
+        let (agent, model) = (agent.to_owned(), model.to_owned());
+        Self {
+            v: FORMAT_VERSION,
+            kind: HeaderKind::Session,
+            id,
+            workspace,
+            agent,
+            model,
+            created_at,
+            parent: None,
+        }
+    }
+
+    /// Makes this the header of a session that was begun for another.
+    pub(super) fn of_child(self, parent: &str) -> Self {
+        Self { parent: Some(parent.to_owned()), ..self }
+    }
+}
+
+/// Any line but the first, for writing.
+#[derive(Serialize)]
+#[serde(tag = "type")]
+pub(super) enum Entry<'a> {
+    #[serde(rename = "turn.started")]
+    TurnStarted { run_id: &'a str, time: &'a str },
+    #[serde(rename = "system")]
+    System { time: &'a str, text: &'a str, basis: &'a BTreeMap<String, String> },
+    #[serde(rename = "said")]
+    Said {
+        n: u64,
+        time: &'a str,
+        #[serde(flatten)]
+        said: &'a Said,
+    },
+    #[serde(rename = "reply")]
+    Reply {
+        n: u64,
+        time: &'a str,
+        #[serde(flatten)]
+        step: &'a Step,
+    },
+    #[serde(rename = "answer")]
+    Answer {
+        n: u64,
+        call: usize,
+        time: &'a str,
+        #[serde(flatten)]
+        answer: &'a Answer,
+        telemetry: &'a CallTelemetry,
+    },
+    #[serde(rename = "compressed")]
+    Compressed {
+        time: &'a str,
+        done: &'a Compressed,
+        edits: &'a [Edit],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary: Option<&'a Summary>,
+    },
+    #[serde(rename = "unloaded")]
+    Unloaded { time: &'a str, skills: &'a [String], edits: &'a [Edit] },
+    #[serde(rename = "restored")]
+    Restored { time: &'a str },
+    #[serde(rename = "pinned")]
+    Pinned { numbers: &'a [u64], time: &'a str },
+    #[serde(rename = "spent")]
+    Spent {
+        time: &'a str,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    #[serde(rename = "role")]
+    Role {
+        time: &'a str,
+        role: &'a str,
+        text: &'a str,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    #[serde(rename = "progress")]
+    Progress {
+        time: &'a str,
+        #[serde(flatten)]
+        progress: &'a Progress,
+    },
+    #[serde(rename = "flow")]
+    Flow {
+        time: &'a str,
+        #[serde(flatten)]
+        note: &'a FlowNote,
+    },
+    #[serde(rename = "partial")]
+    Partial {
+        #[serde(skip_serializing_if = "str::is_empty")]
+        text: &'a str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        reasoning: &'a str,
+    },
+    #[serde(rename = "partial.void")]
+    PartialVoid,
+    #[serde(rename = "switched")]
+    Switched { agent: &'a str, model: &'a str, time: &'a str },
+    #[serde(rename = "state")]
+    State {
+        time: &'a str,
+        #[serde(flatten)]
+        change: &'a StateChange,
+    },
+    #[serde(rename = "taint")]
+    Taint { source: &'a str, time: &'a str },
+    #[serde(rename = "turn.completed")]
+    TurnCompleted { stop: &'a str, code: u8, time: &'a str },
+}
+
+/// Any line but the first, with the fields that a reader needs.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type")]
+pub(super) enum Line {
+    #[serde(rename = "turn.started")]
+    TurnStarted {},
+    #[serde(rename = "turn.completed")]
+    TurnCompleted { code: u8 },
+    #[serde(rename = "system")]
+    System { text: String, basis: BTreeMap<String, String> },
+    #[serde(rename = "said")]
+    Said {
+        n: u64,
+        #[serde(flatten)]
+        said: Said,
+    },
+    #[serde(rename = "reply")]
+    Reply {
+        n: u64,
+        #[serde(flatten)]
+        step: Step,
+    },
+    #[serde(rename = "answer")]
+    Answer {
+        n: u64,
+        call: usize,
+        #[serde(flatten)]
+        answer: Answer,
+        #[serde(default)]
+        telemetry: Box<CallTelemetry>,
+    },
+    #[serde(rename = "compressed")]
+    Compressed { done: Box<Compressed>, edits: Vec<Edit>, summary: Option<Box<Summary>> },
+    #[serde(rename = "unloaded")]
+    Unloaded { edits: Vec<Edit> },
+    #[serde(rename = "restored")]
+    Restored {},
+    #[serde(rename = "pinned")]
+    Pinned { numbers: Vec<u64> },
+    #[serde(rename = "spent")]
+    Spent { usage: Usage, cost_usd: Option<f64> },
+    #[serde(rename = "role")]
+    Role { usage: Usage, cost_usd: Option<f64> },
+    #[serde(rename = "progress")]
+    Progress {
+        #[serde(flatten)]
+        progress: Box<Progress>,
+    },
+    #[serde(rename = "flow")]
+    Flow {
+        #[serde(flatten)]
+        note: Box<FlowNote>,
+    },
+    #[serde(rename = "partial")]
+    Partial {
+        #[serde(default)]
+        text: String,
+        #[serde(default)]
+        reasoning: String,
+    },
+    #[serde(rename = "partial.void")]
+    PartialVoid {},
+    #[serde(rename = "switched")]
+    Switched { agent: String, model: String },
+    #[serde(rename = "state")]
+    State {
+        #[serde(flatten)]
+        change: StateChange,
+    },
+    #[serde(rename = "taint")]
+    Taint { source: String },
+    /// The end of a turn, or a type of a later version: it does not change the conversation.
+    #[serde(other)]
+    Other,
+}
+
+/// The beginning of a line that belongs to an item: enough to know whether the rest is worth parsing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The number of the item.
+    pub number: u64,
+    /// The call of the item that the line answers; `None` if the line is the item.
+    pub call: Option<usize>,
+}
+
+impl Head {
+    /// Reads the first fields, which are written first; `None` for a line of another type.
+    pub fn of(line: &[u8]) -> Option<Self> {
+        let answer = line.strip_prefix(br#"{"type":"answer","n":"#);
+        let item =
+            || line.strip_prefix(br#"{"type":"said","n":"#).or(line.strip_prefix(br#"{"type":"reply","n":"#));
+        let (number, rest) = digits(answer.or_else(item)?)?;
+        let call = match answer {
+            Some(_) => Some(usize::try_from(digits(rest.strip_prefix(br#","call":"#)?)?.0).ok()?),
+            None => None,
+        };
+        Some(Self { number, call })
+    }
+
+    /// True if a line changes what is sent, judging only by its beginning.
+    pub fn is_edit(line: &[u8]) -> bool {
+        const EDITS: [&[u8]; 3] = [br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#];
+        EDITS.iter().any(|start| line.starts_with(start))
+    }
+}
+
+/// A number, and the text after it.
+fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (digits, rest) = text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
+}
+
+impl Line {
+    /// # Errors
+    /// The line is not an entry.
+    pub fn parse(line: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(line)
+    }
+}
+
+/// The system prompt, and its ingredients: a name and a value or digest for each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SystemPrompt {
+    pub text: String,
+    pub basis: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_items_are_known_by_their_beginning() {
+        let said = Said::by_person("x");
+        let step = Step::default();
+        let answer = Answer::of_text("x", crate::conversation::message::CallStatus::Ok);
+        let (time, telemetry) = ("", &CallTelemetry::default());
+        for (entry, expected) in [
+            (Entry::Said { n: 1, time, said: &said }, Some((1, None))),
+            (Entry::Reply { n: 20, time, step: &step }, Some((20, None))),
+            (Entry::Answer { n: 300, call: 4, time, answer: &answer, telemetry }, Some((300, Some(4)))),
+            (Entry::Restored { time }, None),
+            (Entry::Partial { text: r#"{"type":"said","n":1"#, reasoning: "" }, None),
+        ] {
+            let line = serde_json::to_vec(&entry).expect("plain data");
+            let head = Head::of(&line).map(|head| (head.number, head.call));
+            assert_eq!(head, expected, "{}", String::from_utf8_lossy(&line));
+        }
+    }
+}

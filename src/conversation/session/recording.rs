@@ -1,0 +1,291 @@
+//! Recording: texts, replies, answers, and a reply while it streams. Written to disk first, then to memory.
+
+use std::fs::File;
+
+use jiff::Timestamp;
+
+use crate::conversation::event::CallTelemetry;
+use crate::conversation::event::plan::{FlowNote, Progress};
+use crate::conversation::message::{Answer, CallStatus, FinishReason, Part, Said, Step, Usage};
+
+use super::entry::Entry;
+use super::error::SessionError;
+use super::id::stamp;
+use super::log::{Log, Syncing};
+use super::partial::Partial;
+use super::{OpenCall, Session};
+
+/// The most streamed bytes that may stay unlogged.
+const MUCH: usize = 2048;
+
+impl Session {
+    /// Adds text in the person's place. The caller removes secrets first.
+    ///
+    /// # Errors
+    /// The disk fails. The text is in memory all the same, and is written with the next entry.
+    pub fn say(&mut self, said: Said, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&Entry::Said { n: self.transcript.last + 1, time: &stamp(now), said: &said });
+        self.transcript.say(said);
+        self.write()
+    }
+
+    /// Adds a reply; its calls are open. A reply with calls is durable when this returns. Returns its number.
+    ///
+    /// # Errors
+    /// The disk fails. The reply is in memory all the same, and is written with the next entry.
+    pub fn reply(&mut self, step: Step, now: Timestamp) -> Result<u64, SessionError> {
+        self.partial = Partial::default();
+        let (n, has_calls) = (self.transcript.last + 1, step.has_calls());
+        self.push(&Entry::Reply { n, time: &stamp(now), step: &step });
+        self.transcript.reply(step);
+        if has_calls {
+            self.sync()?;
+        } else {
+            self.write()?;
+        }
+        Ok(n)
+    }
+
+    /// Answers an open call; a filled slot stays as it is.
+    ///
+    /// # Errors
+    /// The disk fails. The answer is in memory all the same, and is written with the next entry.
+    pub fn answer(
+        &mut self,
+        (number, call): (u64, usize),
+        answer: Answer,
+        telemetry: CallTelemetry,
+        now: Timestamp,
+    ) -> Result<(), SessionError> {
+        let (n, time) = (number, stamp(now));
+        self.push(&Entry::Answer { n, call, time: &time, answer: &answer, telemetry: &telemetry });
+        self.transcript.answer(number, call, answer, &telemetry);
+        self.write()
+    }
+
+    /// The calls that have no answer.
+    #[must_use]
+    pub fn open_calls(&self) -> Vec<OpenCall> {
+        let open = |(at, call): (usize, usize)| {
+            let asked = self.items()[at].as_step()?.calls().nth(call)?;
+            Some(OpenCall { number: self.ids()[at].number, call, request: asked.request.clone() })
+        };
+        self.transcript.open_calls().filter_map(open).collect()
+    }
+
+    /// Counts and keeps a reply beside the conversation. The caller removes secrets first. Written to disk with the
+    /// next item.
+    pub fn note_role(
+        &mut self,
+        (role, text): (&str, &str),
+        (usage, cost_usd): (Usage, Option<f64>),
+        now: Timestamp,
+    ) {
+        self.push(&Entry::Role { time: &stamp(now), role, text, usage, cost_usd });
+        self.transcript.role(usage, cost_usd);
+    }
+
+    /// Adds an event of a plan. The caller removes secrets first.
+    ///
+    /// # Errors
+    /// The disk fails. In memory it is known all the same.
+    pub fn note_progress(&mut self, progress: Progress, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&Entry::Progress { time: &stamp(now), progress: &progress });
+        self.transcript.progress(progress);
+        self.write()
+    }
+
+    /// Adds an event of a flow. The caller removes secrets first.
+    ///
+    /// # Errors
+    /// The disk fails. In memory it is known all the same.
+    pub fn note_flow(&mut self, note: FlowNote, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&Entry::Flow { time: &stamp(now), note: &note });
+        self.transcript.flow(note);
+        self.write()
+    }
+
+    /// The events of the last flow, oldest first.
+    #[must_use]
+    pub fn flow(&self) -> &[FlowNote] {
+        &self.transcript.flow
+    }
+
+    /// The events of the last plan, oldest first.
+    #[must_use]
+    pub fn progress(&self) -> &[Progress] {
+        &self.transcript.progress
+    }
+
+    /// Waits until everything that was recorded is durable.
+    ///
+    /// # Errors
+    /// The disk fails, now or at an earlier sync.
+    pub fn sync(&mut self) -> Result<(), SessionError> {
+        self.log.as_mut().map_or(Ok(()), Log::sync)
+    }
+
+    /// Takes files that the next answer names: they are on disk for good before it is.
+    pub fn sync_before(&mut self, files: Vec<File>) {
+        if let Some(log) = &mut self.log {
+            log.sync_before(files);
+        }
+    }
+
+    /// Begins to make everything durable that was recorded; the result waits for it. `None` if it already is.
+    ///
+    /// # Errors
+    /// The disk is in the way.
+    pub fn begin_sync(&mut self) -> Result<Option<Syncing>, SessionError> {
+        self.log.as_mut().map_or(Ok(None), Log::begin_sync)
+    }
+
+    /// Records the start of a turn. Written to disk with the user's message.
+    pub fn start_turn(&mut self, run_id: &str, now: Timestamp) {
+        self.transcript.turns += 1;
+        self.push(&Entry::TurnStarted { run_id, time: &stamp(now) });
+    }
+
+    /// Records the end of a turn with its reason `stop` (`completed`, `limit`, …) and its exit code. Everything is then
+    /// durable.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn end_turn(&mut self, stop: &str, code: u8, now: Timestamp) -> Result<(), SessionError> {
+        *self.transcript.codes.entry(code).or_default() += 1;
+        self.push(&Entry::TurnCompleted { stop, code, time: &stamp(now) });
+        self.sync()
+    }
+
+    /// Adds visible text to the streaming reply. Returns true if so much is unlogged that [`Session::log_partial`]
+    /// should be called now.
+    pub fn stream_text(&mut self, text: &str) -> bool {
+        self.partial.text.push_str(text);
+        self.partial.unlogged() >= MUCH
+    }
+
+    /// Adds reasoning to the streaming reply; returns the same.
+    pub fn stream_reasoning(&mut self, reasoning: &str) -> bool {
+        self.partial.reasoning.push_str(reasoning);
+        self.partial.unlogged() >= MUCH
+    }
+
+    /// Logs the text streamed since the last call. The next entry reports a failed disk.
+    pub fn log_partial(&mut self) {
+        if self.partial.unlogged() == 0 {
+            return;
+        }
+        let partial = &mut self.partial;
+        if let Some(log) = &mut self.log {
+            let text = &partial.text[partial.logged_text..];
+            let reasoning = &partial.reasoning[partial.logged_reasoning..];
+            log.push(&Entry::Partial { text, reasoning });
+            // An entry that cannot be written stays queued; the next write reports the error.
+            let _ = log.write();
+        }
+        partial.logged_text = partial.text.len();
+        partial.logged_reasoning = partial.reasoning.len();
+    }
+
+    /// Voids the streamed text: the request is sent again.
+    pub fn clear_partial(&mut self) {
+        let partial = std::mem::take(&mut self.partial);
+        if partial.logged_text + partial.logged_reasoning > 0 {
+            self.push(&Entry::PartialVoid);
+        }
+    }
+
+    /// Completes the conversation after an interruption: open calls are answered with `why`, and streamed text
+    /// becomes an interrupted reply. Does nothing if nothing is open.
+    ///
+    /// # Errors
+    /// The disk fails; in memory the conversation is complete.
+    pub fn settle(&mut self, why: &str, now: Timestamp) -> Result<(), SessionError> {
+        let mut recorded = Ok(());
+        for open in self.open_calls() {
+            let cancelled = CallStatus::Cancelled;
+            let telemetry = CallTelemetry::unmeasured(&open.request.name, cancelled);
+            let answer = Answer::of_text(why, cancelled);
+            // Every answer is recorded, even if the disk refused the first.
+            recorded = recorded.and(self.answer((open.number, open.call), answer, telemetry, now));
+        }
+        recorded.and(self.keep_partial(Usage::default(), now).map(drop))?;
+        self.sync()
+    }
+
+    /// Turns the streamed text into an interrupted reply. `None` if there is no visible text.
+    ///
+    /// # Errors
+    /// The disk fails; in memory the reply is kept.
+    pub fn keep_partial(&mut self, usage: Usage, now: Timestamp) -> Result<Option<u64>, SessionError> {
+        if self.partial.text.trim().is_empty() {
+            self.clear_partial();
+            return Ok(None);
+        }
+        let Partial { text, reasoning, .. } = std::mem::take(&mut self.partial);
+        let mut step = Step { usage, ..Step::of_text(text, FinishReason::Interrupted) };
+        if !reasoning.is_empty() {
+            step.parts.insert(0, Part::Reasoning { text: reasoning, opaque: None });
+        }
+        self.reply(step, now).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{NOON, begun, last, reply};
+    use super::*;
+
+    #[test]
+    fn settling_answers_each_open_call_once() {
+        let (_dir, store, mut session) = begun();
+        let number = session.reply(reply("", &["a", "b", "c"]), NOON).expect("written");
+        let (found, telemetry) = (Answer::of_text("found", CallStatus::Ok), CallTelemetry::default());
+        session.answer((number, 1), found, telemetry, NOON).expect("written");
+        session.settle("interrupted by the person", NOON).expect("written");
+        session.settle("twice", NOON).expect("nothing is open");
+        let answers: Vec<&str> =
+            last(&session).calls().map(|call| call.answer.as_ref().expect("answered").content.as_str()).collect();
+        assert_eq!(answers, ["interrupted by the person", "found", "interrupted by the person"]);
+
+        session.reply(reply("", &["d"]), NOON).expect("written");
+        let id = session.id().to_owned();
+        drop(session);
+        let (session, _) = store.open(&id, NOON).expect("sound");
+        assert!(last(&session).is_answered());
+        let items = session.items().to_vec();
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").0.items(), items, "settled for good");
+    }
+
+    #[test]
+    fn text_that_streamed_survives() {
+        let (_dir, store, mut session) = begun();
+        session.stream_text("void");
+        session.log_partial();
+        session.stream_text(" and void");
+        session.clear_partial();
+        session.stream_reasoning("hm");
+        session.stream_text("kept ");
+        assert!(session.stream_text(&"x".repeat(3000)), "so much is not left unlogged");
+        session.log_partial();
+        session.stream_text("lost with the machine");
+        let id = session.id().to_owned();
+        drop(session);
+        let (mut session, _) = store.open(&id, NOON).expect("sound");
+        assert_eq!(last(&session).text(), format!("kept {}", "x".repeat(3000)));
+        assert_eq!(
+            (last(&session).reasoning(), last(&session).finish_reason),
+            ("hm".to_owned(), FinishReason::Interrupted)
+        );
+
+        session.stream_text("and on");
+        assert_eq!(session.partial().0, "and on");
+        session.settle("interrupted", NOON).expect("written");
+        assert_eq!(last(&session).text(), "and on");
+        session.stream_text("replaced");
+        session.reply(reply("whole", &[]), NOON).expect("written");
+        session.settle("interrupted", NOON).expect("nothing is open");
+        assert_eq!(last(&session).text(), "whole");
+    }
+}

@@ -1,0 +1,273 @@
+//! Reads a log: the conversation in it, and the damage that was skipped.
+//!
+//! A torn last line is the trace of a crash and is dropped; a damaged line elsewhere is skipped. Both are
+//! reported. A log of another format is refused rather than half understood.
+//!
+//! The log is read twice: first only for the edits, then for everything except the texts that they removed. So it needs
+//! memory only for what the view still shows.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::base::text;
+
+use super::archive::{Originals, each_item};
+use super::entry::{FORMAT_VERSION, Header, Line, SystemPrompt};
+use super::error::SessionError;
+use super::far::Far;
+use super::lines::Lines;
+use super::outline;
+use super::transcript::Transcript;
+use super::unseen::Unseen;
+use super::view::View;
+
+/// The answer, for the model, to a call without a real answer.
+pub(super) const INTERRUPTED: &str =
+    "interrupted: the session ended before this call did; it may have run in part";
+
+/// A log as it was read.
+#[derive(Debug)]
+pub(super) struct Replayed {
+    pub header: Header,
+    pub transcript: Transcript,
+    pub originals: Originals,
+    /// Text and reasoning of the reply that was streaming when the log ended.
+    pub partial: (String, String),
+    /// Bytes up to the end of the last valid line.
+    pub whole: u64,
+    /// True if those bytes end with a line break.
+    pub ends_with_newline: bool,
+    pub warnings: Vec<String>,
+    /// Answers without a call.
+    strays: usize,
+}
+
+/// Reads a whole log. `tell` hears now and then how much of it is read.
+///
+/// # Errors
+/// It is not a session log, or has another format.
+pub(super) fn replay(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result<Replayed, SessionError> {
+    /// The bytes between two tellings.
+    const BLOCK: u64 = 1 << 20;
+    let unreadable = |error| SessionError::io(path, "read", error);
+    // Another process may append meanwhile: both readings end where the log ends now.
+    let length = file.metadata().map_err(unreadable)?.len();
+    let unseen = from_start(file, length).and_then(Unseen::find).map_err(unreadable)?;
+    let mut lines = Lines::new(from_start(file, length).map_err(unreadable)?);
+    let line = lines.read().map_err(unreadable)?.ok_or_else(|| no_log(path, "it is empty"))?;
+    let header = header(path, line)?;
+    let mut log = Replayed {
+        transcript: Transcript::new(&header.agent, &header.model),
+        originals: Originals::new(Some(path.to_path_buf())),
+        header,
+        partial: (String::new(), String::new()),
+        whole: line.len() as u64,
+        ends_with_newline: line.ends_with(b"\n"),
+        warnings: Vec::new(),
+        strays: 0,
+    };
+    for number in 2.. {
+        let Some(line) = lines.read().map_err(unreadable)? else { break };
+        let whole = line.ends_with(b"\n");
+        let entry = if unseen.covers(line) { outline::of(line) } else { Line::parse(line) };
+        match entry {
+            Ok(entry) => log.apply(entry, unseen.is_undone(number)),
+            Err(_) if !whole => {
+                let beginning = text::one_line(&String::from_utf8_lossy(&line[..line.len().min(256)]), 60);
+                log.warnings.push(format!(
+                    "{}: the last line is incomplete; {} bytes are dropped: {beginning}",
+                    path.display(),
+                    line.len()
+                ));
+                break;
+            }
+            Err(error) => log
+                .warnings
+                .push(format!("{}:{number}: this line is damaged and is skipped: {error}", path.display())),
+        }
+        let before = log.whole;
+        log.whole += line.len() as u64;
+        log.ends_with_newline = whole;
+        if before / BLOCK != log.whole / BLOCK {
+            tell(Far::Bytes(log.whole, length));
+        }
+    }
+    if log.strays > 0 {
+        log.warnings.push(format!("{}: {} answers without a call are left out", path.display(), log.strays));
+    }
+    Ok(log)
+}
+
+fn from_start(mut file: &File, length: u64) -> io::Result<io::Take<&File>> {
+    file.rewind()?;
+    Ok(file.take(length))
+}
+
+/// Reads the first line.
+///
+/// # Errors
+/// It is not a header, or has another format.
+pub(super) fn header(path: &Path, line: &[u8]) -> Result<Header, SessionError> {
+    #[derive(Deserialize)]
+    struct Probe {
+        v: u64,
+    }
+    let Probe { v } = serde_json::from_slice(line).map_err(|error| no_log(path, error))?;
+    if v != u64::from(FORMAT_VERSION) {
+        return Err(SessionError::OtherFormat { path: path.to_path_buf(), found: v, known: FORMAT_VERSION });
+    }
+    serde_json::from_slice(line).map_err(|error| no_log(path, error))
+}
+
+pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
+    SessionError::NotALog { path: path.to_path_buf(), why: why.to_string() }
+}
+
+/// The view of a log with every item as it was recorded.
+pub(super) fn restored(path: &Path) -> io::Result<View> {
+    let mut view = View::default();
+    each_item(
+        path,
+        |_| true,
+        |number, item| {
+            view.push(number, item);
+            true
+        },
+    )?;
+    Ok(view)
+}
+
+impl Replayed {
+    /// Takes in a line. `is_undone` is true if a later line restores what this one removes.
+    fn apply(&mut self, line: Line, is_undone: bool) {
+        let transcript = &mut self.transcript;
+        let originals = &self.originals;
+        match line {
+            Line::Said { n, said } => {
+                transcript.last = transcript.last.max(n.saturating_sub(1));
+                transcript.say(said);
+            }
+            Line::Reply { n, step } => {
+                self.partial = (String::new(), String::new());
+                transcript.last = transcript.last.max(n.saturating_sub(1));
+                transcript.reply(step);
+            }
+            Line::Answer { n, call, answer, telemetry } => {
+                self.strays += usize::from(!transcript.answer(n, call, answer, &telemetry));
+            }
+            Line::System { text, basis } => transcript.brief(SystemPrompt { text, basis }),
+            Line::Compressed { done, summary, .. } if is_undone => {
+                transcript.pass_over(&done, summary.is_some());
+            }
+            Line::Compressed { done, edits, summary } => {
+                let summary = summary.map(|summary| *summary);
+                transcript.compress(&done, &edits, summary, |number, item| originals.hide(number, item));
+            }
+            Line::Unloaded { .. } if is_undone => transcript.counted = None,
+            Line::Unloaded { edits } => {
+                transcript.edit(&edits, None, |number, item| originals.hide(number, item));
+            }
+            Line::Restored {} => transcript.hold(),
+            Line::Pinned { numbers } => transcript.pinned.extend(numbers),
+            Line::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
+            Line::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
+            Line::Progress { progress } => transcript.progress(*progress),
+            Line::Flow { note } => transcript.flow(*note),
+            Line::Partial { text, reasoning } => {
+                self.partial.0.push_str(&text);
+                self.partial.1.push_str(&reasoning);
+            }
+            Line::PartialVoid {} => self.partial = (String::new(), String::new()),
+            Line::Switched { agent, model } => transcript.switch(&agent, &model),
+            Line::State { change } => transcript.state.apply(change),
+            Line::Taint { source } => {
+                transcript.taint.get_or_insert(source);
+            }
+            Line::TurnStarted {} => transcript.turns += 1,
+            Line::TurnCompleted { code } => *transcript.codes.entry(code).or_default() += 1,
+            Line::Other => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::{Arc, Mutex};
+
+    use super::super::tests::{NOON, append, begun, path, step, texts, user};
+    use super::Far;
+
+    #[test]
+    fn a_long_log_tells_how_far_it_is_read() {
+        let (_dir, store, mut session) = begun();
+        for _ in 0..5 {
+            session.say(user(&"word ".repeat(100_000)), NOON).expect("written");
+        }
+        let length = fs::metadata(path(&session)).expect("a log").len();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&told);
+        let watched = store.watched(move |far| hears.lock().expect("one thread").push(far));
+        watched.read(session.id()).expect("sound");
+        let told = told.lock().expect("one thread");
+        let [Far::Bytes(first, all), Far::Bytes(second, _)] = told[..] else { panic!("{told:?}") };
+        assert!(1 << 20 <= first && first < second && second <= all && all == length, "{told:?}");
+    }
+
+    #[test]
+    fn a_torn_last_line_is_cut_off() {
+        let (_dir, store, session) = begun();
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let sound = fs::read_to_string(&path).expect("a log");
+        append(&path, "{\"type\":\"said\",\"n\":2,\"time\":\"\",\"text\":\"lo");
+        let (read, warnings) = store.read(&id).expect("reading leaves it alone");
+        assert_eq!((read.items().len(), warnings.len()), (1, 1));
+        assert_ne!(fs::read_to_string(&path).expect("a log"), sound);
+
+        let (mut session, warnings) = store.open(&id, NOON).expect("repaired");
+        assert!(warnings[0].contains("the last line is incomplete; 41 bytes are dropped"), "{warnings:?}");
+        assert_eq!(fs::read_to_string(&path).expect("a log"), sound);
+        session.say(user("again"), NOON).expect("written");
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_last_line_that_lacks_only_its_end_counts() {
+        let (_dir, store, session) = begun();
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let log = fs::read_to_string(&path).expect("a log");
+        fs::write(&path, log.trim_end()).expect("written");
+        let (mut session, warnings) = store.open(&id, NOON).expect("sound");
+        assert_eq!((session.items().len(), warnings.len()), (1, 0));
+        session.say(user("again"), NOON).expect("written");
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").0.items().len(), 2);
+    }
+
+    #[test]
+    fn damage_in_the_middle_leaves_a_conversation_without_strays() {
+        let (_dir, store, mut session) = begun();
+        step(&mut session, "", &["a", "b"]);
+        step(&mut session, "", &["c"]);
+        session.say(user("x"), NOON).expect("written");
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let log = fs::read_to_string(&path).expect("a log");
+        let mut lines: Vec<&str> = log.lines().collect();
+        // The answer to `b`, and the reply that called `c`.
+        lines[5] = "\0\0\0";
+        lines[6] = "{}";
+        fs::write(&path, lines.join("\n") + "\n").expect("written");
+        let (session, warnings) = store.open(&id, NOON).expect("readable");
+        let open = "interrupted: the session ended before this call did; it may have run in part";
+        let expected = ["hello".to_owned(), format!("|grep|{{}}|found|grep|{{}}|{open}"), "x".to_owned()];
+        assert_eq!(texts(session.items()), expected, "the answer to `c` is gone");
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
+    }
+}

@@ -1,0 +1,275 @@
+//! The store of sessions: `DIR/WORKSPACE/ID.jsonl`, found by id, by a prefix of an id, or as a workspace's latest.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::base::text;
+
+use super::entry::Line;
+use super::error::SessionError;
+use super::far::Far;
+use super::id::{stamp, workspace_slug};
+use super::log::Log;
+use super::replay::{self, INTERRUPTED, Replayed};
+use super::{About, Partial, Session};
+
+type Tell = Arc<dyn Fn(Far) + Send + Sync>;
+
+/// The directory of all sessions.
+#[derive(Clone)]
+pub struct Store {
+    dir: PathBuf,
+    tell: Tell,
+}
+
+/// A session as lists show it, read from the beginning of its log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    pub id: String,
+    /// The user's first words, on one line; empty if there are none yet.
+    pub title: String,
+    pub workspace: String,
+    pub agent: String,
+    pub model: String,
+    /// For a helper's session: the session of the agent that called it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Both times are in RFC 3339.
+    pub created_at: String,
+    pub updated_at: String,
+    /// The size of the log.
+    pub bytes: u64,
+    pub path: PathBuf,
+}
+
+impl Store {
+    /// A store below `dir`, which is created with the first session.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), tell: Arc::new(|_| {}) }
+    }
+
+    /// The same, where `tell` hears how far a reading is.
+    #[must_use]
+    pub fn watched(self, tell: impl Fn(Far) + Send + Sync + 'static) -> Self {
+        Self { tell: Arc::new(tell), ..self }
+    }
+
+    /// A new session. Nothing is written before its first message.
+    #[must_use]
+    pub fn create(&self, about: About<'_>, now: Timestamp) -> Session {
+        Session::new(about, now, Some(self))
+    }
+
+    /// A new session of a helper, called in the session `parent`.
+    #[must_use]
+    pub fn create_child(&self, about: About<'_>, parent: &str, now: Timestamp) -> Session {
+        Session::child(about, parent, now, self)
+    }
+
+    /// Opens a session to continue it: locked, repaired, and settled if it was interrupted. The warnings name the
+    /// repairs.
+    ///
+    /// # Errors
+    /// There is no such session, it is in use, or its log cannot be read or written.
+    pub fn open(&self, id: &str, now: Timestamp) -> Result<(Session, Vec<String>), SessionError> {
+        let path = self.find(id)?;
+        let mut log = Log::open(&path, &id_of(&path))?;
+        let file = log.file().expect("it was opened");
+        let replayed = replay::replay(&path, file, &*self.tell)?;
+        log.cut(replayed.whole, replayed.ends_with_newline)?;
+        let (mut session, warnings) = restored(&path, replayed, Some(log))?;
+        session.settle(INTERRUPTED, now)?;
+        Ok((session, warnings))
+    }
+
+    /// Reads a session without changing it: entries recorded in the result are not written.
+    ///
+    /// # Errors
+    /// There is no such session or its log cannot be read.
+    pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
+        let path = self.find(id)?;
+        let file = File::open(&path).map_err(|error| SessionError::io(&path, "read", error))?;
+        restored(&path, replay::replay(&path, &file, &*self.tell)?, None)
+    }
+
+    /// The most recently used session of this workspace, leaving out those of helpers.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn latest(&self, workspace: &Path) -> Result<Option<Summary>, SessionError> {
+        let logs = logs_in(&self.dir.join(workspace_slug(workspace)))?;
+        let used = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+        let mut logs: Vec<(Option<SystemTime>, PathBuf)> =
+            logs.into_iter().map(|path| (used(&path), path)).collect();
+        // In the order of `list`; files that are not logs are skipped.
+        logs.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.cmp(a)));
+        let mut summaries = logs.iter().filter_map(|(_, path)| summary(path).ok()).map(|(_, summary)| summary);
+        Ok(summaries.find(|summary| summary.parent.is_none()))
+    }
+
+    /// The sessions of a workspace, or of all, most recently used first. Skips files that are not session logs.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, SessionError> {
+        let logs = match workspace {
+            Some(workspace) => logs_in(&self.dir.join(workspace_slug(workspace)))?,
+            None => self.logs()?,
+        };
+        let all = logs.len() as u64;
+        let numbered = (0..).zip(&logs).inspect(|(done, _)| (self.tell)(Far::Logs(*done, all)));
+        let mut found: Vec<(SystemTime, Summary)> = numbered.filter_map(|(_, path)| summary(path).ok()).collect();
+        found.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.id.cmp(&a.id)));
+        Ok(found.into_iter().map(|(_, summary)| summary).collect())
+    }
+
+    /// The log of the session with this id, or with the only id that has this prefix.
+    ///
+    /// # Errors
+    /// None matches, or more than one.
+    pub fn find(&self, id: &str) -> Result<PathBuf, SessionError> {
+        const SHOWN: usize = 5;
+        let logs = self.logs()?;
+        if let Some(exact) = logs.iter().find(|path| id_of(path) == id) {
+            return Ok(exact.clone());
+        }
+        let mut begin_so = logs.iter().filter(|path| !id.is_empty() && id_of(path).starts_with(id));
+        match (begin_so.next(), begin_so.next()) {
+            (Some(only), None) => Ok(only.clone()),
+            (Some(first), Some(second)) => {
+                let ids = [first, second].into_iter().chain(begin_so).map(|path| id_of(path));
+                let ids = ids.take(SHOWN).collect::<Vec<_>>().join(", ");
+                Err(SessionError::Ambiguous { id: id.to_owned(), ids })
+            }
+            _ => {
+                let ids: Vec<String> = logs.iter().map(|path| id_of(path)).collect();
+                let hint = match text::nearest(id, ids.iter().map(String::as_str)).as_slice() {
+                    [] => String::new(),
+                    near => format!("; did you mean {}?", near.join(" or ")),
+                };
+                Err(SessionError::Unknown { id: id.to_owned(), hint })
+            }
+        }
+    }
+
+    /// The path of a session's log.
+    pub(super) fn path(&self, workspace: &Path, id: &str) -> PathBuf {
+        self.dir.join(workspace_slug(workspace)).join(format!("{id}.jsonl"))
+    }
+
+    /// Every log, by id.
+    fn logs(&self) -> Result<Vec<PathBuf>, SessionError> {
+        let mut logs = Vec::new();
+        for dir in entries(&self.dir)?.into_iter().filter(|path| path.is_dir()) {
+            logs.extend(logs_in(&dir)?);
+        }
+        logs.sort_by_key(|path| id_of(path));
+        Ok(logs)
+    }
+}
+
+fn restored(path: &Path, replayed: Replayed, log: Option<Log>) -> Result<(Session, Vec<String>), SessionError> {
+    let Replayed { header, transcript, originals, partial: (text, reasoning), warnings, .. } = replayed;
+    let started_at = header.created_at.parse().map_err(|error| replay::no_log(path, error))?;
+    // The text in the log counts as logged.
+    let (logged_text, logged_reasoning) = (text.len(), reasoning.len());
+    let partial = Partial { text, reasoning, logged_text, logged_reasoning };
+    let originals = Arc::new(originals);
+    Ok((Session { header, started_at, transcript, partial, log, originals }, warnings))
+}
+
+/// Reads no further than the user's first message.
+fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
+    /// A system prompt comes before them; a session with a longer one has no title.
+    const MOST_BYTES: u64 = 512 * 1024;
+    const TITLE_CHARS: usize = 80;
+    let unreadable = |error| SessionError::io(path, "read", error);
+    let file = File::open(path).map_err(unreadable)?;
+    let data = file.metadata().map_err(unreadable)?;
+    let used = data.modified().map_err(unreadable)?;
+    let mut lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n').map_while(Result::ok);
+    let first = lines.next().ok_or_else(|| replay::no_log(path, "it is empty"))?;
+    let header = replay::header(path, &first)?;
+    let title = lines.find_map(|line| match Line::parse(&line) {
+        Ok(Line::Said { said, .. }) if said.author.is_person() => Some(text::one_line(&said.text, TITLE_CHARS)),
+        _ => None,
+    });
+    let updated_at = Timestamp::try_from(used).map(stamp).unwrap_or_default();
+    let summary = Summary {
+        id: header.id,
+        title: title.unwrap_or_default(),
+        workspace: header.workspace,
+        agent: header.agent,
+        model: header.model,
+        parent: header.parent,
+        created_at: header.created_at,
+        updated_at,
+        bytes: data.len(),
+        path: path.to_path_buf(),
+    };
+    Ok((used, summary))
+}
+
+fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
+    Ok(entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect())
+}
+
+/// The entries of a directory; empty if it does not exist.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
+    let listing = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listing => listing,
+    };
+    listing
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .map_err(|error| SessionError::io(dir, "listed", error))
+}
+
+fn id_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use jiff::SignedDuration;
+
+    use super::super::tests::{NOON, about, begun, path, user};
+    use super::*;
+
+    #[test]
+    fn sessions_are_found_by_the_beginning_of_their_id() {
+        let (_dir, store, first) = begun();
+        let mut later = store.create(about(Path::new("/w/other")), NOON + SignedDuration::from_secs(1));
+        later.say(user("  what is\nthis "), NOON).expect("written");
+        let id = first.id();
+        assert_eq!(store.find(id).expect("exact"), path(&first));
+        assert_eq!(store.find(&id[..17]).expect("unique"), path(&first));
+        let error = store.find("2027").expect_err("both").to_string();
+        assert!(error.contains(id) && error.contains(later.id()), "{error}");
+        let error = store.find("20270115-080000-").err();
+        assert!(error.is_none(), "{error:?}");
+        let mistyped = format!("{}_", &id[..20]);
+        assert!(store.find(&mistyped).expect_err("none").to_string().contains(&format!("did you mean {id}")));
+        assert!(matches!(store.find(""), Err(SessionError::Unknown { .. })));
+
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&told);
+        let watched = store.clone().watched(move |far| hears.lock().expect("one thread").push(far));
+        let all = watched.list(None).expect("readable");
+        assert_eq!(*told.lock().expect("one thread"), [Far::Logs(0, 2), Far::Logs(1, 2)]);
+        assert_eq!(
+            all.iter().map(|summary| summary.title.as_str()).collect::<Vec<_>>(),
+            ["what is this", "hello"]
+        );
+        assert_eq!(store.latest(Path::new("/w/project")).expect("readable").expect("one").id, id);
+        assert_eq!(store.latest(Path::new("/w/none")).expect("readable"), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! The conversation in memory: the view that is sent, and the sums over its entries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::conversation::event::plan::{FlowNote, Progress};
+use crate::conversation::event::{CallTelemetry, Compressed};
+use crate::conversation::message::{Answer, Cost, Item, Said, Step, Summary, Usage};
+use crate::conversation::telemetry::Tally;
+
+use super::entry::SystemPrompt;
+use super::state::State;
+use super::view::{Edit, View};
+
+/// Items and sums.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    /// The current agent.
+    pub agent: String,
+    pub model: String,
+    pub system: Option<SystemPrompt>,
+    pub view: View,
+    /// The number of the last step whose server counted the request, and that count. `None` once anything that was in
+    /// the request has changed.
+    pub counted: Option<(u64, u64)>,
+    /// The number of the last item.
+    pub last: u64,
+    /// The numbers of the items that no compression touches.
+    pub pinned: BTreeSet<u64>,
+    /// True if a person undid the compressions and wants none until they ask for one.
+    pub held: bool,
+    pub usage: Usage,
+    pub cost: Cost,
+    pub turns: u64,
+    /// The number of turns that ended with each exit code.
+    pub codes: BTreeMap<u8, u64>,
+    pub steps: u64,
+    pub calls: u64,
+    /// The costs of the answered calls, by tool.
+    pub costs: Tally,
+    pub state: State,
+    /// The source of the first outside content, if any.
+    pub taint: Option<String>,
+    /// The events of the last plan, oldest first.
+    pub progress: Vec<Progress>,
+    /// The events of the last flow, oldest first.
+    pub flow: Vec<FlowNote>,
+}
+
+impl Transcript {
+    pub fn new(agent: &str, model: &str) -> Self {
+        Self { agent: agent.to_owned(), model: model.to_owned(), ..Self::default() }
+    }
+
+    pub fn say(&mut self, said: Said) {
+        self.last += 1;
+        self.view.push(self.last, Item::Said(said));
+    }
+
+    /// Sets the system prompt, replacing the one before.
+    pub fn brief(&mut self, prompt: SystemPrompt) {
+        self.counted = None;
+        self.system = Some(prompt);
+    }
+
+    pub fn reply(&mut self, step: Step) {
+        self.steps += u64::from(!step.given);
+        self.spend(step.usage, step.cost_usd);
+        self.last += 1;
+        if step.usage.input_tokens > 0 && !step.usage.estimated {
+            self.counted = Some((self.last, step.usage.input_tokens));
+        }
+        self.view.push(self.last, Item::Step(step));
+    }
+
+    /// Fills the slot of a call; returns false if there is none, or it is filled. A call that a prompt brought along
+    /// never ran, so that it was not measured, and is not counted.
+    pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: &CallTelemetry) -> bool {
+        let step = self.view.step_mut(number);
+        let ran = step.as_ref().is_some_and(|step| !step.given || !cost.execution_id.is_empty());
+        let filled = step.is_some_and(|step| step.fill(call, answer));
+        if filled && ran {
+            self.calls += 1;
+            self.costs.add(cost);
+        }
+        filled
+    }
+
+    /// Edits the view after a compression. A summary takes the next number. `kept` receives the hidden items.
+    pub fn compress(
+        &mut self,
+        done: &Compressed,
+        edits: &[Edit],
+        summary: Option<Summary>,
+        kept: impl FnMut(u64, &Item),
+    ) {
+        self.spend(done.usage, done.cost_usd);
+        self.held = false;
+        let summary = summary.map(|summary| {
+            self.last += 1;
+            (self.last, summary)
+        });
+        self.edit(edits, summary, kept);
+    }
+
+    /// Counts a compression that was undone later: its cost stays, and the number of its summary remains used.
+    pub fn pass_over(&mut self, done: &Compressed, has_summary: bool) {
+        self.spend(done.usage, done.cost_usd);
+        self.counted = None;
+        self.last += u64::from(has_summary);
+    }
+
+    /// Edits the view.
+    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, kept: impl FnMut(u64, &Item)) {
+        self.counted = None;
+        self.view.edit(edits, summary, kept);
+    }
+
+    /// Shows every item again in its original form, and keeps it that way.
+    pub fn restore(&mut self, view: View) {
+        self.view = view;
+        self.hold();
+    }
+
+    /// Prevents compressions until a person asks for one.
+    pub fn hold(&mut self) {
+        self.counted = None;
+        self.held = true;
+    }
+
+    /// Sets the agent and the model that answer from here on.
+    pub fn switch(&mut self, agent: &str, model: &str) {
+        self.counted = None;
+        agent.clone_into(&mut self.agent);
+        model.clone_into(&mut self.model);
+    }
+
+    pub fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.usage += usage;
+        self.cost.add(&usage, cost_usd);
+    }
+
+    /// Counts a reply beside the conversation.
+    pub fn role(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.steps += 1;
+        self.spend(usage, cost_usd);
+    }
+
+    /// Adds an event of the plan; the first plan of a request replaces the one before.
+    pub fn progress(&mut self, progress: Progress) {
+        if matches!(&progress, Progress::Planned(plan) if plan.revision == 1) {
+            self.progress.clear();
+        }
+        self.progress.push(progress);
+    }
+
+    /// Adds an event of the flow; one that begins replaces the one before.
+    pub fn flow(&mut self, note: FlowNote) {
+        if matches!(note, FlowNote::Begun { .. }) {
+            self.flow.clear();
+        }
+        self.flow.push(note);
+    }
+
+    /// The calls without an answer: the place of the step among the items, and that of the call in it.
+    pub fn open_calls(&self) -> impl Iterator<Item = (usize, usize)> {
+        let items = &self.view.items;
+        let open = |at: usize| {
+            let calls = items[at].as_step().into_iter().flat_map(Step::calls).enumerate();
+            calls.filter(|(_, call)| call.answer.is_none()).map(move |(call, _)| (at, call))
+        };
+        (0..items.len()).flat_map(open)
+    }
+}

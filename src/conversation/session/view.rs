@@ -1,0 +1,159 @@
+//! The view: the items of a conversation that are sent. It shows every item verbatim, except those that an edit
+//! changed or removed. The log keeps the originals.
+//!
+//! Items are numbered in the order of recording. A summary has its own number and takes the place of the first item
+//! that it replaces.
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::message::{Answer, Call, CallStatus, Item, Part, Said, SkillText, Step, Summary};
+
+/// Identifies the exact bytes of an item of the view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ItemId {
+    /// The number of the item, from 1; the system prompt is 0.
+    pub number: u64,
+    /// The pass over the view that wrote it; 0 for an original.
+    pub pass: u32,
+}
+
+/// A change of one item of the view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    #[serde(rename = "n")]
+    pub number: u64,
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+/// The change of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Change {
+    /// The item is no longer sent.
+    Remove,
+    /// Replaces a user's text, or the text of a reply.
+    Text { text: String },
+    /// Replaces the arguments of a call. They are JSON.
+    Arguments { call: usize, arguments: String },
+    /// Replaces the text of an answer; its pictures are no longer sent.
+    Answer { call: usize, content: String },
+    /// Replaces the instructions of a skill that came with a user's text by a stub.
+    Unload { skill: String },
+}
+
+/// The items that are sent, with their ids.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub items: Vec<Item>,
+    /// One id per item.
+    pub ids: Vec<ItemId>,
+    passes: u32,
+}
+
+impl View {
+    pub fn push(&mut self, number: u64, item: Item) {
+        self.items.push(item);
+        self.ids.push(ItemId { number, pass: 0 });
+    }
+
+    /// The step with this number.
+    pub fn step_mut(&mut self, number: u64) -> Option<&mut Step> {
+        let at = self.ids.iter().rposition(|id| id.number == number)?;
+        match &mut self.items[at] {
+            Item::Step(step) => Some(step),
+            Item::Said(_) | Item::Summary(_) => None,
+        }
+    }
+
+    /// Applies edits to the view, and puts a summary in place of the first removed item. `kept` receives the
+    /// original of each item before its first change. Edits of items that the view does not show do nothing.
+    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, mut kept: impl FnMut(u64, &Item)) {
+        self.passes += 1;
+        let pass = self.passes;
+        let mut summary = summary.map(|(number, summary)| (ItemId { number, pass }, Item::Summary(summary)));
+        let old = std::mem::take(&mut self.ids).into_iter().zip(std::mem::take(&mut self.items));
+        for (mut id, mut item) in old {
+            let mut changes =
+                edits.iter().filter(|edit| edit.number == id.number).map(|edit| &edit.change).peekable();
+            if changes.peek().is_some() && id.pass == 0 {
+                kept(id.number, &item);
+            }
+            let mut removed = false;
+            for change in changes {
+                id.pass = pass;
+                removed |= !item.apply(change);
+            }
+            let next = if removed { summary.take() } else { Some((id, item)) };
+            if let Some((id, item)) = next {
+                self.ids.push(id);
+                self.items.push(item);
+            }
+        }
+        if let Some((id, item)) = summary {
+            self.ids.insert(0, id);
+            self.items.insert(0, item);
+        }
+        // The items before them have changed.
+        self.items.iter_mut().for_each(Item::void_bound);
+    }
+}
+
+impl Item {
+    /// Drops what providers want back only while everything before it is as it was.
+    fn void_bound(&mut self) {
+        let Self::Step(step) = self else { return };
+        for part in &mut step.parts {
+            let (Part::Text { opaque, .. } | Part::Reasoning { opaque, .. } | Part::Call(Call { opaque, .. })) =
+                part;
+            *opaque = opaque.take().filter(|opaque| !opaque.bound);
+        }
+    }
+
+    /// Applies a change; returns false if the item is no longer sent.
+    pub fn apply(&mut self, change: &Change) -> bool {
+        match (self, change) {
+            (_, Change::Remove) => return false,
+            (
+                Self::Said(Said { text: old, .. }) | Self::Summary(Summary { text: old, .. }),
+                Change::Text { text },
+            ) => old.clone_from(text),
+            (Self::Step(step), Change::Text { text }) => step.set_text(text),
+            (Self::Said(said), Change::Unload { skill }) => {
+                let held = said.skills.iter_mut().filter(|held| held.name == *skill);
+                held.for_each(|held| held.text = SkillText::stub(skill));
+            }
+            (Self::Step(step), Change::Arguments { call, arguments }) => {
+                if let Some(call) = step.calls_mut().nth(*call) {
+                    call.request.arguments.clone_from(arguments);
+                }
+            }
+            (Self::Step(step), Change::Answer { call, content }) => {
+                if let Some(Call { answer, .. }) = step.calls_mut().nth(*call) {
+                    let status = answer.as_ref().map_or(CallStatus::Cancelled, |answer| answer.status);
+                    *answer = Some(Answer { digested: true, ..Answer::of_text(content.clone(), status) });
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+}
+
+impl Step {
+    /// Replaces all text pieces by one. A piece's opaque provider data is removed with it.
+    fn set_text(&mut self, text: &str) {
+        let mut text = Some(text);
+        self.parts.retain_mut(|part| match part {
+            Part::Text { text: old, opaque } => match text.take() {
+                Some(new) => {
+                    new.clone_into(old);
+                    *opaque = None;
+                    true
+                }
+                None => false,
+            },
+            Part::Reasoning { .. } | Part::Call(_) => true,
+        });
+    }
+}

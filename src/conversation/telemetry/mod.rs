@@ -1,0 +1,13 @@
+//! The cost of calls: measured (`safety::process`), summed up (`report`), and formatted for people (`table`).
+//!
+//! One call is one [`CallTelemetry`](crate::conversation::event::CallTelemetry): it is part of the event that ends the call and of
+//! the session's log, and never of a request. Results are not cached between calls: files change during a session (by
+//! an editor, a build, another agent), and checking for changes costs as much as reading them.
+
+mod report;
+mod table;
+mod versions;
+
+pub use report::{Figures, Report, Steps, Tally, milliseconds};
+pub use table::{line, table};
+pub use versions::{SessionFigures, VERSION_HEADINGS, VersionFigures, by_prompt, row, version_json};

@@ -1,0 +1,64 @@
+//! `/context`, `/compact`, `/uncompact`, `/pin`, `/recall`: show and change the context.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+use super::{Answer, Outcome};
+use crate::agent::{Cancel, compact as compress, pin as pin_messages};
+use crate::base::text;
+use crate::faces::chat::chat_session::Chat;
+use crate::faces::chat::context as tables;
+
+pub(super) fn context(chat: &mut Chat, _: &str) -> Answer {
+    chat.table(tables::table).map(Outcome::Tell)
+}
+
+/// Compresses the conversation. Dropping the future leaves the conversation as it was.
+pub(super) fn compact<'c>(chat: &'c mut Chat, focus: &'c str) -> BoxFuture<'c, Answer> {
+    async move {
+        if focus == "--dry-run" {
+            return chat.table(tables::plan).map(Outcome::Tell);
+        }
+        chat.begin_run();
+        let agent = &chat.services.agent;
+        let cancel = Cancel::default();
+        let done = compress(agent, &mut chat.conversation, &mut chat.run, focus, &cancel).await;
+        match done {
+            // The event of the compression reports the result.
+            Ok(Some(_)) => Ok(Outcome::Tell(String::new())),
+            Ok(None) => {
+                Ok(Outcome::Tell("Nothing to compact: recent steps and pinned messages stay whole.".to_owned()))
+            }
+            Err(stop) => Err(chat.reason(&stop)),
+        }
+    }
+    .boxed()
+}
+
+pub(super) fn uncompact(chat: &mut Chat, _: &str) -> Answer {
+    let restored = chat.conversation.session.restore(Timestamp::now()).map_err(|error| error.to_string())?;
+    let done = match restored {
+        0 => "Everything is already sent as it was said.".to_owned(),
+        1 => "1 message is sent again as it was said.".to_owned(),
+        count => format!("{count} messages are sent again as they were said."),
+    };
+    Ok(Outcome::Tell(format!("{done} Compressions stay off until /compact, unless a request would not fit.")))
+}
+
+/// Shows the person what the `recall` tool finds.
+pub(super) fn recall(chat: &mut Chat, id_or_words: &str) -> Answer {
+    if id_or_words.is_empty() {
+        return Err("name an id, such as r1 or m12, or words to find in text that is no longer sent".to_owned());
+    }
+    chat.conversation.recall(id_or_words).map(Outcome::Page)
+}
+
+pub(super) fn pin(chat: &mut Chat, text: &str) -> Answer {
+    let pinned = pin_messages(&mut chat.conversation.session, text, Timestamp::now());
+    match pinned.map_err(|error| error.to_string())?.as_slice() {
+        [] if text.is_empty() => Err("there is nothing to pin yet".to_owned()),
+        [] => Err(format!("no message contains `{}`", text::one_line(text, 60))),
+        pinned => Ok(Outcome::Tell(format!("Pinned:\n{}", pinned.join("\n")))),
+    }
+}

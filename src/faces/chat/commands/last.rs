@@ -1,0 +1,198 @@
+//! `/last`, `/copy`: show and copy the full output of calls, reasoning, answers and their code.
+
+use std::fmt::Write;
+
+use super::{Answer, Outcome};
+use crate::agent::Conversation;
+use crate::base::text;
+use crate::conversation::message::{Call, Item, Step};
+use crate::faces::chat::chat_session::Chat;
+use crate::faces::chat::{look, tables};
+use crate::screen::terminal;
+
+/// `/last` shows the whole output of the last call; `/last 2` of the second to last, `/last #3` of call number 3.
+pub(in crate::faces::chat) fn last(chat: &mut Chat, which: &str) -> Answer {
+    let items = chat.conversation.session.originals().map_err(|error| error.to_string())?;
+    match which {
+        "answer" => answers(&items).next_back().map(Outcome::Page).ok_or_else(no_answer),
+        "reasoning" => reasoning(&items).map(Outcome::Page),
+        "calls" => listed(&items).map(Outcome::Page),
+        _ => output(&chat.conversation, &calls(&items), which).map(Outcome::Page),
+    }
+}
+
+/// `/copy` copies the last answer; `/copy N` its Nth code block.
+pub(super) fn copy(chat: &mut Chat, which: &str) -> Answer {
+    let answer = answers(chat.conversation.session.items()).next_back().ok_or_else(no_answer)?;
+    if which.is_empty() {
+        return Ok(Outcome::Copy(answer));
+    }
+    let number: usize = which.parse().map_err(|_| "write /copy, or /copy N for the Nth code block")?;
+    let blocks = code_blocks(&answer);
+    let block = number.checked_sub(1).and_then(|index| blocks.get(index));
+    let block = block.ok_or_else(|| match blocks.len() {
+        0 => "the last answer has no code block".to_owned(),
+        1 => "the last answer has 1 code block".to_owned(),
+        count => format!("the last answer has {count} code blocks"),
+    });
+    block.cloned().map(Outcome::Copy)
+}
+
+fn no_answer() -> String {
+    "there is no answer yet".to_owned()
+}
+
+/// The texts of the model, oldest first.
+fn answers(items: &[Item]) -> impl DoubleEndedIterator<Item = String> {
+    let texts = items.iter().filter_map(Item::as_step).filter(|step| !step.given).map(Step::text);
+    texts.filter(|text| !text.trim().is_empty())
+}
+
+/// All calls of the session, oldest first. Their numbers start at 1.
+fn calls(items: &[Item]) -> Vec<&Call> {
+    items.iter().filter_map(Item::as_step).flat_map(Step::calls).collect()
+}
+
+/// The reasoning of every step since the person spoke last.
+fn reasoning(items: &[Item]) -> Result<String, String> {
+    let since = items.iter().rposition(|item| item.said_by_person().is_some()).unwrap_or(0);
+    let thoughts: Vec<String> = items[since..]
+        .iter()
+        .filter_map(Item::as_step)
+        .map(Step::reasoning)
+        .filter(|thought| !thought.trim().is_empty())
+        .collect();
+    if thoughts.is_empty() {
+        return Err(
+            "the last turn has no reasoning: the model did none, or its provider does not return it".to_owned()
+        );
+    }
+    Ok(thoughts.join("\n\n"))
+}
+
+fn output(conversation: &Conversation, calls: &[&Call], which: &str) -> Result<String, String> {
+    let index = chosen(which, calls.len())?;
+    let call = calls[index];
+    let Some(answer) = &call.answer else { return Err(format!("call #{} has no output yet", index + 1)) };
+    let whole = conversation.whole_text(answer).map_err(|error| format!("the output cannot be read: {error}"))?;
+    Ok(format!("#{} {}\n{}", index + 1, head(call, 200), if whole.is_empty() { "(no output)" } else { &whole }))
+}
+
+/// Parses the choice of a call to an index: nothing means the last call, `2` the second to last, `#2` number 2.
+fn chosen(which: &str, count: usize) -> Result<usize, String> {
+    if count == 0 {
+        return Err("no tool was called yet".to_owned());
+    }
+    let wrong = || "write /last, /last N (the Nth last call), /last #N (by number), /last calls, /last reasoning or /last answer";
+    let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0).ok_or_else(wrong);
+    let index = match (which, which.strip_prefix('#')) {
+        ("", _) => Some(count - 1),
+        (_, Some(from_first)) => Some(number(from_first)? - 1),
+        (from_last, None) => count.checked_sub(number(from_last)?),
+    };
+    index.filter(|index| *index < count).ok_or_else(|| match count {
+        1 => "there was 1 call so far".to_owned(),
+        _ => format!("there were {count} calls so far; /last calls lists them"),
+    })
+}
+
+/// `/last calls` lists every call with its number.
+fn listed(items: &[Item]) -> Result<String, String> {
+    let calls = calls(items);
+    if calls.is_empty() {
+        return Err("no tool was called yet".to_owned());
+    }
+    let rows: Vec<[String; 2]> =
+        (1..).zip(&calls).map(|(number, call)| [format!("#{number}"), head(call, 100)]).collect();
+    let mut table = tables::columns(&rows, terminal::width());
+    let _ = writeln!(table, "/last #N shows the whole output of one of them.");
+    Ok(table)
+}
+
+/// Formats a call in one line: its outcome, its name, its arguments.
+fn head(call: &Call, width: usize) -> String {
+    let status = look::mark(call.answer.as_ref().map(|answer| answer.status));
+    text::one_line(&format!("{status} {} {}", call.request.name, call.request.arguments), width)
+}
+
+/// The contents of the fenced code blocks in a Markdown text. An unclosed block reaches to the end.
+fn code_blocks(markdown: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(char, usize, usize, String)> = None;
+    for line in markdown.split_inclusive('\n') {
+        let trimmed = line.trim_start();
+        let indent = line.len() - trimmed.len();
+        let mark = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'));
+        let length = mark.map_or(0, |mark| trimmed.chars().take_while(|c| *c == mark).count());
+        let rest = trimmed[length..].trim();
+        match &mut open {
+            Some((fence, opened, ..)) if mark == Some(*fence) && length >= *opened && rest.is_empty() => {
+                blocks.extend(open.take().map(|(.., block)| block));
+            }
+            Some((_, _, within, block)) => {
+                // A block in a list is indented as much as its fence.
+                let spaces = line.len() - line.trim_start_matches(' ').len();
+                *block += &line[spaces.min(*within)..];
+            }
+            None if length >= 3 && !(mark == Some('`') && rest.contains('`')) => {
+                open = mark.map(|mark| (mark, length, indent, String::new()));
+            }
+            None => {}
+        }
+    }
+    blocks.extend(open.map(|(.., block)| block));
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_blocks_are_taken_out_of_their_fences() {
+        for (markdown, expected) in [
+            ("a\n```rust\nlet x = 1;\n\n  y\n```\nb\n~~~\n```\n~~~\n", vec!["let x = 1;\n\n  y\n", "```\n"]),
+            ("````\n```\ninner\n```\n````", vec!["```\ninner\n```\n"]),
+            ("1. x\n   ```sh\n   ls\n     -l\n   ```\n", vec!["ls\n  -l\n"]),
+            ("```\nnever closed", vec!["never closed"]),
+            ("``` not ` a fence\nx", vec![]),
+            ("```\n```", vec![""]),
+            ("none", vec![]),
+        ] {
+            assert_eq!(code_blocks(markdown), expected, "{markdown:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_is_chosen_from_the_last_or_by_its_number() {
+        for (which, count, expected) in [
+            ("", 3, Ok(2)),
+            ("1", 3, Ok(2)),
+            ("3", 3, Ok(0)),
+            ("#1", 3, Ok(0)),
+            ("#3", 3, Ok(2)),
+            ("#4", 3, Err("there were 3 calls so far")),
+            ("4", 3, Err("there were 3 calls so far")),
+            ("2", 1, Err("there was 1 call so far")),
+            ("0", 3, Err("write /last")),
+            ("#0", 3, Err("write /last")),
+            ("x", 3, Err("write /last")),
+            ("", 0, Err("no tool was called yet")),
+        ] {
+            match (chosen(which, count), expected) {
+                (Ok(index), Ok(expected)) => assert_eq!(index, expected, "{which}"),
+                (Err(why), Err(expected)) => assert!(why.starts_with(expected), "{which}: {why}"),
+                (found, _) => panic!("{which} of {count}: {found:?}"),
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_answer_can_be_looked_through(markdown in "[`~ a\n日]{0,60}") {
+            for block in code_blocks(&markdown) {
+                proptest::prop_assert!(block.len() <= markdown.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `/editor`, `/image`, `/init`, `/raw`: other ways to write a message, and the display of answers.
+
+use serde_json::json;
+
+use super::{Answer, Outcome};
+use crate::base::image::{Image, MOST_BYTES};
+use crate::base::text;
+use crate::faces::chat::chat_session::Chat;
+use crate::files::regular::{Links, read_bytes};
+use crate::prompt::{Registry, with_given};
+use crate::template;
+
+/// The file that `/init` writes.
+const INSTRUCTIONS: &str = "AGENTS.md";
+/// The prompt for `/init`.
+const PROMPT: &str = "init";
+
+pub(super) fn editor(_: &mut Chat, _: &str) -> Answer {
+    Ok(Outcome::Compose)
+}
+
+/// Attaches a picture to the next message. The person names it, so it may be anywhere.
+pub(super) fn image(chat: &mut Chat, path: &str) -> Answer {
+    let path = unquoted(path);
+    if path.is_empty() {
+        return Err("name a picture: PNG, JPEG, WebP or GIF".to_owned());
+    }
+    let info = chat.services.agent.model.info();
+    if !info.sees {
+        return Err(format!("{} sees no pictures; /model uses another model", info.id));
+    }
+    let shown = text::one_line(&path, 80);
+    let wrong = |why: &str| format!("the picture {shown} {why}");
+    let file = match path.strip_prefix("~/") {
+        Some(rest) => chat.config.dirs.home.join(rest),
+        None => chat.workspace.root().join(&path),
+    };
+    let bytes = read_bytes(&file, Links::Follow, MOST_BYTES).map_err(|why| wrong(&why))?;
+    let bytes = bytes.ok_or_else(|| wrong("does not exist, or is not a file"))?;
+    let image = Image::of(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))?;
+    chat.images.push(image);
+    let count = match chat.images.len() {
+        1 => "It goes".to_owned(),
+        count => format!("{count} pictures go"),
+    };
+    let size = bytes.len().div_ceil(1024);
+    Ok(Outcome::Tell(format!("Attached {shown} ({size} KiB). {count} with your next message.")))
+}
+
+/// Removes the quotes or backslashes that terminals add to a path dropped on them.
+fn unquoted(path: &str) -> String {
+    let path = path.trim_start_matches('@');
+    for quote in ['"', '\''] {
+        if let Some(inner) = path.strip_prefix(quote).and_then(|path| path.strip_suffix(quote)) {
+            return inner.to_owned();
+        }
+    }
+    if cfg!(unix) { path.replace("\\ ", " ") } else { path.to_owned() }
+}
+
+/// Asks the model to write `AGENTS.md` through its tools. An existing file is changed only by `/init update`.
+pub(super) fn init(chat: &mut Chat, word: &str) -> Answer {
+    let exists = chat.workspace.root().join(INSTRUCTIONS).symlink_metadata().is_ok();
+    match word {
+        "" if exists => return Err(format!("{INSTRUCTIONS} exists; /init update lets the model improve it")),
+        "" | "update" => {}
+        _ => return Err("write /init, or /init update".to_owned()),
+    }
+    let prompt = Registry::new(&chat.config.prompt_dirs).released(PROMPT).map_err(|error| error.to_string())?;
+    let prompt = prompt.of_session(chat.conversation.session.id());
+    let variables = json!({ "file": INSTRUCTIONS, "exists": exists });
+    let given = variables.as_object().cloned().unwrap_or_default();
+    let context = with_given(&template::value(&json!({})), &given);
+    prompt.render(&context).map(|text| Outcome::Turn(text.trim().to_owned())).map_err(|error| error.to_string())
+}
+
+/// Toggles between raw and laid-out answers.
+pub(super) fn raw(chat: &mut Chat, _: &str) -> Answer {
+    let done = if chat.rendering.toggle() {
+        "Answers are laid out again."
+    } else {
+        "Answers are shown as the model writes them. /raw lays them out again."
+    };
+    Ok(Outcome::Tell(done.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(unix)]
+    #[test]
+    fn a_dropped_path_loses_its_quotes() {
+        for (typed, expected) in [
+            ("a.png", "a.png"),
+            ("@a.png", "a.png"),
+            ("@\"a b.png\"", "a b.png"),
+            ("'/tmp/a b.png'", "/tmp/a b.png"),
+            ("/tmp/a\\ b.png", "/tmp/a b.png"),
+        ] {
+            assert_eq!(super::unquoted(typed), expected);
+        }
+    }
+}

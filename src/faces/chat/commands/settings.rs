@@ -1,0 +1,121 @@
+//! `/set`, `/approve`: change the configuration and the approval mode of the running chat.
+
+use super::{Answer, Outcome};
+use crate::agent::assembly::Options;
+use crate::base::text;
+use crate::config::{ApprovalMode, Changed};
+use crate::faces::chat::chat_session::Chat;
+use crate::faces::chat::tables;
+use crate::screen::terminal;
+
+/// Keys that are read only at startup.
+const READ_AT_START: [&str; 6] =
+    ["ui.theme", "ui.status", "ui.notify", "ui.edit_mode", "ui.reasoning", "telemetry."];
+
+/// `/set KEY=VALUE` changes the configuration of this chat as `--set` does; `/set` lists the changed keys.
+pub(super) fn set(chat: &mut Chat, assignment: &str) -> Answer {
+    if assignment.is_empty() {
+        return Ok(Outcome::Tell(set_here(chat)));
+    }
+    let (key, value) =
+        assignment.split_once('=').ok_or("write it as KEY=VALUE, as in /set limits.max_turns=20")?;
+    let (key, value) = (key.trim(), value.trim());
+    let changed = chat.set(key, value)?;
+    if !chat.sets.iter().any(|known| known == key) {
+        chat.sets.push(key.to_owned());
+    }
+    if changed.is_empty() {
+        let shown = chat.config.value_of(key).map(|value| format!(": {value}")).unwrap_or_default();
+        return Ok(Outcome::Tell(format!("Nothing that can be shown changes{shown}.")));
+    }
+    let mut lines: Vec<String> = changed.iter().map(line).collect();
+    lines.extend(changed.iter().filter_map(|change| note(change, &chat.options)));
+    Ok(Outcome::Tell(lines.join("\n")))
+}
+
+/// `/approve MODE` changes which calls run without a question, as `--approve` does; `/approve` lists the modes.
+pub(super) fn approve(chat: &mut Chat, name: &str) -> Answer {
+    let current = chat.services.agent.approval;
+    if name.is_empty() {
+        let row = |mode: ApprovalMode| {
+            let mark = if mode == current { "*" } else { " " };
+            [mark.to_owned(), mode.name().to_owned(), mode.meaning().to_owned()]
+        };
+        return Ok(Outcome::Tell(tables::columns(&ApprovalMode::ALL.map(row), terminal::width())));
+    }
+    let mode = ApprovalMode::named(name).ok_or_else(|| {
+        let known = ApprovalMode::ALL.map(ApprovalMode::name).join(", ");
+        format!("there is no approval mode `{}`; there are {known}", text::one_line(name, 40))
+    })?;
+    chat.switch_approval(mode).map_err(|error| error.to_string())?;
+    let shown = |mode: ApprovalMode| format!("{} ({})", mode.name(), mode.meaning());
+    Ok(Outcome::Tell(format!("approval: {} → {}", shown(current), shown(mode))))
+}
+
+/// Lists the keys that were set in this chat, with their current values.
+fn set_here(chat: &Chat) -> String {
+    if chat.sets.is_empty() {
+        return "Nothing was set in this chat. /set KEY=VALUE does, until it ends; agent config show has all keys."
+            .to_owned();
+    }
+    let row = |key: &String| [key.clone(), chat.config.value_of(key).unwrap_or_default(), chat.config.place(key)];
+    let rows: Vec<[String; 3]> = chat.sets.iter().map(row).collect();
+    tables::columns(&rows, terminal::width())
+}
+
+fn line(change: &Changed) -> String {
+    let Changed { key, before, after, place } = change;
+    let shown = |value: &str| if value.is_empty() { "(nothing)".to_owned() } else { value.to_owned() };
+    format!("{key}: {} → {} ({place})", shown(before), shown(after))
+}
+
+/// Explains why a change has no effect yet, if it has none.
+fn note(change: &Changed, options: &Options) -> Option<String> {
+    let key = &change.key;
+    if READ_AT_START.iter().any(|known| key.starts_with(known)) {
+        return Some(format!("{key} is read when the program starts: --set, or agent.yaml"));
+    }
+    let (_, option) = above(options).into_iter().find(|(end, option)| key.ends_with(end) && option.is_some())?;
+    Some(format!("but {}, which was chosen for this chat, overrides it", option?))
+}
+
+/// The choices that override values of the configuration, by the ends of their keys.
+fn above(options: &Options) -> [(&'static str, Option<String>); 8] {
+    let said = |what: &str, value: Option<String>| value.map(|value| format!("{what} {value}"));
+    [
+        (".approval", said("/approve", options.approve.map(|mode| mode.name().to_owned()))),
+        (".mode", said("/mode", options.mode.map(|mode| mode.name().to_owned()))),
+        (".model", said("/model", options.model.clone())),
+        (".system_prompt.ref", said("/prompt", options.prompt.clone())),
+        ("limits.max_turns", said("--max-turns", options.max_turns.map(|most| most.to_string()))),
+        ("limits.max_time", said("--max-time", options.max_time.map(|most| format!("{} s", most.as_secs())))),
+        ("limits.max_tokens", said("--max-tokens", options.max_tokens.map(|most| most.to_string()))),
+        ("limits.max_cost", said("--max-cost", options.max_cost.map(|most| most.to_string()))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_is_not_seen_at_once_says_why() {
+        let options = Options { max_turns: Some(3), approve: Some(ApprovalMode::Never), ..Options::default() };
+        for (key, expected) in [
+            ("limits.max_turns", Some("but --max-turns 3, which was chosen for this chat, overrides it")),
+            ("agents.default.approval", Some("but /approve never, which was chosen for this chat, overrides it")),
+            ("ui.theme", Some("ui.theme is read when the program starts: --set, or agent.yaml")),
+            ("ui.markdown", None),
+            ("limits.max_time", None),
+            ("agents.default.mode", None),
+        ] {
+            let change = Changed {
+                key: key.to_owned(),
+                before: String::new(),
+                after: "1".to_owned(),
+                place: String::new(),
+            };
+            assert_eq!(note(&change, &options).as_deref(), expected, "{key}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Completion of slash commands and their arguments at the start of a line, and of workspace files after `@`.
+
+use std::sync::Arc;
+
+use super::commands::{COMMANDS, Completes, find};
+use super::find::Finder;
+use super::offered::Offer;
+use super::own::takes_arguments;
+use crate::config::{ApprovalMode, Config, Mode, OwnCommand};
+use crate::model::effort::Effort;
+use crate::prompt::{MODULES, Registry};
+
+/// Names that complete as arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Vocabulary {
+    pub skills: Vec<String>,
+    pub own: Vec<OwnCommand>,
+    pub files: Finder,
+    /// The source of the names of models, agents, prompts and keys.
+    pub config: Option<Arc<Config>>,
+}
+
+/// The most files that are offered for a word.
+const MOST_FILES: usize = 16;
+
+/// Completes the word under the cursor. Returns its start (a byte of `line`) and the offers to replace it.
+#[must_use]
+pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec<Offer>) {
+    let typed = &line[..cursor];
+    if let Some(at) = mention(typed) {
+        return (at, vocabulary.files.offers(&typed[at..], MOST_FILES));
+    }
+    let Some(command) = typed.strip_prefix('/') else {
+        return (cursor, Vec::new());
+    };
+    match command.split_once(' ') {
+        None => {
+            let built_in = COMMANDS
+                .iter()
+                .flat_map(|command| command.names.iter().map(move |name| (*name, !command.argument.is_empty())));
+            let own = vocabulary.own.iter().map(|own| (own.name.as_str(), takes_arguments(own)));
+            let offers = built_in.chain(own).filter(|(name, _)| name.starts_with(command));
+            let offers = offers.map(|(name, takes)| Offer {
+                shown: format!("/{name}"),
+                inserted: format!("/{name}{}", if takes { " " } else { "" }),
+            });
+            (0, offers.collect())
+        }
+        Some((name, argument)) => {
+            let at = cursor - argument.len();
+            match find(name).map_or(Completes::Nothing, |command| command.completes) {
+                Completes::Paths => {
+                    let path = argument.trim_start_matches('"');
+                    let offers = vocabulary.files.listed(path, path != argument, MOST_FILES).into_iter();
+                    let offers = offers.map(|Offer { shown, inserted }| Offer {
+                        shown,
+                        inserted: inserted.trim_start_matches('@').to_owned(),
+                    });
+                    (at, offers.collect())
+                }
+                completes => {
+                    let words = words(completes, argument, vocabulary).into_iter();
+                    let offers = words.filter(|word| word.starts_with(argument));
+                    (at, offers.map(|word| Offer { shown: word.clone(), inserted: word }).collect())
+                }
+            }
+        }
+    }
+}
+
+/// The possible arguments of a command.
+fn words(completes: Completes, argument: &str, vocabulary: &Vocabulary) -> Vec<String> {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let config = vocabulary.config.as_deref();
+    match completes {
+        Completes::Nothing | Completes::Paths => Vec::new(),
+        Completes::Words(words) => owned(words),
+        Completes::Commands => {
+            let names = COMMANDS.iter().map(|command| command.names[0].to_owned());
+            names.chain(vocabulary.own.iter().map(|own| own.name.clone())).collect()
+        }
+        Completes::Skills => vocabulary.skills.clone(),
+        Completes::Modes => owned(&Mode::ALL.map(Mode::name)),
+        Completes::Approvals => owned(&ApprovalMode::ALL.map(ApprovalMode::name)),
+        Completes::Models => {
+            let names: Vec<String> = config.into_iter().flat_map(|config| config.models.keys().cloned()).collect();
+            match argument.rsplit_once(' ') {
+                Some((name, _)) => Effort::ALL.map(|level| format!("{name} {}", level.word())).to_vec(),
+                None => names.into_iter().chain(Effort::ALL.map(|level| level.word().to_owned())).collect(),
+            }
+        }
+        Completes::Agents => config.into_iter().flat_map(|config| config.agents.keys().cloned()).collect(),
+        Completes::Prompts => {
+            let names = config.and_then(|config| Registry::new(&config.prompt_dirs).names().ok());
+            names.into_iter().flatten().filter(|name| !name.starts_with(MODULES)).collect()
+        }
+        Completes::Keys => config.into_iter().flat_map(Config::keys).map(|key| key + "=").collect(),
+    }
+}
+
+/// Returns the start of the `@` word at the end of `typed`, if there is one.
+#[must_use]
+pub fn mention(typed: &str) -> Option<usize> {
+    let quoted = typed.rfind("@\"").filter(|at| !typed[at + 2..].contains('"'));
+    let start =
+        quoted.unwrap_or_else(|| typed.rfind(char::is_whitespace).map_or(0, |at| at + width_at(typed, at)));
+    typed[start..].starts_with('@').then_some(start)
+}
+
+fn width_at(text: &str, at: usize) -> usize {
+    text[at..].chars().next().map_or(0, char::len_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Env, LoadOptions, load};
+    use crate::files::workspace::Workspace;
+
+    fn inserted(line: &str, vocabulary: &Vocabulary) -> (usize, Vec<String>) {
+        let (at, offers) = offers(line, line.len(), vocabulary);
+        (at, offers.into_iter().map(|offer| offer.inserted).collect())
+    }
+
+    #[test]
+    fn commands_and_their_arguments_complete_at_the_start_of_a_line() {
+        let dir = tempfile::tempdir().expect("a directory for the test");
+        let models = dir.path().join(".config/agent/models");
+        std::fs::create_dir_all(&models).expect("created");
+        std::fs::write(models.join("fast.yaml"), "provider: scripted\nscript: []\n").expect("written");
+        let env = Env::from_pairs([("HOME", dir.path().display().to_string())]);
+        let workspace = Workspace::open(dir.path()).expect("it exists");
+        let (config_dir, brought, trust) = (None, None, false);
+        let options =
+            LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], brought, trust, tools: &[] };
+        let config = load(&options).expect("nothing is wrong with it");
+        let own = |name: &str, text: &str| OwnCommand {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            ..OwnCommand::default()
+        };
+        let vocabulary = Vocabulary {
+            skills: vec!["brew".to_owned(), "bake".to_owned()],
+            own: vec![own("commit", "Commit."), own("convert", "Convert $1.")],
+            config: Some(Arc::new(config)),
+            ..Vocabulary::default()
+        };
+        for (line, at, expected) in [
+            ("/m", 0, vec!["/model ", "/mode "]),
+            ("/mode e", 6, vec!["explore"]),
+            ("/co", 0, vec!["/context", "/compact ", "/copy ", "/cost", "/commit", "/convert "]),
+            ("/model de", 7, vec!["default", "demo"]),
+            ("/model f", 7, vec!["fast"]),
+            ("/model fast h", 7, vec!["fast high"]),
+            ("/agent d", 7, vec!["default"]),
+            ("/approve a", 9, vec!["ask", "all"]),
+            ("/prompt rev", 8, vec!["review"]),
+            ("/set limits.max_tu", 5, vec!["limits.max_turns="]),
+            ("/last r", 6, vec!["reasoning"]),
+            ("/help sk", 6, vec!["skills", "skill"]),
+            ("/help comm", 6, vec!["commit"]),
+            ("/skill b", 7, vec!["brew", "bake"]),
+            ("/skill brew x", 7, vec![]),
+            ("/tools x", 7, vec![]),
+            ("/commit x", 8, vec![]),
+            ("say /m", 6, vec![]),
+        ] {
+            let expected = (at, expected.into_iter().map(str::to_owned).collect());
+            assert_eq!(inserted(line, &vocabulary), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn paths_complete_after_an_at() {
+        let dir = tempfile::tempdir().expect("a directory for the test");
+        for name in ["src/main.rs", "src/日本語.rs", "my docs/a b.md", ".hidden"] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("created");
+            std::fs::write(path, "").expect("written");
+        }
+        let vocabulary = Vocabulary { files: Finder::new(dir.path()), ..Vocabulary::default() };
+        for (line, at, expected) in [
+            ("@", 0, vec!["@\"my docs/", "@src/"]),
+            ("see @src/", 4, vec!["@src/main.rs", "@src/日本語.rs"]),
+            ("見て @src/日", 7, vec!["@src/日本語.rs"]),
+            ("@\"my docs/a", 0, vec!["@\"my docs/a b.md\""]),
+            ("@.h", 0, vec!["@.hidden"]),
+            ("me@s", 4, vec![]),
+            ("/image sr", 7, vec!["src/"]),
+            ("/image my", 7, vec!["\"my docs/"]),
+        ] {
+            let expected = (at, expected.into_iter().map(str::to_owned).collect());
+            assert_eq!(inserted(line, &vocabulary), expected, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Programs that take over from the chat for a moment: a pager, an editor, the clipboard.
+
+use super::at_hand::AtHand;
+use super::osc52;
+use crate::base::text;
+use crate::safety::process;
+use crate::screen::terminal;
+use crate::screen::{Draft, Outlets};
+
+/// Rows of the screen that stay free around a printed text.
+const MARGIN: usize = 4;
+
+/// Shows a text in the pager. Returns the text to print instead if it fits the screen, or if there is no pager or it
+/// fails.
+pub(super) async fn page(at_hand: &AtHand, content: &str) -> Option<String> {
+    let content = text::visible(content).into_owned();
+    if terminal::size().is_some_and(|(columns, rows)| fits(&content, columns, rows)) {
+        return Some(content);
+    }
+    paged(at_hand, content).await
+}
+
+/// Shows a text in the pager, however short it is. Returns it if there is no pager or it fails.
+pub(super) async fn paged(at_hand: &AtHand, content: String) -> Option<String> {
+    let (Some(pager), Some(editor)) = (&at_hand.pager, &at_hand.editor) else { return Some(content) };
+    let Ok(draft) = Draft::write(&editor.dir, &content, "txt") else { return Some(content) };
+    match process::paged(pager, draft.path()).await {
+        Ok(true) => None,
+        Ok(false) | Err(_) => Some(content),
+    }
+}
+
+fn fits(content: &str, columns: usize, rows: usize) -> bool {
+    let rows_of = |line: &str| text::columns(line).div_ceil(columns.max(1)).max(1);
+    content.lines().map(rows_of).sum::<usize>() + MARGIN <= rows
+}
+
+/// Opens the editor for a message. `None` if nothing was written.
+///
+/// # Errors
+/// A sentence for the person.
+pub(super) async fn compose(at_hand: &AtHand) -> Result<Option<String>, String> {
+    let Some(editor) = &at_hand.editor else { return Err("there is no terminal for an editor".to_owned()) };
+    let written = editor.edit("", "md").await?;
+    Ok(written.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// Continues a text in the editor. Returns the edited text, and a message for the person.
+pub(super) async fn go_on(at_hand: &AtHand, text: String) -> (String, String) {
+    let Some(editor) = &at_hand.editor else { return (text, "There is no terminal for an editor.".to_owned()) };
+    match editor.edit(&text, "md").await {
+        // Editors add a final line feed, which would be an extra line at the prompt.
+        Ok(saved) => (saved.unwrap_or(text).trim_end_matches(['\n', '\r']).to_owned(), String::new()),
+        Err(why) => (text, format!("error: {why}")),
+    }
+}
+
+/// Copies a text to the terminal's clipboard and, by a program, to the system's. Returns a message for the person.
+///
+/// # Errors
+/// A sentence if there is no clipboard, or all of them failed.
+pub(super) async fn copy(at_hand: &AtHand, outlets: &Outlets, content: &str) -> Result<String, String> {
+    let characters = content.chars().count();
+    let (mut taken, mut missed) = (Vec::new(), Vec::new());
+    match osc52::sequence(content).filter(|_| at_hand.osc52) {
+        Some(sequence) => {
+            outlets.display.control(&sequence);
+            taken.push("the terminal (OSC 52)");
+        }
+        None if at_hand.osc52 => {
+            missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES));
+        }
+        None => {}
+    }
+    if let Some(clipboard) = at_hand.clipboard {
+        match process::fed(clipboard.program, &clipboard.encoded(content)).await {
+            Ok(true) => taken.push(clipboard.program[0]),
+            Ok(false) => missed.push(format!("{} failed", clipboard.program[0])),
+            Err(error) => missed.push(format!("{} failed: {error}", clipboard.program[0])),
+        }
+    }
+    let missed = missed.join("; ");
+    match taken.as_slice() {
+        [] if missed.is_empty() => {
+            Err("there is no clipboard: neither a terminal nor wl-copy, xclip, xsel, pbcopy or clip.exe"
+                .to_owned())
+        }
+        [] => Err(format!("nothing was copied: {missed}")),
+        taken => {
+            let but = if missed.is_empty() { String::new() } else { format!("; {missed}") };
+            Ok(format!("Copied {characters} characters: {}{but}.", taken.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_text_fits_with_its_wrapped_lines() {
+        for (content, expected) in
+            [("a\nb", true), ("a\n\nb\nc\nd\ne\nf", false), (&"x".repeat(70), false), ("", true)]
+        {
+            assert_eq!(fits(content, 10, 10), expected, "{content:?}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The first lines of a chat: the model, the directory, the permissions, and a pointer to /help.
+
+use std::path::Path;
+
+use crate::agent::assembly::{NetworkOf, Outlook};
+use crate::base::text;
+use crate::config::{ApprovalMode, Mode};
+use crate::screen::ink::{Ink, Inks, Line};
+
+/// Formats the greeting in three lines of at most `width` columns. `home` is shortened to `~` in the directory.
+#[must_use]
+pub fn greeting(outlook: &Outlook, directory: &Path, home: &Path, width: usize) -> Vec<Line> {
+    let server = outlook.server.as_ref().map_or_else(|| " (a script)".to_owned(), |host| format!(" at {host}"));
+    let model =
+        Line::new().with(Ink::Bold, &text::visible(&outlook.model)).with(Ink::Dim, &text::visible(&server));
+    let directory = format!("in {}", shown(directory, home));
+    let directory = Line::new().with(Inks::PLAIN, &end_of(&directory, width));
+    let powers = [in_words(outlook), in_short(outlook)];
+    let powers = powers.iter().find(|powers| text::columns(powers) <= width).unwrap_or(&powers[1]);
+    let powers = Line::new().with(Ink::Dim, powers);
+    [model, directory, powers].map(|line| line.cut(width)).into()
+}
+
+/// Formats the greeting without a model: the reason and the `advice` on how to get one, folded to `width` columns.
+#[must_use]
+pub fn without_model(advice: &str, width: usize) -> Vec<Line> {
+    let advice = text::visible(advice);
+    let advice = text::fold(&advice, width);
+    let head = Line::new().with(Ink::Bold, "No model is configured yet.");
+    std::iter::once(head.cut(width))
+        .chain(advice.lines().map(|line| Line::new().with(Inks::PLAIN, line)))
+        .collect()
+}
+
+fn shown(directory: &Path, home: &Path) -> String {
+    let path = match directory.strip_prefix(home) {
+        Ok(rest) if home.parent().is_some() => Path::new("~").join(rest),
+        _ => directory.to_path_buf(),
+    };
+    let path = path.to_string_lossy();
+    text::visible(path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(&path)).into_owned()
+}
+
+/// Shortens a long line to its last columns: the end of a path says more than its start.
+fn end_of(line: &str, width: usize) -> String {
+    if text::columns(line) <= width {
+        return line.to_owned();
+    }
+    let starts = line.char_indices().map(|(at, _)| at);
+    let fits = starts.map(|at| format!("…{}", &line[at..])).find(|end| text::columns(end) <= width);
+    fits.unwrap_or_default()
+}
+
+fn in_words(outlook: &Outlook) -> String {
+    let may = match (outlook.mode, outlook.approval) {
+        (Mode::Explore, _) => "Reads, and proposes before it changes",
+        (_, ApprovalMode::Ask) => "Reads on its own, asks for the rest",
+        (_, ApprovalMode::Edits) => "Edits on its own, asks for the rest",
+        (_, ApprovalMode::All) => "Does almost all without asking",
+        (_, ApprovalMode::Never) => "Only reads; the rest is refused",
+    };
+    let sandbox = if outlook.is_sandboxed { "sandbox on" } else { "sandbox off" };
+    let network = match outlook.network {
+        NetworkOf::Nothing => "no network".to_owned(),
+        NetworkOf::Hosts(1) => "1 host".to_owned(),
+        NetworkOf::Hosts(count) => format!("{count} hosts"),
+        NetworkOf::All => "with network".to_owned(),
+    };
+    format!("{may} · {sandbox}, {network} · /help helps")
+}
+
+fn in_short(outlook: &Outlook) -> String {
+    let may = match (outlook.mode, outlook.approval) {
+        (Mode::Explore, _) => "explore",
+        (_, ApprovalMode::Ask) => "asks",
+        (_, ApprovalMode::Edits) => "edits",
+        (_, ApprovalMode::All) => "all",
+        (_, ApprovalMode::Never) => "reads",
+    };
+    let sandbox = if outlook.is_sandboxed { "sandbox" } else { "no sandbox" };
+    let network = match outlook.network {
+        NetworkOf::Nothing => "offline".to_owned(),
+        NetworkOf::Hosts(count) => format!("{count} hosts"),
+        NetworkOf::All => "online".to_owned(),
+    };
+    format!("{may} · {sandbox} · {network} · /help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outlook() -> Outlook {
+        Outlook {
+            model: "gpt-5-mini".to_owned(),
+            server: Some("api.openai.com".to_owned()),
+            is_configured: true,
+            approval: ApprovalMode::Ask,
+            mode: Mode::Direct,
+            is_sandboxed: true,
+            network: NetworkOf::Nothing,
+        }
+    }
+
+    fn told(outlook: &Outlook, directory: &str, width: usize) -> Vec<String> {
+        let lines = greeting(outlook, Path::new(directory), Path::new("/home/ada"), width);
+        lines.iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn three_lines_tell_the_model_the_directory_and_what_it_may_do() {
+        assert_eq!(
+            told(&outlook(), "/home/ada/src/engine", 79),
+            [
+                "gpt-5-mini at api.openai.com",
+                "in ~/src/engine",
+                "Reads on its own, asks for the rest · sandbox on, no network · /help helps",
+            ]
+        );
+        assert_eq!(
+            told(&outlook(), "/srv/a/directory/with/a/long/name/that/goes/on", 39),
+            [
+                "gpt-5-mini at api.openai.com",
+                "…irectory/with/a/long/name/that/goes/on",
+                "asks · sandbox · offline · /help",
+            ]
+        );
+        let script = Outlook { model: "demo".to_owned(), server: None, ..outlook() };
+        assert_eq!(told(&script, "/home/ada", 79)[..2], ["demo (a script)", "in ~"]);
+    }
+
+    #[test]
+    fn every_power_fits_a_screen_of_80_and_one_of_40_columns() {
+        for approval in [ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All, ApprovalMode::Never] {
+            for mode in [Mode::Direct, Mode::Explore] {
+                for (is_sandboxed, network) in [
+                    (true, NetworkOf::Nothing),
+                    (true, NetworkOf::Hosts(12)),
+                    (true, NetworkOf::All),
+                    (false, NetworkOf::All),
+                ] {
+                    let outlook = Outlook { approval, mode, is_sandboxed, network, ..outlook() };
+                    let (wide, narrow) = (told(&outlook, "/w", 79), told(&outlook, "/w", 39));
+                    assert!(wide[2].ends_with("/help helps"), "{}", wide[2]);
+                    assert!(narrow[2].ends_with("/help"), "{}", narrow[2]);
+                    assert_eq!(wide[2].contains("sandbox on"), is_sandboxed, "{}", wide[2]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_screen_whatever_its_width() {
+        let odd = Outlook { model: "模型\u{1b}[2J".repeat(20), ..outlook() };
+        for width in 1..120 {
+            for line in greeting(&odd, Path::new("/srv/目录/x"), Path::new("/home/ada"), width) {
+                assert!(line.columns() <= width, "{width}: {}", line.text());
+                assert!(!line.text().contains('\u{1b}'));
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_model_the_advice_is_folded() {
+        let advice = "For OpenAI: set OPENAI_API_KEY\nTo try it without either: agent -m demo";
+        let lines: Vec<String> = without_model(advice, 39).iter().map(Line::text).collect();
+        assert_eq!(lines.first().map(String::as_str), Some("No model is configured yet."));
+        assert!(lines.iter().all(|line| text::columns(line) <= 39), "{lines:?}");
+        assert!(lines.join(" ").contains("agent -m demo"));
+    }
+}

@@ -1,0 +1,328 @@
+//! The source of messages: the line editor on a terminal, plain lines elsewhere.
+//!
+//! On a terminal that can be drawn on, the [`Console`] owns the input: it lends the terminal to the line editor between
+//! turns, and reads keys itself while a turn runs. On a plain one (`TERM=dumb`) the terminal edits the line. Text typed
+//! before a question appeared never answers it.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc as requests;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{Mutex, mpsc};
+
+pub(super) use super::by_line::Line;
+use super::by_line::{prompted, read_line, read_piped, read_plain};
+use super::complete::Vocabulary;
+use super::input::Editor;
+use super::interrupts::Interrupter;
+use super::multiline::Joined;
+use super::pastes::Pastes;
+use super::typing::{Listening, MARK_PASTE, Next, Typed, Typing, Wishes};
+use crate::base::text;
+use crate::config::EditMode;
+use crate::screen::ink::{Ink, Inks, Line as InkLine, Style};
+use crate::screen::terminal::{self, Console};
+use crate::screen::{AskLine, Bystander, Loan, Outlets, PROMPT};
+
+/// The settings of the line editor.
+pub struct Setup {
+    /// The file of the history; `None` keeps none.
+    pub history: Option<PathBuf>,
+    /// The words to complete. They may be set while the editor runs.
+    pub vocabulary: Arc<OnceLock<Vocabulary>>,
+    pub style: Style,
+    pub edit_mode: EditMode,
+    /// True if the terminal rewraps lines when its width changes.
+    pub reflows: bool,
+    /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
+    pub stdout_terminal: bool,
+    /// If true, the terminal is asked for its background colour after the first message.
+    pub asks_theme: bool,
+    /// The outlets, which are emptied before the editor draws.
+    pub outlets: Outlets,
+}
+
+/// A source of messages.
+pub struct Lines {
+    source: Source,
+    replies: Mutex<mpsc::Receiver<Line>>,
+    /// True while a requested line has not arrived. The next caller gets it.
+    waiting: AtomicBool,
+    interrupter: Interrupter,
+    interactive: bool,
+}
+
+enum Source {
+    /// A console that lends the terminal to the editor.
+    Keys(Keys),
+    /// A thread that reads lines from stdin.
+    Lines(requests::Sender<Request>),
+}
+
+/// The terminal and its editor.
+#[derive(Clone)]
+struct Keys {
+    console: Arc<Console>,
+    typing: Typing,
+    editor: Arc<std::sync::Mutex<Editor>>,
+    pastes: Pastes,
+    replies: mpsc::Sender<Line>,
+    outlets: Outlets,
+    asks_theme: Arc<AtomicBool>,
+}
+
+pub(super) enum Request {
+    Message,
+    /// An answer to a question, which has this prompt.
+    Question(String),
+}
+
+const MARK_NO_PASTE: &str = "\x1b[?2004l";
+/// Asks for the background colour (xterm's OSC 11), then for attributes (DA1), which every terminal answers.
+const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
+
+impl Lines {
+    /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
+    #[must_use]
+    pub fn editor(setup: Setup, interrupter: Interrupter) -> Option<Self> {
+        let (outlets, pastes) = (setup.outlets.clone(), Pastes::default());
+        let typing =
+            Typing::new(outlets.display.clone(), Arc::clone(&setup.vocabulary), setup.edit_mode, pastes.clone());
+        let screen = Bystander { outlets: outlets.clone(), stopped: None };
+        let listening = Listening { typing: typing.clone(), screen };
+        let console = Arc::new(Console::open(Box::new(listening), true)?);
+        let (replies, receiver) = mpsc::channel(1);
+        let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
+        let editor = Arc::new(std::sync::Mutex::new(Editor::new(setup, pastes.clone())));
+        let keys = Keys { console, typing, editor, pastes, replies, outlets, asks_theme };
+        Some(Self::over(Source::Keys(keys), receiver, interrupter, true))
+    }
+
+    /// Reads lines of a plain terminal, each after a prompt. The terminal itself edits them.
+    #[must_use]
+    pub fn plain(outlets: Outlets, interrupter: Interrupter) -> Self {
+        Self::threaded(interrupter, true, move || {
+            let mut joined = Joined::default();
+            let mut ahead = Vec::new();
+            move |request| {
+                outlets.wait();
+                match request {
+                    Request::Message => read_plain(&mut ahead, &mut joined),
+                    Request::Question(prompt) => {
+                        ahead.extend(terminal::typed_ahead());
+                        prompted(&prompt);
+                        read_line(&mut io::stdin().lock()).map_or_else(|end| end, Line::Text)
+                    }
+                }
+            }
+        })
+    }
+
+    /// Reads plain stdin without prompts. Each line (or block of lines) is a message.
+    #[must_use]
+    pub fn piped(interrupter: Interrupter) -> Self {
+        Self::threaded(interrupter, false, || {
+            let mut joined = Joined::default();
+            move |_| read_piped(&mut io::stdin().lock(), &mut joined)
+        })
+    }
+
+    fn threaded<R>(interrupter: Interrupter, interactive: bool, start: impl FnOnce() -> R + Send + 'static) -> Self
+    where
+        R: FnMut(Request) -> Line,
+    {
+        let (sender, wanted) = requests::channel();
+        let (replies, receiver) = mpsc::channel(1);
+        std::thread::spawn(move || {
+            let mut read = start();
+            for request in wanted {
+                if replies.blocking_send(read(request)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self::over(Source::Lines(sender), receiver, interrupter, interactive)
+    }
+
+    fn over(source: Source, replies: mpsc::Receiver<Line>, interrupter: Interrupter, interactive: bool) -> Self {
+        Self { source, replies: Mutex::new(replies), waiting: AtomicBool::new(false), interrupter, interactive }
+    }
+
+    /// True if a person types the lines.
+    pub(super) fn interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// The console, if keys are read one by one.
+    #[must_use]
+    pub fn console(&self) -> Option<Arc<Console>> {
+        match &self.source {
+            Source::Keys(keys) => Some(Arc::clone(&keys.console)),
+            Source::Lines(_) => None,
+        }
+    }
+
+    /// Sets the functions by which the user reaches a running turn.
+    pub(super) fn connect(&self, wishes: Wishes) {
+        if let Source::Keys(keys) = &self.source {
+            keys.typing.connect(wishes);
+        }
+    }
+
+    /// Puts messages before all queued ones.
+    pub(super) fn put_first(&self, messages: Vec<String>) {
+        if let Source::Keys(keys) = &self.source {
+            keys.typing.put_first(messages);
+        }
+    }
+
+    /// Shows the prompt early, so the first message can be typed while the chat is assembled.
+    pub fn begin(&self) {
+        if let Source::Keys(keys) = &self.source {
+            self.waiting.store(true, Ordering::Relaxed);
+            // A line may have been typed before the program was ready.
+            if let Some(line) = keys.request() {
+                let _ = keys.replies.try_send(line);
+            }
+        }
+    }
+
+    /// Reads the next message. Dropping the future loses nothing: the next call returns the line.
+    pub(super) async fn read(&self) -> Line {
+        self.next(Request::Message).await
+    }
+
+    /// Puts `text` into the next line, for the person to continue.
+    pub(super) fn begin_with(&self, text: Typed) {
+        if let Source::Keys(keys) = &self.source {
+            keys.typing.begin_with(text);
+        }
+    }
+
+    /// Lends the terminal to another program until the loan is dropped.
+    pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
+        Loan::take(self.console().as_deref(), outlets).await
+    }
+
+    /// Ends a loan with `begun` in the line. The line editor gets the next key: nothing reads the terminal in between.
+    pub(super) fn go_on(&self, lent: Loan, begun: Typed) {
+        self.begin_with(begun);
+        self.begin();
+        drop(lent);
+    }
+
+    /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
+    pub(super) fn interrupted(&self) {
+        if let Source::Lines(_) = &self.source {
+            prompted(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
+        }
+    }
+
+    /// Asks the terminal for its background at the start of a turn, which is not possible while the editor draws.
+    pub(super) fn turn_begins(&self) {
+        if let Source::Keys(keys) = &self.source
+            && keys.asks_theme.swap(false, Ordering::Relaxed)
+        {
+            keys.outlets.display.control(ASK_BACKGROUND);
+            keys.console.expect_answer();
+        }
+    }
+
+    async fn next(&self, request: Request) -> Line {
+        let mut replies = self.replies.lock().await;
+        if !self.waiting.swap(true, Ordering::Relaxed) {
+            let at_once = match &self.source {
+                Source::Keys(keys) => keys.request(),
+                Source::Lines(requests) => requests.send(request).err().map(|_| Line::Eof),
+            };
+            if let Some(line) = at_once {
+                self.waiting.store(false, Ordering::Relaxed);
+                return line;
+            }
+        }
+        let line = replies.recv().await.unwrap_or(Line::Eof);
+        self.waiting.store(false, Ordering::Relaxed);
+        line
+    }
+}
+
+impl Keys {
+    /// Returns a message that is already queued. Otherwise lets the editor read one.
+    fn request(&self) -> Option<Line> {
+        if let Some(next) = self.typing.ready() {
+            return Some(self.queued(next));
+        }
+        let away = self.outlets.display.suspend(false);
+        let keys = self.clone();
+        self.console.lend(move || {
+            keys.outlets.wait();
+            // Keys that arrived until now belong to the line typed during the turn.
+            let line = match keys.typing.next() {
+                Next::Begun(begun) => {
+                    let mut editor = keys.editor.lock().expect("the editor does not panic");
+                    editor.read_message(Joined::default(), &begun)
+                }
+                next => keys.queued(next),
+            };
+            keys.outlets.display.control(MARK_PASTE);
+            drop(away);
+            // Fails if the chat is over.
+            let _ = keys.replies.blocking_send(line);
+        });
+        None
+    }
+
+    /// Returns a queued message, shown as if it had been typed now.
+    fn queued(&self, next: Next) -> Line {
+        let (Next::Message(message) | Next::Begun(message)) = next else {
+            return Line::Eof;
+        };
+        let shown = text::visible(&message.text);
+        let mut lead = PROMPT;
+        let lines = shown
+            .lines()
+            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
+        self.outlets.display.lines(lines.collect());
+        let is_pasted = message.is_pasted();
+        let whole = message.expanded(&self.pastes).text;
+        if let Ok(mut editor) = self.editor.lock() {
+            editor.remember(&whole);
+        }
+        if is_pasted { Line::Pasted(whole) } else { Line::Text(whole) }
+    }
+}
+
+impl AskLine for Lines {
+    fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
+        async move {
+            match self.next(Request::Question(prompt.to_owned())).await {
+                Line::Text(text) | Line::Pasted(text) => Some(text),
+                Line::Elsewhere(begun) | Line::Looking(begun) => Some(begun.text),
+                Line::Interrupted | Line::Cleared => {
+                    // The interrupt drops the turn that asks. An answer would let it continue for a moment.
+                    self.interrupter.interrupt();
+                    std::future::pending().await
+                }
+                Line::Eof | Line::Failed(_) => None,
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        let Source::Keys(_) = &self.source else {
+            return;
+        };
+        // The editor may still be reading. It is left alone; only the modes of the terminal are restored.
+        let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
+        let mut stderr = io::stderr();
+        let _ = write!(stderr, "{line_end}{MARK_NO_PASTE}").and_then(|()| stderr.flush());
+        terminal::put_back();
+    }
+}

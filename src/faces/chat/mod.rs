@@ -1,0 +1,361 @@
+//! The interactive front end: a line editor, slash commands, one turn after another.
+//!
+//! [`run`] reads lines and passes each to the [`Chat`]: a command changes it, a message begins a turn. An interrupted
+//! turn is dropped and settled, then the next line is read.
+
+pub mod tables;
+pub mod context;
+pub mod progress;
+pub mod history;
+pub mod fuzzy;
+mod mentions;
+mod at_hand;
+mod osc52;
+mod own;
+mod foreground;
+mod look;
+mod chat_session;
+mod switch;
+pub mod greeting;
+mod commands;
+mod shell;
+mod offered;
+mod find;
+mod complete;
+mod multiline;
+mod pastes;
+mod strokes;
+mod reflow;
+mod interrupts;
+mod input;
+mod typing;
+mod by_line;
+mod lines;
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+pub use at_hand::AtHand;
+pub use chat_session::{Chat, Opening};
+pub use commands::is_built_in;
+pub use complete::Vocabulary;
+pub use interrupts::{Interrupter, Interrupts, interrupts};
+pub use lines::{Lines, Setup};
+
+use crate::agent::exit::{self, Signal};
+use crate::base::text;
+use crate::screen::Outlets;
+use crate::screen::terminal;
+use chat_session::Ended;
+use commands::{Command, Input, Outcome, Run};
+use lines::Line;
+use typing::{Typed, Wishes};
+
+/// Collects the words to complete in a chat.
+#[must_use]
+pub fn vocabulary(chat: &Chat) -> Vocabulary {
+    Vocabulary {
+        skills: chat.services.catalogue.iter().map(|skill| skill.name.clone()).collect(),
+        own: chat.own.clone(),
+        files: find::Finder::new(chat.workspace.root()),
+        config: Some(Arc::clone(&chat.config)),
+    }
+}
+
+/// Reads lines and takes turns until the lines end. Hints, tables and warnings go to stderr. Returns the exit code: 0
+/// for a person, unless a second Ctrl-C ended the chat; for a pipe the code of the last turn that failed.
+pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> u8 {
+    let mut code = exit::DONE;
+    let steering = chat.run.steering.clone();
+    let (look, looks) = mpsc::unbounded_channel();
+    let steer = Box::new(move |said| steering.push(said));
+    let look = Box::new(move || {
+        // Without a receiver the chat is over.
+        let _ = look.send(());
+    });
+    lines.connect(Wishes { steer, look });
+    let mut beside = Beside { lines, outlets: outlets.clone(), looks };
+    if chat.is_asked()
+        && let Some(code) = taken(chat, None, interrupts, &mut beside, &mut code).await
+    {
+        return code;
+    }
+    loop {
+        let input = match heard(chat, lines, interrupts, outlets).await {
+            Heard::Input(input) => input,
+            Heard::Nothing => continue,
+            Heard::End => return code,
+            Heard::Failed(code) => return code,
+        };
+        let outcome = match input {
+            Input::Empty => continue,
+            Input::Mistake(why) => Outcome::Tell(why),
+            Input::Message(message) => Outcome::Turn(message),
+            Input::Own(command, arguments) => {
+                commands::run_own(chat, &command, &arguments).unwrap_or_else(|why| Outcome::Tell(error(why)))
+            }
+            Input::Command(command, argument) => {
+                let outcome = answer(chat, command, &argument, interrupts).await;
+                outlets.display.settle();
+                outcome
+            }
+        };
+        let Some(done) = carried_out(chat, outcome, lines, outlets).await else {
+            return code;
+        };
+        // A Ctrl-C in the pager or the editor was not an interrupt.
+        interrupts.forget();
+        let message = match done {
+            Done::Message(message) => message,
+            Done::Told(text) => {
+                tell(outlets, &text);
+                continue;
+            }
+        };
+        lines.turn_begins();
+        for why in chat.attach_mentioned(&message) {
+            tell(outlets, &format!("warning: {why}"));
+        }
+        if let Some(code) = taken(chat, Some(message), interrupts, &mut beside, &mut code).await {
+            return code;
+        }
+        lines.put_first(chat.run.steering.take_rest());
+    }
+}
+
+/// The result of reading a line.
+enum Heard {
+    Input(Input),
+    /// The line is already handled.
+    Nothing,
+    End,
+    /// The chat ends with this code.
+    Failed(u8),
+}
+
+/// Reads a line. Handles it at once if it is neither a message nor a command of the chat.
+async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> Heard {
+    let interactive = lines.interactive();
+    let line = tokio::select! {
+        biased;
+        line = lines.read() => line,
+        // A signal from outside: the editor reads a typed Ctrl-C as a key.
+        () = interrupts.next() => {
+            if interactive {
+                lines.interrupted();
+                return Heard::Nothing;
+            }
+            return Heard::Failed(Signal::Interrupt.code());
+        }
+    };
+    let (text, is_pasted) = match line {
+        Line::Text(text) => (text, false),
+        Line::Pasted(text) => (text, true),
+        Line::Elsewhere(Typed { text, pasted }) => {
+            let mut lent = lines.lend(outlets).await;
+            let (text, told) = foreground::go_on(&chat.at_hand, text).await;
+            interrupts.forget();
+            lent.reveal();
+            tell(outlets, &told);
+            lines.go_on(lent, Typed { text, pasted });
+            return Heard::Nothing;
+        }
+        Line::Looking(begun) => {
+            let shown = commands::last(chat, "").unwrap_or_else(|why| Outcome::Tell(error(why)));
+            let done = carried_out(chat, shown, lines, outlets).await;
+            interrupts.forget();
+            lines.begin_with(begun);
+            if let Some(Done::Told(text)) = done {
+                tell(outlets, &text);
+            }
+            return Heard::Nothing;
+        }
+        Line::Cleared => return Heard::Nothing,
+        Line::Interrupted => {
+            tell(outlets, "Ctrl-D or /exit leaves.");
+            return Heard::Nothing;
+        }
+        Line::Eof => return Heard::End,
+        Line::Failed(why) => {
+            tell(outlets, &format!("error: no more input: {why}"));
+            return Heard::Failed(exit::FAILED);
+        }
+    };
+    Heard::Input(match multiline::block(&text) {
+        Some(block) if block.trim().is_empty() => Input::Empty,
+        Some(block) => Input::Message(block.to_owned()),
+        None if is_pasted => Input::Message(text),
+        // Shell commands are only for a person: a pipe may carry text from elsewhere.
+        None => match shell::parse(&text).filter(|_| interactive) {
+            Some(escape) => {
+                let lent = lines.lend(outlets).await;
+                let told = shell::run(chat, escape).await;
+                drop(lent);
+                // A Ctrl-C was for the command.
+                interrupts.forget();
+                tell(outlets, &told);
+                return Heard::Nothing;
+            }
+            None => commands::parse(&text, &chat.own),
+        },
+    })
+}
+
+/// The result of carrying out an outcome.
+enum Done {
+    /// A message for the model.
+    Message(String),
+    /// Text for the person; may be empty.
+    Told(String),
+}
+
+/// Does what a command asks of the terminal. `None` ends the chat.
+async fn carried_out(chat: &Chat, outcome: Outcome, lines: &Lines, outlets: &mut Outlets) -> Option<Done> {
+    Some(match outcome {
+        Outcome::Leave => return None,
+        Outcome::Turn(message) => Done::Message(message),
+        Outcome::Tell(text) => Done::Told(text),
+        Outcome::Page(text) => {
+            let _lent = lines.lend(outlets).await;
+            Done::Told(foreground::page(&chat.at_hand, &text).await.unwrap_or_default())
+        }
+        Outcome::Copy(text) => {
+            Done::Told(foreground::copy(&chat.at_hand, outlets, &text).await.unwrap_or_else(error))
+        }
+        Outcome::Compose => {
+            let _lent = lines.lend(outlets).await;
+            match foreground::compose(&chat.at_hand).await {
+                Ok(Some(message)) => Done::Message(message),
+                Ok(None) => Done::Told("Nothing was written.".to_owned()),
+                Err(why) => Done::Told(error(why)),
+            }
+        }
+    })
+}
+
+/// Takes one turn, and stores its code if it failed. Returns the exit code if the chat ends with it.
+async fn taken(
+    chat: &mut Chat,
+    message: Option<String>,
+    interrupts: &mut Interrupts,
+    beside: &mut Beside<'_>,
+    code: &mut u8,
+) -> Option<u8> {
+    let interrupted = Signal::Interrupt.code();
+    let interactive = beside.lines.interactive();
+    let end = match Box::pin(turn(chat, message, interrupts, beside)).await {
+        Some(Ended::Unseen) => return Some(*code),
+        Some(Ended::With(end)) => end,
+        None => return Some(interrupted),
+    };
+    if !interactive && end != exit::DONE {
+        *code = end;
+    }
+    (!interactive && end == interrupted).then_some(*code)
+}
+
+/// Runs a command. Ctrl-C stops it.
+async fn answer(chat: &mut Chat, command: &Command, argument: &str, interrupts: &mut Interrupts) -> Outcome {
+    let answer = match command.run {
+        Run::Now(run) => run(chat, argument),
+        Run::Later(run) => {
+            interrupts.forget();
+            let answer = tokio::select! {
+                biased;
+                () = interrupts.next() => None,
+                answer = run(chat, argument) => Some(answer),
+            };
+            answer.unwrap_or_else(|| {
+                chat.command_interrupted();
+                Ok(Outcome::Tell("Stopped.".to_owned()))
+            })
+        }
+    };
+    answer.unwrap_or_else(|why| Outcome::Tell(error(why)))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn error(why: String) -> String {
+    format!("error: {why}")
+}
+
+/// Takes one turn. Ctrl-C stops it. Returns `None` if a second Ctrl-C arrives meanwhile.
+async fn turn(
+    chat: &mut Chat,
+    message: Option<String>,
+    interrupts: &mut Interrupts,
+    beside: &mut Beside<'_>,
+) -> Option<Ended> {
+    interrupts.forget();
+    let (at_hand, heard) = (chat.at_hand.clone(), chat.heard.clone());
+    let open = tokio::sync::Mutex::new(());
+    let taking = async {
+        let ended = tokio::select! {
+            biased;
+            () = interrupts.next() => None,
+            ended = chat.turn(message) => Some(ended),
+        };
+        // A pager that is open is read to its end.
+        drop(open.lock().await);
+        ended
+    };
+    let ended = tokio::select! {
+        biased;
+        ended = taking => ended,
+        never = beside.serve(&open, &at_hand, &heard) => match never {},
+    };
+    if ended.is_some() {
+        return ended;
+    }
+    let ended = chat.interrupted();
+    (!interrupts.forget()).then_some(ended)
+}
+
+/// The actions of the user during a turn.
+struct Beside<'l> {
+    lines: &'l Lines,
+    outlets: Outlets,
+    /// Requests for the full output of the last call.
+    looks: mpsc::UnboundedReceiver<()>,
+}
+
+impl Beside<'_> {
+    /// Shows the full output of the last call whenever it is asked for, and holds `open` meanwhile.
+    async fn serve(&mut self, open: &tokio::sync::Mutex<()>, at_hand: &AtHand, heard: &look::Heard) -> Infallible {
+        self.forget();
+        loop {
+            if self.looks.recv().await.is_none() {
+                return std::future::pending().await;
+            }
+            let _open = open.lock().await;
+            let Some(content) = heard.look() else {
+                tell(&mut self.outlets, "Nothing was run since this chat began; /last shows what ran before.");
+                continue;
+            };
+            let lent = self.lines.lend(&self.outlets).await;
+            let unseen = foreground::paged(at_hand, text::visible(&content).into_owned()).await;
+            drop(lent);
+            tell(&mut self.outlets, &unseen.unwrap_or_default());
+            self.forget();
+        }
+    }
+
+    /// Drops what was asked for while nothing could be shown.
+    fn forget(&mut self) {
+        while self.looks.try_recv().is_ok() {}
+    }
+}
+
+/// Writes to stderr. Errors are ignored: a closed stderr does not stop the chat.
+fn tell(outlets: &mut Outlets, text: &str) {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return;
+    }
+    let folded = terminal::width().map_or(text.into(), |width| text::fold(text, width.saturating_sub(1)));
+    let out = &mut outlets.progress;
+    let _ = writeln!(out, "{folded}").and_then(|()| out.flush());
+}

@@ -1,0 +1,149 @@
+//! `!command` and `!!command`: a command that the person runs as in their shell, outside the sandbox. With the second
+//! form, the model gets the output too.
+
+use std::io::{self, Write};
+
+use super::chat_session::Chat;
+use crate::safety::process::{Exit, PersonsLine};
+use crate::screen::terminal;
+use crate::tools::{Bounded, Plain};
+
+/// The most bytes of output that the model gets.
+const MOST_BYTES: usize = 32 * 1024;
+/// The percentage of them taken from the start of a longer output.
+const HEAD_PERCENT: usize = 30;
+
+/// A shell command of the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Escape<'a> {
+    pub line: &'a str,
+    /// True for `!!`: the model gets the output.
+    pub is_told: bool,
+}
+
+/// Parses a line that begins with `!`; `None` for any other.
+#[must_use]
+pub fn parse(line: &str) -> Option<Escape<'_>> {
+    let rest = line.trim().strip_prefix('!')?;
+    let told = rest.strip_prefix('!');
+    Some(Escape { line: told.unwrap_or(rest).trim(), is_told: told.is_some() })
+}
+
+/// Runs the command in the foreground of the terminal. Returns a message for the person.
+pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
+    let Escape { line, is_told } = escape;
+    if line.is_empty() {
+        return "Name a command: !ls runs it, and !!ls gives its output to the model too.".to_owned();
+    }
+    let shell = chat.at_hand.shell.clone();
+    let dir = chat.workspace.root().to_path_buf();
+    let line = PersonsLine { shell: shell.as_deref(), line, dir: &dir };
+    if !is_told {
+        let exit = line.run().await;
+        begin_line();
+        return match exit {
+            Ok(Exit::Code(0)) => String::new(),
+            Ok(exit) => format!("{}.", capitalised(&status(&exit))),
+            Err(error) => not_started(&line, &error),
+        };
+    }
+    let mut output = Overheard::default();
+    let exit = line.overhear(|bytes| output.take(bytes)).await;
+    begin_line();
+    match exit {
+        Ok(exit) => {
+            let status = status(&exit);
+            let name = format!("output of `{}`, {status}", escape.line);
+            chat.attach(name, &output.finish());
+            format!("{}. The output goes with your next message.", capitalised(&status))
+        }
+        Err(error) => not_started(&line, &error),
+    }
+}
+
+/// Starts a new line unless the cursor is at the start of one: a full row of spaces wraps if the row is not empty.
+fn begin_line() {
+    let Some(width) = terminal::width() else { return };
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "{:width$}\r", "").and_then(|()| stderr.flush());
+}
+
+fn not_started(line: &PersonsLine<'_>, error: &io::Error) -> String {
+    let shell = line.shell.unwrap_or("the shell");
+    format!("error: {shell} cannot be started: {error} (SHELL names the shell for `!`)")
+}
+
+fn status(exit: &Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit status {code}"),
+        Exit::Signal(name) => format!("ended by {name}"),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Shows output on the screen, and keeps part of it for the model.
+struct Overheard {
+    plain: Plain,
+    kept: Bounded<'static>,
+}
+
+impl Default for Overheard {
+    fn default() -> Self {
+        Self { plain: Plain::default(), kept: Bounded::new(MOST_BYTES, None) }
+    }
+}
+
+impl Overheard {
+    fn take(&mut self, bytes: &[u8]) {
+        let mut stderr = io::stderr();
+        // A closed stderr does not stop the command.
+        let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());
+        let mut text = String::new();
+        self.plain.push(bytes, &mut text);
+        self.kept.push(&text);
+    }
+
+    fn finish(mut self) -> String {
+        let mut rest = String::new();
+        self.plain.finish(&mut rest);
+        self.kept.push(&rest);
+        self.kept.show(HEAD_PERCENT).text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_begins_with_an_exclamation_mark_is_a_command_line() {
+        for (line, expected) in [
+            ("!ls -l", Some(("ls -l", false))),
+            (" !! make ", Some(("make", true))),
+            ("!", Some(("", false))),
+            ("!!", Some(("", true))),
+            ("wait!", None),
+            ("", None),
+        ] {
+            let parsed = parse(line).map(|escape| (escape.line, escape.is_told));
+            assert_eq!(parsed, expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn long_output_is_bounded_for_the_model_and_says_what_is_left_out() {
+        let mut output = Overheard { plain: Plain::default(), kept: Bounded::new(40, None) };
+        for number in 0..100 {
+            let mut text = String::new();
+            output.plain.push(format!("\x1b[31m{number:03}\x1b[0m\n").as_bytes(), &mut text);
+            output.kept.push(&text);
+        }
+        let text = output.finish();
+        assert!(text.starts_with("000\n001\n002\n[… 91 lines, 364 bytes left out …]\n"), "{text}");
+        assert!(text.ends_with("098\n099\n"), "{text}");
+    }
+}

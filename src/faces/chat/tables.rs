@@ -1,0 +1,192 @@
+//! Tables for people: models, tools, skills, costs.
+
+use std::io::{self, IsTerminal};
+
+use crate::agent::assembly::Listed;
+use crate::base::text;
+use crate::config::{AgentConfig, Config, Mode};
+use crate::conversation::knowledge::Loaded;
+use crate::conversation::session::Session;
+use crate::conversation::telemetry::{Report, Steps};
+use crate::model::{ModelInfo, ToolDefinition};
+use crate::screen::terminal;
+use crate::skills::{Catalogue, Skill};
+
+/// The longest description, unless the terminal is narrower.
+const WIDTH: usize = 100;
+
+/// Lays out rows in columns as wide as their widest cell. The last column is not padded. On a terminal it is cut at
+/// the edge, or moves to a line of its own if hardly any room is left.
+#[must_use]
+pub fn columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) -> String {
+    const GAP: usize = 2;
+    const INDENT: usize = 4;
+    const LEAST: usize = 24;
+    let widths: [usize; N] =
+        std::array::from_fn(|column| rows.iter().map(|row| text::columns(&row[column])).max().unwrap_or(0));
+    let before: usize = widths[..N - 1].iter().map(|width| width + GAP).sum();
+    let room = terminal.map_or(usize::MAX, |width| width.saturating_sub(1));
+    let apart = room < before + widths[N - 1].min(LEAST);
+    let mut out = String::new();
+    for row in rows {
+        let (last, cells) = row.split_last().expect("a row has a column");
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            line += cell;
+            line += &" ".repeat(width - text::columns(cell) + GAP);
+        }
+        if apart {
+            line.truncate(line.trim_end().len());
+            line = format!("{}\n{}", text::cut(&line, room), " ".repeat(INDENT));
+        }
+        line += &text::cut(last, room.saturating_sub(if apart { INDENT } else { before }));
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// The width of the terminal on stdout; `None` for a pipe or a file, where nothing is cut.
+#[must_use]
+pub fn edge() -> Option<usize> {
+    io::stdout().is_terminal().then(terminal::width).flatten()
+}
+
+/// Lists models with their windows and prices (USD for a million tokens in and out), and a mark on the one in use.
+#[must_use]
+pub fn models(models: &[Listed], current: &ModelInfo) -> String {
+    let row = |model: &Listed| {
+        let mark = if model.name == current.name { "*" } else { " " };
+        let [name, id, window, price] = cells(model);
+        [mark.to_owned(), name, id, window, price]
+    };
+    let table = columns(&models.iter().map(row).collect::<Vec<_>>(), terminal::width());
+    format!(
+        "{table}/model NAME [LEVEL] uses another: one of these, PROVIDER/ID\n(agent model list), or any other model of the same provider.\nLEVEL says how much it reasons: none to max.\n"
+    )
+}
+
+/// Lists models as one line each, to choose from. What a narrow screen cuts off is the id.
+#[must_use]
+pub fn labels(models: &[Listed], current: &str) -> Vec<String> {
+    let row = |model: &Listed| {
+        let [name, id, window, price] = cells(model);
+        let used = if model.name == current { " (in use)" } else { "" };
+        [name + used, window, price, id]
+    };
+    let rows: Vec<[String; 4]> = models.iter().map(row).collect();
+    columns(&rows, None).lines().map(str::to_owned).collect()
+}
+
+/// The cells of a row: name, id, window, price.
+fn cells(model: &Listed) -> [String; 4] {
+    let id = model.id.as_deref().map_or("a script".into(), text::visible).into_owned();
+    [text::visible(&model.name).into_owned(), id, model.window_in_short(), model.price_in_short()]
+}
+
+/// Lists the agents with their models, and a mark on the one in use.
+#[must_use]
+pub fn agents(config: &Config, current: &str) -> String {
+    let row = |agent: &AgentConfig| {
+        let mark = if agent.name == current { "*" } else { " " };
+        let about = text::one_line(&agent.description, WIDTH);
+        [mark.to_owned(), agent.name.clone(), agent.model_name().to_owned(), about]
+    };
+    columns(&config.agents.values().map(row).collect::<Vec<_>>(), terminal::width())
+}
+
+/// The meaning of a mode in a few words.
+#[must_use]
+pub fn meaning(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Direct => "the model calls tools until it answers",
+        Mode::Route => "a router picks a tool, an agent or a flow first",
+        Mode::Plan => "a planner lists steps, which run by themselves and are judged",
+        Mode::Explore => "only reads, and proposes; you approve what changes anything",
+    }
+}
+
+/// Lists the modes, with a mark on the one in use.
+#[must_use]
+pub fn modes(current: Mode) -> String {
+    let row = |mode: Mode| {
+        let mark = if mode == current { "*" } else { " " };
+        [mark.to_owned(), mode.name().to_owned(), meaning(mode).to_owned()]
+    };
+    columns(&Mode::ALL.map(row), terminal::width())
+}
+
+/// Lists tools.
+#[must_use]
+pub fn tools<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {
+    let rows: Vec<[String; 3]> = definitions
+        .map(|tool| {
+            let permission = format!("{:?}", tool.permission).to_lowercase();
+            [tool.name.clone(), permission, text::one_line(&tool.description, WIDTH)]
+        })
+        .collect();
+    if rows.is_empty() {
+        return "No tools.\n".to_owned();
+    }
+    columns(&rows, terminal::width())
+}
+
+/// Lists the skills, with marks on the loaded ones.
+#[must_use]
+pub fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
+    if catalogue.is_empty() {
+        return "No skills.\n".to_owned();
+    }
+    let rows: Vec<[String; 3]> = catalogue
+        .iter()
+        .map(|skill| {
+            let mark = if loaded.contains(&skill.name) { "[✓]" } else { "[○]" };
+            [mark.to_owned(), skill.name.clone(), about_skill(skill)]
+        })
+        .collect();
+    columns(&rows, terminal::width())
+}
+
+/// Describes a skill in one line: its description, who may load it, and the skills that it hides.
+#[must_use]
+pub fn about_skill(skill: &Skill) -> String {
+    let hidden = if skill.is_hidden { " (for you alone: /skill)" } else { "" };
+    let hides = match skill.hides.as_slice() {
+        [] => String::new(),
+        hides => format!(" (hides {})", hides.join(", ")),
+    };
+    text::one_line(&skill.description, WIDTH) + hidden + &hides
+}
+
+/// Sums up the costs of a session.
+#[must_use]
+pub fn costs(session: &Session) -> Report {
+    let steps = Steps { count: session.steps(), usage: session.usage(), cost_usd: session.cost_usd() };
+    Report::new(steps, session.costs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_by_display_width() {
+        let rows = [["日本", "1"], ["ab", "22"]].map(|row| row.map(str::to_owned));
+        assert_eq!(columns(&rows, None), "日本  1\nab    22\n");
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_terminal() {
+        let rows =
+            [["load_skill_reference", "read", "Reads a text file, 一個字 at a time"], ["grep", "read", "Looks."]];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        assert_eq!(
+            columns(&rows, Some(56)),
+            "load_skill_reference  read  Reads a text file, 一個字…\ngrep                  read  Looks.\n"
+        );
+        assert_eq!(
+            columns(&rows, Some(30)),
+            "load_skill_reference  read\n    Reads a text file, 一個…\ngrep                  read\n    Looks.\n"
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Sends events to a telemetry collector, if one is configured and the program was built with the feature `otlp`.
+
+use crate::config::Config;
+use crate::conversation::EventSink;
+
+use super::Failure;
+
+#[cfg(feature = "otlp")]
+use {super::exit, crate::agent::assembly, crate::screen, std::sync::Arc};
+
+/// The export to the collector, if one is configured.
+#[derive(Debug, Default)]
+pub(super) struct Export {
+    #[cfg(feature = "otlp")]
+    closing: Option<screen::Closing>,
+}
+
+/// The collector to which telemetry is sent, if one is configured.
+#[cfg(feature = "otlp")]
+fn collector(config: &Config) -> Option<screen::Collector> {
+    let settings = &config.settings.telemetry;
+    let endpoint = settings.otlp_endpoint.clone().filter(|endpoint| !endpoint.trim().is_empty())?;
+    let value = |secret: &crate::base::secrets::Secret| secret.reveal().trim().to_owned();
+    Some(screen::Collector {
+        endpoint,
+        headers: settings.otlp_headers.iter().map(|(name, secret)| (name.clone(), value(secret))).collect(),
+        net: Arc::new(assembly::net(config)),
+    })
+}
+
+#[cfg(feature = "otlp")]
+impl Export {
+    /// Sends events to the collector as well as to `sink`, if a collector is configured.
+    pub fn beside(sink: Box<dyn EventSink>, config: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
+        let Some(collector) = collector(config) else { return Ok((sink, Self::default())) };
+        let (otlp, closing) = screen::Otlp::new(collector)
+            .map_err(|why| Failure::new(exit::CONFIGURATION, anyhow::anyhow!("telemetry.otlp_endpoint: {why}")))?;
+        let sink = Box::new(screen::Fanout { sinks: vec![sink, Box::new(otlp)] });
+        Ok((sink, Self { closing: Some(closing) }))
+    }
+
+    /// Sends the remaining events. Stays silent after a failed run: its last line must be the reason of the failure.
+    pub fn close(self, code: u8) {
+        /// The longest wait for the last batch at the end of the program.
+        const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
+        let Some(closing) = self.closing else { return };
+        if let Err(why) = closing.close(LAST_BATCH)
+            && code == exit::DONE
+        {
+            super::warn(&format!("not all telemetry was exported: {why}"));
+        }
+    }
+}
+
+#[cfg(not(feature = "otlp"))]
+impl Export {
+    /// Returns `sink` as it is: `config` names no collector, because its check refuses one.
+    #[expect(clippy::unnecessary_wraps, reason = "the signature is the same with the feature `otlp`")]
+    pub fn beside(sink: Box<dyn EventSink>, _: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
+        Ok((sink, Self {}))
+    }
+
+    /// Does nothing: there is nothing to send.
+    #[expect(clippy::unused_self, reason = "the signature is the same with the feature `otlp`")]
+    pub fn close(self, _: u8) {}
+}

@@ -1,0 +1,142 @@
+//! Reports what the terminal can show, judged by its variables and the system: the terminal itself is not queried.
+
+use std::io::{self, IsTerminal};
+
+use crate::screen::ink::Wishes;
+use crate::screen::terminal::{self, Abilities};
+
+use super::super::setup::Setup;
+use super::account::{Check, Health};
+
+/// The facts that decide the result.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts<'a> {
+    /// stdin and stderr are terminals.
+    pub is_terminal: bool,
+    pub size: Option<(usize, usize)>,
+    pub term: Option<&'a str>,
+    /// The locale that sets the character encoding.
+    pub locale: Option<&'a str>,
+    pub in_tmux: bool,
+    pub abilities: Abilities,
+    pub colours: bool,
+    /// The variables about colours that the person set.
+    pub wishes: Wishes<'a>,
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of this process.
+    pub fn now(setup: &'a Setup) -> Self {
+        let env = &setup.env;
+        let stderr = io::stderr().is_terminal();
+        let wishes = Wishes::read(|name| env.get(name));
+        let colour: crate::screen::ink::Colour = setup.global.color.into();
+        Self {
+            is_terminal: io::stdin().is_terminal() && stderr,
+            size: terminal::size(),
+            term: env.get("TERM"),
+            locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.get(name)),
+            in_tmux: env.get("TMUX").is_some(),
+            abilities: Abilities::of(|name| env.get(name)),
+            colours: colour.allowed(stderr, wishes),
+            wishes,
+        }
+    }
+}
+
+pub(super) fn check(facts: &Facts<'_>) -> Check {
+    let of = "terminal";
+    if !facts.is_terminal {
+        return Check::new(
+            of,
+            Health::Good,
+            "none: output is plain lines without colours, and questions are not asked",
+        );
+    }
+    let term = facts.term.unwrap_or("not set");
+    if !facts.abilities.draws {
+        let says = format!(
+            "TERM is {term}: plain lines are shown; set TERM=xterm-256color if this terminal moves its cursor"
+        );
+        return Check::new(of, Health::Weak, says);
+    }
+    let size = facts.size.map_or_else(|| "unknown size".to_owned(), |(columns, rows)| format!("{columns}×{rows}"));
+    let colours = match (facts.colours, facts.wishes.no_color) {
+        (true, _) => "colours",
+        (false, Some(_)) => "no colours (NO_COLOR)",
+        (false, None) => "no colours",
+    };
+    let links = match (facts.in_tmux, facts.abilities.links) {
+        (true, _) => "links as tmux passes them on",
+        (false, true) => "links",
+        (false, false) => "no links (addresses are written out)",
+    };
+    let says = format!("{term}, {size}, {colours}, {links}");
+    let mut to_do = Vec::new();
+    if !facts.locale.is_some_and(is_utf8) {
+        let locale = facts.locale.unwrap_or("not set");
+        to_do.push(format!("the locale is {locale}: set LANG=C.UTF-8 to show all characters"));
+    }
+    if facts.size.is_some_and(|(columns, rows)| columns < 40 || rows < 10) {
+        to_do.push("it is small: widen it to at least 40 columns and 10 rows".to_owned());
+    }
+    if to_do.is_empty() {
+        return Check::new(of, Health::Good, says);
+    }
+    Check::new(of, Health::Weak, format!("{says}\n{}", to_do.join("\n")))
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let charset = locale.rsplit_once('.').map_or("", |(_, charset)| charset);
+    let charset = charset.split('@').next().unwrap_or_default().to_lowercase();
+    matches!(charset.as_str(), "utf-8" | "utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain() -> Facts<'static> {
+        Facts {
+            is_terminal: true,
+            size: Some((80, 24)),
+            term: Some("xterm-256color"),
+            locale: Some("en_GB.UTF-8"),
+            abilities: Abilities { draws: true, ..Abilities::NONE },
+            colours: true,
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn each_weakness_says_what_to_do() {
+        for (facts, health, says) in [
+            (plain(), Health::Good, "xterm-256color, 80×24, colours, no links"),
+            (
+                Facts { abilities: Abilities { links: true, draws: true, ..Abilities::NONE }, ..plain() },
+                Health::Good,
+                "colours, links",
+            ),
+            (Facts { in_tmux: true, ..plain() }, Health::Good, "as tmux passes them on"),
+            (Facts { is_terminal: false, ..plain() }, Health::Good, "none: output is plain lines"),
+            (
+                Facts { term: Some("dumb"), abilities: Abilities::NONE, ..plain() },
+                Health::Weak,
+                "TERM is dumb: plain lines are shown; set TERM=",
+            ),
+            (Facts { term: None, abilities: Abilities::NONE, ..plain() }, Health::Weak, "TERM is not set"),
+            (Facts { locale: Some("C"), ..plain() }, Health::Weak, "the locale is C: set LANG=C.UTF-8"),
+            (Facts { locale: None, ..plain() }, Health::Weak, "the locale is not set"),
+            (Facts { locale: Some("de_DE.utf8@euro"), ..plain() }, Health::Good, "80×24"),
+            (Facts { size: Some((30, 24)), ..plain() }, Health::Weak, "widen it"),
+            (
+                Facts { colours: false, wishes: Wishes { no_color: Some("1"), ..Wishes::default() }, ..plain() },
+                Health::Good,
+                "no colours (NO_COLOR)",
+            ),
+        ] {
+            let check = check(&facts);
+            assert!(check.health == health && check.says.contains(says), "{facts:?}: {check:?}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `agent model list / check / update`: the models that can be named, and the facts about them.
+
+mod check;
+
+use std::fmt::Write;
+
+use jiff::Zoned;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+
+use crate::agent::assembly::{self, Listed, Listing};
+use crate::base::text;
+use crate::config::{PriceTier, Prices};
+use crate::model::catalogue::{Off, update};
+use crate::model::effort::Effort;
+use crate::safety::net::Net;
+
+use super::args::{ModelCommand, ReportFormat};
+use super::setup::Setup;
+use super::{Failure, Outcome, exit, note, print, tables, warn};
+
+/// The age in days above which a catalogue should be updated.
+const OLD: i32 = 120;
+
+pub(super) fn run(setup: &Setup, command: ModelCommand) -> Outcome {
+    match command {
+        ModelCommand::List { filter, output } => list(setup, &filter, output),
+        ModelCommand::Check { name, log_wire, output } => check::run(setup, name, log_wire, output),
+        ModelCommand::Update { source } => update(setup, &source),
+    }
+}
+
+fn list(setup: &Setup, filter: &str, output: ReportFormat) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let listing = assembly::listing(&config, filter);
+    listing.notice.iter().for_each(|notice| warn(notice));
+    match output {
+        ReportFormat::Json => print(serde_json::to_string_pretty(&as_json(&listing))? + "\n"),
+        ReportFormat::Text => {
+            print(table(&listing.models, tables::edge()))?;
+            note(&age(&listing, Zoned::now().date()));
+            Ok(exit::DONE)
+        }
+    }
+}
+
+fn update(setup: &Setup, source: &str) -> Outcome {
+    let net = Net::new(|name| setup.env.get(name));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let today = Zoned::now().date();
+    let updated = runtime
+        .block_on(update::update(&net, source, &setup.env.dirs().data, today))
+        .map_err(|error| Failure::new(exit::FAILED, error))?;
+    let (rows, date, path) = (updated.rows, updated.date, updated.path.display());
+    print(format!("{rows} models as of {date}, kept in {path}\n"))
+}
+
+/// States the date of the catalogue, with a hint if it should be updated.
+fn age(listing: &Listing, today: Date) -> String {
+    let days = today.since(listing.date).map_or(0, |span| span.get_days()).max(0);
+    let hint = if days > OLD { ". Prices may have changed: agent model update FILE|URL" } else { "" };
+    let days = if days == 1 { "1 day".to_owned() } else { format!("{days} days") };
+    format!("Catalogue of {}, {days} old, from {}{hint}", listing.date, text::visible(&listing.origin))
+}
+
+/// Formats one line per model, or two if the terminal is too narrow for one.
+fn table(models: &[Listed], edge: Option<usize>) -> String {
+    const INDENT: usize = 2;
+    if models.is_empty() {
+        return "No such model.\n".to_owned();
+    }
+    let cells: Vec<[String; 7]> = models.iter().map(cells).collect();
+    let widths: [usize; 7] = std::array::from_fn(|column| {
+        cells.iter().map(|row| text::columns(&row[column])).max().unwrap_or_default()
+    });
+    let room = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
+    // The last column is not counted: the few rows that have it may lose it, and the others stay on one line.
+    let whole: usize = widths[..6].iter().map(|width| width + 2).sum::<usize>() - 2;
+    let is_wide = whole <= room;
+    let mut out = String::new();
+    for row in &cells {
+        let (name, facts) = row.split_first().expect("a row has a name");
+        if is_wide {
+            let _ = write!(out, "{name}{:1$}", "", widths[0] + 2 - text::columns(name));
+        } else {
+            let _ = write!(out, "{}\n{:INDENT$}", text::cut(name, room), "");
+        }
+        let room = room.saturating_sub(if is_wide { widths[0] + 2 } else { INDENT });
+        let mut line = String::new();
+        for (cell, width) in facts.iter().zip(&widths[1..]) {
+            // A cell that does not fit is left out whole: half a price would be a wrong price.
+            if text::columns(&line) + text::columns(cell) > room {
+                break;
+            }
+            let _ = write!(line, "{cell}{:1$}", "", width + 2 - text::columns(cell));
+        }
+        out += line.trim_end();
+        out.truncate(out.trim_end_matches(' ').len());
+        out.push('\n');
+    }
+    out
+}
+
+/// The cells of a row: name, window, price, vision and reasoning levels, wire, source, end of life.
+fn cells(model: &Listed) -> [String; 7] {
+    let senses = [(model.sees == Some(true)).then(|| "sees".to_owned()), thinks(model.levels.as_deref())];
+    [
+        text::visible(&model.name).into_owned(),
+        model.window_in_short(),
+        model.price_in_short(),
+        senses.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        model.wire.map_or_else(String::new, |wire| wire.name().to_owned()),
+        if model.is_configured { "config" } else { "catalogue" }.to_owned(),
+        model.ends.map_or_else(String::new, |day| format!("ends {day}")),
+    ]
+}
+
+/// The range of levels above `none`, such as `low-max`.
+fn thinks(levels: Option<&[Effort]>) -> Option<String> {
+    let mut thoughts = levels?.iter().filter(|level| **level != Effort::None);
+    let first = thoughts.next()?;
+    Some(match thoughts.next_back() {
+        Some(last) => format!("{}-{}", first.word(), last.word()),
+        None => first.word().to_owned(),
+    })
+}
+
+fn as_json(listing: &Listing) -> Value {
+    let models: Vec<Value> = listing.models.iter().map(model_json).collect();
+    json!({ "date": listing.date.to_string(), "origin": listing.origin, "models": models })
+}
+
+fn model_json(model: &Listed) -> Value {
+    let off = model.off.map(|off| match off {
+        Off::Level => "none",
+        Off::Switch => "switch",
+    });
+    json!({
+        "name": model.name,
+        "id": model.id,
+        "source": if model.is_configured { "config" } else { "catalogue" },
+        "context_window": model.window,
+        "max_input_tokens": model.input,
+        "max_output_tokens": model.output,
+        "prices": model.prices.as_ref().map(prices_json),
+        "sees": model.sees,
+        "levels": model.levels,
+        "off": off,
+        "wire": model.wire,
+        "ends": model.ends.map(|day| day.to_string()),
+    })
+}
+
+fn prices_json(prices: &Prices) -> Value {
+    let tiers: Vec<Value> = prices.tiers.iter().map(tier_json).collect();
+    let mut json = tier_json(&prices.base());
+    json["tiers"] = tiers.into();
+    json["about"] = prices.about.into();
+    json
+}
+
+fn tier_json(tier: &PriceTier) -> Value {
+    json!(tier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(name: &str, window: Option<u64>, prices: Option<Prices>, levels: &[Effort]) -> Listed {
+        Listed {
+            name: name.to_owned(),
+            id: None,
+            is_configured: false,
+            window,
+            input: None,
+            output: None,
+            prices,
+            sees: Some(true),
+            levels: Some(levels.to_vec()),
+            off: None,
+            wire: Some(crate::config::Wire::Chat),
+            ends: None,
+        }
+    }
+
+    #[test]
+    fn the_table_fits_the_terminal() {
+        let tier = PriceTier { above: 9, input: 2.5, cached_input: None, cache_write: None, output: 10.0 };
+        let models = [
+            model("openrouter/anthropic/claude-sonnet-5", Some(1_050_000), None, &[Effort::None, Effort::Low]),
+            model(
+                "openai/m",
+                None,
+                Some(Prices::of(PriceTier { above: 0, ..tier }, vec![tier], true)),
+                &[Effort::Low, Effort::Medium, Effort::Max],
+            ),
+        ];
+        assert_eq!(
+            table(&models, None),
+            "openrouter/anthropic/claude-sonnet-5  1.05M  ?           sees low      chat  catalogue\n\
+             openai/m                              ?      ~$2.5/$10+  sees low-max  chat  catalogue\n"
+        );
+        assert_eq!(
+            table(&models, Some(42)),
+            "openrouter/anthropic/claude-sonnet-5\n  1.05M  ?           sees low      chat\n\
+             openai/m\n  ?      ~$2.5/$10+  sees low-max  chat\n"
+        );
+        assert_eq!(table(&models[1..], Some(30)), "openai/m\n  ?  ~$2.5/$10+  sees low-max\n");
+        for edge in 3..100 {
+            assert!(table(&models, Some(edge)).lines().all(|line| text::columns(line) < edge), "{edge}");
+        }
+    }
+}

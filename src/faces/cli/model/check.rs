@@ -1,0 +1,108 @@
+//! `agent model check`: finds out what a model's server supports, and prints a model file that fits.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::agent::assembly::{Checked, ModelCheck, Options, model_file};
+use crate::agent::exit;
+use crate::base::text;
+
+use super::super::args::ReportFormat;
+use super::super::setup::Setup;
+use super::super::{Failure, Outcome, note, print};
+
+pub(super) fn run(
+    setup: &Setup,
+    name: Option<String>,
+    log_wire: Option<PathBuf>,
+    output: ReportFormat,
+) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let options = Options { model: name, log_wire, ..Options::default() };
+    let check = ModelCheck::new(&config, &options).map_err(Failure::from_setup)?;
+    let quiet = setup.global.quiet;
+    let say = |line: &str| {
+        if !quiet {
+            note(&text::visible(line));
+        }
+    };
+    let server = check.base_url().map_or_else(String::new, |url| format!(" at {url}"));
+    say(&format!(
+        "{} requests to {}{server}, one at a time; a refused request may be sent again in another form",
+        ModelCheck::REQUESTS,
+        check.name()
+    ));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let checked = runtime.block_on(check.run(&mut |what| say(&format!("  asking for {what}"))));
+    let checked = checked.map_err(|error| {
+        let reason = config.redactor().redact(&error.to_string()).into_owned();
+        Failure::new(exit::of_model(error.kind), anyhow::anyhow!(reason))
+    })?;
+    match output {
+        ReportFormat::Json => print(serde_json::to_string_pretty(&as_json(check.name(), &checked))? + "\n")?,
+        ReportFormat::Text => print(table(check.name(), &checked))?,
+    };
+    say(&spent(&checked));
+    Ok(exit::DONE)
+}
+
+/// Formats the server, the findings and the model file.
+fn table(name: &str, checked: &Checked) -> String {
+    const FEATURE: usize = 16;
+    const OUTCOME: usize = 10;
+    let mut out = String::new();
+    let mut row = |head: &str, outcome: &str, note: &str| {
+        let note = text::visible(note).replace('\n', " ");
+        let line = format!("{head:FEATURE$}{outcome:OUTCOME$}{note}");
+        let _ = writeln!(out, "{}", line.trim_end());
+    };
+    row("model", &text::visible(&checked.id), "");
+    if let Some(probed) = &checked.probed {
+        row("server", probed.server, "");
+    }
+    let window = checked.window;
+    row("window", &window.tokens.to_string(), &format!("tokens, {}", told_by(window.source)));
+    for finding in &checked.findings {
+        row(finding.feature.words(), finding.outcome.words(), &finding.note);
+    }
+    // A name of the form PROVIDER/ID cannot be the name of a file.
+    let file = if name.contains('/') { "NAME" } else { name };
+    let advice =
+        if checked.is_auto { "no file is needed; one for this model would be" } else { "the file that fits is" };
+    let _ = write!(out, "\n# {advice} models/{}.yaml:\n{}", text::visible(file), model_file(&checked.file));
+    out
+}
+
+fn told_by(source: &str) -> String {
+    match source {
+        "declared" => "as declared".to_owned(),
+        "catalogue" => "by the catalogue".to_owned(),
+        "assumed" => "assumed, because it is unknown: declare context_window".to_owned(),
+        server => format!("as {server} runs it"),
+    }
+}
+
+fn spent(checked: &Checked) -> String {
+    let Checked { requests, usage, cost_usd, .. } = checked;
+    let about = if usage.cost_about { "~" } else { "" };
+    let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("{about}${usd:.4}"));
+    format!("{requests} requests, {} tokens in, {} out, {cost}", usage.input_tokens, usage.output_tokens)
+}
+
+fn as_json(name: &str, checked: &Checked) -> Value {
+    json!({
+        "name": name,
+        "id": checked.id,
+        "server": checked.probed.as_ref().map(|probed| probed.server),
+        "window": { "tokens": checked.window.tokens, "source": checked.window.source },
+        "features": checked.findings,
+        "file": checked.file,
+        "file_is_needed": !checked.is_auto,
+        "requests": checked.requests,
+        "usage": checked.usage,
+        "cost_usd": checked.cost_usd,
+    })
+}

@@ -1,0 +1,48 @@
+//! `agent prompt diff`: shows how two versions differ in their text and in the tokens of their parts.
+
+use crate::base::diff::unified;
+use crate::prompt::{PartSize, Prompt, PromptContext, Registry};
+use crate::template::Value;
+
+use super::super::{Failure, Outcome, print, tables};
+
+pub(super) fn run(registry: &Registry, old: &str, new: &str) -> Outcome {
+    let [old, new] = [old, new].map(|reference| registry.get(reference).map_err(Failure::prompt));
+    let (old, new) = (old?, new?);
+    let diff = unified("", &old.whole_text(), &new.whole_text());
+    if diff.is_empty() {
+        return print(format!("{} and {} are identical\n", old.id(), new.id()));
+    }
+    // The ids of the versions replace the names of files.
+    let hunks = diff.lines().skip(2).fold(String::new(), |text, line| text + line + "\n");
+    let sample = PromptContext::sample().value();
+    print(format!("--- {}\n+++ {}\n{hunks}\n{}", old.id(), new.id(), sizes(&old, &new, &sample)))
+}
+
+/// Formats the tokens of each part in both versions.
+fn sizes(old: &Prompt, new: &Prompt, sample: &Value) -> String {
+    let (old, new) = match (old.sizes(sample), new.sizes(sample)) {
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(error), _) | (_, Err(error)) => return format!("tokens: unknown: {error}\n"),
+    };
+    let tokens = |parts: &[PartSize], name: &str| -> u64 {
+        parts.iter().filter(|part| part.name == name).map(|part| part.tokens).sum()
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for part in old.iter().chain(&new) {
+        if !names.contains(&part.name.as_str()) {
+            names.push(&part.name);
+        }
+    }
+    let row = |name: &str, before: u64, after: u64| {
+        let change = i128::from(after) - i128::from(before);
+        [name.to_owned(), before.to_string(), after.to_string(), format!("{change:+}")]
+    };
+    let head = ["tokens", "before", "after", "change"].map(str::to_owned);
+    let sum = |parts: &[PartSize]| parts.iter().map(|part| part.tokens).sum();
+    let rows: Vec<[String; 4]> = std::iter::once(head)
+        .chain(names.iter().map(|name| row(name, tokens(&old, name), tokens(&new, name))))
+        .chain([row("total", sum(&old), sum(&new))])
+        .collect();
+    tables::columns(&rows, tables::edge())
+}

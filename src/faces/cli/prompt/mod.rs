@@ -1,0 +1,115 @@
+//! `agent prompt`: shows prompts as files or as the agent would render them here, tests them and releases them.
+
+mod check;
+mod diff;
+mod release;
+mod test;
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::agent::Conversation;
+use crate::agent::assembly::{self, Options};
+use crate::conversation::session::{About, Session};
+use crate::prompt::{Listed, MODULES, Prompt, PromptError, Registry};
+use crate::safety::Nobody;
+
+use super::args::PromptCommand;
+use super::setup::Setup;
+use super::{Failure, Outcome, exit, print, tables, vars};
+
+pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let registry = Registry::new(&config.prompt_dirs);
+    match command {
+        PromptCommand::List => {
+            let names = registry.names().map_err(Failure::prompt)?;
+            // Whole prompts come before modules.
+            let (modules, whole): (Vec<&str>, Vec<&str>) =
+                names.iter().map(String::as_str).partition(|name| name.starts_with(MODULES));
+            let listed = registry.list(whole.into_iter().chain(modules)).map_err(Failure::prompt)?;
+            print(list(&listed))
+        }
+        PromptCommand::Show { reference } => {
+            let prompt = registry.get(&reference).map_err(Failure::prompt)?;
+            print(written(&prompt))
+        }
+        PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
+        PromptCommand::Diff { old, new } => diff::run(&registry, &old, &new),
+        PromptCommand::Check { references } => check::run(&config, &workspace, &registry, &references),
+        PromptCommand::Promote { name, version, canary, label, message, force } => {
+            let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
+            release::promote(setup, &registry, &config.prompt_dirs, &wanted)
+        }
+        PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
+        PromptCommand::New { name } => release::begin(setup, &registry, &name),
+        PromptCommand::Render { reference, vars, messages } => {
+            registry.get(&reference).map_err(Failure::prompt)?;
+            let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
+            let services = assembly::assemble(&config, &workspace, &options, Arc::new(Nobody))
+                .map_err(Failure::from_setup)?;
+            let agent = &services.agent;
+            let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
+            let now = Timestamp::now();
+            let conversation = Conversation::new(Session::ephemeral(about, now), now);
+            let run_id = assembly::new_run_id();
+            let briefing = &agent.briefing;
+            if messages {
+                let messages = briefing.preview_messages(&conversation, &run_id, &agent.limits);
+                let messages = messages.map_err(Failure::briefing)?;
+                return print(serde_json::to_string_pretty(&messages)? + "\n");
+            }
+            let text = briefing.preview(&conversation, &run_id, &agent.limits).map_err(Failure::briefing)?;
+            print(text + "\n")
+        }
+    }
+}
+
+/// The source of a prompt: the template of each module under its heading, then the prompt's own. A prompt with messages
+/// is shown as its whole file, because the messages are in its head.
+fn written(prompt: &Prompt) -> String {
+    if prompt.has_messages() {
+        return format!("{}\n", prompt.text().trim_end());
+    }
+    let mut out = String::new();
+    for (heading, module) in prompt.modules() {
+        let version = module.version.map(|version| version.to_string()).unwrap_or_default();
+        let heading = heading.map(|heading| format!("# {heading}\n")).unwrap_or_default();
+        let _ = writeln!(out, "{{# {}@{version} #}}\n{heading}{}\n", module.name, module.body().trim());
+    }
+    out + prompt.body().trim() + "\n"
+}
+
+fn list(prompts: &[Listed]) -> String {
+    let rows: Vec<[String; 4]> = prompts
+        .iter()
+        .map(|listed| {
+            let (fingerprint, description) = match &listed.prompt {
+                Ok(prompt) => (prompt.fingerprint().to_owned(), prompt.head.description.clone()),
+                Err(error) => ("-".to_owned(), format!("error: {error}")),
+            };
+            let version = match listed.labels.as_slice() {
+                [] => listed.version.to_string(),
+                labels => format!("{} ({})", listed.version, labels.join(", ")),
+            };
+            [listed.name.clone(), version, fingerprint, description]
+        })
+        .collect();
+    tables::columns(&rows, tables::edge())
+}
+
+impl Failure {
+    /// Maps a prompt that cannot be rendered to a mistake in the configuration.
+    pub(super) fn briefing(error: anyhow::Error) -> Self {
+        let code = if error.is::<PromptError>() { exit::CONFIGURATION } else { exit::FAILED };
+        Self::new(code, error)
+    }
+
+    pub(super) fn prompt(error: PromptError) -> Self {
+        let code = if error.file.is_some() { exit::CONFIGURATION } else { exit::USAGE };
+        Self::new(code, error)
+    }
+}

@@ -1,0 +1,213 @@
+//! `agent session list / show / compact`: lists sessions, shows their messages or their next request, and compresses
+//! them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::io::{self, IsTerminal, Write as _};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::agent::assembly::{self, Options};
+use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, brief, compact};
+use crate::base::text;
+use crate::config::Config;
+use crate::conversation::EventSink;
+use crate::conversation::event::Event;
+use crate::conversation::message::{Author, Item, Step};
+use crate::conversation::session::{Session, SessionError, Summary};
+use crate::faces::chat::{context, progress};
+use crate::files::workspace::Workspace;
+use crate::safety::Nobody;
+use crate::screen::{Facts, Outlets, Screen};
+
+use super::args::SessionCommand;
+use super::setup::Setup;
+use super::{Failure, Outcome, exit, print, tables};
+
+pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    match command {
+        SessionCommand::List { all } => {
+            let sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
+            let sessions = if all { families(sessions) } else { without_helpers(sessions) };
+            if sessions.is_empty() {
+                let place = if all { "" } else { " of this workspace" };
+                let _ = writeln!(io::stderr(), "There are no sessions{place} yet.");
+            }
+            let rows: Vec<[String; 3]> = sessions
+                .into_iter()
+                .map(|session| {
+                    let place = if all { session.workspace } else { session.model };
+                    let title = match session.parent {
+                        Some(_) => format!("└ {}: {}", session.agent, session.title),
+                        None => session.title,
+                    };
+                    [session.id, place, title]
+                })
+                .collect();
+            print(tables::columns(&rows, tables::edge()))
+        }
+        SessionCommand::Show { id, context: true } => {
+            let (session, _) = setup.store(&config).read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            let agent = agent_of(&session, &config, &workspace)?;
+            let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), Box::new(Unwatched)));
+            print(context::table(&agent, &mut Conversation::new(session, Timestamp::now()), &mut run))
+        }
+        SessionCommand::Compact { id, focus, dry_run } => {
+            compact_by_id(&config, &workspace, &id, &focus, dry_run, setup)
+        }
+        SessionCommand::Show { id, context: false } => {
+            let (session, warnings) =
+                setup.store(&config).read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            for warning in warnings {
+                super::warn(&warning);
+            }
+            let transcript = transcript(&session)?;
+            // On a terminal, escapes from a model or a file are made visible; a pipe gets the bytes as they are.
+            let shown =
+                if io::stdout().is_terminal() { text::visible(&transcript).into_owned() } else { transcript };
+            print(shown)
+        }
+    }
+}
+
+fn without_helpers(mut sessions: Vec<Summary>) -> Vec<Summary> {
+    sessions.retain(|session| session.parent.is_none());
+    sessions
+}
+
+/// Sorts the sessions of helpers below the session that called them; the order is kept otherwise.
+fn families(sessions: Vec<Summary>) -> Vec<Summary> {
+    let known: BTreeSet<String> = sessions.iter().map(|session| session.id.clone()).collect();
+    let is_child = |session: &Summary| session.parent.as_ref().is_some_and(|parent| known.contains(parent));
+    let (mut children, roots): (Vec<_>, Vec<_>) = sessions.into_iter().partition(is_child);
+    let mut left: Vec<Summary> = roots.into_iter().rev().collect();
+    let mut listed = Vec::new();
+    while let Some(session) = left.pop() {
+        let (own, others): (Vec<_>, Vec<_>) =
+            children.into_iter().partition(|child| child.parent.as_ref() == Some(&session.id));
+        children = others;
+        left.extend(own);
+        listed.push(session);
+    }
+    listed
+}
+
+/// Assembles the agent of the session, with the session's model if that is still configured.
+fn agent_of(session: &Session, config: &Arc<Config>, workspace: &Workspace) -> Result<Agent, Failure> {
+    let about = session.about();
+    let agent = Options { agent: Some(about.agent.to_owned()), ..Options::default() };
+    let with_model = Options { model: Some(about.model.to_owned()), ..agent.clone() };
+    let assemble = |options: &Options| assembly::assemble(config, workspace, options, Arc::new(Nobody));
+    let services = assemble(&with_model).or_else(|_| assemble(&agent)).map_err(Failure::from_setup)?;
+    Ok(services.agent)
+}
+
+fn compact_by_id(
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    id: &str,
+    focus: &str,
+    dry_run: bool,
+    setup: &Setup,
+) -> Outcome {
+    let store = setup.store(config);
+    let opened = if dry_run { store.read(id) } else { store.open(id, Timestamp::now()) };
+    // And its bar.
+    drop(store);
+    let (session, warnings) = opened.map_err(|error| Failure::new(exit::USAGE, error))?;
+    let agent = agent_of(&session, config, workspace)?;
+    let mut conversation = Conversation::new(session, Timestamp::now());
+    let look = setup.look(Facts { chat: true, ..Facts::default() });
+    let outlets = Outlets::open(&look);
+    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(config)));
+    let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
+    run.emitter.warn(warnings);
+    run.emitter.warn(brief(&agent, &mut conversation, &run)?);
+    if dry_run {
+        outlets.wait();
+        return print(context::plan(&agent, &mut conversation, &mut run));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(compact(&agent, &mut conversation, &mut run, focus, &Cancel::default()));
+    outlets.display.settle();
+    outlets.wait();
+    match done {
+        Ok(Some(_)) => Ok(exit::DONE),
+        Ok(None) => {
+            let _ = writeln!(io::stderr(), "Nothing to compact. Recent steps and pinned messages stay whole.");
+            Ok(exit::DONE)
+        }
+        Err(stop) => {
+            let ending = exit::ending(&stop, 0, None);
+            Err(Failure::new(ending.code, anyhow::anyhow!(agent.redactor.redact(&ending.reason).into_owned())))
+        }
+    }
+}
+
+/// Discards events, for commands that print only a table.
+struct Unwatched;
+
+impl EventSink for Unwatched {
+    fn emit(&mut self, _: &Event) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn transcript(session: &Session) -> Result<String, SessionError> {
+    let mut out = format!("session {}\n", session.id());
+    if let Some(parent) = session.parent() {
+        let _ = writeln!(out, "of the helper {}, called in session {parent}", session.about().agent);
+    }
+    for item in session.originals()? {
+        match item {
+            Item::Said(said) => {
+                let heading = if said.author == Author::Person { "user" } else { "agent" };
+                let body = said.texts().collect::<Vec<_>>().join("\n\n");
+                let _ = write!(out, "\n── {heading}\n{}\n", body.trim_end());
+            }
+            Item::Summary(summary) => {
+                let _ = write!(out, "\n── summary\n{}\n", summary.text.trim_end());
+            }
+            Item::Step(step) => {
+                let _ = write!(out, "\n── assistant\n{}\n", said(&step).trim_end());
+                for call in step.calls() {
+                    let Some(answer) = &call.answer else { continue };
+                    let heading = format!("{} ({:?})", call.request.name, answer.status).to_lowercase();
+                    let _ = write!(out, "\n── {heading}\n{}\n", answer.content.trim_end());
+                }
+            }
+        }
+    }
+    if let Some(plan) = progress::table(session.progress()) {
+        let _ = write!(out, "\n── plan\n{plan}");
+    }
+    let (unfinished, _) = session.partial();
+    if !unfinished.trim().is_empty() {
+        let _ = write!(out, "\n── assistant (unfinished)\n{}\n", unfinished.trim_end());
+    }
+    let usage = session.usage();
+    let estimated = if usage.estimated { ", estimated" } else { "" };
+    let counts = [(session.turns(), "turn"), (session.steps(), "step"), (session.calls(), "call")];
+    let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    let (input, output) = (usage.input_tokens, usage.output_tokens);
+    let _ = write!(out, "\n{}, {input} tokens in, {output} out{estimated}", counts.join(", "));
+    let about = if usage.cost_about { "~" } else { "" };
+    match session.cost_usd() {
+        Some(cost) => drop(write!(out, ", {about}${cost:.4}")),
+        None if usage.total() > 0 => out.push_str(", cost unknown"),
+        None => {}
+    }
+    out.push('\n');
+    Ok(out)
+}
+
+fn said(step: &Step) -> String {
+    let mut out = step.text();
+    for call in step.calls() {
+        let _ = write!(out, "\n→ {} {}", call.request.name, call.request.arguments);
+    }
+    out.trim_start().to_owned()
+}

@@ -1,0 +1,156 @@
+//! The common setup of every command: the workspace, the merged configuration, the question of trust, and the look of
+//! the output.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::agent::assembly::{self, SessionChoice, SetupError, SetupErrorKind};
+use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
+use crate::conversation::session::{Far, Store};
+use crate::files::workspace::Workspace;
+use crate::screen::ink::Wishes;
+use crate::screen::terminal::{self, Abilities};
+use crate::screen::{Bar, Editor, Facts, Look, Manner, Rendering, look};
+use crate::tools;
+
+use super::args::{GlobalArgs, TurnArgs};
+use super::{Failure, exit};
+
+pub(super) struct Setup {
+    pub global: GlobalArgs,
+    pub env: Env,
+}
+
+impl Setup {
+    pub(super) fn new(global: GlobalArgs, env: Env) -> Self {
+        Self { global, env }
+    }
+
+    pub(super) fn workspace(&self) -> Result<Workspace, Failure> {
+        let dir = self.global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
+        Workspace::open(&dir).map_err(|error| Failure::usage(format!("cannot work in {}: {error}", dir.display())))
+    }
+
+    /// Loads the merged configuration.
+    pub(super) fn config(&self, workspace: &Workspace) -> Result<Arc<Config>, Failure> {
+        let options = self.load_options(workspace)?;
+        config::load(&options).map(Arc::new).map_err(|error| Failure::new(exit::CONFIGURATION, error))
+    }
+
+    /// Returns the sources of the configuration. Asks for trust first if the workspace has its own configuration.
+    pub(super) fn load_options<'a>(&'a self, workspace: &'a Workspace) -> Result<LoadOptions<'a>, Failure> {
+        let mut options = LoadOptions {
+            env: &self.env,
+            workspace,
+            config_dir: self.global.config.clone(),
+            sets: &self.global.sets,
+            brought: config::brought(&self.env, workspace, self.global.config.as_deref()),
+            trust: self.global.trust,
+            tools: &tools::NAMES,
+        };
+        if !options.trust
+            && let Some(brought) = options.brought.as_deref().filter(|brought| brought.brings_anything())
+        {
+            options.trust = self.trusts(brought)?;
+        }
+        Ok(options)
+    }
+
+    /// True if the configuration of the workspace may be used, as a person decided before or answers now. With nobody
+    /// to ask the answer is no, and loading reports that in one line.
+    fn trusts(&self, brought: &Manifest) -> Result<bool, Failure> {
+        let store = TrustStore::open(&self.env.dirs().data);
+        if store.trusts(brought) {
+            return Ok(true);
+        }
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return Ok(false);
+        }
+        let mut err = io::stderr().lock();
+        // Text typed before the question is not an answer to it.
+        terminal::forget_typed();
+        write!(
+            err,
+            "This workspace brings its own configuration.\n{}\nUse it? You are asked again when it changes. [y/N] ",
+            brought.describe()
+        )?;
+        err.flush()?;
+        let mut answer = String::new();
+        if io::stdin().lock().read_line(&mut answer)? == 0 {
+            // Ctrl-D ends no line.
+            writeln!(err)?;
+        }
+        let yes = matches!(answer.trim(), "y" | "Y" | "yes");
+        if yes {
+            store.remember(brought)?;
+        }
+        Ok(yes)
+    }
+
+    /// The person's editor: `VISUAL`, else `EDITOR`, else `vi`.
+    pub(super) fn editor(&self, config: &Config) -> Editor {
+        let line = ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.get(name)).unwrap_or("vi");
+        Editor { line: line.to_owned(), dir: config.dirs.state.join("drafts") }
+    }
+
+    /// The person's choices about the screen.
+    pub(super) fn manner(config: &Config) -> Manner {
+        let ui = config.settings.ui.clone();
+        let rendering = Rendering::new(ui.markdown);
+        Manner { ui, rendering, compress_at: config.settings.context.compress_at.value() }
+    }
+
+    /// A progress bar for work that may take long.
+    pub(super) fn bar(&self) -> Bar {
+        let is_drawn = io::stderr().is_terminal() && self.env.get("TERM") != Some("dumb");
+        Bar::on_stderr(is_drawn && !self.global.quiet)
+    }
+
+    /// The sessions, with a bar while they are read.
+    pub(super) fn store(&self, config: &Config) -> Store {
+        let bar = self.bar();
+        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        assembly::store(config).watched(move |far| match far {
+            Far::Logs(done, all) => bar.set(size(done), size(all), "sessions"),
+            Far::Bytes(done, all) => bar.set(size(done >> 20), size(all >> 20), "MiB of the session"),
+        })
+    }
+
+    /// Decides the look of the output. `facts` are known to the command itself.
+    pub(super) fn look(&self, facts: Facts<'_>) -> Look {
+        let facts = Facts {
+            stdout_terminal: io::stdout().is_terminal(),
+            stderr_terminal: io::stderr().is_terminal(),
+            quiet: self.global.quiet,
+            verbose: self.global.verbose,
+            colour: self.global.color.into(),
+            wishes: Wishes::read(|name| self.env.get(name)),
+            abilities: Abilities::of(|name| self.env.get(name)),
+            ..facts
+        };
+        look(&facts, terminal::width)
+    }
+}
+
+/// Returns the session that the options ask for. `nothing_kept` makes a new session ephemeral.
+pub(super) fn session_choice(args: &TurnArgs, nothing_kept: bool) -> SessionChoice {
+    match (&args.session, args.continue_latest) {
+        (Some(id), _) => SessionChoice::Id(id.clone()),
+        (None, true) => SessionChoice::Latest,
+        (None, false) if args.ephemeral || nothing_kept => SessionChoice::Ephemeral,
+        (None, false) => SessionChoice::New,
+    }
+}
+
+impl Failure {
+    pub(super) fn from_setup(error: SetupError) -> Self {
+        let code = match error.kind {
+            SetupErrorKind::Usage => exit::USAGE,
+            SetupErrorKind::Configuration => exit::CONFIGURATION,
+            SetupErrorKind::Authentication => exit::AUTHENTICATION,
+            SetupErrorKind::Failed => exit::FAILED,
+        };
+        Self::new(code, error)
+    }
+}

@@ -1,0 +1,131 @@
+//! `agent tool list / show / call`: lists the tools as the model sees them, and calls one on the person's behalf.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::agent::assembly::{self, Options, SessionChoice};
+use crate::agent::{Called, Cancel, Emitter, Filter, Found, Run, Stop, call_by_hand};
+use crate::base::json;
+use crate::base::text;
+use crate::config::Config;
+use crate::conversation::message::CallStatus;
+use crate::files::workspace::Workspace;
+use crate::safety::Approver;
+use crate::safety::Nobody;
+use crate::screen::{Facts, Outlets, Person, Screen};
+
+use super::args::{CallArgs, ToolCommand};
+use super::setup::Setup;
+use super::signals::Signals;
+use super::{Failure, Outcome, exit, print, tables};
+
+pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let services = |agent: Option<String>| {
+        let options = Options { agent, ..Options::default() };
+        assembly::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)
+    };
+    match command {
+        ToolCommand::List { names, permission, agent } => {
+            let services = services(agent)?;
+            let filter = Filter { names, most: permission };
+            let found = services.agent.tools.list(&filter).map_err(Failure::usage)?;
+            let rows: Vec<[String; 5]> = found.into_iter().map(row).collect();
+            print(tables::columns(&rows, tables::edge()))
+        }
+        ToolCommand::Show { name, agent } => {
+            let services = services(agent)?;
+            let tools = &services.agent.tools;
+            let found = tools.find(&name).map_err(Failure::usage)?;
+            let definition = tools.shown(&name).unwrap_or_else(|| found.tool.definition().clone());
+            let shown = json!({
+                "name": definition.name,
+                "description": definition.description,
+                "parameters": *definition.parameters,
+            });
+            print(serde_json::to_string_pretty(&shown)? + "\n")
+        }
+        ToolCommand::Call(args) => call(setup, &config, &workspace, args),
+    }
+}
+
+/// The cells of a row: name, permission, effects, origin, summary.
+fn row(found: Found<'_>) -> [String; 5] {
+    let definition = found.tool.definition();
+    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    let effects: Vec<String> = definition.effects.iter().map(|effect| word(json!(effect))).collect();
+    let effects = if effects.is_empty() { "-".to_owned() } else { effects.join(",") };
+    let origin = found.terms.file.clone().unwrap_or_else(|| "built in".to_owned());
+    let summary = text::one_line(definition.summary(), 100);
+    [definition.name.clone(), word(json!(definition.permission)), effects, origin, summary]
+}
+
+fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallArgs) -> Outcome {
+    let CallArgs { name, arguments, format, encoding, approve, agent } = args;
+    let arguments = json::object(&arguments)
+        .map(Value::Object)
+        .map_err(|why| Failure::usage(format!("the arguments are not a JSON object: {why}")))?;
+    // `finish` writes the result, once and whole; the screen shows only progress.
+    let look = setup.look(Facts { json: true, ..Facts::default() });
+    let outlets = Outlets::open(&look);
+    let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        Arc::new(Person::beside(&outlets, &look, config.settings.ui.notify))
+    } else {
+        Arc::new(Nobody)
+    };
+    let options = Options { agent, approve, ..Options::default() };
+    let mut services = assembly::assemble(config, workspace, &options, approver).map_err(Failure::from_setup)?;
+    services.agent.tools.find(&name).map_err(Failure::usage)?;
+    if let Some(terms) = services.agent.tools.terms_mut(&name) {
+        terms.format = format.or(terms.format);
+        terms.encoding = encoding.or(terms.encoding);
+    }
+    let agent = services.agent;
+    let (mut conversation, _) =
+        assembly::open_conversation(&assembly::store(config), workspace, &SessionChoice::Ephemeral, &agent)
+            .map_err(Failure::from_setup)?;
+    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(config)));
+    let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
+    run.emitter.warn(services.warnings);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (outcome, signal) = runtime.block_on(async {
+        let cancel = Cancel::default();
+        let signals = Signals::listen(cancel.clone())?;
+        let outcome = call_by_hand(&agent, &mut conversation, &mut run, (&name, &arguments), &cancel).await;
+        outlets.flush(cancel.triggered()).await;
+        io::Result::Ok((outcome, signals.seen()))
+    })?;
+    // A thread may still wait for a line; it must not keep the process alive.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(called) => finish(&name, &called, run.totals.unasked > 0),
+        Err(Stop::Failed(error)) => Err(Failure::new(exit::FAILED, error)),
+        Err(stop) => {
+            let ending = exit::ending(&stop, 0, signal);
+            Err(Failure::new(ending.code, anyhow::anyhow!("{}", ending.reason)))
+        }
+    }
+}
+
+fn finish(name: &str, called: &Called, unasked: bool) -> Outcome {
+    let content =
+        if io::stdout().is_terminal() { text::visible(&called.content) } else { called.content.as_str().into() };
+    let end = if content.ends_with('\n') { "" } else { "\n" };
+    print(format!("{content}{end}"))?;
+    match called.status {
+        CallStatus::Ok => Ok(exit::DONE),
+        CallStatus::Denied if unasked => {
+            let hint = exit::allow("it");
+            Err(Failure::new(
+                exit::DENIED,
+                anyhow::anyhow!("the call was denied because nobody could be asked. {hint}"),
+            ))
+        }
+        status => {
+            Err(Failure::new(exit::FAILED, anyhow::anyhow!("{name}: {}", format!("{status:?}").to_lowercase())))
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The directory in which a run works: turns names into paths, and decides which are inside.
+//!
+//! Every path that a model writes goes through [`Workspace::resolve`], which follows symbolic links before it says
+//! whether the target is inside.
+
+use std::fmt;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use crate::files::regular::{Links, read_bytes};
+use crate::files::{file_name, protected};
+
+/// The workspace of a run.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    root: PathBuf,
+    git_root: Option<PathBuf>,
+    holds_home: bool,
+    secrets: Arc<Secrets>,
+    private: Option<Private>,
+}
+
+/// The places of credentials, looked up when they are first asked for.
+type Secrets = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
+
+/// A directory that commands see under another name.
+#[derive(Clone)]
+struct Private {
+    name: PathBuf,
+    /// The directory, once there is one.
+    dir: Arc<dyn Fn() -> Option<PathBuf> + Send + Sync>,
+}
+
+impl fmt::Debug for Private {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Private({})", self.name.display())
+    }
+}
+
+/// A path as the operating system will see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// Absolute, symbolic links followed as far as the path exists.
+    pub path: PathBuf,
+    /// True if it is inside the workspace.
+    pub inside: bool,
+}
+
+impl Workspace {
+    /// # Errors
+    /// `dir` does not exist or is not a directory.
+    pub fn open(dir: &Path) -> io::Result<Self> {
+        let root = dir.canonicalize()?;
+        if !root.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
+        let nobody = LazyLock::new(Box::new(Vec::new) as Box<_>);
+        Ok(Self { root, git_root, holds_home: false, secrets: Arc::new(nobody), private: None })
+    }
+
+    /// Absolute, without symbolic links.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The nearest directory at or above the root with `.git`.
+    #[must_use]
+    pub fn git_root(&self) -> Option<&Path> {
+        self.git_root.as_deref()
+    }
+
+    /// The workspace and its parents up to the git root, nearest first; only the workspace without git.
+    pub fn dirs_up_to_git_root(&self) -> impl Iterator<Item = &Path> {
+        let last = self.git_root.as_deref().unwrap_or(&self.root);
+        self.root.ancestors().take_while(move |dir| dir.starts_with(last))
+    }
+
+    /// The branch that is checked out, read from `.git/HEAD` without running git. It is third-party text: callers that
+    /// show it must keep it one word.
+    #[must_use]
+    pub fn git_branch(&self) -> Option<String> {
+        /// The longest `.git` file or `HEAD`: a path is no longer.
+        const LONGEST: u64 = 8 * 1024;
+        let text = |path: &Path| {
+            let bytes = read_bytes(path, Links::Follow, LONGEST).ok().flatten();
+            bytes.and_then(|bytes| String::from_utf8(bytes).ok())
+        };
+        let dot_git = self.git_root.as_ref()?.join(".git");
+        let git_dir = match text(&dot_git) {
+            // A linked work tree: a file that names the directory.
+            Some(text) => self.git_root.as_ref()?.join(text.strip_prefix("gitdir:")?.trim()),
+            None => dot_git,
+        };
+        text(&git_dir.join("HEAD"))?.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+    }
+
+    /// The target of a path as a model writes it: relative to the workspace or absolute, and quoted if necessary.
+    #[must_use]
+    pub fn resolve(&self, written: &str) -> Resolved {
+        self.resolve_path(&file_name::read(written))
+    }
+
+    /// The target of `path` (relative to the workspace, or absolute), with links followed. A path that does not exist
+    /// yet is resolved through its nearest existing parent.
+    #[must_use]
+    pub fn resolve_path(&self, path: &Path) -> Resolved {
+        let path = follow(&self.seen_by_commands(normal(&self.root.join(path))));
+        let inside = path.starts_with(&self.root) || self.private_dir().is_some_and(|dir| path.starts_with(dir));
+        Resolved { path, inside }
+    }
+
+    /// Sets the directory that commands see as `name`, which may be created later.
+    #[must_use]
+    pub fn of_commands(self, name: &Path, dir: impl Fn() -> Option<PathBuf> + Send + Sync + 'static) -> Self {
+        Self { private: Some(Private { name: name.to_path_buf(), dir: Arc::new(dir) }), ..self }
+    }
+
+    fn private_dir(&self) -> Option<PathBuf> {
+        (self.private.as_ref()?.dir)()
+    }
+
+    /// A path as commands see it: their `/tmp` is a private directory.
+    fn seen_by_commands(&self, path: PathBuf) -> PathBuf {
+        let Some(private) = self.private.as_ref().filter(|private| path.starts_with(&private.name)) else {
+            return path;
+        };
+        match (private.dir)() {
+            Some(dir) if !path.starts_with(&dir) && !path.starts_with(&self.root) => {
+                dir.join(path.strip_prefix(&private.name).unwrap_or(&path))
+            }
+            _ => path,
+        }
+    }
+
+    /// Sets the user's home, and the function that finds the places of credentials.
+    #[must_use]
+    pub fn of_person(self, home: &Path, secrets: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
+        let holds_home = home.canonicalize().is_ok_and(|home| home.starts_with(&self.root));
+        Self { holds_home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
+    }
+
+    /// True if it is a home directory, or contains one.
+    #[must_use]
+    pub fn holds_home(&self) -> bool {
+        self.holds_home
+    }
+
+    /// True if `path`, which was resolved, contains credentials or is in a place of them.
+    #[must_use]
+    pub fn is_secret(&self, path: &Path) -> bool {
+        // Files in a project are the project's own: a place in it counts only if the whole home is the workspace.
+        let may_be = self.holds_home || !path.starts_with(&self.root);
+        may_be && self.secrets.iter().any(|secret| path.starts_with(secret))
+    }
+
+    /// The reason that a write to `path`, which was resolved, always asks, if it does.
+    #[must_use]
+    pub fn protection(&self, path: &Path) -> Option<&'static str> {
+        let inside = path.strip_prefix(&self.root).ok();
+        // A workspace may itself be in a protected place of its repository.
+        let from = self.git_root.as_deref().unwrap_or(&self.root);
+        let decides = protected::is_protected(path.strip_prefix(from).unwrap_or(path))
+            || inside.is_some_and(|inside| self.is_in_bare_repository(inside));
+        let is_hidden = |path: &Path| path.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
+        match () {
+            () if decides => Some("which decides what runs later"),
+            () if self.holds_home && inside.is_some_and(is_hidden) => Some("a hidden file of a home directory"),
+            () => None,
+        }
+    }
+
+    /// True if a path is a protected one in a git directory of any name.
+    fn is_in_bare_repository(&self, inside: &Path) -> bool {
+        inside.ancestors().skip(1).any(|dir| {
+            let below = inside.strip_prefix(dir).unwrap_or(inside);
+            let dir = self.root.join(dir);
+            protected::is_protected_in_git(below)
+                && ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).exists())
+        })
+    }
+
+    /// The name of `path` for a model or a person: relative if it is inside, quoted if necessary, so that
+    /// [`Workspace::resolve`] can read it back.
+    #[must_use]
+    pub fn display(&self, path: &Path) -> String {
+        let private = self.private.as_ref().zip(self.private_dir());
+        let named = private.and_then(|(private, dir)| Some(private.name.join(path.strip_prefix(dir).ok()?)));
+        file_name::written(named.as_deref().unwrap_or_else(|| self.relative(path))).into_owned()
+    }
+
+    /// `path` relative to the workspace, if it is inside.
+    #[must_use]
+    pub fn relative<'a>(&self, path: &'a Path) -> &'a Path {
+        match path.strip_prefix(&self.root) {
+            Ok(rest) if rest.as_os_str().is_empty() => Path::new("."),
+            Ok(rest) => rest,
+            Err(_) => path,
+        }
+    }
+}
+
+/// Removes `.` and `..` by name, so that a path which does not exist can still be judged.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            // `link/..` means the parent of the link's target, so links before `..` are followed first.
+            Component::ParentDir => {
+                out = follow(&out);
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// Follows links as far as the path exists. A dangling link resolves to its target: that is what a write would
+/// create.
+fn follow(path: &Path) -> PathBuf {
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        match std::fs::read_link(&path) {
+            Ok(target) => {
+                path = normal(&path.parent().unwrap_or(Path::new("/")).join(target));
+            }
+            Err(_) => break,
+        }
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => follow(parent).join(name),
+        _ => path,
+    }
+}

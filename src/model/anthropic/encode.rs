@@ -1,0 +1,122 @@
+//! A request of the Messages API, written without copies of the conversation.
+//!
+//! A request extends the one before it byte for byte up to the end of `messages`, except for the cache marks, which
+//! move. Fields that stay the same in a session come first, in a fixed order; `messages` grows at its end; fields
+//! that differ between requests follow.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::super::asked::{self, Asked};
+use super::super::extra::merge;
+use super::flags::Flags;
+use super::messages::{Block, Mark, Message, messages};
+use super::thinking::{self, Asks};
+use super::tools::{Tools, allows_strict};
+use crate::model::ToolChoice;
+
+/// The body of a request.
+#[must_use]
+pub fn encode(asked: &Asked<'_>, flags: &Flags) -> Vec<u8> {
+    let messages = messages(asked.turns, flags);
+    let mut bytes = Vec::with_capacity(asked::size(asked));
+    serde_json::to_writer(&mut bytes, &Body { asked, flags, messages: &messages })
+        .expect("a body has only string keys, and a vector takes every byte");
+    bytes
+}
+
+struct Body<'a> {
+    asked: &'a Asked<'a>,
+    flags: &'a Flags,
+    messages: &'a [Message<'a>],
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { asked, flags, messages } = *self;
+        let extra = &asked.settings.extra;
+        let mut body = serializer.serialize_map(None)?;
+        let (mut fixed, mut varying) = (head(asked), tail(asked, flags));
+        let (late, early) = extra.clone().into_iter().partition(|(key, _)| VARYING.contains(&key.as_str()));
+        merge(&mut fixed, &early);
+        merge(&mut varying, &late);
+        for (key, value) in &fixed {
+            body.serialize_entry(key, value)?;
+        }
+        let mark = Mark::of(flags);
+        if !asked.tools.is_empty() && !extra.contains_key("tools") {
+            body.serialize_entry("tools", &Tools { all: asked.tools, settings: asked.settings, flags, mark })?;
+        }
+        if !asked.system.trim_start().is_empty() && !extra.contains_key("system") {
+            body.serialize_entry("system", &System { text: asked.system, mark })?;
+        }
+        if !extra.contains_key("messages") {
+            body.serialize_entry("messages", messages)?;
+        }
+        for (key, value) in &varying {
+            body.serialize_entry(key, value)?;
+        }
+        body.end()
+    }
+}
+
+/// The fields that stay the same for a whole session.
+fn head(asked: &Asked<'_>) -> Map<String, Value> {
+    let mut head = Map::new();
+    head.insert("model".to_owned(), asked.settings.model.as_str().into());
+    head.insert("max_tokens".to_owned(), thinking::max_tokens(asked).into());
+    head.insert("stream".to_owned(), asked.settings.streaming.into());
+    head
+}
+
+/// The fields that may differ between requests.
+const VARYING: [&str; 4] = ["thinking", "temperature", "output_config", "tool_choice"];
+
+fn tail(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
+    let settings = asked.settings;
+    let asks = Asks::of(asked, flags);
+    let effort = settings.effort.filter(|_| flags.effort_field).and_then(thinking::level);
+    let schema = asked.schema.filter(|schema| flags.answer_format && allows_strict(schema));
+    let mut config = Map::new();
+    if let Some(level) = effort {
+        config.insert("effort".to_owned(), level.into());
+    }
+    if let Some(schema) = schema {
+        config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
+    }
+    // A model that is thinking accepts no temperature.
+    let temperature = settings.temperature.filter(|_| flags.temperature && !asks.is_on());
+    let fields = [
+        ("thinking", asks.field(flags)),
+        ("temperature", temperature.map(Value::from)),
+        ("output_config", (!config.is_empty()).then_some(Value::Object(config))),
+        ("tool_choice", tool_choice(asked, flags)),
+    ];
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+fn tool_choice(asked: &Asked<'_>, flags: &Flags) -> Option<Value> {
+    if asked.tools.is_empty() {
+        return None;
+    }
+    match asked.tool_choice {
+        ToolChoice::None => flags.choice_none.then(|| json!({"type": "none"})),
+        ToolChoice::Auto => (flags.parallel_switch && !asked.settings.parallel_calls)
+            .then(|| json!({"type": "auto", "disable_parallel_tool_use": true})),
+    }
+}
+
+/// The system prompt: a block if it is marked, else a text.
+struct System<'a> {
+    text: &'a str,
+    mark: Option<Mark>,
+}
+
+impl Serialize for System<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.mark {
+            Some(_) => serializer.collect_seq([Block::text(self.text, self.mark)]),
+            None => serializer.serialize_str(self.text),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The reasons that a model stopped, as servers state them.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::base::text;
+use crate::conversation::message::FinishReason;
+
+/// The most characters of a server's words that are shown.
+const LONGEST: usize = 400;
+
+/// The end of a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stop {
+    pub finish: FinishReason,
+    /// A notice about it for the user.
+    pub notice: Option<String>,
+}
+
+impl Stop {
+    /// Reads `stop_reason` and `stop_details`.
+    pub fn read(reason: &str, details: Option<&RawValue>) -> Self {
+        let (finish, notice) = match reason {
+            "end_turn" | "stop_sequence" => (FinishReason::Stop, None),
+            "tool_use" => (FinishReason::ToolCalls, None),
+            "max_tokens" => (FinishReason::Length, None),
+            "model_context_window_exceeded" => {
+                (FinishReason::Length, Some("the model's context window is full: the reply ends there".to_owned()))
+            }
+            "pause_turn" => {
+                let words = "the server paused while it used tools of its own: ask the model to go on";
+                (FinishReason::Stop, Some(words.to_owned()))
+            }
+            "refusal" => (FinishReason::ContentFilter, Some(refusal(details))),
+            "sensitive" | "content_filter" => (FinishReason::ContentFilter, None),
+            other => {
+                let other = text::one_line(other, LONGEST);
+                (
+                    FinishReason::Stop,
+                    Some(format!("the model stopped for a reason that is not known here: {other}")),
+                )
+            }
+        };
+        Self { finish, notice }
+    }
+
+    /// True if neither the text nor the calls of the reply may be used.
+    pub fn voids(&self) -> bool {
+        self.finish == FinishReason::ContentFilter
+    }
+}
+
+fn refusal(details: Option<&RawValue>) -> String {
+    let details: Value = details.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let detail = |key: &str| {
+        let words = details.get(key).and_then(Value::as_str).map(|words| text::one_line(words, LONGEST));
+        words.filter(|words| !words.is_empty())
+    };
+    let words = [
+        Some("the model refuses".to_owned()),
+        detail("category").map(|category| format!(" (category {category})")),
+        detail("explanation").map(|why| format!(": {}", why.trim_end_matches('.'))),
+        detail("recommended_model").map(|model| format!("; the provider recommends {model}")),
+    ];
+    words.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use FinishReason::{ContentFilter, Length, Stop as Ended, ToolCalls};
+
+    use super::*;
+
+    #[test]
+    fn every_reason() {
+        for (reason, finish, has_notice) in [
+            ("end_turn", Ended, false),
+            ("stop_sequence", Ended, false),
+            ("tool_use", ToolCalls, false),
+            ("max_tokens", Length, false),
+            ("model_context_window_exceeded", Length, true),
+            ("pause_turn", Ended, true),
+            ("refusal", ContentFilter, true),
+            ("sensitive", ContentFilter, false),
+            ("compaction", Ended, true),
+        ] {
+            let stop = Stop::read(reason, None);
+            assert_eq!((stop.finish, stop.notice.is_some()), (finish, has_notice), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Everything that an encoder writes, beside the flags of its wire.
+
+use serde_json::{Map, Value};
+
+use super::effort::Effort;
+use super::turns::{ModelPart, ToolResult, Turn, UserPart};
+use crate::model::{ToolChoice, ToolDefinition};
+
+/// One request, ready to be written.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub settings: &'a Settings,
+    /// Empty if there is none.
+    pub system: &'a str,
+    pub turns: &'a [Turn<'a>],
+    /// Sorted by name, the same for a whole session; empty if the model calls none.
+    pub tools: &'a [ToolDefinition],
+    pub tool_choice: ToolChoice,
+    /// The JSON Schema of the answer, if the server is to enforce one.
+    pub schema: Option<&'a Value>,
+    pub session_id: &'a str,
+}
+
+/// The fields that stay the same for a session: those of the model file and the catalogue, without those that the
+/// server refused.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// The provider's name for the model.
+    pub model: String,
+    pub streaming: bool,
+    /// As the model file declares it; otherwise not sent, unless the wire demands one.
+    pub max_output_tokens: Option<u64>,
+    /// The most tokens of a reply according to the model file or the catalogue, for wires that demand a limit.
+    pub most_output_tokens: Option<u64>,
+    pub temperature: Option<f64>,
+    /// A level that the model has; `None`: nothing about it is sent.
+    pub effort: Option<Effort>,
+    /// True if several calls may come at once.
+    pub parallel_calls: bool,
+    /// True if tools are declared strict when their schemas allow it.
+    pub strict_tools: bool,
+    /// The fields that the model file adds or replaces (RFC 7396).
+    pub extra: Map<String, Value>,
+}
+
+/// Estimates the bytes of a request, so that its buffer need not grow.
+#[must_use]
+pub fn size(asked: &Asked<'_>) -> usize {
+    const AROUND_A_PART: usize = 96;
+    const TOOL: usize = 1024;
+    // Line breaks and quotes are escaped.
+    let text = |length: usize| length * 9 / 8 + AROUND_A_PART;
+    let user = |part: &UserPart<'_>| match part {
+        UserPart::Text(words) => text(words.len()),
+        UserPart::Picture(picture) => text(picture.data.len()),
+    };
+    let model = |part: &ModelPart<'_>| match part {
+        ModelPart::Text { text: words, .. } => text(words.len()),
+        ModelPart::Reasoning { text: words, .. } => 2 * text(words.len()),
+        ModelPart::Call(call) => text(call.name.len() + call.arguments.len()) + AROUND_A_PART,
+    };
+    let result = |result: &ToolResult<'_>| {
+        let pictures: usize = result.pictures.iter().map(|picture| text(picture.data.len())).sum();
+        text(result.text.len()) + pictures
+    };
+    let turns: usize = asked
+        .turns
+        .iter()
+        .map(|turn| match turn {
+            Turn::User(parts) => parts.iter().map(user).sum::<usize>(),
+            Turn::Model(parts) => parts.iter().map(model).sum(),
+            Turn::Results(results) => results.iter().map(result).sum(),
+        })
+        .sum();
+    turns + text(asked.system.len()) + asked.tools.len() * TOOL + 512
+}

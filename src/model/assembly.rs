@@ -1,0 +1,344 @@
+//! Assembles a reply from the pieces that a decoder reads. Pure: pieces in, deltas out.
+//!
+//! A reply is a list of parts in the order in which they began. A decoder opens a part, appends to it under the key
+//! that it got, and may record what the provider needs back with it. The keys are ours: ids and indexes of servers
+//! are unreliable. Consecutive text accumulates in one delta until somebody takes it.
+
+use std::collections::{HashSet, VecDeque};
+
+use serde_json::Value;
+
+use super::bounds::{self, LONGEST_NAME, MOST_BYTES, MOST_CALLS};
+use super::errors::Said;
+use crate::base::text::head;
+use crate::base::tokens;
+use crate::conversation::message::{Call, FinishReason, Opaque, Origin, Part, ToolCall, Usage};
+use crate::model::{Delta, ReplyEnd};
+
+/// The reason why a reply cannot be completed.
+#[derive(Debug, PartialEq)]
+pub enum Broken {
+    /// The server said what went wrong.
+    Error(Said),
+    /// Something arrived that is not part of a reply.
+    Unreadable(String),
+    /// More arrived than a reply may contain.
+    TooLarge(String),
+}
+
+/// The key of a part of an unfinished reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key(usize);
+
+/// An unfinished reply.
+#[derive(Debug)]
+pub struct Assembly {
+    deltas: VecDeque<Delta>,
+    parts: Vec<Building>,
+    calls: usize,
+    finish: Option<FinishReason>,
+    done: bool,
+    usage: Option<Usage>,
+    cost_usd: Option<f64>,
+    /// The estimated size of the reply, in quarters of a token.
+    weight: u64,
+    reasoning_weight: u64,
+    /// The bytes received.
+    size: usize,
+    origin: Origin,
+    used_ids: HashSet<String>,
+}
+
+#[derive(Debug)]
+struct Building {
+    kind: Kind,
+    /// The text; for a call, its arguments.
+    text: String,
+    opaque: Option<Value>,
+    bound: bool,
+    left_out: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Text,
+    Reasoning,
+    Call { id: String, name: String },
+}
+
+impl Assembly {
+    /// Begins a reply of `origin`. `used_ids` are the ids of calls in the conversation, which are not assigned again.
+    pub fn new(origin: Origin, used_ids: HashSet<String>) -> Self {
+        Self {
+            deltas: VecDeque::new(),
+            parts: Vec::new(),
+            calls: 0,
+            finish: None,
+            done: false,
+            usage: None,
+            cost_usd: None,
+            weight: 0,
+            reasoning_weight: 0,
+            size: 0,
+            origin,
+            used_ids,
+        }
+    }
+
+    /// Opens a part of visible text.
+    pub fn open_text(&mut self) -> Key {
+        self.open(Kind::Text)
+    }
+
+    /// Opens a part of reasoning. A part without text carries only what the provider needs back.
+    pub fn open_reasoning(&mut self) -> Key {
+        self.open(Kind::Reasoning)
+    }
+
+    /// Opens a call. Its id and its name may come later. Calls beyond a limit are not kept; the reply is too large
+    /// then.
+    pub fn open_call(&mut self, id: &str, name: &str) -> Key {
+        self.calls += 1;
+        let key = self.open(Kind::Call { id: String::new(), name: String::new() });
+        self.set_id(key, id);
+        self.set_name(key, name);
+        if self.calls > MOST_CALLS && !self.done {
+            self.parts.pop();
+            return Key(usize::MAX);
+        }
+        key
+    }
+
+    fn open(&mut self, kind: Kind) -> Key {
+        // After the end only usage counts.
+        if self.done {
+            return Key(usize::MAX);
+        }
+        self.parts.push(Building { kind, text: String::new(), opaque: None, bound: false, left_out: false });
+        Key(self.parts.len() - 1)
+    }
+
+    /// Adds to a part: text, reasoning, or the arguments of a call.
+    pub fn push(&mut self, key: Key, text: &str) {
+        let room = MOST_BYTES.saturating_sub(self.size);
+        self.size = self.size.saturating_add(text.len());
+        let text = head(text, room);
+        let Some(part) = self.parts.get_mut(key.0).filter(|_| !text.is_empty() && !self.done) else { return };
+        part.text.push_str(text);
+        let weight = tokens::quarters(text.as_bytes());
+        match part.kind {
+            Kind::Text => {
+                self.weight += weight;
+                match self.deltas.back_mut() {
+                    Some(Delta::Text(last)) => last.push_str(text),
+                    _ => self.deltas.push_back(Delta::Text(text.to_owned())),
+                }
+            }
+            Kind::Reasoning => {
+                self.reasoning_weight += weight;
+                match self.deltas.back_mut() {
+                    Some(Delta::Reasoning(last)) => last.push_str(text),
+                    _ => self.deltas.push_back(Delta::Reasoning(text.to_owned())),
+                }
+            }
+            Kind::Call { .. } => self.weight += weight,
+        }
+    }
+
+    /// Replaces the arguments of a call by the complete ones.
+    pub fn set_arguments(&mut self, key: Key, arguments: &str) {
+        if let Some(Building { kind: Kind::Call { .. }, text, .. }) = self.parts.get_mut(key.0)
+            && text != arguments
+        {
+            let old = tokens::quarters(text.as_bytes());
+            self.weight = self.weight.saturating_sub(old);
+            self.size = self.size.saturating_sub(text.len());
+            text.clear();
+            self.push(key, arguments);
+        }
+    }
+
+    /// The text of a part so far; for a call, its arguments.
+    pub fn text_of(&self, key: Key) -> &str {
+        self.parts.get(key.0).map_or("", |part| &part.text)
+    }
+
+    /// The id of a call as the server gave it; empty while there is none.
+    pub fn id_of(&self, key: Key) -> &str {
+        match self.parts.get(key.0).map(|part| &part.kind) {
+            Some(Kind::Call { id, .. }) => id,
+            _ => "",
+        }
+    }
+
+    /// The name of a call; empty while there is none.
+    pub fn name_of(&self, key: Key) -> &str {
+        match self.parts.get(key.0).map(|part| &part.kind) {
+            Some(Kind::Call { name, .. }) => name,
+            _ => "",
+        }
+    }
+
+    /// Gives a call its id. An id longer than any server's is ignored, so that the call gets one of ours.
+    pub fn set_id(&mut self, key: Key, new: &str) {
+        if let Some(Building { kind: Kind::Call { id, .. }, .. }) = self.parts.get_mut(key.0)
+            && new.len() <= LONGEST_NAME
+        {
+            self.size = self.size.saturating_add(new.len());
+            new.clone_into(id);
+        }
+    }
+
+    /// Gives a call its name. The first time, the reader gets a delta saying that the call began.
+    pub fn set_name(&mut self, key: Key, new: &str) {
+        let Some(Building { kind: Kind::Call { name, .. }, .. }) = self.parts.get_mut(key.0) else { return };
+        let new = head(new, LONGEST_NAME);
+        if new.is_empty() || name == new {
+            return;
+        }
+        if name.is_empty() {
+            self.deltas.push_back(Delta::CallBegun(new.to_owned()));
+        }
+        self.size = self.size.saturating_add(new.len());
+        self.weight += tokens::quarters(new.as_bytes());
+        new.clone_into(name);
+    }
+
+    /// Keeps what the provider needs back with a part; `bound` as in [`Opaque::bound`].
+    pub fn keep(&mut self, key: Key, data: Value, bound: bool) {
+        if let Some(part) = self.parts.get_mut(key.0) {
+            part.opaque = Some(data);
+            part.bound = bound;
+        }
+    }
+
+    /// Leaves a part out of the reply, although any text of it that was already taken has been seen.
+    pub fn leave_out(&mut self, key: Key) {
+        if let Some(part) = self.parts.get_mut(key.0) {
+            part.left_out = true;
+        }
+    }
+
+    /// Leaves out all parts so far, as the server started over. Returns false if somebody has seen text of them, which
+    /// cannot be taken back.
+    pub fn restart(&mut self) -> bool {
+        self.parts.iter_mut().for_each(|part| part.left_out = true);
+        // Notices of calls that began are always delivered, whenever the deltas are taken.
+        self.deltas.retain(|delta| matches!(delta, Delta::Notice(_) | Delta::CallBegun(_)));
+        !self.parts.iter().any(|part| !part.text.is_empty() && !matches!(part.kind, Kind::Call { .. }))
+    }
+
+    /// Tells the reader something about the reply.
+    pub fn notice(&mut self, words: String) {
+        self.deltas.push_back(Delta::Notice(words));
+    }
+
+    /// Sets the reason that the model stopped. Only usage may follow.
+    pub fn finish(&mut self, reason: FinishReason) {
+        self.finish = Some(reason);
+    }
+
+    /// Marks the reply as complete: nothing more comes.
+    pub fn done(&mut self) {
+        self.done = true;
+    }
+
+    /// Takes the usage that the server reports; the last report counts.
+    pub fn report(&mut self, usage: Usage) {
+        self.usage = Some(usage);
+    }
+
+    /// The usage that was reported so far.
+    pub fn reported(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// Takes the cost of the request, in USD, as the provider states it.
+    pub fn cost(&mut self, usd: f64) {
+        self.cost_usd = Some(usd).filter(|usd| usd.is_finite() && *usd >= 0.0);
+    }
+
+    /// True if a call was opened.
+    pub fn has_calls(&self) -> bool {
+        self.parts.iter().any(|part| !part.left_out && matches!(part.kind, Kind::Call { .. }))
+    }
+
+    /// True if the model has finished. Only usage may still come.
+    pub fn is_finished(&self) -> bool {
+        self.done || self.finish.is_some()
+    }
+
+    /// True if the server has said that nothing more comes.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Refuses a reply that has outgrown its bounds.
+    pub fn check_size(&self) -> Result<(), Broken> {
+        bounds::check_size(self.size, self.calls).map_err(Broken::TooLarge)
+    }
+
+    /// The next delta that is ready.
+    pub fn take(&mut self) -> Option<Delta> {
+        self.deltas.pop_front()
+    }
+
+    /// The bytes of text in the delta that would be taken next.
+    pub fn ready_bytes(&self) -> Option<usize> {
+        self.deltas.front().map(|delta| match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+            Delta::CallBegun(_) | Delta::Notice(_) | Delta::Finished(_) => usize::MAX,
+        })
+    }
+
+    /// The end of a finished reply. `input_estimate` is called only if the server reported no usage.
+    pub fn end(&mut self, input_estimate: impl FnOnce() -> u64) -> ReplyEnd {
+        let parts = self.take_parts();
+        let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let finish = match self.finish {
+            // Calls in a reply outweigh the reason that its server gives.
+            None | Some(FinishReason::Stop | FinishReason::ToolCalls) => {
+                if has_calls {
+                    FinishReason::ToolCalls
+                } else {
+                    FinishReason::Stop
+                }
+            }
+            Some(finish) => finish,
+        };
+        let usage = self.usage.unwrap_or_else(|| Usage {
+            input_tokens: input_estimate(),
+            output_tokens: (self.weight + self.reasoning_weight).div_ceil(4),
+            reasoning_tokens: self.reasoning_weight.div_ceil(4),
+            estimated: true,
+            ..Usage::default()
+        });
+        ReplyEnd { parts, finish, usage, cost_usd: self.cost_usd, streamed: false }
+    }
+
+    /// Takes the parts, each call with an id that is unique in the conversation.
+    fn take_parts(&mut self) -> Vec<Part> {
+        let mut number = self.used_ids.len();
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for Building { kind, text, opaque, bound, left_out } in std::mem::take(&mut self.parts) {
+            let opaque = opaque.map(|data| Opaque { origin: self.origin.clone(), data, bound });
+            let is_nothing = text.is_empty() && opaque.is_none();
+            match kind {
+                _ if left_out => {}
+                Kind::Text | Kind::Reasoning if is_nothing => {}
+                Kind::Text => parts.push(Part::Text { text, opaque }),
+                Kind::Reasoning => parts.push(Part::Reasoning { text, opaque }),
+                Kind::Call { mut id, name } => {
+                    while id.is_empty() || self.used_ids.contains(&id) {
+                        number += 1;
+                        id = format!("call_{number}");
+                    }
+                    self.used_ids.insert(id.clone());
+                    let request = ToolCall { id, name, arguments: text };
+                    parts.push(Part::Call(Call { request, opaque, answer: None }));
+                }
+            }
+        }
+        parts
+    }
+}

@@ -1,0 +1,230 @@
+//! Providers, one row each: address, key and protocol.
+//!
+//! These rows come only with the program: no catalogue from outside names a host, an address or a variable.
+
+use crate::config::Wire::{self, Anthropic, Chat, Responses};
+
+/// A provider of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Provider {
+    /// The word before the slash of `-m anthropic/claude-sonnet-5`.
+    pub id: &'static str,
+    /// The name for people.
+    pub name: &'static str,
+    pub base_url: &'static str,
+    /// The hosts with these models and prices, besides that of `base_url`.
+    pub hosts: &'static [&'static str],
+    /// The environment variables that may contain the key; the first that is set wins. Empty if no key is needed.
+    pub keys: &'static [&'static str],
+    /// The protocol of its models.
+    pub wire: Wire,
+    pub kind: Kind,
+    /// The variable that names another address of a local server, as its own programs read it.
+    pub address: Option<&'static str>,
+    /// A current model that does everyday work well, for users who have named none.
+    pub usual: Option<&'static str>,
+}
+
+/// The role of a provider for its models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It makes them: an id that another place lacks is looked up here.
+    Maker,
+    /// It serves those of other makers.
+    Gateway,
+    /// A server on this machine.
+    Local,
+}
+
+/// All providers. Makers come first: if two have an id, the first one counts.
+pub const PROVIDERS: &[Provider] = &[
+    maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses).usually("gpt-6-sol"),
+    maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
+        .usually("claude-sonnet-5-5"),
+    maker(
+        "google",
+        "Google Gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        Chat,
+    )
+    .usually("gemini-3.8-flash"),
+    maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses).usually("grok-4.7"),
+    maker("deepseek", "DeepSeek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], Chat)
+        .usually("deepseek-flash"),
+    maker("moonshotai", "Moonshot AI", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], Chat)
+        .usually("kimi-k3.1-pro"),
+    maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat).usually("glm-5.3"),
+    maker("minimax", "MiniMax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], Chat).usually("MiniMax-M3"),
+    maker("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], Chat)
+        .usually("mistral-medium-2604"),
+    maker(
+        "dashscope",
+        "Alibaba DashScope",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        &["DASHSCOPE_API_KEY"],
+        Chat,
+    )
+    .usually("qwen3.8-max"),
+    maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).usually("muse-spark-1.3"),
+    maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat)
+        .usually("mimo-v2.6-pro"),
+    gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
+        .usually("anthropic/claude-sonnet-5.5"),
+    gateway("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]).usually("openai/gpt-oss-120b"),
+    gateway("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]).usually("gpt-oss-120b"),
+    Provider {
+        hosts: &["api.together.xyz"],
+        ..gateway("together", "Together AI", "https://api.together.ai/v1", &["TOGETHER_API_KEY"])
+            .usually("zai-org/GLM-5.3")
+    },
+    gateway("fireworks", "Fireworks AI", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"])
+        .usually("accounts/fireworks/models/glm-5p3"),
+    gateway("huggingface", "Hugging Face", "https://router.huggingface.co/v1", &["HF_TOKEN"]),
+    gateway("nvidia", "NVIDIA NIM", "https://integrate.api.nvidia.com/v1", &["NVIDIA_API_KEY"]),
+    Provider { address: Some("OLLAMA_HOST"), ..local("ollama", "Ollama", "http://localhost:11434/v1") },
+    local("llamacpp", "llama.cpp", "http://localhost:8080/v1"),
+    local("lmstudio", "LM Studio", "http://localhost:1234/v1"),
+    local("vllm", "vLLM", "http://localhost:8000/v1"),
+];
+
+/// The provider of this id.
+#[must_use]
+pub fn by_id(id: &str) -> Option<&'static Provider> {
+    PROVIDERS.iter().find(|provider| provider.id == id)
+}
+
+/// The environment variables of all providers that may contain keys.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().flat_map(|provider| provider.keys).copied()
+}
+
+/// The provider behind a host, given without its port. `None` for a host of this machine: its address does not tell
+/// what listens there.
+#[must_use]
+pub fn by_host(host: &str) -> Option<&'static Provider> {
+    PROVIDERS.iter().filter(|provider| provider.kind != Kind::Local).find(|provider| provider.is_at(host))
+}
+
+/// The provider and the id in `provider/id`.
+#[must_use]
+pub fn split(name: &str) -> Option<(&'static Provider, &str)> {
+    let (provider, id) = name.split_once('/')?;
+    by_id(provider).map(|provider| (provider, id.trim())).filter(|(_, id)| !id.is_empty())
+}
+
+impl Provider {
+    const fn usually(self, model: &'static str) -> Self {
+        Self { usual: Some(model), ..self }
+    }
+
+    fn is_at(&self, host: &str) -> bool {
+        let own = host_of(self.base_url);
+        std::iter::once(own).chain(self.hosts.iter().copied()).any(|known| known.eq_ignore_ascii_case(host))
+    }
+}
+
+/// The place of a model with this base URL: a host, or the provider that is the default without one.
+#[must_use]
+pub fn place_of(base_url: Option<&str>) -> &str {
+    base_url.map(str::trim).filter(|url| !url.is_empty()).map_or("openai", host_of)
+}
+
+/// The host of an address, without its port.
+fn host_of(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+const fn maker(
+    id: &'static str,
+    name: &'static str,
+    base_url: &'static str,
+    keys: &'static [&'static str],
+    wire: Wire,
+) -> Provider {
+    Provider { id, name, base_url, hosts: &[], keys, wire, kind: Kind::Maker, address: None, usual: None }
+}
+
+const fn gateway(
+    id: &'static str,
+    name: &'static str,
+    base_url: &'static str,
+    keys: &'static [&'static str],
+) -> Provider {
+    Provider { id, name, base_url, hosts: &[], keys, wire: Chat, kind: Kind::Gateway, address: None, usual: None }
+}
+
+const fn local(id: &'static str, name: &'static str, base_url: &'static str) -> Provider {
+    Provider {
+        id,
+        name,
+        base_url,
+        hosts: &[],
+        keys: &[],
+        wire: Chat,
+        kind: Kind::Local,
+        address: None,
+        usual: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::secrets::looks_secret;
+
+    #[test]
+    fn every_row_can_be_reached_and_named() {
+        for (at, row) in PROVIDERS.iter().enumerate() {
+            assert!(PROVIDERS[..at].iter().all(|other| other.id != row.id), "two rows of {}", row.id);
+            assert!(row.id.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", row.id);
+            assert_eq!(row.base_url.starts_with("https://"), row.kind != Kind::Local, "{}", row.id);
+            assert!(!row.base_url.ends_with('/'), "{}", row.id);
+            assert_eq!(row.keys.is_empty(), row.kind == Kind::Local, "{}", row.id);
+            // Commands never get such variables, and their values are masked wherever they turn up.
+            assert!(row.keys.iter().all(|key| looks_secret(key)), "{}", row.id);
+        }
+    }
+
+    #[test]
+    fn a_host_is_known_whatever_stands_around_it() {
+        for (address, id) in [
+            ("https://api.openai.com/v1", Some("openai")),
+            ("https://API.OpenAI.com:443/v1?x=1", Some("openai")),
+            ("https://api.together.xyz/v1", Some("together")),
+            ("https://user:password@openrouter.ai/api/v1", Some("openrouter")),
+            ("https://api.openai.com.evil.example/v1", None),
+            ("https://evil.example/api.openai.com", None),
+            ("http://localhost:11434/v1", None),
+            ("http://[::1]:8000/v1", None),
+            ("", None),
+        ] {
+            assert_eq!(by_host(host_of(address)).map(|provider| provider.id), id, "{address}");
+        }
+        assert_eq!(
+            (place_of(None), place_of(Some(" ")), place_of(Some("http://x:1/v1"))),
+            ("openai", "openai", "x")
+        );
+    }
+
+    #[test]
+    fn a_name_is_of_a_provider_only_before_a_slash() {
+        for (name, parts) in [
+            ("anthropic/claude-sonnet-5", Some(("anthropic", "claude-sonnet-5"))),
+            ("openrouter/anthropic/claude-sonnet-5", Some(("openrouter", "anthropic/claude-sonnet-5"))),
+            ("ollama/qwen3:8b", Some(("ollama", "qwen3:8b"))),
+            ("anthropic/", None),
+            ("anthropic", None),
+            ("meta-llama/Llama-3.3-70B-Instruct", None),
+            ("/gpt-5", None),
+        ] {
+            assert_eq!(split(name).map(|(provider, id)| (provider.id, id)), parts, "{name}");
+        }
+    }
+}

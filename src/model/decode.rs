@@ -1,0 +1,126 @@
+//! Reads the events of a stream with the decoder of its wire. Handles what all wires share: empty events, `[DONE]`,
+//! halves of surrogate pairs, limits.
+
+use super::assembly::{Assembly, Broken};
+use super::{bounds, surrogates};
+use crate::base::text;
+
+/// Reads the events of one wire into a reply. Pure: no I/O, no clock.
+pub trait Decode: Send {
+    /// Takes one event. `name` is the value of `event:`, empty if there is none; `data` is not empty.
+    ///
+    /// # Errors
+    /// [`Misread::NotJson`] before anything was taken; [`Misread::Broken`] if the reply cannot be completed.
+    fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread>;
+
+    /// Takes a body that is one complete reply; returns `Ok(false)` if it is something else.
+    ///
+    /// # Errors
+    /// Those of [`Decode::event`].
+    fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread>;
+
+    /// Passes on what was held back, as nothing more comes.
+    fn conclude(&mut self, _reply: &mut Assembly) {}
+
+    /// True if `[DONE]` completes a reply. Otherwise it is ignored.
+    fn ends_with_done(&self) -> bool {
+        true
+    }
+}
+
+/// The reason that an event was not taken.
+#[derive(Debug, PartialEq)]
+pub enum Misread {
+    NotJson,
+    Broken(Broken),
+}
+
+impl From<Broken> for Misread {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl From<serde_json::Error> for Misread {
+    fn from(_: serde_json::Error) -> Self {
+        Self::NotJson
+    }
+}
+
+/// A reply being read.
+pub struct Reading {
+    decoder: Box<dyn Decode>,
+    pub reply: Assembly,
+}
+
+impl Reading {
+    pub fn new(decoder: Box<dyn Decode>, reply: Assembly) -> Self {
+        Self { decoder, reply }
+    }
+
+    /// Takes one event of a stream.
+    ///
+    /// # Errors
+    /// The reason that the reply cannot be completed. Nothing spoils a reply that has ended.
+    pub fn event(&mut self, name: &[u8], data: &[u8]) -> Result<(), Broken> {
+        let data = data.trim_ascii();
+        if data.is_empty() {
+            return Ok(());
+        }
+        if data == b"[DONE]" {
+            if self.decoder.ends_with_done() {
+                self.decoder.conclude(&mut self.reply);
+                self.reply.done();
+            }
+            return Ok(());
+        }
+        let was_done = self.reply.is_done();
+        match self.read(name, data) {
+            Err(_) if was_done => Ok(()),
+            read => read,
+        }
+    }
+
+    fn read(&mut self, name: &[u8], data: &[u8]) -> Result<(), Broken> {
+        bounds::check_values(data).map_err(Broken::TooLarge)?;
+        let mut read = self.decoder.event(name, data, &mut self.reply);
+        if read == Err(Misread::NotJson)
+            && let Some(mended) = surrogates::without_lone(data)
+        {
+            read = self.decoder.event(name, &mended, &mut self.reply);
+        }
+        match read {
+            Ok(()) => self.reply.check_size(),
+            Err(Misread::Broken(broken)) => Err(broken),
+            // Nothing that follows a finished reply can spoil it.
+            Err(Misread::NotJson) if self.reply.is_finished() => Ok(()),
+            Err(Misread::NotJson) => Err(unreadable(data)),
+        }
+    }
+
+    /// Takes a body that is one complete reply; returns `Ok(false)` if it is something else.
+    ///
+    /// # Errors
+    /// The reason that the reply cannot be completed.
+    pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
+        bounds::check_values(body).map_err(Broken::TooLarge)?;
+        let body = body.trim_ascii();
+        let mut read = self.decoder.whole(body, &mut self.reply);
+        if read == Err(Misread::NotJson)
+            && let Some(mended) = surrogates::without_lone(body)
+        {
+            read = self.decoder.whole(&mended, &mut self.reply);
+        }
+        match read {
+            Ok(is_reply) => self.reply.check_size().map(|()| is_reply),
+            Err(Misread::Broken(broken)) => Err(broken),
+            Err(Misread::NotJson) => Ok(false),
+        }
+    }
+}
+
+fn unreadable(data: &[u8]) -> Broken {
+    const SHOWN: usize = 120;
+    let data = text::one_line(&String::from_utf8_lossy(data), SHOWN);
+    Broken::Unreadable(format!("the stream broke: an event is not JSON: {data}"))
+}

@@ -1,0 +1,70 @@
+//! Turns texts into vectors: `POST {base_url}/embeddings`, with the server and the key of the model.
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::model::{Embedded, Embedder, ModelError, ModelErrorKind};
+
+use super::endpoint::Endpoint;
+
+/// The number of texts in one request. Every server takes as many.
+const BATCH: usize = 256;
+
+/// A model behind a server that makes vectors.
+pub(super) struct Embeddings {
+    server: Endpoint,
+    model: String,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    data: Vec<Item>,
+    #[serde(default)]
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+#[derive(Default, Deserialize)]
+struct Usage {
+    #[serde(default)]
+    prompt_tokens: u64,
+}
+
+impl Embeddings {
+    pub fn new(server: Endpoint, model: String) -> Self {
+        Self { server, model }
+    }
+
+    async fn batch(&self, texts: &[String], into: &mut Embedded) -> Result<(), ModelError> {
+        let body = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
+        let reply = self.server.post("/embeddings", body.to_string().into()).await?;
+        let unusable = |why: String| self.server.error(ModelErrorKind::BadRequest, why);
+        let Reply { mut data, usage } = serde_json::from_slice(&reply)
+            .map_err(|error| unusable(format!("the embeddings cannot be read: {error}")))?;
+        data.sort_by_key(|item| item.index);
+        if data.len() != texts.len() || data.iter().any(|item| item.embedding.is_empty()) {
+            return Err(unusable(format!("{} texts were sent, {} embeddings came", texts.len(), data.len())));
+        }
+        into.vectors.extend(data.into_iter().map(|item| item.embedding));
+        into.tokens += usage.prompt_tokens;
+        Ok(())
+    }
+}
+
+impl Embedder for Embeddings {
+    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>> {
+        Box::pin(async move {
+            let mut embedded = Embedded::default();
+            for texts in texts.chunks(BATCH) {
+                self.batch(texts, &mut embedded).await?;
+            }
+            Ok(embedded)
+        })
+    }
+}

@@ -1,0 +1,306 @@
+//! The address of a server, its key, and its failures in our words. The only user of async-openai, whose configuration
+//! makes addresses and headers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_openai::config::{Config, OPENAI_API_BASE, OpenAIConfig};
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+
+use super::dialect::Auth;
+use super::errors::{self, Hints, Judged, Said};
+use super::wire_log::{Exchange, WireLog};
+use super::{ConnectError, Surroundings, wires};
+use crate::base::secrets::{Redactor, secrets_in};
+use crate::config::{ModelConfig, Provider, Timeouts, Wire, format_duration};
+use crate::model::{ModelError, ModelErrorKind};
+use crate::safety::net::{self, Net, SendError};
+
+/// The wait for an answer that comes whole, as a multiple of the wait for the beginning of one.
+const WHOLE: u32 = 5;
+
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// A server, and the means to reach it.
+pub(super) struct Endpoint {
+    openai: OpenAIConfig,
+    key: String,
+    query: String,
+    /// The headers of the model file.
+    own_headers: HeaderMap,
+    /// The provider's name for the model.
+    pub model: String,
+    /// Removes secrets, even if a server repeats them.
+    redactor: Redactor,
+    pub timeouts: Timeouts,
+    net: Arc<Net>,
+    log: Option<Arc<WireLog>>,
+    base: Url,
+}
+
+/// True if requests can be made at all: `OpenAI` itself needs a key.
+#[must_use]
+pub fn is_configured(config: &ModelConfig) -> bool {
+    let has_key = config.api_key.as_ref().is_some_and(|key| !key.reveal().trim().is_empty());
+    let is_openai = config.provider == Provider::Openai && base_of(config).starts_with(OPENAI_API_BASE);
+    let names_key = |name: &String| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
+    has_key || !is_openai || config.headers.keys().any(names_key)
+}
+
+fn base_of(config: &ModelConfig) -> &str {
+    config.base_url.as_deref().map(str::trim).filter(|base| !base.is_empty()).unwrap_or(OPENAI_API_BASE)
+}
+
+impl Endpoint {
+    /// Checks the configuration without connecting.
+    pub fn new(config: &ModelConfig, model: &str, around: &Surroundings) -> Result<Self, ConnectError> {
+        let wrong = |key: &str, why: String| ConnectError::wrong(&config.name, key, why);
+        let key = config.api_key.as_ref().map(|key| key.reveal().trim()).unwrap_or_default();
+        if HeaderValue::from_str(key).is_err() {
+            let why = "it contains a line break or another character that a header cannot carry".to_owned();
+            return Err(wrong("api_key", why));
+        }
+        let base = base_of(config);
+        let (base, query) = base.split_once('?').unwrap_or((base, ""));
+        let base = base.trim_end_matches('/');
+        let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::path);
+        let base = paths.iter().find_map(|path| base.strip_suffix(path)).unwrap_or(base);
+        // Unset fields would be filled from OpenAI's environment variables and sent to whatever host this is.
+        let openai = OpenAIConfig::new().with_api_key(key).with_org_id("").with_project_id("").with_api_base(base);
+        let mut own_headers = HeaderMap::new();
+        for (name, value) in &config.headers {
+            let bad = |why: String| wrong(&format!("headers.{name}"), why);
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| bad(error.to_string()))?;
+            let value = HeaderValue::from_str(value.reveal().trim()).map_err(|error| bad(error.to_string()))?;
+            own_headers.insert(name, value);
+        }
+        let base = net::parse_url(base).map_err(|error| wrong("base_url", error.to_string()))?;
+        Ok(Self {
+            openai,
+            key: key.to_owned(),
+            query: query.to_owned(),
+            own_headers,
+            model: model.to_owned(),
+            redactor: redactor(key, config),
+            timeouts: config.timeouts.clone(),
+            net: Arc::clone(&around.net),
+            log: around.wire_log.clone(),
+            base,
+        })
+    }
+
+    /// The base URL, without its query.
+    pub fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// `host[:port]/path`, by which the dialect is found.
+    pub fn address(&self) -> String {
+        format!("{}{}", self.host(), self.base.path().trim_end_matches('/'))
+    }
+
+    /// The address of a request. Messages are below a version, which few people write.
+    pub fn url(&self, path: &str) -> Url {
+        let mut url = net::parse_url(&self.openai.url(path)).unwrap_or_else(|_| self.base.clone());
+        if path == wires::path(Wire::Anthropic) && !self.base.path().trim_end_matches('/').ends_with("/v1") {
+            let whole = format!("{}/v1{path}", self.base.path().trim_end_matches('/'));
+            url.set_path(&whole);
+        }
+        if !self.query.is_empty() {
+            url.set_query(Some(&self.query));
+        }
+        url
+    }
+
+    /// The headers of a request: the key where `auth` wants it, then `more`, both overridden by those of the model
+    /// file.
+    pub fn headers(&self, auth: Auth, streaming: bool, more: &[(&str, String)]) -> HeaderMap {
+        let mut headers = self.openai.headers();
+        let key_header = match auth {
+            Auth::Bearer => None,
+            Auth::XApiKey => Some("x-api-key"),
+            Auth::ApiKey => Some("api-key"),
+        };
+        if self.key.is_empty() || key_header.is_some() {
+            headers.remove(AUTHORIZATION);
+        }
+        if let (Some(name), false) = (key_header, self.key.is_empty())
+            && let Ok(key) = HeaderValue::from_str(&self.key)
+        {
+            headers.insert(name, key);
+        }
+        for (name, value) in more {
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+            {
+                headers.insert(name, value);
+            }
+        }
+        for (name, value) in &self.own_headers {
+            // Betas of the model file are added to those that the request needs.
+            let both = headers.get(name).filter(|_| name == "anthropic-beta").and_then(|needed| {
+                HeaderValue::from_bytes(&[needed.as_bytes(), b",", value.as_bytes()].concat()).ok()
+            });
+            headers.insert(name.clone(), both.unwrap_or_else(|| value.clone()));
+        }
+        for value in headers.values_mut() {
+            value.set_sensitive(true);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let accept = if streaming { EVENT_STREAM } else { "application/json" };
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static(accept));
+        headers
+    }
+
+    /// The reason that the wire log ended early, returned once.
+    pub fn log_failure(&self) -> Option<String> {
+        self.log.as_ref()?.take_failure()
+    }
+
+    /// Sends a body and waits for a successful response, whose bytes belong in the log of the exchange.
+    pub async fn send(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<(Response, Exchange), ModelError> {
+        let mut exchange = Exchange::begin(self.log.as_ref(), url, &headers, &body);
+        let sent = self.respond(url, headers, body).await.inspect_err(|error| exchange.failed(&error.message));
+        let response = sent?;
+        exchange.answered(&response);
+        if response.status().is_success() {
+            return Ok((response, exchange));
+        }
+        Err(self.refusal(response, exchange).await)
+    }
+
+    async fn respond(&self, url: &Url, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
+        let request = |client: &Client| client.post(url.clone()).headers(headers.clone()).body(body.clone());
+        let sending = self.net.send(url, self.timeouts.connect, request);
+        let streams = headers.get(ACCEPT).is_some_and(|kind| kind == EVENT_STREAM);
+        let patience = self.timeouts.first_byte * if streams { 1 } else { WHOLE };
+        match tokio::time::timeout(patience, sending).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(SendError::Http(error))) => Err(self.unreachable(&error)),
+            Ok(Err(SendError::Net(error))) => Err(self.error(ModelErrorKind::BadRequest, error.to_string())),
+            Err(_) if streams => Err(self.no_first_byte(patience)),
+            Err(_) => Err(self.no_whole_answer(patience)),
+        }
+    }
+
+    /// Sends a body to a path of the server and reads the whole answer.
+    pub async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
+        const MOST: usize = 64 * 1024 * 1024;
+        let headers = self.headers(Auth::Bearer, false, &[]);
+        let (mut response, mut exchange) = self.send(&self.url(path), headers, body).await?;
+        let mut whole = BytesMut::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            exchange.read(&piece);
+            whole.extend_from_slice(&piece);
+            if whole.len() > MOST {
+                return Err(self.error(ModelErrorKind::TooLarge, "the answer is larger than 64 MiB"));
+            }
+        }
+        Ok(whole.freeze())
+    }
+
+    /// A failure, with secrets redacted.
+    pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
+        let message = self.redactor.redact_known(&words.into()).into_owned();
+        ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None }
+    }
+
+    /// A failure in the server's words. `status` is that of the response, if it was not a success.
+    pub fn refused(&self, status: Option<u16>, said: Said) -> ModelError {
+        self.judged(status, said, Hints::default())
+    }
+
+    fn judged(&self, status: Option<u16>, said: Said, hints: Hints) -> ModelError {
+        let Judged { kind, words, status, retry_after } = errors::judge(status, said, hints, &self.model);
+        ModelError { status, retry_after, ..self.error(kind, words) }
+    }
+
+    /// The error for an answer that did not come in full. The server may still be working on the request, so it is not
+    /// sent again.
+    fn no_whole_answer(&self, limit: Duration) -> ModelError {
+        let (host, limit) = (self.host(), format_duration(limit));
+        let words = format!(
+            "no answer from {host} within {limit}, {WHOLE} times timeouts.first_byte, as answers come whole here \
+             (capabilities.streaming: false). It may still be at work, so the request is not sent again"
+        );
+        self.error(ModelErrorKind::BadRequest, words)
+    }
+
+    pub fn no_first_byte(&self, limit: Duration) -> ModelError {
+        let limit = format_duration(limit);
+        let words = format!("no answer from {} within {limit} (timeouts.first_byte)", self.host());
+        self.error(ModelErrorKind::Transient, words)
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ModelError {
+        let (host, why) = (self.host(), net::causes(error));
+        if why.contains("invalid peer certificate") {
+            let hint = if why.contains("CaUsedAsEndEntity") {
+                "Its certificate is that of an authority, which no server may present as its own. Make one with \
+                 basicConstraints=CA:FALSE."
+            } else {
+                "Set SSL_CERT_FILE to a file with the certificates to trust."
+            };
+            let words = format!("{host} is not trusted: {why}. {hint}");
+            return self.error(ModelErrorKind::BadRequest, words);
+        }
+        let words = if error.is_connect() && error.is_timeout() {
+            let limit = format_duration(self.timeouts.connect);
+            format!("no connection to {host} within {limit} (timeouts.connect)")
+        } else if error.is_connect() {
+            format!("cannot connect to {host}: {why}")
+        } else {
+            format!("the connection to {host} broke before a response: {why}")
+        };
+        self.error(ModelErrorKind::Transient, words)
+    }
+
+    /// The error in a response that is not a success.
+    async fn refusal(&self, response: Response, mut exchange: Exchange) -> ModelError {
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let hints = Hints::read(&header, jiff::Timestamp::now());
+        if let Some(target) = header("location").filter(|_| status.is_redirection()) {
+            let words = format!("the server redirects to {target}. Set base_url to that address.");
+            let error = self.error(ModelErrorKind::BadRequest, words);
+            return ModelError { status: Some(status.as_u16()), ..error };
+        }
+        let body = read_body(response, self.timeouts.idle).await;
+        exchange.read(&body);
+        let mut said = Said::read(&String::from_utf8_lossy(&body));
+        if said.message.is_empty() {
+            status.canonical_reason().unwrap_or_default().clone_into(&mut said.message);
+        }
+        self.judged(Some(status.as_u16()), said, hints)
+    }
+
+    fn host(&self) -> String {
+        let host = self.base.host_str().unwrap_or_default();
+        self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+}
+
+/// The body of an error, up to a limit.
+async fn read_body(mut response: Response, patience: Duration) -> Vec<u8> {
+    const MOST: usize = 256 * 1024;
+    let mut body = Vec::new();
+    while let Ok(Ok(Some(bytes))) = tokio::time::timeout(patience, response.chunk()).await {
+        body.extend_from_slice(&bytes);
+        if body.len() > MOST {
+            break;
+        }
+    }
+    body
+}
+
+fn redactor(key: &str, config: &ModelConfig) -> Redactor {
+    let headers = config.headers.values().map(|value| value.reveal().trim().to_owned());
+    let address = config.base_url.as_deref().map(secrets_in).unwrap_or_default();
+    Redactor::of(std::iter::once(key.to_owned()).chain(headers).chain(address).collect())
+}

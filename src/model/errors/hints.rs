@@ -1,0 +1,143 @@
+//! Reads when a server wants to be asked again: from its headers, from fields of its error, and from its words.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use serde_json::Value;
+
+/// The advice in the headers of a response about another attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::model) struct Hints {
+    /// The time to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+    pub wait: Option<Duration>,
+    /// True if the server says that another attempt is useless: `x-should-retry: false`.
+    pub is_final: bool,
+}
+
+impl Hints {
+    /// Reads the headers.
+    pub fn read(header: &dyn Fn(&str) -> Option<String>, now: Timestamp) -> Self {
+        let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<f64>().ok());
+        let fine = milliseconds.and_then(|value| Duration::try_from_secs_f64(value / 1000.0).ok());
+        let wait = fine.or_else(|| retry_after(header("retry-after")?.trim(), now));
+        let is_final = header("x-should-retry").is_some_and(|value| value.trim().eq_ignore_ascii_case("false"));
+        Self { wait, is_final }
+    }
+}
+
+/// Seconds, or a date in one of the three forms of HTTP (RFC 9110, 5.6.7). A date in the past asks for no wait.
+fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_zoned(value).map(|date| date.timestamp());
+    let date = date.ok().or_else(|| {
+        ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"].iter().find_map(|form| {
+            let date = DateTime::strptime(form, value).ok()?;
+            Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+        })
+    })?;
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
+}
+
+/// The time to wait that an error states in a field: OpenRouter in seconds, Google as `34.5s`.
+pub(super) fn stated(error: &Value) -> Option<Duration> {
+    let seconds = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
+    let by_field = || seconds(error.get("metadata")?.get("retry_after_seconds")?);
+    let by_detail = || {
+        let details = error.get("details")?.as_array()?;
+        details.iter().find_map(|detail| span(detail.get("retryDelay")?.as_str()?))
+    };
+    by_field().or_else(by_detail)
+}
+
+/// The time to wait that a sentence states: `try again in 6m0s`, `wait 41230 seconds`.
+pub(super) fn in_words(message: &str) -> Option<Duration> {
+    const BEFORE: [&str; 6] =
+        ["try again in ", "retry in ", "retry after ", "try again after ", "please wait ", "reset in "];
+    let text = message.to_ascii_lowercase();
+    BEFORE.iter().find_map(|words| span(&text[text.find(words)? + words.len()..]))
+}
+
+/// A span of time at the beginning of a text: `1.2s`, `20ms`, `6m0s`, `1h 2m`, `12 seconds`, `2 days`.
+fn span(text: &str) -> Option<Duration> {
+    /// Units by their seconds.
+    const UNITS: [(&str, f64); 15] = [
+        ("ms", 0.001),
+        ("milliseconds", 0.001),
+        ("s", 1.0),
+        ("sec", 1.0),
+        ("second", 1.0),
+        ("seconds", 1.0),
+        ("m", 60.0),
+        ("min", 60.0),
+        ("minute", 60.0),
+        ("minutes", 60.0),
+        ("h", 3600.0),
+        ("hour", 3600.0),
+        ("hours", 3600.0),
+        ("day", 86_400.0),
+        ("days", 86_400.0),
+    ];
+    let (mut rest, mut seconds, mut found) = (text.trim_start(), 0.0, false);
+    loop {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let Ok(amount) = rest[..number].trim_end_matches('.').parse::<f64>() else { break };
+        let after = rest[number..].trim_start();
+        let unit = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == &after[..unit]) else { break };
+        seconds += amount * scale;
+        found = true;
+        rest = after[unit..].trim_start();
+    }
+    Duration::try_from_secs_f64(seconds).ok().filter(|_| found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers() {
+        let now: Timestamp = "2015-10-21T07:28:00Z".parse().expect("a time");
+        for (name, value, wait) in [
+            ("retry-after", "3", Some(3000)),
+            ("retry-after", " 0.5 ", Some(500)),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT", Some(30_000)),
+            ("retry-after", "Wednesday, 21-Oct-15 07:28:30 GMT", Some(30_000)),
+            ("retry-after", "Wed Oct 21 07:28:30 2015", Some(30_000)),
+            ("retry-after", "Sun Nov  1 07:28:00 2015", Some(11 * 86_400_000)),
+            ("retry-after", "Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
+            ("retry-after", "-1", None),
+            ("retry-after", "soon", None),
+            ("retry-after-ms", "250", Some(250)),
+        ] {
+            let header = |asked: &str| (asked == name).then(|| value.to_owned());
+            let expected = Hints { wait: wait.map(Duration::from_millis), is_final: false };
+            assert_eq!(Hints::read(&header, now), expected, "{value}");
+        }
+        for (value, is_final) in [("false", true), ("False ", true), ("true", false)] {
+            let header = |asked: &str| (asked == "x-should-retry").then(|| value.to_owned());
+            assert_eq!(Hints::read(&header, now), Hints { wait: None, is_final }, "{value}");
+        }
+    }
+
+    #[test]
+    fn words() {
+        for (message, wait) in [
+            ("Rate limit reached. Please try again in 1.2s. Visit", Some(1200)),
+            ("Please try again in 20ms.", Some(20)),
+            ("try again in 6m0s", Some(360_000)),
+            ("Try again in 1h2m3.5s", Some(3_723_500)),
+            ("Please retry in 34.5s.", Some(34_500)),
+            ("exceeded for UserByModelByDay. Please wait 41230 seconds before retrying.", Some(41_230_000)),
+            ("retry after 2 minutes", Some(120_000)),
+            ("please try again in a moment", None),
+            ("try again in 5 parsecs", None),
+            ("slow down", None),
+        ] {
+            assert_eq!(in_words(message), wait.map(Duration::from_millis), "{message}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Errors of servers. `said` finds the server's own words in whatever shape they come, `table` classifies failures by
+//! code and wording, `hints` reads when to retry. Here the three are combined: words come first, since servers do not
+//! agree on statuses, then the status.
+
+mod hints;
+mod said;
+mod table;
+
+use std::time::Duration;
+
+use super::stated::Stated;
+use crate::model::ModelErrorKind;
+
+pub(super) use hints::Hints;
+pub use said::Said;
+pub(super) use said::looks_like_html;
+use table::{Class, ROWS};
+
+/// A failure as a server reported it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub kind: ModelErrorKind,
+    /// The server's words, and advice.
+    pub words: String,
+    /// The HTTP status of the response, or the one in its words.
+    pub status: Option<u16>,
+    /// The time that the server asks to wait.
+    pub retry_after: Option<Duration>,
+}
+
+/// Judges a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream; `model` is the
+/// provider's name for the model.
+pub(super) fn judge(status: Option<u16>, said: Said, hints: Hints, model: &str) -> Judged {
+    let class = class(status, &said);
+    let kind = match class.kind() {
+        // The server says that the same request would fail again.
+        ModelErrorKind::RateLimit if hints.is_final => ModelErrorKind::Quota,
+        ModelErrorKind::Transient | ModelErrorKind::Incomplete if hints.is_final => ModelErrorKind::BadRequest,
+        kind => kind,
+    };
+    Judged {
+        kind,
+        retry_after: hints.wait.or(said.wait),
+        status: status.or(said.status),
+        words: class.words(&said.message, model),
+    }
+}
+
+/// The kind of a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream.
+pub(super) fn classify(status: Option<u16>, said: &Said) -> ModelErrorKind {
+    class(status, said).kind()
+}
+
+fn class(status: Option<u16>, said: &Said) -> Class {
+    let status = status.filter(|status| !(200..300).contains(status)).or(said.status);
+    match status {
+        Some(401) => return Class::Authentication,
+        Some(402) => return Class::Quota,
+        _ => {}
+    }
+    let words = format!("{} {}", said.code, said.message).to_ascii_lowercase();
+    let code = said.code.to_ascii_lowercase();
+    match ROWS.iter().find(|row| row.holds(status, &code, &words)).map(|row| row.class) {
+        // Servers name the limit of the window too when `max_tokens` alone is too large.
+        Some(Class::Overflow) if Stated::read(&said.message).reply_is_too_long() => Class::Request,
+        Some(class) => class,
+        None => by_status(status),
+    }
+}
+
+fn by_status(status: Option<u16>) -> Class {
+    match status {
+        Some(403) => Class::Authentication,
+        Some(404) => Class::Address,
+        Some(413) => Class::Overflow,
+        Some(429) => Class::RateLimit,
+        Some(529) => Class::Overloaded,
+        Some(408 | 409 | 425 | 500..) | None => Class::Server,
+        Some(_) => Class::Request,
+    }
+}
+
+#[cfg(test)]
+mod tests;

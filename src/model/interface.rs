@@ -1,0 +1,250 @@
+//! The interface to a model: requests, streamed replies, errors.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::config::{Prices, Profile, RetryConfig};
+use crate::conversation::message::{CallStatus, FinishReason, Item, Part, ToolCall, Usage};
+
+use super::tool_definition::ToolDefinition;
+
+/// A model. One call is one attempt: the loop decides whether to try again.
+pub trait ChatModel: Send + Sync {
+    /// Facts about the model that need no request.
+    fn info(&self) -> &ModelInfo;
+
+    /// Sends the request and waits for the reply to begin.
+    ///
+    /// # Errors
+    /// The reply did not begin; the error says why, by kind.
+    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>>;
+
+    /// The request as it would be sent (`--dry-run`): the whole body as JSON.
+    fn preview(&self, request: Request<'_>) -> Value;
+
+    /// Called when a reply begins a call, so that a larger request will follow: slow preparations may begin. Does not
+    /// wait.
+    fn prepare(&self) {}
+
+    /// The server's own statement of the window, if it was asked and has answered.
+    fn found(&self) -> Option<Found> {
+        None
+    }
+
+    /// The lessons of the server's refusals so far.
+    fn learnt(&self) -> Learnt {
+        Learnt::default()
+    }
+}
+
+/// The parts that a server refused, although it answers without them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Learnt {
+    /// Its words, oldest first.
+    pub refusals: Vec<String>,
+    /// The keys of a model file that leave these parts out.
+    pub keys: Map<String, Value>,
+}
+
+/// The window of a model as its server runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The program, `Ollama`.
+    pub server: &'static str,
+    /// Tokens.
+    pub window: u64,
+}
+
+/// A reply as it arrives. Dropping it cancels the request.
+pub trait ReplyStream: Send {
+    /// The next piece. Nothing follows [`Delta::Finished`].
+    ///
+    /// # Errors
+    /// A stream that ends without a final marker is [`ModelErrorKind::Incomplete`], never a short success.
+    fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>>;
+}
+
+/// A piece of a reply. Text is joined per read from the network, not per event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Delta {
+    Text(String),
+    Reasoning(String),
+    /// The model began to write a call of this tool.
+    CallBegun(String),
+    /// Something about the request or the reply that the user should know.
+    Notice(String),
+    Finished(ReplyEnd),
+}
+
+/// The whole of a reply, known when it has ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReplyEnd {
+    /// The parts in the order in which the model wrote them, with the data that the provider needs back. Includes calls
+    /// that were cut off (`finish` is `Length`), as far as they were written.
+    pub parts: Vec<Part>,
+    pub finish: FinishReason,
+    pub usage: Usage,
+    /// USD, if the provider states the cost of the request.
+    pub cost_usd: Option<f64>,
+    /// True if it came as a stream, not as one body.
+    pub streamed: bool,
+}
+
+impl ReplyEnd {
+    /// The calls of the reply, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(&call.request),
+            Part::Text { .. } | Part::Reasoning { .. } => None,
+        })
+    }
+}
+
+/// Turns texts into vectors; texts with similar meanings get vectors that are close to each other.
+pub trait Embedder: Send + Sync {
+    /// One vector per text, in the order of the texts. One call is one attempt.
+    ///
+    /// # Errors
+    /// The vectors did not arrive; the error says why, by kind.
+    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>>;
+}
+
+/// Texts as vectors.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Embedded {
+    pub vectors: Vec<Vec<f32>>,
+    /// The tokens that the request used.
+    pub tokens: u64,
+}
+
+/// One request, borrowed from the conversation.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The system prompt; empty if there is none.
+    pub system: &'a str,
+    /// The conversation. An open call counts as not answered.
+    pub items: &'a [Item],
+    /// Text sent in the person's place after the conversation, without becoming part of it.
+    pub aside: Option<&'a str>,
+    /// Sorted by name, the same for a whole session.
+    pub tools: &'a [ToolDefinition],
+    pub tool_choice: ToolChoice,
+    /// The JSON Schema that the final answer must match, if any.
+    pub schema: Option<&'a Value>,
+    pub session_id: &'a str,
+    /// The results of this run's calls, as data, in order. Only scripts read them.
+    pub results: &'a [CallRecord],
+}
+
+impl<'a> Request<'a> {
+    /// A request with only these items: no system prompt, no tools.
+    #[must_use]
+    pub fn of(items: &'a [Item], session_id: &'a str) -> Self {
+        let tool_choice = ToolChoice::None;
+        Self { system: "", items, aside: None, tools: &[], tool_choice, schema: None, session_id, results: &[] }
+    }
+}
+
+/// A finished call, for scripts.
+#[derive(Debug, Clone, Serialize)]
+pub struct CallRecord {
+    pub name: String,
+    pub arguments: Value,
+    pub status: CallStatus,
+    pub result: Value,
+    pub observation: String,
+}
+
+/// The choice of tools for a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolChoice {
+    Auto,
+    /// The tools are sent, so that the prefix stays the same, but none may be called.
+    None,
+}
+
+/// Facts about a model.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a model")]
+pub struct ModelInfo {
+    /// The configured name, `default`.
+    pub name: String,
+    /// The provider's name for it, `gpt-5-mini`.
+    pub id: String,
+    pub context_window: u64,
+    pub window_source: WindowSource,
+    /// The most tokens of a request, if that is known and less than the window.
+    pub max_input_tokens: Option<u64>,
+    /// Tokens of the window that are kept for a reply, if known.
+    pub max_output_tokens: Option<u64>,
+    pub prices: Option<Prices>,
+    /// True if it may be given tools.
+    pub calls_tools: bool,
+    /// True if it sees pictures.
+    pub sees: bool,
+    /// The amount of guidance that it needs.
+    pub profile: Profile,
+    pub retry: RetryConfig,
+    /// True if a script writes the replies.
+    pub scripted: bool,
+    /// False if there is neither a key nor a server that needs none: a request then fails with advice.
+    pub configured: bool,
+}
+
+/// The source of the window's size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowSource {
+    Declared,
+    Catalogue,
+    /// Unknown: a cautious guess.
+    Assumed,
+}
+
+/// The reason that a reply did not arrive, or not completely.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", self.describe())]
+pub struct ModelError {
+    pub kind: ModelErrorKind,
+    /// The HTTP status, if there was one.
+    pub status: Option<u16>,
+    /// The provider's own words, or ours if it sent none.
+    pub message: String,
+    /// The provider's name for the model.
+    pub model: String,
+    /// The least time to wait before another attempt, as the provider asked.
+    pub retry_after: Option<Duration>,
+}
+
+/// The kind of failure. Decides retries and the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelErrorKind {
+    Authentication,
+    RateLimit,
+    /// A quota that waiting does not refill (402, `insufficient_quota`).
+    Quota,
+    Transient,
+    ContextTooLong,
+    BadRequest,
+    /// The stream ended or became unreadable before the reply was complete.
+    Incomplete,
+    /// The reply is larger than the limits. What came before is kept; a retry would be as large.
+    TooLarge,
+}
+
+impl ModelError {
+    /// True if the same request may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self.kind, ModelErrorKind::RateLimit | ModelErrorKind::Transient | ModelErrorKind::Incomplete)
+    }
+
+    fn describe(&self) -> String {
+        match self.status {
+            Some(status) => format!("{}: HTTP {status}: {}", self.model, self.message),
+            None => format!("{}: {}", self.model, self.message),
+        }
+    }
+}

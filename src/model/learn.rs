@@ -1,0 +1,384 @@
+//! Learns from the refusals of a server: a part of the request that it does not know is left out or replaced by the
+//! nearest one, and the plan is changed for all later requests. Pure: a table of words and changes.
+
+use serde_json::{Map, Value, json};
+
+use super::anthropic::Thinking;
+use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
+use super::effort::Effort;
+use super::plan::Plan;
+use super::responses::SystemIn;
+use crate::config::Wire;
+use crate::model::{ModelError, ModelErrorKind};
+
+/// A better plan.
+#[derive(Debug)]
+pub struct Lesson {
+    pub plan: Plan,
+    /// One line for a person.
+    pub notice: String,
+}
+
+/// Returns the lesson of the refusal of a request by `plan`; `None` if nothing can be left out.
+#[must_use]
+pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
+    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422 | 500)) {
+        return None;
+    }
+    let words = error.message.to_ascii_lowercase();
+    let is_no_path = matches!(error.status, Some(404 | 405)) && !words.contains("has no model `");
+    if is_no_path && plan.wire == Wire::Responses && !plan.wire_is_declared {
+        let notice = format!("{} is not served over Responses: chat completions are used", error.model);
+        return Some(Lesson { plan: Plan { wire: Wire::Chat, ..plan.clone() }, notice });
+    }
+    RULES.iter().filter(|rule| rule.applies(&words)).find_map(|rule| {
+        let mut plan = plan.clone();
+        let done = (rule.change)(&mut plan, &words)?;
+        let notice = format!("{} {}: {done}", error.model, rule.about);
+        Some(Lesson { plan, notice })
+    })
+}
+
+/// Words of a refusal, and the change that answers it.
+struct Rule {
+    /// All must occur; one is enough of alternatives separated by `|`.
+    words: &'static [&'static str],
+    /// True if words that refuse a parameter must occur too.
+    names_parameter: bool,
+    /// The problem, after the name of the model.
+    about: &'static str,
+    /// Makes the change and returns it in words; `None` if the plan already has it.
+    change: fn(&mut Plan, &str) -> Option<String>,
+}
+
+/// The words in which servers refuse a parameter that they name.
+const REFUSING: &[&str] = &[
+    "unsupported",
+    "not supported",
+    "does not support",
+    "doesn't support",
+    "unknown name",
+    "unknown field",
+    "unknown parameter",
+    "unrecognized",
+    "not permitted",
+    "extra_forbidden",
+    "unexpected keyword",
+    "unexpected field",
+    "not allowed",
+    "invalid",
+    "only the default",
+    "deprecated",
+    "must be",
+    "cannot",
+    "should",
+];
+
+impl Rule {
+    fn applies(&self, words: &str) -> bool {
+        let all = self.words.iter().all(|word| word.split('|').any(|word| words.contains(word)));
+        all && (!self.names_parameter || REFUSING.iter().any(|word| words.contains(word)))
+    }
+}
+
+/// A rule that replaces another field, or leaves one out.
+const fn parameter(
+    words: &'static [&'static str],
+    about: &'static str,
+    change: fn(&mut Plan, &str) -> Option<String>,
+) -> Rule {
+    Rule { words, names_parameter: true, about, change }
+}
+
+const fn trouble(
+    words: &'static [&'static str],
+    about: &'static str,
+    change: fn(&mut Plan, &str) -> Option<String>,
+) -> Rule {
+    Rule { words, names_parameter: false, about, change }
+}
+
+/// The rules, the most specific first: some refusals also name a parameter that is not their subject.
+const RULES: &[Rule] = &[
+    trouble(&["bound to a different conversation"], "refuses earlier reasoning", |plan, _| strip(plan)),
+    trouble(
+        &[
+            "signature|encrypted_content|encrypted content",
+            "thinking|thought|reasoning|verif|decrypt|organization",
+        ],
+        "refuses earlier reasoning",
+        |plan, words| {
+            if words.contains("not supported") && plan.wire == Wire::Responses {
+                let include = &mut plan.dialect.responses.encrypted_include;
+                return change(include, false, "none is asked for");
+            }
+            if words.contains("missing") && !plan.dialect.chat.stand_in_signature && plan.wire == Wire::Chat {
+                plan.dialect.chat.stand_in_signature = true;
+                return Some("calls of other models get a stand-in for a signature".to_owned());
+            }
+            strip(plan)
+        },
+    ),
+    trouble(
+        &["without its required following item|items are not persisted|duplicate item found"],
+        "refuses earlier reasoning",
+        |plan, _| strip(plan),
+    ),
+    parameter(&["instructions"], "takes no instructions", |plan, _| {
+        let place = &mut plan.dialect.responses.system_in;
+        (plan.wire == Wire::Responses).then_some(())?;
+        let next = match *place {
+            SystemIn::Instructions => SystemIn::Developer,
+            SystemIn::Developer | SystemIn::System => SystemIn::System,
+        };
+        change(place, next, "the prompt is sent as a message")
+    }),
+    trouble(
+        &[
+            "function tools with reasoning_effort|use /v1/responses|not a chat model|only supported in v1/responses",
+        ],
+        "calls tools over Responses",
+        |plan, _| to_responses(plan),
+    ),
+    trouble(
+        &["must be passed back|reasoning_content is missing|reasoning_content in the thinking"],
+        "wants its reasoning back",
+        |plan, _| match plan.wire {
+            Wire::Anthropic => {
+                change(&mut plan.dialect.anthropic.empty_signature_ok, true, "it is sent back unsigned too")
+            }
+            Wire::Chat | Wire::Responses => {
+                change(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call")
+            }
+        },
+    ),
+    trouble(&["anthropic-beta"], "does not know a beta", |plan, _| {
+        let flags = &mut plan.dialect.anthropic;
+        let had = flags.interleaved_beta || flags.binding_controls;
+        (flags.interleaved_beta, flags.binding_controls) = (false, false);
+        had.then(|| "none is asked for".to_owned())
+    }),
+    trouble(
+        &["max_tokens: ", "maximum allowed number of output tokens"],
+        "writes no reply as long",
+        |plan, words| {
+            let most =
+                words.split_once('>')?.1.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?;
+            let most: u64 = most.parse().ok()?;
+            let settings = &mut plan.settings;
+            settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));
+            change(&mut settings.most_output_tokens, Some(most), &format!("{most} tokens at most are asked for"))
+        },
+    ),
+    trouble(&["thinking.type|thinking type", "enabled"], "thinks in another way", |plan, words| {
+        let thinking = &mut plan.dialect.anthropic.thinking;
+        (plan.wire == Wire::Anthropic).then_some(())?;
+        let to = match *thinking {
+            Thinking::Budget => Thinking::Adaptive,
+            _ if words.contains("adaptive") && words.contains("support") => Thinking::Budget,
+            _ => Thinking::Off,
+        };
+        change(thinking, to, "it is asked for so")
+    }),
+    parameter(&["output_config.effort|output_config: effort"], "knows no levels of effort", |plan, _| {
+        change(&mut plan.dialect.anthropic.effort_field, false, "none is sent")
+    }),
+    parameter(&["eager_input_streaming"], "does not stream arguments early", |plan, _| {
+        change(&mut plan.dialect.anthropic.eager_stream, false, "it is not asked to")
+    }),
+    parameter(&["thinking.display|display:"], "does not know thinking.display", |plan, _| {
+        change(&mut plan.dialect.anthropic.thinking_display, false, "it is not sent")
+    }),
+    parameter(&["disable_parallel_tool_use"], "does not know disable_parallel_tool_use", |plan, _| {
+        change(&mut plan.dialect.anthropic.parallel_switch, false, "it is not sent")
+    }),
+    trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
+        let wire = plan.wire;
+        let known = match wire {
+            Wire::Chat => &mut plan.dialect.chat.choice_none,
+            Wire::Responses => &mut plan.dialect.responses.choice_none,
+            Wire::Anthropic => &mut plan.dialect.anthropic.choice_none,
+        };
+        change(known, false, "the choice is left open")
+    }),
+    trouble(
+        &["unexpected role 'user' after role 'tool'|role 'tool' must be followed|after tool"],
+        "refuses a user's words after results",
+        |plan, _| change(&mut plan.dialect.chat.user_after_results, false, "they are added to the last result"),
+    ),
+    trouble(
+        &["image|vision|multimodal", "not support|unsupported|does not accept|no endpoints|invalid"],
+        "does not see",
+        |plan, _| change(&mut plan.sees, false, "pictures become notes"),
+    ),
+    parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
+        let had = plan.dialect.chat.stream_options || plan.dialect.responses.padding_off;
+        plan.dialect.chat.stream_options = false;
+        plan.dialect.responses.padding_off = false;
+        had.then(|| "it is not sent".to_owned())
+    }),
+    parameter(
+        &["max_tokens", "max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
+        "takes no max_tokens",
+        |plan, _| swap_output(plan, OutputField::MaxTokens, OutputField::MaxCompletionTokens),
+    ),
+    parameter(&["max_completion_tokens"], "takes no max_completion_tokens", |plan, _| {
+        swap_output(plan, OutputField::MaxCompletionTokens, OutputField::MaxTokens)
+    }),
+    parameter(&["parallel_tool_calls|parallel tool"], "does not know parallel_tool_calls", |plan, _| {
+        let had = plan.dialect.chat.parallel_field || plan.dialect.responses.parallel_field;
+        plan.dialect.chat.parallel_field = false;
+        plan.dialect.responses.parallel_field = false;
+        had.then(|| "it is not sent".to_owned())
+    }),
+    parameter(&["temperature"], "takes no temperature", |plan, _| {
+        plan.settings.temperature.take().map(|_| "the provider's own is used".to_owned())
+    }),
+    parameter(
+        &["reasoning.summary|reasoning summar|generate reasoning summaries"],
+        "gives no summaries of its reasoning",
+        |plan, _| change(&mut plan.dialect.responses.summary, false, "none are asked for"),
+    ),
+    parameter(&["reasoning.encrypted_content|include"], "does not hand out its reasoning", |plan, _| {
+        (plan.wire == Wire::Responses).then_some(())?;
+        change(&mut plan.dialect.responses.encrypted_include, false, "none is asked for")
+    }),
+    parameter(&["reasoning|effort|thinking"], "does not know this reasoning_effort", |plan, words| {
+        lower_effort(plan, words)
+    }),
+    parameter(
+        &["response_format|json_schema|output_format|output_config.format|text.format|structured output"],
+        "does not enforce this schema",
+        |plan, _| {
+            let chat = &mut plan.dialect.chat.answer_format;
+            match (plan.wire, *chat) {
+                (Wire::Chat, AnswerFormat::JsonSchema) => *chat = AnswerFormat::JsonObject,
+                (Wire::Chat, AnswerFormat::JsonObject) => *chat = AnswerFormat::Absent,
+                (Wire::Chat, AnswerFormat::Absent) => return None,
+                (Wire::Responses, _) => {
+                    return change(
+                        &mut plan.dialect.responses.answer_format,
+                        false,
+                        "the answer is checked here alone",
+                    );
+                }
+                (Wire::Anthropic, _) => {
+                    return change(
+                        &mut plan.dialect.anthropic.answer_format,
+                        false,
+                        "the answer is checked here alone",
+                    );
+                }
+            }
+            Some("the answer is checked here".to_owned())
+        },
+    ),
+    parameter(&["strict"], "knows no strict tools", |plan, _| {
+        let responses = &mut plan.dialect.responses.strict;
+        let had = plan.settings.strict_tools || (plan.wire == Wire::Responses && *responses);
+        (plan.settings.strict_tools, *responses) = (false, false);
+        had.then(|| "tools are declared without it".to_owned())
+    }),
+    parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
+        let had = plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
+        plan.dialect.chat.cache_key = false;
+        plan.dialect.responses.cache_key = false;
+        had.then(|| "it is not sent".to_owned())
+    }),
+    parameter(&["cache_control"], "knows no marks for its cache", |plan, _| {
+        let had = plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
+        plan.dialect.chat.cache_marks = false;
+        plan.dialect.anthropic.cache_marks = false;
+        had.then(|| "none are set".to_owned())
+    }),
+];
+
+/// The keys of a model file that turn the first plan into the later one, as far as there are such keys.
+#[must_use]
+pub fn keys(first: &Plan, now: &Plan) -> Map<String, Value> {
+    let mut keys = Map::new();
+    let mut capabilities = Map::new();
+    if first.wire != now.wire {
+        keys.insert("wire".to_owned(), now.wire.name().into());
+    }
+    if first.settings.temperature != now.settings.temperature {
+        keys.insert("temperature".to_owned(), json!(now.settings.temperature));
+    }
+    if first.settings.effort != now.settings.effort {
+        keys.insert("reasoning_effort".to_owned(), json!(now.settings.effort.map(Effort::word)));
+    }
+    let enforces = |plan: &Plan| match plan.wire {
+        Wire::Chat => plan.dialect.chat.answer_format != AnswerFormat::Absent,
+        Wire::Responses => plan.dialect.responses.answer_format,
+        Wire::Anthropic => plan.dialect.anthropic.answer_format,
+    };
+    let has_cache_key = |plan: &Plan| plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
+    let has_cache_marks = |plan: &Plan| plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
+    for (name, had, has) in [
+        ("stream_usage", first.dialect.chat.stream_options, now.dialect.chat.stream_options),
+        ("structured_output", enforces(first), enforces(now)),
+        ("strict_tools", first.settings.strict_tools, now.settings.strict_tools),
+        ("vision", first.sees, now.sees),
+        ("prompt_cache_key", has_cache_key(first), has_cache_key(now)),
+        ("cache_breakpoints", has_cache_marks(first), has_cache_marks(now)),
+    ] {
+        if had != has {
+            capabilities.insert(name.to_owned(), has.into());
+        }
+    }
+    if !capabilities.is_empty() {
+        keys.insert("capabilities".to_owned(), capabilities.into());
+    }
+    keys
+}
+
+fn change<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String> {
+    (*field != to).then(|| {
+        *field = to;
+        done.to_owned()
+    })
+}
+
+fn strip(plan: &mut Plan) -> Option<String> {
+    change(&mut plan.echoes_reasoning, false, "it is not sent back any more")
+}
+
+fn to_responses(plan: &mut Plan) -> Option<String> {
+    if plan.wire == Wire::Chat && plan.dialect.wire == Some(Wire::Responses) {
+        plan.wire = Wire::Responses;
+        return Some("they are called there from now on".to_owned());
+    }
+    let can_pause = plan.levels.as_ref().is_none_or(|levels| levels.contains(&Effort::None));
+    (plan.wire == Wire::Chat && can_pause).then_some(())?;
+    change(
+        &mut plan.dialect.chat.tools_forbid_reasoning,
+        true,
+        "here they are called without reasoning; `wire: responses` in the model's file keeps both",
+    )
+}
+
+fn swap_output(plan: &mut Plan, from: OutputField, to: OutputField) -> Option<String> {
+    let field = &mut plan.dialect.chat.output_field;
+    (*field == from && plan.settings.max_output_tokens.is_some()).then(|| {
+        *field = to;
+        "the other field is used".to_owned()
+    })
+}
+
+/// Asks for the nearest level that a refusal names, or for none if it names none.
+fn lower_effort(plan: &mut Plan, words: &str) -> Option<String> {
+    let asked = plan.settings.effort?;
+    let named: Vec<Effort> = words
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter_map(Effort::read)
+        .filter(|level| *level != asked)
+        .collect();
+    plan.settings.effort = asked.nearest(&named);
+    if plan.settings.effort.is_none() && plan.wire == Wire::Chat {
+        plan.dialect.chat.effort = EffortField::Absent;
+    }
+    Some(match plan.settings.effort {
+        Some(level) => format!("`{}` is asked for", level.word()),
+        None => "it is not sent".to_owned(),
+    })
+}

@@ -1,0 +1,199 @@
+//! Models, behind a server or scripted, behind one trait.
+//!
+//! A conversation becomes turns (`history`), turns a request of one of three wires (`chat`, `responses`, `anthropic`);
+//! bytes become events (`sse`), events a reply (the decoder of the wire, `assembly`), words an error (`errors`): all
+//! pure. The differences between servers are data (`dialect`), and a server's refusals change the plan (`learn`). Only
+//! `server`, `endpoint` and `reply` use the network. The public modules are public for benches/inside/.
+
+mod tool_definition;
+mod interface;
+mod arguments;
+pub mod effort;
+mod extra;
+mod strict;
+mod surrogates;
+pub mod sse;
+mod frame;
+mod stated;
+mod errors;
+mod bounds;
+pub mod assembly;
+pub mod decode;
+mod result_text;
+pub mod turns;
+pub mod written;
+pub mod asked;
+pub mod history;
+pub mod chat;
+pub mod responses;
+pub mod anthropic;
+pub mod dialect;
+mod wires;
+pub mod plan;
+mod learn;
+mod wire_log;
+mod endpoint;
+mod reply;
+mod embeddings;
+pub mod catalogue;
+mod script;
+mod scripted;
+mod local;
+mod probe;
+mod unconfigured;
+mod server;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod case_tests;
+#[cfg(test)]
+mod mutation_tests;
+#[cfg(test)]
+mod conversations;
+#[cfg(test)]
+mod request_tests;
+#[cfg(test)]
+mod matrix_tests;
+#[cfg(test)]
+mod demo_tests;
+
+use std::sync::Arc;
+
+use crate::config::{ModelConfig, Profile, Provider};
+use crate::safety::net::Net;
+
+use plan::Known;
+
+pub use endpoint::is_configured;
+pub use interface::{
+    CallRecord, ChatModel, Delta, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind, ModelInfo,
+    ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
+};
+pub use local::{LocalServer, probe_local};
+pub use probe::Probed;
+pub use stated::Stated;
+pub use tool_definition::ToolDefinition;
+pub use unconfigured::{Face, advice};
+pub use wire_log::WireLog;
+
+/// The window of a model, in tokens, if its size is unknown.
+const ASSUMED_WINDOW: u64 = 128_000;
+
+/// The smallest window, in tokens, in which a recipe and examples leave room for work.
+const ROOM_FOR_ADVICE: u64 = 8192;
+
+/// The reason that a configured model cannot be used. Nothing has been sent yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The model's file is wrong.
+    #[error("models.{model}.{key}: {why}")]
+    Wrong { model: String, key: String, why: String },
+}
+
+impl ConnectError {
+    fn wrong(model: &str, key: &str, why: impl Into<String>) -> Self {
+        Self::Wrong { model: model.to_owned(), key: key.to_owned(), why: why.into() }
+    }
+}
+
+/// Services that all models share.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    pub net: Arc<Net>,
+    /// `session.user_id` in scripts.
+    pub user_id: String,
+    /// Records the traffic.
+    pub wire_log: Option<Arc<WireLog>>,
+    /// The known facts about models.
+    pub catalogue: Arc<catalogue::Catalogue>,
+    /// The environment variables with providers' keys that are set, for the advice to a user who has configured no
+    /// model.
+    pub keys_set: Vec<&'static str>,
+}
+
+/// Prepares a configured model for requests. Sends nothing.
+///
+/// # Errors
+/// A mistake in the model's configuration.
+pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn ChatModel>, ConnectError> {
+    Ok(match config.provider {
+        Provider::Openai => {
+            let id = config.model.as_deref().map(str::trim).filter(|id| !id.is_empty());
+            let id =
+                id.ok_or_else(|| ConnectError::wrong(&config.name, "model", "the provider's model is not named"))?;
+            let (info, known) = facts(config, id, around);
+            Arc::new(server::Server::new(config, info, known, around)?)
+        }
+        Provider::Scripted => {
+            let id = config.model.as_deref().unwrap_or(&config.name);
+            let (info, _) = facts(config, id, around);
+            Arc::new(scripted::Scripted::new(config, info, around.user_id.clone())?)
+        }
+    })
+}
+
+/// Asks a server on this machine or in a private network which program it is, and what window the model has there.
+/// Takes two seconds at most; public hosts are never asked.
+///
+/// # Errors
+/// A mistake in the model's configuration.
+pub async fn probe_server(config: &ModelConfig, around: &Surroundings) -> Result<Option<Probed>, ConnectError> {
+    let (info, known) = facts(config, config.model.as_deref().unwrap_or_default(), around);
+    Ok(server::Server::new(config, info, known, around)?.probed().await)
+}
+
+/// Prepares `id`, another model of the same server, to turn texts into vectors. Sends nothing.
+///
+/// # Errors
+/// A mistake in the model's configuration, or a script, which has no vectors.
+pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result<Arc<dyn Embedder>, ConnectError> {
+    if config.provider == Provider::Scripted {
+        return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
+    }
+    let endpoint = endpoint::Endpoint::new(config, id, around)?;
+    Ok(Arc::new(embeddings::Embeddings::new(endpoint, id.to_owned())))
+}
+
+/// Facts about a model: those that its file declares, else those of the catalogue, else assumptions.
+fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, Known) {
+    let scripted = config.provider == Provider::Scripted;
+    let place = catalogue::providers::place_of(config.base_url.as_deref());
+    let known = if scripted { None } else { around.catalogue.lookup(place, id) };
+    let (context_window, window_source) = match (config.context_window, &known) {
+        (Some(window), _) => (window, WindowSource::Declared),
+        (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
+        (None, None) => (ASSUMED_WINDOW, WindowSource::Assumed),
+    };
+    let output = config.max_output_tokens.map(|most| most.min(context_window));
+    let output = output.or_else(|| Some(room_for_a_reply(known.as_ref()?.output?, context_window)));
+    let input = known.as_ref().and_then(|facts| facts.input).filter(|_| config.context_window.is_none());
+    let sees = known.as_ref().map(|facts| facts.sees);
+    let info = ModelInfo {
+        name: config.name.clone(),
+        id: id.to_owned(),
+        context_window,
+        window_source,
+        max_input_tokens: input,
+        max_output_tokens: output,
+        prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
+        calls_tools: config.capabilities.tools,
+        sees: config.capabilities.vision.or(sees).unwrap_or(false),
+        // A script needs no advice, and a small window has no room for it.
+        profile: if scripted || context_window < ROOM_FOR_ADVICE {
+            Profile::Concise
+        } else {
+            catalogue::profile(id, known.is_some())
+        },
+        retry: config.retry.clone(),
+        scripted,
+        configured: true,
+    };
+    let (wire, levels) = known.map_or((None, None), |facts| (facts.wire, facts.levels));
+    (info, Known { wire, sees, levels, most_output_tokens: output })
+}
+
+/// The part of the window that is kept for a reply. Some models could fill all of it, but never do.
+fn room_for_a_reply(most: u64, window: u64) -> u64 {
+    const USUAL: u64 = 32_768;
+    if most <= window / 3 { most } else { USUAL.min(window / 4) }
+}

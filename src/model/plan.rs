@@ -1,0 +1,219 @@
+//! The plan of requests to one server with one model, made from the model file, the dialect and the catalogue, and
+//! changed by the server's refusals. Pure.
+
+use super::asked::{Asked, Settings};
+use super::dialect::{self, Dialect};
+use super::effort::Effort;
+use super::extra::merge;
+use super::history::{self, Pictures, Rules};
+use super::turns::{ModelPart, Turn};
+use super::written::Written;
+use super::{ConnectError, chat, wires};
+use serde_json::Map;
+
+use crate::config::{Capabilities, ModelConfig, Wire};
+use crate::conversation::message::Origin;
+use crate::model::Request;
+
+/// The form of the requests to a server.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
+pub struct Plan {
+    pub wire: Wire,
+    /// True if the model file names the wire.
+    pub wire_is_declared: bool,
+    pub dialect: Dialect,
+    pub settings: Settings,
+    /// True if the model sees pictures.
+    pub sees: bool,
+    /// True if reasoning goes back to the server that sent it.
+    pub echoes_reasoning: bool,
+    /// True if tools are sent.
+    pub tools: bool,
+    /// The levels of reasoning that the model has; `None` if they are unknown.
+    pub levels: Option<Vec<Effort>>,
+    /// The host, as the origin of the data that its replies want back.
+    pub host: String,
+}
+
+/// The facts that the catalogue has about the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    pub wire: Option<Wire>,
+    pub sees: Option<bool>,
+    pub levels: Option<Vec<Effort>>,
+    pub most_output_tokens: Option<u64>,
+}
+
+impl Plan {
+    /// The plan for the first request, and notices about it for the user. `address` is that of the server,
+    /// `host[:port]/path`.
+    pub fn new(
+        config: &ModelConfig,
+        model: &str,
+        address: &str,
+        known: Known,
+    ) -> Result<(Self, Vec<String>), ConnectError> {
+        let chosen = config.dialect.as_deref().map(str::trim).filter(|name| !matches!(*name, "" | "auto"));
+        let dialect = dialect::resolve(chosen, address, model)
+            .map_err(|why| ConnectError::wrong(&config.name, "dialect", why))?;
+        let wire = config.wire.or(known.wire.filter(|_| dialect.wire.is_some())).or(dialect.wire);
+        let wire = wire.unwrap_or(Wire::Chat);
+        let mut dialect = dialect;
+        declare(&mut dialect, config.capabilities);
+        let mut notices = Vec::new();
+        let effort = effort(config, known.levels.as_deref(), wire, &dialect, &mut notices)?;
+        let mut extra = if wire == Wire::Chat { dialect.body.clone() } else { Map::new() };
+        merge(&mut extra, &config.extra_body);
+        let can = config.capabilities;
+        let settings = Settings {
+            model: model.to_owned(),
+            streaming: can.streaming,
+            max_output_tokens: config.max_output_tokens,
+            most_output_tokens: config.max_output_tokens.or(known.most_output_tokens),
+            temperature: config.temperature,
+            effort,
+            parallel_calls: can.parallel_tool_calls,
+            strict_tools: can.strict_tools,
+            extra,
+        };
+        let host = address.split('/').next().unwrap_or_default().to_owned();
+        let sees = can.vision.or(known.sees).unwrap_or(false);
+        let plan = Self {
+            wire,
+            wire_is_declared: config.wire.is_some(),
+            dialect,
+            settings,
+            sees,
+            echoes_reasoning: true,
+            tools: can.tools,
+            levels: known.levels,
+            host,
+        };
+        Ok((plan, notices))
+    }
+
+    /// The origin of this server's replies.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        Origin { wire: self.wire.name().to_owned(), host: self.host.clone(), model: self.settings.model.clone() }
+    }
+
+    /// The body of a request, and the headers that it needs beside the key. `written` knows the request before.
+    #[must_use]
+    pub fn encode(&self, request: &Request<'_>, written: &Written) -> (Vec<u8>, Vec<(&'static str, String)>) {
+        let origin = self.origin();
+        let rules = Rules {
+            origin: &origin,
+            ids: wires::ids(self.wire, &self.dialect),
+            pictures: if self.sees { wires::pictures(self.wire, &self.dialect) } else { Pictures::Notes },
+            user_after_results: wires::user_after_results(self.wire, &self.dialect),
+        };
+        let mut turns = history::turns(request, &rules);
+        if !self.echoes_reasoning {
+            strip_reasoning(&mut turns);
+        }
+        written.reuse(&mut turns);
+        let asked = Asked {
+            settings: &self.settings,
+            system: request.system,
+            turns: &turns,
+            tools: if self.tools { request.tools } else { &[] },
+            tool_choice: request.tool_choice,
+            schema: request.schema,
+            session_id: request.session_id,
+        };
+        let headers = wires::headers(self.wire, &asked, &self.dialect);
+        (wires::encode(self.wire, &asked, &self.dialect), headers)
+    }
+
+    /// Returns the reason that the server is certain to refuse a request with tools, and what to do; `None` if it may
+    /// accept one.
+    #[must_use]
+    pub fn refuses_tools(&self, name: &str) -> Option<String> {
+        let always_thinks = self.levels.as_ref().is_some_and(|levels| !levels.contains(&Effort::None));
+        let forbids = self.wire == Wire::Chat && self.dialect.chat.tools_forbid_reasoning && self.tools;
+        (forbids && always_thinks).then(|| {
+            let model = &self.settings.model;
+            format!("{model} calls tools only over Responses: set `wire: responses` in models/{name}.yaml")
+        })
+    }
+}
+
+fn strip_reasoning(turns: &mut Vec<Turn<'_>>) {
+    for turn in turns {
+        if let Turn::Model(parts) = turn {
+            parts.retain(|part| !matches!(part, ModelPart::Reasoning { .. }));
+        }
+    }
+}
+
+/// Overrides the dialect with what the model file declares.
+fn declare(dialect: &mut Dialect, declared: Capabilities) {
+    let Dialect { chat, responses, anthropic, .. } = dialect;
+    if let Some(asked) = declared.stream_usage {
+        chat.stream_options = asked;
+    }
+    match declared.structured_output {
+        Some(true) if chat.answer_format == chat::AnswerFormat::Absent => {
+            chat.answer_format = chat::AnswerFormat::JsonSchema;
+        }
+        Some(false) => {
+            chat.answer_format = chat::AnswerFormat::Absent;
+            responses.answer_format = false;
+            anthropic.answer_format = false;
+        }
+        _ => {}
+    }
+    if let Some(has) = declared.prompt_cache_key {
+        (chat.cache_key, responses.cache_key) = (has, has);
+    }
+    if let Some(has) = declared.cache_breakpoints {
+        (chat.cache_marks, anthropic.cache_marks) = (has, has);
+    }
+}
+
+/// The level of reasoning to ask for: the nearest that the model has.
+fn effort(
+    config: &ModelConfig,
+    levels: Option<&[Effort]>,
+    wire: Wire,
+    dialect: &Dialect,
+    notices: &mut Vec<String>,
+) -> Result<Option<Effort>, ConnectError> {
+    let Some(word) = config.reasoning_effort.as_deref().map(str::trim).filter(|word| !word.is_empty()) else {
+        return Ok(None);
+    };
+    let Some(asked) = Effort::read(&word.to_ascii_lowercase()) else {
+        let known: Vec<&str> = Effort::ALL.iter().map(|level| level.word()).collect();
+        let why = format!("`{word}` is not a level of reasoning. The levels are {}", known.join(", "));
+        return Err(ConnectError::wrong(&config.name, "reasoning_effort", why));
+    };
+    let by_field;
+    let levels = match levels {
+        Some(levels) => levels,
+        None if wire == Wire::Chat => {
+            by_field = dialect.chat.effort.levels();
+            if !dialect.chat.effort.has_levels() && !by_field.is_empty() {
+                // The field is a switch: all levels of reasoning are the same to it.
+                return Ok(Some(asked));
+            }
+            &by_field
+        }
+        None => &Effort::ALL,
+    };
+    let got = asked.nearest(levels);
+    match got {
+        Some(level) if level == asked => {}
+        Some(level) => notices.push(format!(
+            "{} has no reasoning_effort `{word}`: `{}` is asked for",
+            config.model.as_deref().unwrap_or(&config.name),
+            level.word()
+        )),
+        None => notices.push(format!(
+            "{} has no levels of reasoning: reasoning_effort `{word}` is not sent",
+            config.model.as_deref().unwrap_or(&config.name)
+        )),
+    }
+    Ok(got)
+}

@@ -1,0 +1,395 @@
+//! Reads the events of a stream, or one whole response, into a reply.
+//!
+//! An item of the response becomes a part of the reply. Items are told apart by their place in the output
+//! (`output_index`) and never by `item_id`, which some hosts change from event to event. The last form of an item
+//! decides: that of `response.output_item.done`, else that in the output of the whole response, which some hosts leave
+//! empty and others fill only there. Only a whole response ends a reply.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::super::assembly::{Assembly, Broken, Key};
+use super::super::bounds;
+use super::super::decode::{Decode, Misread};
+use super::super::errors::Said;
+use super::event::{self, Event, PARAGRAPH};
+use super::output::{Ids, Item, Kind, is_call_id, is_id, string};
+use crate::conversation::message::FinishReason;
+
+/// The most items of a response. Far fewer contain anything.
+const MOST_ITEMS: usize = 4096;
+
+/// Reads a reply of the Responses wire.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    items: Vec<Item>,
+    /// The bytes of all items that came in their last form.
+    size: usize,
+}
+
+impl Decode for Decoder {
+    /// Only a dedicated event ends a reply; some hosts send `[DONE]` as well.
+    fn ends_with_done(&self) -> bool {
+        false
+    }
+
+    fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
+        if reply.is_done() {
+            return Ok(());
+        }
+        if name == b"error" {
+            return Err(Broken::Error(said(data)).into());
+        }
+        let event = Event::read(data)?;
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        let kind = if event.kind.is_empty() { name } else { &event.kind.0 };
+        match kind {
+            "response.output_text.delta" | "response.refusal.delta" => self.say(Kind::Text, &event, reply)?,
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.say(Kind::Reasoning, &event, reply)?;
+            }
+            "response.reasoning_summary_part.added" => {
+                let ids = Ids { id: &event.item_id.0, call_id: "" };
+                if let Some(at) = self.find(Kind::Reasoning, event.output_index.0, ids) {
+                    self.items[at].new_section = true;
+                }
+            }
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                self.say(Kind::Call, &event, reply)?;
+            }
+            "response.function_call_arguments.done" => self.set_arguments(&event, &event.arguments.0, reply),
+            "response.custom_tool_call_input.done" => self.set_arguments(&event, &event.input.0, reply),
+            "response.output_item.added" => self.added(event.output_index.0, &part(event.item)?, reply)?,
+            "response.output_item.done" => {
+                let item = part(event.item)?;
+                self.size += event.item.map_or(0, |item| item.get().len());
+                bounds::check_size(self.size, 0).map_err(Broken::TooLarge)?;
+                self.finished(event.output_index.0, item, reply)?;
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                let status = kind.trim_start_matches("response.");
+                self.end(status, part(event.response)?, reply)?;
+            }
+            "error" | "response.error" => return Err(Broken::Error(said(data)).into()),
+            known if known.starts_with("response.") => {}
+            // Gateways send errors as bare objects.
+            unknown if unknown.is_empty() || event.error.is_some() => {
+                let words = String::from_utf8_lossy(data);
+                if let Some(said) = Said::in_reply(&words) {
+                    return Err(Broken::Error(said).into());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
+        let response: Value = serde_json::from_slice(body)?;
+        let status = response.get("status").and_then(Value::as_str).unwrap_or("completed");
+        let is_response = response.get("object").and_then(Value::as_str) == Some("response")
+            || response.get("output").is_some_and(Value::is_array);
+        if is_response && ENDS.contains(&status) {
+            let status = status.to_owned();
+            self.end(&status, response, reply)?;
+            return Ok(true);
+        }
+        match Said::in_reply(&String::from_utf8_lossy(body)) {
+            Some(said) => Err(Broken::Error(said).into()),
+            None => Ok(false),
+        }
+    }
+}
+
+/// The states in which a response ends.
+const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
+
+impl Decoder {
+    /// Adds the delta of an event to its item, which begins here if the server did not announce it.
+    fn say(&mut self, kind: Kind, event: &Event<'_>, reply: &mut Assembly) -> Result<(), Broken> {
+        if event.delta.is_empty() {
+            return Ok(());
+        }
+        let (index, ids) = (event.output_index.0, Ids { id: &event.item_id.0, call_id: "" });
+        let at = match self.find(kind, index, ids) {
+            Some(at) => at,
+            None => self.open(kind, index, ids, "", reply)?,
+        };
+        let item = &mut self.items[at];
+        // The last form of the item was complete.
+        if item.done {
+            return Ok(());
+        }
+        if kind == Kind::Reasoning {
+            let section = event.summary_index.0.or(event.content_index.0);
+            let begins = std::mem::take(&mut item.new_section) || (section.is_some() && section != item.section);
+            item.section = section.or(item.section);
+            if begins && !reply.text_of(item.key).is_empty() {
+                reply.push(item.key, PARAGRAPH);
+            }
+        }
+        self.push(at, &event.delta.0, reply);
+        Ok(())
+    }
+
+    /// Takes the whole arguments of a call before the item comes in its last form.
+    fn set_arguments(&self, event: &Event<'_>, arguments: &str, reply: &mut Assembly) {
+        let ids = Ids { id: &event.item_id.0, call_id: "" };
+        if let Some(at) = self.find(Kind::Call, event.output_index.0, ids)
+            && !self.items[at].done
+            && !arguments.is_empty()
+        {
+            reply.set_arguments(self.items[at].key, arguments);
+        }
+    }
+
+    /// Begins an item, unless it began already.
+    fn added(&mut self, index: Option<u64>, item: &Value, reply: &mut Assembly) -> Result<(), Broken> {
+        let Some(kind) = Kind::of(item) else { return Ok(()) };
+        let ids = Ids::of(item);
+        match self.find(kind, index, ids) {
+            Some(at) if self.items[at].may_be(ids) => {}
+            _ => {
+                self.open(kind, index, ids, string(item, "name"), reply)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the last form of an item.
+    fn finished(&mut self, index: Option<u64>, item: Value, reply: &mut Assembly) -> Result<(), Broken> {
+        let Some(kind) = Kind::of(&item) else { return Ok(()) };
+        let ids = Ids::of(&item);
+        let at = match self.find(kind, index, ids).map(|at| (at, &self.items[at])) {
+            // The same again.
+            Some((_, begun)) if begun.done && begun.may_be(ids) => return Ok(()),
+            // The id of an item may have changed since it began, but never that of a call.
+            Some((at, begun)) if !begun.done && begun.may_become(ids) => at,
+            _ => self.open(kind, index, ids, string(&item, "name"), reply)?,
+        };
+        self.settle(at, item, reply);
+        Ok(())
+    }
+
+    /// Ends the reply with the whole response.
+    fn end(&mut self, status: &str, mut response: Value, reply: &mut Assembly) -> Result<(), Broken> {
+        let stated = Some(string(&response, "status")).filter(|stated| ENDS.contains(stated));
+        let status = stated.unwrap_or(status).to_owned();
+        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
+            return Err(Broken::Error(said(json!({"error": error}).to_string().as_bytes())));
+        }
+        if matches!(&*status, "failed" | "cancelled") {
+            let message = format!("the server gave up without a word (status `{status}`)");
+            return Err(Broken::Error(Said { message, ..Said::default() }));
+        }
+        let output = match response.get_mut("output").map(Value::take) {
+            Some(Value::Array(output)) => output,
+            _ => Vec::new(),
+        };
+        let cut = status == "incomplete";
+        self.compare(output, cut, reply)?;
+        if cut {
+            // A call that was cut is left out: half of its arguments may mean something other than the whole.
+            let open = self.items.iter().filter(|item| item.kind == Kind::Call && !item.done);
+            open.for_each(|item| reply.leave_out(item.key));
+        }
+        let why = response.get("incomplete_details").map_or("", |details| string(details, "reason"));
+        reply.finish(match why {
+            _ if !cut => FinishReason::Stop,
+            "content_filter" => FinishReason::ContentFilter,
+            _ => FinishReason::Length,
+        });
+        if let Some(report) = response.get("usage") {
+            if let Some(usage) = event::usage(report) {
+                reply.report(usage);
+            }
+            if let Some(usd) = event::cost(report) {
+                reply.cost(usd);
+            }
+        }
+        if let Some(words) = event::removed_reasoning(&response) {
+            reply.notice(words);
+        }
+        reply.done();
+        Ok(())
+    }
+
+    /// Compares the output of the whole response with the items that came, and takes what is new in it.
+    fn compare(&mut self, output: Vec<Value>, cut: bool, reply: &mut Assembly) -> Result<(), Broken> {
+        let came = self.items.len();
+        let mut pairs: Vec<Option<usize>> = vec![None; output.len()];
+        // By their ids, and the rest by their order, as ids may have changed.
+        for same in [Item::is, Item::may_become] {
+            for (n, item) in output.iter().enumerate().filter(|(_, item)| Kind::of(item).is_some()) {
+                let fits = |at: &usize| {
+                    let other = &self.items[*at];
+                    Some(other.kind) == Kind::of(item) && same(other, Ids::of(item)) && !pairs.contains(&Some(*at))
+                };
+                if pairs[n].is_none() {
+                    pairs[n] = (0..came).find(fits);
+                }
+            }
+        }
+        for (item, pair) in output.into_iter().zip(pairs) {
+            let Some(kind) = Kind::of(&item) else { continue };
+            // Items that a cut response still calls in progress will not be finished.
+            if cut && string(&item, "status") == "in_progress" {
+                continue;
+            }
+            match pair {
+                None => {
+                    let at = self.open(kind, None, Ids::of(&item), string(&item, "name"), reply)?;
+                    self.settle(at, item, reply);
+                }
+                Some(at) if !self.items[at].done => self.settle(at, item, reply),
+                // Azure encrypts reasoning only here.
+                Some(at) if kind == Kind::Reasoning && !self.items[at].encrypted => {
+                    self.keep_reasoning(at, item, reply);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an item in its last form. If text has come piece by piece, only what is missing is added.
+    fn settle(&mut self, at: usize, item: Value, reply: &mut Assembly) {
+        let is_whole = string(&item, "status") != "incomplete";
+        let Item { kind, key, lead, .. } = self.items[at];
+        match kind {
+            Kind::Text | Kind::Reasoning => {
+                let whole = if kind == Kind::Text { event::text(&item) } else { event::reasoning(&item) };
+                let missing = whole.strip_prefix(&reply.text_of(key)[lead..]).unwrap_or_default();
+                self.push(at, missing, reply);
+                if kind == Kind::Reasoning && is_whole {
+                    self.keep_reasoning(at, item, reply);
+                } else if kind == Kind::Text && !reply.text_of(key).is_empty() {
+                    let id = Some(string(&item, "id")).filter(|id| is_id(id)).unwrap_or_default();
+                    keep(key, &[("id", id), ("phase", string(&item, "phase"))], reply);
+                }
+            }
+            Kind::Call => {
+                let [call_id, id, name] = ["call_id", "id", "name"].map(|field| string(&item, field));
+                reply.set_id(key, if call_id.is_empty() { id } else { call_id });
+                reply.set_name(key, name);
+                match item.get("arguments").or(item.get("input")) {
+                    Some(Value::String(arguments)) if !arguments.is_empty() => reply.set_arguments(key, arguments),
+                    Some(arguments @ Value::Object(_)) => reply.set_arguments(key, &arguments.to_string()),
+                    _ => {}
+                }
+                let id = Some(id).filter(|id| is_call_id(id)).unwrap_or_default();
+                keep(key, &[("id", id), ("namespace", string(&item, "namespace"))], reply);
+            }
+        }
+        self.items[at].done = is_whole;
+    }
+
+    /// Keeps reasoning as it came, if a server that stores nothing can use it.
+    fn keep_reasoning(&mut self, at: usize, mut item: Value, reply: &mut Assembly) {
+        let encrypted = !string(&item, "encrypted_content").is_empty();
+        if !encrypted && event::text(&item).is_empty() {
+            return;
+        }
+        // An id beyond the limits would be refused in every later request; the reasoning is valid without it.
+        if !is_id(string(&item, "id"))
+            && let Some(fields) = item.as_object_mut()
+        {
+            fields.shift_remove("id");
+        }
+        self.items[at].encrypted = encrypted;
+        reply.keep(self.items[at].key, item, false);
+    }
+
+    fn open(
+        &mut self,
+        kind: Kind,
+        index: Option<u64>,
+        ids: Ids<'_>,
+        name: &str,
+        reply: &mut Assembly,
+    ) -> Result<usize, Broken> {
+        if self.items.len() >= MOST_ITEMS {
+            let words = format!("the reply has more than {MOST_ITEMS} items and was stopped there");
+            return Err(Broken::TooLarge(words));
+        }
+        let key = match kind {
+            Kind::Text => reply.open_text(),
+            Kind::Reasoning => reply.open_reasoning(),
+            Kind::Call => reply.open_call(ids.call_id, name),
+        };
+        self.items.push(Item::new(kind, index, ids, key));
+        Ok(self.items.len() - 1)
+    }
+
+    /// Adds to the text of an item, set off by a break from text of its kind in an earlier one.
+    fn push(&mut self, at: usize, text: &str, reply: &mut Assembly) {
+        let Item { kind, key, .. } = self.items[at];
+        if text.is_empty() {
+            return;
+        }
+        if kind != Kind::Call && reply.text_of(key).is_empty() {
+            let said = |item: &Item| item.kind == kind && !reply.text_of(item.key).is_empty();
+            if self.items.iter().any(said) {
+                reply.push(key, PARAGRAPH);
+                self.items[at].lead = PARAGRAPH.len();
+            }
+        }
+        reply.push(key, text);
+    }
+
+    /// The last item of a kind at a place of the output; if no place is given, the one with this id, else the last that
+    /// is open.
+    fn find(&self, kind: Kind, index: Option<u64>, ids: Ids<'_>) -> Option<usize> {
+        let last = |is: &dyn Fn(&Item) -> bool| self.items.iter().rposition(|item| item.kind == kind && is(item));
+        match index {
+            Some(_) => last(&|item| item.index == index),
+            None => last(&|item| item.is(ids)).or_else(|| last(&|item| !item.done && item.may_become(ids))),
+        }
+    }
+}
+
+/// Keeps the fields that go back with a part, unless they are empty.
+fn keep(key: Key, fields: &[(&str, &str)], reply: &mut Assembly) {
+    let full = fields.iter().filter(|(_, value)| !value.is_empty());
+    let kept: Map<String, Value> = full.map(|(field, value)| ((*field).to_owned(), (*value).into())).collect();
+    if !kept.is_empty() {
+        reply.keep(key, kept.into(), false);
+    }
+}
+
+/// An object within an event; null if it is missing.
+fn part(raw: Option<&RawValue>) -> serde_json::Result<Value> {
+    raw.map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()))
+}
+
+/// An error event in whatever shape it comes.
+fn said(event: &[u8]) -> Said {
+    let words = String::from_utf8_lossy(event);
+    Said::in_reply(&words).unwrap_or_else(|| Said::read(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::super::decode::Reading;
+    use super::*;
+    use crate::conversation::message::Origin;
+
+    fn reading() -> Reading {
+        let origin = Origin { wire: "responses".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
+        Reading::new(Box::new(Decoder::default()), Assembly::new(origin, HashSet::new()))
+    }
+
+    #[test]
+    fn what_a_hostile_server_sends_is_bounded() {
+        let mut reading = reading();
+        let mut item = |n: usize| {
+            let event =
+                json!({"type": "response.output_item.added", "output_index": n, "item": {"type": "message"}});
+            reading.event(b"", event.to_string().as_bytes())
+        };
+        let first = (0..=MOST_ITEMS).find_map(|n| item(n).err());
+        assert!(matches!(first, Some(Broken::TooLarge(_))), "{first:?}");
+    }
+}

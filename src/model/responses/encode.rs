@@ -1,0 +1,456 @@
+//! A request of the Responses wire, written without copies of the conversation.
+//!
+//! A request extends the one before it byte for byte up to the end of `input`. Fields that stay the same in a session
+//! come first, in a fixed order; `input` grows at its end; fields that differ between requests follow.
+
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::super::asked::{self, Asked};
+use super::super::effort::Effort;
+use super::super::extra::merge;
+use super::super::strict::allows_strict;
+use super::flags::{Flags, SystemIn};
+use super::items::Input;
+use crate::model::{ToolChoice, ToolDefinition};
+
+/// The body of a request.
+#[must_use]
+pub fn encode(asked: &Asked<'_>, flags: &Flags) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(asked::size(asked));
+    serde_json::to_writer(&mut bytes, &Body { asked, flags })
+        .expect("a body has only string keys, and a vector takes every byte");
+    bytes
+}
+
+struct Body<'a> {
+    asked: &'a Asked<'a>,
+    flags: &'a Flags,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { asked, flags } = *self;
+        let (mut head, mut tail) = (head(asked, flags), tail(asked, flags));
+        let extra = asked.settings.extra.clone();
+        let (late, early): (Map<_, _>, Map<_, _>) = extra.into_iter().partition(|(key, _)| tail.contains_key(key));
+        merge(&mut head, &early);
+        merge(&mut tail, &late);
+        let is_ours = |key: &str| !early.contains_key(key);
+
+        let mut body = serializer.serialize_map(None)?;
+        for (key, value) in &head {
+            body.serialize_entry(key, value)?;
+        }
+        if flags.system_in == SystemIn::Instructions && !asked.system.is_empty() && is_ours("instructions") {
+            body.serialize_entry("instructions", asked.system)?;
+        }
+        if !asked.tools.is_empty() && is_ours("tools") {
+            let strict = flags.strict.then_some(asked.settings.strict_tools);
+            body.serialize_entry("tools", &Tools { tools: asked.tools, strict })?;
+        }
+        if is_ours("input") {
+            let system = match flags.system_in {
+                _ if asked.system.is_empty() => None,
+                SystemIn::Instructions => None,
+                SystemIn::Developer => Some(("developer", asked.system)),
+                SystemIn::System => Some(("system", asked.system)),
+            };
+            body.serialize_entry("input", &Input { system, turns: asked.turns })?;
+        }
+        for (key, value) in &tail {
+            body.serialize_entry(key, value)?;
+        }
+        body.end()
+    }
+}
+
+/// The fields that stay the same for a whole session.
+fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
+    let settings = asked.settings;
+    let mut head = Map::new();
+    let mut set = |key: &str, value: Value| {
+        head.insert(key.to_owned(), value);
+    };
+    set("model", settings.model.as_str().into());
+    set("stream", settings.streaming.into());
+    if settings.streaming && flags.padding_off {
+        set("stream_options", json!({"include_obfuscation": false}));
+    }
+    set("store", false.into());
+    if flags.encrypted_include {
+        set("include", json!(["reasoning.encrypted_content"]));
+    }
+    if let Some(most) = settings.max_output_tokens {
+        set("max_output_tokens", most.max(flags.min_output).into());
+    }
+    if let Some(temperature) = settings.temperature.filter(|_| flags.temperature) {
+        set("temperature", temperature.into());
+    }
+    let mut reasoning = Map::new();
+    if let Some(effort) = settings.effort {
+        reasoning.insert("effort".to_owned(), effort.word().into());
+    }
+    if flags.summary && settings.effort != Some(Effort::None) {
+        reasoning.insert("summary".to_owned(), "auto".into());
+    }
+    if !reasoning.is_empty() {
+        set("reasoning", reasoning.into());
+    }
+    if flags.cache_key {
+        set("prompt_cache_key", cache_key(asked.session_id).into());
+    }
+    if flags.parallel_field && !asked.tools.is_empty() {
+        set("parallel_tool_calls", settings.parallel_calls.into());
+    }
+    head
+}
+
+/// The fields that may differ from the request before.
+fn tail(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
+    let mut tail = Map::new();
+    let has_tools = !asked.tools.is_empty();
+    if asked.tool_choice == ToolChoice::None && has_tools && flags.choice_none {
+        tail.insert("tool_choice".to_owned(), "none".into());
+    }
+    let fits = flags.answer_format && (flags.format_with_tools || !has_tools);
+    if let Some(schema) = asked.schema.filter(|_| fits) {
+        let strict = allows_strict(schema);
+        let format = json!({"type": "json_schema", "name": "answer", "schema": schema, "strict": strict});
+        tail.insert("text".to_owned(), json!({"format": format}));
+    }
+    tail
+}
+
+/// The id of a session, cut to the length of the field.
+fn cache_key(session_id: &str) -> String {
+    const LONGEST: usize = 64;
+    session_id.chars().take(LONGEST).collect()
+}
+
+struct Tools<'a> {
+    tools: &'a [ToolDefinition],
+    /// True if tools may be strict; `None` leaves the field out.
+    strict: Option<bool>,
+}
+
+struct Tool<'a>(&'a ToolDefinition, Option<bool>);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tools = serializer.serialize_seq(Some(self.tools.len()))?;
+        for tool in self.tools {
+            let strict = self.strict.map(|strict| strict && allows_strict(&tool.parameters));
+            tools.serialize_element(&Tool(tool, strict))?;
+        }
+        tools.end()
+    }
+}
+
+impl Serialize for Tool<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(definition, strict) = *self;
+        let mut tool = serializer.serialize_map(None)?;
+        tool.serialize_entry("type", "function")?;
+        tool.serialize_entry("name", &definition.name)?;
+        tool.serialize_entry("description", &definition.description)?;
+        tool.serialize_entry("parameters", &*definition.parameters)?;
+        if let Some(strict) = strict {
+            tool.serialize_entry("strict", &strict)?;
+        }
+        tool.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asked::Settings;
+    use super::super::super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
+    use super::super::valid;
+    use super::*;
+    use crate::base::image::Image;
+    use crate::config::Permission;
+
+    fn settings() -> Settings {
+        Settings {
+            model: "gpt-6-sol".to_owned(),
+            streaming: true,
+            max_output_tokens: None,
+            most_output_tokens: None,
+            temperature: None,
+            effort: None,
+            parallel_calls: true,
+            strict_tools: true,
+            extra: Map::new(),
+        }
+    }
+
+    fn asked<'a>(settings: &'a Settings, turns: &'a [Turn<'a>], tools: &'a [ToolDefinition]) -> Asked<'a> {
+        let tool_choice = ToolChoice::Auto;
+        Asked { settings, system: "Be brief.", turns, tools, tool_choice, schema: None, session_id: "s-1" }
+    }
+
+    /// The body, which every server would take.
+    fn body(asked: &Asked<'_>, flags: &Flags) -> String {
+        let bytes = encode(asked, flags);
+        let value: Value = serde_json::from_slice(&bytes).expect("JSON");
+        assert_eq!(valid::check(&value), Ok(()));
+        String::from_utf8(bytes).expect("UTF-8")
+    }
+
+    fn definition(name: &str) -> ToolDefinition {
+        let parameters = json!({
+            "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"],
+            "additionalProperties": false,
+        });
+        ToolDefinition {
+            name: name.to_owned(),
+            description: "Reads.".to_owned(),
+            parameters: parameters.into(),
+            permission: Permission::Read,
+            effects: Vec::new(),
+            default: true,
+        }
+    }
+
+    fn user(text: &str) -> Turn<'_> {
+        Turn::User(vec![UserPart::Text(text.into())])
+    }
+
+    fn text<'a>(text: &'a str, opaque: Option<&'a Value>) -> ModelPart<'a> {
+        ModelPart::Text { text: text.into(), opaque }
+    }
+
+    fn call(opaque: Option<&Value>) -> ModelPart<'_> {
+        ModelPart::Call(WireCall {
+            id: "call_1".into(),
+            name: "read".into(),
+            arguments: r#"{"path":"a.png"}"#.into(),
+            opaque,
+        })
+    }
+
+    fn result(pictures: &[Image]) -> Turn<'_> {
+        let (id, name, text) = ("call_1".into(), "read".into(), "A picture.".into());
+        Turn::Results(vec![ToolResult { id, name, text, is_error: false, pictures }])
+    }
+
+    #[test]
+    fn reasoning_goes_back_before_its_call_and_pictures_in_the_output() {
+        let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"});
+        let (said, called) = (json!({"id": "msg_a", "phase": "commentary"}), json!({"id": "fc_1"}));
+        let pictures = [Image { mime: "image/png".to_owned(), data: "iVBO".to_owned() }];
+        let reply = Turn::Model(vec![
+            ModelPart::Reasoning { text: "Hm.", opaque: &reasoning },
+            text("I look.", Some(&said)),
+            call(Some(&called)),
+        ]);
+        let turns = [user("What is it?"), reply, result(&pictures)];
+        let (settings, tools) = (settings(), [definition("read")]);
+        assert_eq!(
+            body(&asked(&settings, &turns, &tools), &Flags::default()),
+            concat!(
+                r#"{"model":"gpt-6-sol","stream":true,"store":false,"include":["reasoning.encrypted_content"],"#,
+                r#""instructions":"Be brief.","tools":[{"type":"function","name":"read","description":"Reads.","#,
+                r#""parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"#,
+                r#""additionalProperties":false},"strict":true}],"#,
+                r#""input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"What is it?"}]},"#,
+                r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},"#,
+                r#"{"type":"message","role":"assistant","id":"msg_a","status":"completed","phase":"commentary","#,
+                r#""content":[{"type":"output_text","text":"I look.","annotations":[]}]},"#,
+                r#"{"type":"function_call","id":"fc_1","call_id":"call_1","name":"read","#,
+                r#""arguments":"{\"path\":\"a.png\"}"},"#,
+                r#"{"type":"function_call_output","call_id":"call_1","output":["#,
+                r#"{"type":"input_text","text":"A picture."},"#,
+                r#"{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,iVBO"}]}]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn another_model_gets_neither_reasoning_nor_the_id_of_a_call() {
+        let turns = [
+            user("What is it?"),
+            Turn::Model(vec![text("I look.", None), call(None)]),
+            result(&[]),
+            Turn::Model(vec![text("A cat.", None)]),
+            user("Thanks."),
+        ];
+        let settings = settings();
+        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        let input = concat!(
+            r#""input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"What is it?"}]},"#,
+            r#"{"type":"message","role":"assistant","id":"msg_1","status":"completed","#,
+            r#""content":[{"type":"output_text","text":"I look.","annotations":[]}]},"#,
+            r#"{"type":"function_call","call_id":"call_1","name":"read","arguments":"{\"path\":\"a.png\"}"},"#,
+            r#"{"type":"function_call_output","call_id":"call_1","output":"A picture."},"#,
+            r#"{"type":"message","role":"assistant","id":"msg_4","status":"completed","#,
+            r#""content":[{"type":"output_text","text":"A cat.","annotations":[]}]},"#,
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Thanks."}]}]}"#
+        );
+        assert!(sent.ends_with(input), "{sent}");
+    }
+
+    #[test]
+    fn a_call_keeps_its_id_only_beside_its_reasoning_and_its_namespace_always() {
+        let own = json!({"id": "fc_1", "namespace": "mcp"});
+        let turns = [user("Go."), Turn::Model(vec![call(Some(&own))]), result(&[])];
+        let settings = settings();
+        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        assert!(
+            sent.contains(r#"{"type":"function_call","call_id":"call_1","name":"read","namespace":"mcp","#),
+            "{sent}"
+        );
+    }
+
+    #[test]
+    fn the_break_between_two_messages_of_a_reply_is_not_sent() {
+        let turns =
+            [user("Go."), Turn::Model(vec![text("\n\nOne.", None), text("\n\n\nTwo.", None)]), user("On.")];
+        let settings = settings();
+        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        assert!(sent.contains(r#""text":"\n\nOne.""#) && sent.contains(r#""text":"\nTwo.""#), "{sent}");
+    }
+
+    #[test]
+    fn pictures_of_the_user_stand_among_the_words() {
+        let picture = Image { mime: "image/jpeg".to_owned(), data: "/9j/".to_owned() };
+        let turns = [Turn::User(vec![UserPart::Text("This:".into()), UserPart::Picture(&picture)])];
+        let settings = settings();
+        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        let content = concat!(
+            r#""content":[{"type":"input_text","text":"This:"},"#,
+            r#"{"type":"input_image","detail":"auto","image_url":"data:image/jpeg;base64,/9j/"}]"#
+        );
+        assert!(sent.contains(content), "{sent}");
+    }
+
+    /// The fields before `input`, except the model and those that are always there.
+    fn fields(settings: &Settings, flags: &Flags) -> Value {
+        let (turns, tools) = ([user("Hello.")], [definition("read")]);
+        let sent = body(&asked(settings, &turns, &tools), flags);
+        let mut body: Map<String, Value> = serde_json::from_str(&sent).expect("an object");
+        for key in ["model", "stream", "store"] {
+            body.shift_remove(key);
+        }
+        body.into()
+    }
+
+    #[test]
+    fn each_setting_and_each_flag() {
+        let mut all = settings();
+        all.max_output_tokens = Some(4);
+        all.temperature = Some(0.5);
+        all.effort = Some(Effort::Xhigh);
+        let flags = |change: fn(&mut Flags)| {
+            let mut flags = Flags::default();
+            change(&mut flags);
+            flags
+        };
+        for (flags, key, value) in [
+            (Flags::default(), "include", json!(["reasoning.encrypted_content"])),
+            (flags(|f| f.encrypted_include = false), "include", json!(null)),
+            (Flags::default(), "max_output_tokens", json!(16)),
+            (flags(|f| f.min_output = 32), "max_output_tokens", json!(32)),
+            (Flags::default(), "temperature", json!(0.5)),
+            (flags(|f| f.temperature = false), "temperature", json!(null)),
+            (Flags::default(), "reasoning", json!({"effort": "xhigh"})),
+            (flags(|f| f.summary = true), "reasoning", json!({"effort": "xhigh", "summary": "auto"})),
+            (Flags::default(), "prompt_cache_key", json!(null)),
+            (flags(|f| f.cache_key = true), "prompt_cache_key", json!("s-1")),
+            (Flags::default(), "parallel_tool_calls", json!(null)),
+            (flags(|f| f.parallel_field = true), "parallel_tool_calls", json!(true)),
+            (Flags::default(), "stream_options", json!(null)),
+            (flags(|f| f.padding_off = true), "stream_options", json!({"include_obfuscation": false})),
+            (Flags::default(), "instructions", json!("Be brief.")),
+            (flags(|f| f.system_in = SystemIn::Developer), "instructions", json!(null)),
+        ] {
+            assert_eq!(fields(&all, &flags)[key], value, "{key} {flags:?}");
+        }
+        for (system_in, role) in [(SystemIn::Developer, "developer"), (SystemIn::System, "system")] {
+            let flags = Flags { system_in, ..Flags::default() };
+            let first = json!({"type": "message", "role": role, "content": "Be brief."});
+            assert_eq!(fields(&settings(), &flags)["input"][0], first);
+        }
+        all.effort = Some(Effort::None);
+        let flags = flags(|f| f.summary = true);
+        assert_eq!(fields(&all, &flags)["reasoning"], json!({"effort": "none"}), "nothing to sum up");
+        all.strict_tools = false;
+        assert_eq!(fields(&all, &flags)["tools"][0]["strict"], json!(false));
+    }
+
+    #[test]
+    fn a_closing_request_and_a_schema_change_nothing_before_the_end_of_the_input() {
+        let (settings, turns, tools) = (settings(), [user("Hello.")], [definition("read")]);
+        let plain = asked(&settings, &turns, &tools);
+        let schema = json!({"type": "object"});
+        let closing = Asked { tool_choice: ToolChoice::None, schema: Some(&schema), ..plain };
+        let format = r#""text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":false}}"#;
+        let (none, apart) = (r#","tool_choice":"none""#, Flags { format_with_tools: false, ..Flags::default() });
+        let without = Asked { tools: &[], ..closing };
+        for (asked, flags, tail) in [
+            (closing, Flags::default(), format!("{none},{format}")),
+            (closing, Flags { choice_none: false, ..Flags::default() }, format!(",{format}")),
+            (closing, Flags { answer_format: false, ..Flags::default() }, none.to_owned()),
+            (closing, apart.clone(), none.to_owned()),
+            (without, apart, format!(",{format}")),
+        ] {
+            let before = body(&Asked { tool_choice: ToolChoice::Auto, schema: None, ..asked }, &flags);
+            let before = before.strip_suffix('}').expect("an object");
+            assert_eq!(body(&asked, &flags), format!("{before}{tail}}}"));
+        }
+    }
+
+    #[test]
+    fn each_request_extends_the_one_before() {
+        let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"});
+        let thought = ModelPart::Reasoning { text: "", opaque: &reasoning };
+        let turns = [
+            user("One."),
+            Turn::Model(vec![thought, call(None)]),
+            result(&[]),
+            Turn::Model(vec![text("Done.", None)]),
+            user("Two."),
+        ];
+        let (settings, tools) = (settings(), [definition("read")]);
+        let sent = |end: usize| body(&asked(&settings, &turns[..end], &tools), &Flags::default());
+        for (before, after) in [(1, 3), (3, 4), (4, 5)] {
+            let before = sent(before);
+            assert!(sent(after).starts_with(before.strip_suffix("]}").expect("the input is last")));
+        }
+    }
+
+    #[test]
+    fn what_the_configuration_adds_is_merged_last() {
+        let mut settings = settings();
+        let Value::Object(extra) = json!({
+            "text": {"verbosity": "low"},
+            "include": null,
+            "model": "other",
+            "service_tier": "flex",
+            "tools": [{"type": "function", "name": "x", "parameters": {}, "strict": false}],
+        }) else {
+            unreachable!("an object")
+        };
+        settings.extra = extra;
+        let (turns, tools, schema) = ([user("Hello.")], [definition("read")], json!({"type": "object"}));
+        let asked = Asked { schema: Some(&schema), ..asked(&settings, &turns, &tools) };
+        assert_eq!(
+            body(&asked, &Flags::default()),
+            concat!(
+                r#"{"model":"other","stream":true,"store":false,"service_tier":"flex","#,
+                r#""tools":[{"type":"function","name":"x","parameters":{},"strict":false}],"#,
+                r#""instructions":"Be brief.","#,
+                r#""input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello."}]}],"#,
+                r#""text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":false},"#,
+                r#""verbosity":"low"}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_long_id_of_a_session_is_cut() {
+        assert_eq!(cache_key(&"é".repeat(70)).chars().count(), 64);
+        assert_eq!(cache_key("s-1"), "s-1");
+    }
+}

@@ -1,0 +1,274 @@
+//! A model that follows a script: for demos, for tests, and for trying a configuration without a provider. It is run
+//! by the same loop as a model behind a server; `ModelInfo::scripted` lets the interface mark it.
+//!
+//! A request that allows no calls gets the next reply without its calls, or a sentence that says so if nothing is
+//! left. A reply with text and an error streams the text first, then fails.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use super::asked::{Asked, Settings};
+use super::errors::{self, Said};
+use super::history::{self, Ids, Pictures, Rules};
+use super::script::{Script, Words};
+use super::{ConnectError, chat};
+use crate::base::tokens;
+use crate::config::{ModelConfig, ScriptError};
+use crate::conversation::message::{Call, FinishReason, Origin, Part, ToolCall, Usage};
+use crate::model::{
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice,
+};
+
+const CALLS_LEFT_OUT: &str = "(script) The next reply only calls tools, and this request allows none.";
+
+/// A model whose replies are written in its file.
+pub(super) struct Scripted {
+    info: ModelInfo,
+    script: Script,
+    user_id: String,
+    settings: Settings,
+    errors: Mutex<GivenErrors>,
+}
+
+/// The errors given since the last message of the model, which the conversation does not contain.
+#[derive(Default)]
+struct GivenErrors {
+    session: String,
+    replies_before: usize,
+    given: Vec<usize>,
+}
+
+impl Scripted {
+    pub fn new(config: &ModelConfig, info: ModelInfo, user_id: String) -> Result<Self, ConnectError> {
+        let replies = config.script.as_deref().unwrap_or_default();
+        if replies.is_empty() {
+            return Err(ConnectError::wrong(&config.name, "script", "a scripted model needs at least one reply"));
+        }
+        let script = Script::compile(&config.name, replies)?;
+        let mut extra = config.extra_body.clone();
+        extra.insert("scripted".to_owned(), true.into());
+        let settings = Settings { model: info.id.clone(), extra, ..Settings::default() };
+        Ok(Self { info, script, user_id, settings, errors: Mutex::default() })
+    }
+
+    fn reply(&self, request: &Request<'_>) -> Result<ScriptedReply, ModelError> {
+        let replies_before = request.items.iter().filter(|item| item.as_step().is_some()).count();
+        let mut errors = self.errors.lock().expect("no holder of the errors panics");
+        if errors.replies_before != replies_before || errors.session != request.session_id {
+            *errors = GivenErrors { session: request.session_id.to_owned(), replies_before, given: Vec::new() };
+        }
+        let (at, reply) = self
+            .script
+            .next(request, &errors.given)
+            .ok_or_else(|| self.error(None, "the script has no further reply"))?;
+        let mut words = reply.render(request, &self.user_id).map_err(|words| self.error(None, &words))?;
+        let failure = reply.config.error.as_ref().map(|error| self.scripted_error(error));
+        if let Some(failure) = &failure {
+            errors.given.push(at);
+            if words.text.is_empty() && words.reasoning.is_empty() {
+                return Err(failure.clone());
+            }
+        }
+        if request.tool_choice == ToolChoice::None && !words.calls.is_empty() {
+            words.calls.clear();
+            if words.text.is_empty() {
+                CALLS_LEFT_OUT.clone_into(&mut words.text);
+            }
+        }
+        let chunk_size = reply.config.chunk_size.unwrap_or(usize::MAX).max(1);
+        let (deltas, end) = self.perform(request, words, chunk_size);
+        Ok(ScriptedReply { deltas, end: Some(failure.map_or(Ok(end), Err)), delay: reply.config.delay })
+    }
+
+    fn perform(&self, request: &Request<'_>, words: Words, chunk_size: usize) -> (VecDeque<Delta>, ReplyEnd) {
+        let used = history::call_ids(request.items);
+        let mut ids = (used.len() + 1..).map(|n| format!("call_{n}")).filter(|id| !used.contains(id));
+        let reasoning_tokens = tokens::estimate(&words.reasoning);
+        let written: u64 =
+            words.calls.iter().map(|(name, arguments)| tokens::estimate(name) + tokens::estimate(arguments)).sum();
+        let usage = Usage {
+            input_tokens: tokens::estimate_bytes(&self.body(request)),
+            output_tokens: reasoning_tokens + tokens::estimate(&words.text) + written,
+            reasoning_tokens,
+            estimated: true,
+            ..Usage::default()
+        };
+        let mut deltas: VecDeque<Delta> = chunks(&words.reasoning, chunk_size).map(Delta::Reasoning).collect();
+        deltas.extend(chunks(&words.text, chunk_size).map(Delta::Text));
+        deltas.extend(words.calls.iter().map(|(name, _)| Delta::CallBegun(name.clone())));
+        let mut call = |(name, arguments)| {
+            let id = ids.next().expect("the numbers do not end");
+            ToolCall { id, name, arguments }
+        };
+        let calls = words.calls.into_iter().map(&mut call);
+        let calls: Vec<Part> =
+            calls.map(|request| Part::Call(Call { request, opaque: None, answer: None })).collect();
+        let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+        let mut parts = Vec::new();
+        if !words.reasoning.is_empty() {
+            parts.push(Part::Reasoning { text: words.reasoning, opaque: None });
+        }
+        if !words.text.is_empty() {
+            parts.push(Part::Text { text: words.text, opaque: None });
+        }
+        parts.extend(calls);
+        (deltas, ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
+    }
+
+    /// The request as a server of chat completions would get it.
+    fn body(&self, request: &Request<'_>) -> Vec<u8> {
+        let origin = Origin { wire: "script".to_owned(), host: String::new(), model: self.info.id.clone() };
+        let pictures = if self.info.sees { Pictures::AfterResults } else { Pictures::Notes };
+        let rules = Rules { origin: &origin, ids: Ids::Any, pictures, user_after_results: true };
+        let asked = Asked {
+            settings: &self.settings,
+            system: request.system,
+            turns: &history::turns(request, &rules),
+            tools: request.tools,
+            tool_choice: ToolChoice::Auto,
+            schema: None,
+            session_id: request.session_id,
+        };
+        chat::encode(&asked, &chat::Flags { stream_options: false, ..chat::Flags::default() })
+    }
+
+    /// The error of a server that answers with this status and these words.
+    fn scripted_error(&self, error: &ScriptError) -> ModelError {
+        let said = Said { message: error.message.clone(), ..Said::default() };
+        let kind = errors::classify(error.status, &said);
+        ModelError { kind, ..self.error(error.status, &error.message) }
+    }
+
+    fn error(&self, status: Option<u16>, message: &str) -> ModelError {
+        let (message, model) = (message.to_owned(), self.info.id.clone());
+        ModelError { kind: ModelErrorKind::BadRequest, status, message, model, retry_after: None }
+    }
+}
+
+impl ChatModel for Scripted {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+        Box::pin(async move { Ok(Box::new(self.reply(&request)?) as Box<dyn ReplyStream>) })
+    }
+
+    fn preview(&self, request: Request<'_>) -> Value {
+        serde_json::from_slice(&self.body(&request)).expect("what was written is JSON")
+    }
+}
+
+struct ScriptedReply {
+    deltas: VecDeque<Delta>,
+    /// `None` once it was given.
+    end: Option<Result<ReplyEnd, ModelError>>,
+    delay: Option<Duration>,
+}
+
+impl ReplyStream for ScriptedReply {
+    fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
+        Box::pin(async {
+            if let (Some(delay), false) = (self.delay, self.deltas.is_empty()) {
+                tokio::time::sleep(delay).await;
+            }
+            match self.deltas.pop_front() {
+                Some(delta) => Ok(delta),
+                None => self.end.take().unwrap_or_else(|| Ok(ReplyEnd::default())).map(Delta::Finished),
+            }
+        })
+    }
+}
+
+/// `text` in pieces of `size` characters.
+fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
+        let (chunk, after) = rest.split_at(end);
+        rest = after;
+        (!chunk.is_empty()).then(|| chunk.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::yaml;
+    use crate::conversation::message::{Call, Item, Part, Said as SaidText, Step};
+    use crate::model::{Surroundings, connect};
+
+    /// The pieces of a reply, one per line.
+    async fn ask(model: &dyn ChatModel, items: &[Item], tool_choice: ToolChoice) -> String {
+        let request = Request { tool_choice, ..Request::of(items, "s") };
+        let mut reply = match model.ask(request).await {
+            Ok(reply) => reply,
+            Err(error) => return format!("{:?} {error}", error.kind),
+        };
+        let mut out = String::new();
+        loop {
+            let piece = match reply.next().await {
+                Ok(Delta::Text(text)) => text,
+                Ok(Delta::Reasoning(text)) => format!("({text})"),
+                Ok(Delta::CallBegun(name)) => format!("{name}…"),
+                Ok(Delta::Notice(words)) => format!("[{words}]"),
+                Ok(Delta::Finished(end)) => {
+                    let ids: Vec<_> = end.calls().map(|call| call.id.as_str()).collect();
+                    return format!("{out}{:?} {ids:?}", end.finish);
+                }
+                Err(error) => return format!("{out}{:?} {error}", error.kind),
+            };
+            out += &piece;
+            out.push('|');
+        }
+    }
+
+    #[test]
+    fn a_script_is_played() {
+        let config: ModelConfig = yaml::parse(
+            "
+name: m
+provider: scripted
+script:
+  - { error: { status: 429, message: slow down } }
+  - { text: half an, error: { message: broken } }
+  - { reasoning: hm, text: héllo, chunk_size: 3 }
+  - { tool_calls: [ { name: f, arguments: {} }, { name: g, arguments: {} } ] }
+",
+        )
+        .expect("a model");
+        let model = connect(&config, &Surroundings::default()).expect("a script");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let user = || Item::Said(SaidText::by_person("x"));
+        let answered = |calls: &[&str]| {
+            let call = |id: &&str| {
+                let request = ToolCall { id: (*id).to_owned(), name: "f".to_owned(), arguments: String::new() };
+                Part::Call(Call { request, opaque: None, answer: None })
+            };
+            Item::Step(Step { parts: calls.iter().map(call).collect(), ..Step::default() })
+        };
+        let one = [user()];
+        let two = [user(), answered(&["call_2"]), user()];
+        let three = [user(), answered(&[]), user(), answered(&[]), user()];
+        for (messages, choice, expected) in [
+            (&one[..], ToolChoice::Auto, "RateLimit m: HTTP 429: slow down"),
+            (&one, ToolChoice::Auto, "half an|Transient m: broken"),
+            (&one, ToolChoice::Auto, "(hm)|hél|lo|Stop []"),
+            // The conversation is the place in the script: the same reply comes until something is added.
+            (&one, ToolChoice::Auto, "(hm)|hél|lo|Stop []"),
+            (&two, ToolChoice::Auto, r#"f…|g…|ToolCalls ["call_3", "call_4"]"#),
+            (
+                &two,
+                ToolChoice::None,
+                "(script) The next reply only calls tools, and this request allows none.|Stop []",
+            ),
+            (&three, ToolChoice::Auto, "BadRequest m: the script has no further reply"),
+        ] {
+            assert_eq!(runtime.block_on(ask(model.as_ref(), messages, choice)), expected);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A model behind a server: sends requests and receives replies, whatever the wire.
+//!
+//! If a server refuses an optional part, it is left out and the request is sent again (`learn`), a few times at most;
+//! the plan stays changed for all later requests of this process.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::assembly::Assembly;
+use super::decode::Reading;
+use super::endpoint::Endpoint;
+use super::endpoint::is_configured;
+use super::plan::{Known, Plan};
+use super::probe::{Probed, probe};
+use super::reply::HttpReply;
+use super::unconfigured::no_model;
+use super::written::Written;
+use super::{ConnectError, Surroundings, history, learn, wires};
+use crate::config::ModelConfig;
+use crate::model::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
+use crate::safety::net::{self, Net};
+
+/// The most changes of one request because its server refused a part of it.
+const MOST_LESSONS: usize = 3;
+
+/// A model behind a server.
+pub(super) struct Server {
+    info: ModelInfo,
+    endpoint: Arc<Endpoint>,
+    net: Arc<Net>,
+    /// The plan before anything was refused.
+    first_plan: Arc<Plan>,
+    state: Mutex<State>,
+    written: Written,
+    /// The server's statements about itself; it is asked once, if nothing declares the window.
+    found: Arc<OnceLock<Option<Found>>>,
+    inquiry: Mutex<Inquiry>,
+    /// For the advice if nothing is configured.
+    keys_set: Vec<&'static str>,
+}
+
+/// The state of the question to the server which program it is. A run of one request has no use for the answer, so the
+/// server is asked when another request is to be expected: a call has begun, or the second request is sent.
+#[derive(Clone, Copy, PartialEq)]
+enum Inquiry {
+    /// The window is declared, the server is public, or it was asked.
+    Done,
+    BeforeFirst,
+    AfterFirst,
+}
+
+/// The state that changes while a server is used.
+struct State {
+    plan: Arc<Plan>,
+    /// The refusals that changed the plan, in the server's words.
+    refusals: Vec<String>,
+    /// Notices for the user, delivered with the next reply.
+    notices: Vec<String>,
+}
+
+impl Server {
+    /// Checks the configuration without connecting.
+    pub fn new(
+        config: &ModelConfig,
+        mut info: ModelInfo,
+        known: Known,
+        around: &Surroundings,
+    ) -> Result<Self, ConnectError> {
+        let endpoint = Endpoint::new(config, &info.id, around)?;
+        let net = Arc::clone(&around.net);
+        let (plan, notices) = Plan::new(config, &info.id, &endpoint.address(), known)?;
+        info.configured = is_configured(config);
+        info.sees = plan.sees;
+        info.calls_tools = plan.tools;
+        let first_plan = Arc::new(plan);
+        let state = Mutex::new(State { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
+        let asks = config.context_window.is_none() && net::is_private(endpoint.base());
+        let inquiry = Mutex::new(if asks { Inquiry::BeforeFirst } else { Inquiry::Done });
+        let found = Arc::default();
+        let keys_set = around.keys_set.clone();
+        let endpoint = Arc::new(endpoint);
+        let written = Written::default();
+        Ok(Self { info, endpoint, net, first_plan, state, written, found, inquiry, keys_set })
+    }
+
+    /// The server without the model, for requests that are not conversations.
+    pub fn endpoint(&self) -> Arc<Endpoint> {
+        Arc::clone(&self.endpoint)
+    }
+
+    /// The current plan of requests.
+    pub fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.state.lock().expect("no holder of the plan panics").plan)
+    }
+
+    /// Changes the plan according to a refusal; returns false if it teaches nothing.
+    fn learn(&self, refused: &Plan, error: &ModelError) -> bool {
+        let mut state = self.state.lock().expect("no holder of the plan panics");
+        let Some(lesson) = learn::from(refused, error) else { return false };
+        state.plan = Arc::new(lesson.plan);
+        state.notices.push(lesson.notice);
+        state.refusals.push(error.message.clone());
+        true
+    }
+
+    async fn answer(&self, request: Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+        if !self.info.configured {
+            return Err(no_model(&self.net, &self.info.id, &self.keys_set).await);
+        }
+        let mut lessons = 0;
+        loop {
+            let plan = self.plan();
+            if let Some(why) = plan.refuses_tools(&self.info.name).filter(|_| !request.tools.is_empty()) {
+                return Err(self.endpoint.error(ModelErrorKind::BadRequest, why));
+            }
+            match self.send(&plan, &request).await {
+                Err(error) if lessons < MOST_LESSONS && self.learn(&plan, &error) => lessons += 1,
+                sent => return sent,
+            }
+        }
+    }
+
+    /// Asks a private server which program it is, and waits for the answer.
+    pub async fn probed(&self) -> Option<Probed> {
+        probe(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await
+    }
+
+    /// The headers of a request that is not a conversation.
+    fn headers_alone(&self) -> HeaderMap {
+        let plan = self.plan();
+        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
+        self.endpoint.headers(auth, false, &[])
+    }
+
+    /// Asks a private server for its window, unless it was asked already or it is too early.
+    fn inquire(&self) {
+        let mut inquiry = self.inquiry.lock().expect("no holder panics");
+        let before = std::mem::replace(&mut *inquiry, Inquiry::Done);
+        if before != Inquiry::AfterFirst {
+            *inquiry = if before == Inquiry::BeforeFirst { Inquiry::AfterFirst } else { before };
+            return;
+        }
+        let headers = self.headers_alone();
+        let (net, found) = (Arc::clone(&self.net), Arc::clone(&self.found));
+        let (base, model) = (self.endpoint.base().clone(), self.info.id.clone());
+        tokio::spawn(async move {
+            let probed = probe(&net, &base, &headers, &model).await;
+            let window = |probed: Probed| Some(Found { server: probed.server, window: probed.window? });
+            let _ = found.set(probed.and_then(window));
+        });
+    }
+
+    async fn send(&self, plan: &Plan, request: &Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+        let (body, mut headers) = plan.encode(request, &self.written);
+        let session = request.session_id;
+        let of_dialect: Vec<(String, String)> = (plan.dialect.headers.iter())
+            .map(|(name, value)| (name.clone(), value.replace("{session}", session)))
+            .collect();
+        headers.extend(of_dialect.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
+        let headers = self.endpoint.headers(auth, plan.settings.streaming, &headers);
+        let body = Bytes::from(body);
+        let asked = Instant::now();
+        let url = self.endpoint.url(wires::path(plan.wire));
+        let sent = self.endpoint.send(&url, headers, body.clone()).await;
+        // Seven questions at once would delay the request itself.
+        self.inquire();
+        let (response, exchange) = sent?;
+        let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
+        let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
+        notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
+        let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect, request.tools), reply);
+        let stream = Box::pin(response.bytes_stream());
+        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
+    }
+}
+
+impl ChatModel for Server {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+        Box::pin(self.answer(request))
+    }
+
+    fn prepare(&self) {
+        self.inquire();
+    }
+
+    fn found(&self) -> Option<Found> {
+        self.found.get().copied().flatten()
+    }
+
+    fn learnt(&self) -> Learnt {
+        let state = self.state.lock().expect("no holder of the plan panics");
+        Learnt { refusals: state.refusals.clone(), keys: learn::keys(&self.first_plan, &state.plan) }
+    }
+
+    fn preview(&self, request: Request<'_>) -> Value {
+        let (body, _) = self.plan().encode(&request, &Written::default());
+        serde_json::from_slice(&body).expect("what was written is JSON")
+    }
+}

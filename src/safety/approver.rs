@@ -1,0 +1,86 @@
+//! Who answers questions: a person, or nobody.
+
+use std::path::Path;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::enclosure::Enclosure;
+use super::plan_review::{PlanReview, PlanSheet};
+
+/// Answers questions, on behalf of a person or of nobody.
+pub trait Approver: Send + Sync {
+    /// True if a person is present.
+    fn present(&self) -> bool;
+
+    /// Asks whether this call may run.
+    fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval>;
+
+    /// Asks whether a plan, or a proposal in words, is to be carried out.
+    fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview>;
+
+    /// Asks the person a question of the model; `None` if nobody answers.
+    fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+}
+
+/// A permission question to a person.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The helper whose call it is, such as `explore#2`; `None` for the agent that the person runs.
+    pub helper: Option<&'a str>,
+    pub tool: &'a str,
+    /// Exactly what would happen, in full: the command, or the diff.
+    pub preview: &'a str,
+    /// The preview is a unified diff of files.
+    pub is_change: bool,
+    /// The reason for asking.
+    pub why: &'a str,
+    /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` if that answer is not
+    /// offered.
+    pub always: Option<&'a str>,
+    pub workspace: &'a Path,
+    /// The walls around the command that would run; `None` if no command would.
+    pub enclosure: Option<Enclosure>,
+    /// True if those walls let the network through.
+    pub network: bool,
+    /// True if a known secret is masked in the preview, which is then not exactly what would run.
+    pub hidden: bool,
+    /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` if that answer is not
+    /// offered.
+    pub editable: Option<&'a str>,
+}
+
+/// The answer to a permission question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Approval {
+    Allow,
+    /// Allows this call and, for the rest of the session, everything that [`Question::always`] names.
+    Always,
+    /// Runs this command line in place of [`Question::editable`], without another question.
+    Edited(String),
+    /// The reason, for the model; empty if none was given.
+    Deny(String),
+    /// Nobody could be asked.
+    Nobody,
+}
+
+/// Denies every question: nobody is there to answer.
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn present(&self) -> bool {
+        false
+    }
+
+    fn approve<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Approval> {
+        std::future::ready(Approval::Nobody).boxed()
+    }
+
+    fn review_plan<'a>(&'a self, _sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        std::future::ready(PlanReview::Refuse(String::new())).boxed()
+    }
+
+    fn answer<'a>(&'a self, _question: &'a str, _choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        std::future::ready(None).boxed()
+    }
+}

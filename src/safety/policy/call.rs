@@ -1,0 +1,288 @@
+//! The facts of a call that the policy judges. They are looked up here, once; the judgement itself is pure.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{Effect, Permission};
+use crate::files::workspace::Workspace;
+use crate::safety::Hold;
+
+use super::habits::{Habit, habit, is_of_system, uses_network};
+use super::shell::{self, Script, Simple};
+use super::target::{Presence, Target};
+
+/// The longest path that a system opens, in bytes.
+const LONGEST_PATH: usize = 4096;
+
+/// One call, before it runs.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    pub tool: &'a str,
+    pub permission: Permission,
+    /// True if the tool is configured to ask every time.
+    pub requires_confirmation: bool,
+    pub effects: &'a [Effect],
+    /// True if its result may come from the network.
+    pub has_network: bool,
+    pub reads: Vec<Target>,
+    pub writes: Vec<Target>,
+    /// The line that it passes to the shell.
+    pub line: Option<Line>,
+    /// The walls that there are for its command.
+    pub hold: Hold,
+    /// The host that it sends a request to.
+    pub host: Option<String>,
+}
+
+/// A command line, and the directory in which it would run.
+#[derive(Debug, Clone, Copy)]
+pub struct Invocation<'a> {
+    pub command: &'a str,
+    /// Absolute, links followed.
+    pub dir: &'a Path,
+}
+
+/// A command line, parsed, with its paths looked up.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub(super) script: Script,
+    /// The facts about each of its commands.
+    parts: Vec<Part>,
+    /// True if it runs in the workspace.
+    pub(super) is_inside: bool,
+    /// The files that redirections read and write; `None` for one that is only known when it runs.
+    pub(super) files: Vec<(Option<Target>, Opens)>,
+    /// True if it runs neither in the workspace nor in a directory that the user installed.
+    starts_outside: bool,
+    /// The configured tool whose command this is: the model wrote only the arguments.
+    pub(super) configured: Option<Configured>,
+}
+
+/// One command of a line.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub habit: Habit,
+    /// The paths that its words could name.
+    pub named: Vec<Target>,
+    /// The first path outside the workspace, as it is written.
+    pub leaves: Option<String>,
+}
+
+/// The call of a tool whose command the configuration defines.
+#[derive(Debug, Clone)]
+pub struct Configured {
+    /// The arguments as the model wrote them: the same arguments make the same command.
+    pub arguments: String,
+    /// The command that they make, for a person.
+    pub shown: String,
+}
+
+/// The use that a redirection makes of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opens {
+    ToRead,
+    ToWrite,
+}
+
+impl Call<'_> {
+    /// True if its command is one of the system and names something that the sandbox keeps from it: a place outside
+    /// the workspace, or the network.
+    #[must_use]
+    pub fn leaves(&self) -> bool {
+        let is_outside =
+            |(target, _): &(Option<Target>, Opens)| target.as_ref().is_some_and(|file| !file.is_inside());
+        let line = self.line.as_ref().filter(|line| line.script.commands.iter().all(is_of_system));
+        line.is_some_and(|line| {
+            line.leaves().is_some() || line.files.iter().any(is_outside) || line.uses_network()
+        })
+    }
+}
+
+impl Line {
+    /// Parses a line and looks up the paths that it names. `readable` are the directories outside the workspace whose
+    /// content the user installed.
+    #[must_use]
+    pub fn new(
+        invocation: Invocation<'_>,
+        workspace: &Workspace,
+        readable: &[PathBuf],
+        configured: Option<Configured>,
+    ) -> Self {
+        let script = shell::read(invocation.command);
+        let entered = entered(&script, invocation.dir, workspace);
+        let dir = entered.as_deref().unwrap_or(invocation.dir);
+        // After a `cd` that was not followed, a relative path could lead anywhere.
+        let moves = |command: &&Simple| matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"));
+        let moving = script.all().iter().filter(|command| moves(command)).count();
+        let is_lost = moving > usize::from(entered.is_some());
+        let find = |given: &str| Target::find(workspace, dir, Path::new(given), readable);
+        let files = script.all_files().into_iter().map(|file| {
+            let target = file.target.text().filter(|path| !is_lost || path.starts_with('/')).map(find);
+            (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
+        });
+        let files = files.collect();
+        let part = |(at, command): (usize, &Simple)| {
+            let mut part = Part::new(command, is_lost, &find);
+            // If the directory was entered from elsewhere, the words are only the directory.
+            if at == 0 && entered.is_some() {
+                part.leaves = None;
+            }
+            part
+        };
+        let parts = script.commands.iter().enumerate().map(part).collect();
+        let is_inside = invocation.dir.starts_with(workspace.root());
+        let starts_outside = !Target::find(workspace, invocation.dir, Path::new("."), readable).is_free_to_read();
+        Self { script, parts, is_inside, files, starts_outside, configured }
+    }
+
+    /// True if it consists of programs that usually only read, and names nothing outside the workspace.
+    pub(super) fn only_reads(&self) -> bool {
+        let opens_freely = |(target, opens): &(Option<Target>, Opens)| {
+            *opens == Opens::ToRead && target.as_ref().is_none_or(Target::is_free_to_read)
+        };
+        self.is_inside
+            && self.script.doubt().is_none()
+            && self.files.iter().all(opens_freely)
+            && self.parts.iter().all(|part| part.habit >= Habit::Reads)
+            && self.leaves().is_none()
+    }
+
+    /// True if one of its programs is known to use the network.
+    pub(super) fn uses_network(&self) -> bool {
+        self.script.all().iter().any(|command| uses_network(command))
+    }
+
+    /// The first place outside the workspace that it names, as it is written.
+    pub(super) fn leaves(&self) -> Option<&str> {
+        let named = self.parts.iter().find_map(|part| part.leaves.as_deref());
+        named.or(self.script.names_home().then_some("~"))
+    }
+
+    /// True if it names something outside the workspace that it could read. Devices contain nobody's text.
+    pub(super) fn reaches_outside(&self) -> bool {
+        let opened = self.files.iter().filter(|(_, opens)| *opens == Opens::ToRead);
+        let opened = opened.filter_map(|(target, _)| target.as_ref());
+        let mut reached = opened.chain(self.named().map(|(target, _)| target));
+        self.script.names_home()
+            || self.starts_outside
+            || reached
+                .any(|target| !target.is_free_to_read() && target.presence != Presence::No && !is_device(target))
+    }
+
+    /// Each simple command, with its facts.
+    pub(super) fn commands(&self) -> impl Iterator<Item = (&Simple, &Part)> {
+        self.script.commands.iter().zip(&self.parts)
+    }
+
+    /// The paths that words could name, and the habit of their command.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&Target, Habit)> {
+        self.parts.iter().flat_map(|part| part.named.iter().map(|target| (target, part.habit)))
+    }
+}
+
+impl Part {
+    fn new(command: &Simple, is_lost: bool, find: &dyn Fn(&str) -> Target) -> Self {
+        let mut words: Vec<&str> = named(command);
+        words.sort_unstable();
+        words.dedup();
+        let climbs = |word: &&&str| is_lost && word.split('/').any(|part| part == "..");
+        let leads_home = matches!(command.program(), Some("cd" | "pushd")) && command.argv.len() == 1;
+        let mut leaves = words.iter().find(climbs).map(|word| (*word).to_owned());
+        leaves = leaves.or(leads_home.then(|| "~".to_owned()));
+        let named: Vec<Target> = words.into_iter().map(find).collect();
+        let begun = command.names.iter().filter_map(|text| directory(text)).map(find);
+        let begun: Vec<Target> = begun.collect();
+        let mut targets = named.iter().chain(&begun);
+        let is_left = |target: &&Target| {
+            !target.is_free_to_read() && target.presence != Presence::No && !holds_nothing(target)
+        };
+        leaves = leaves.or_else(|| targets.find(is_left).map(|target| target.given.clone()));
+        Self { habit: habit(command), named, leaves }
+    }
+
+    /// True if it has no way to write, and reads only in the workspace.
+    pub(super) fn is_harmless(&self) -> bool {
+        self.habit == Habit::OnlyReads && self.leaves.is_none()
+    }
+}
+
+/// The directory that a `cd` at the beginning of the line leads to, if that is certain and inside the workspace.
+fn entered(script: &Script, dir: &Path, workspace: &Workspace) -> Option<PathBuf> {
+    let first = script.commands.first().filter(|_| script.enters_first && script.unresolved.is_none())?;
+    let [program, target] = first.argv.as_slice() else { return None };
+    let target = target.text().filter(|target| !target.is_empty() && !target.starts_with('-'))?;
+    let target = workspace.resolve_path(&dir.join(target));
+    let is_followed = program.text() == Some("cd") && first.assigned.is_empty();
+    (is_followed && target.inside && target.path.is_dir()).then_some(target.path)
+}
+
+/// The words of a command, and of those in it, that could name paths.
+fn named(command: &Simple) -> Vec<&str> {
+    let inner = command.inside.iter().flat_map(|inside| inside.script.all());
+    std::iter::once(command).chain(inner).flat_map(operands).collect()
+}
+
+/// The words that could name paths: without those that are only printed or compared, and without a pattern.
+fn operands(command: &Simple) -> Vec<&str> {
+    const NAME_NOTHING: [&str; 19] = [
+        "echo", "printf", "true", "false", ":", "test", "[", "[[", "which", "type", "command", "basename",
+        "dirname", "seq", "expr", "date", "tr", "set", "alias",
+    ];
+    const BEGIN_WITH_PATTERN: [&str; 15] = [
+        "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "nawk", "jq", "yq",
+        "expr",
+    ];
+    let name = command.program().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or_default();
+    if NAME_NOTHING.contains(&name) {
+        return Vec::new();
+    }
+    let words: Vec<&str> = command.argv.iter().skip(1).filter_map(|arg| arg.text()).collect();
+    let is_flag = |word: &str| word.len() > 1 && word.starts_with('-');
+    // A flag may give the pattern; then the first word is a path.
+    let gives_pattern = |word: &&str| {
+        let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        letters.is_some_and(|letters| letters.contains(['e', 'f']))
+            || ["--reg", "--fi", "--exp", "--from", "--type"].iter().any(|begin| word.starts_with(begin))
+    };
+    let pattern = BEGIN_WITH_PATTERN.contains(&name) && !words.iter().any(gives_pattern);
+    let pattern = pattern.then(|| words.iter().position(|word| !is_flag(word))).flatten();
+    let words = words.into_iter().enumerate().filter(|(at, _)| Some(*at) != pattern);
+    let words = words.filter_map(|(_, word)| if is_flag(word) { value(word) } else { Some(word) });
+    words.flat_map(divided).filter(|word| word.len() <= LONGEST_PATH).collect()
+}
+
+/// The value in a flag: after a `=`, or from where a path begins.
+fn value(word: &str) -> Option<&str> {
+    match word.split_once('=') {
+        Some((_, value)) => Some(value),
+        None => word.find(['/', '~']).map(|at| &word[at..]).or_else(|| word.find("..").map(|at| &word[at..])),
+    }
+}
+
+/// A word, and the part of it after a `=`.
+fn divided(word: &str) -> impl Iterator<Item = &str> {
+    let value = word.split_once('=').map(|(_, value)| value);
+    std::iter::once(word).chain(value).filter(|word| !word.is_empty())
+}
+
+/// The directory at the beginning of a text that continues with something unknown.
+fn directory(text: &str) -> Option<&str> {
+    let path = text.split_once('=').map_or(text, |(_, value)| value);
+    path.rfind('/').map(|at| &path[..=at]).filter(|dir| dir.len() <= LONGEST_PATH)
+}
+
+fn is_device(target: &Target) -> bool {
+    target.path.starts_with("/dev/")
+}
+
+/// True for devices that contain nobody's text.
+fn holds_nothing(target: &Target) -> bool {
+    ["/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"]
+        .contains(&target.given.as_str())
+}
+
+/// The paths of a call, looked up from the workspace.
+#[must_use]
+pub fn targets(workspace: &Workspace, given: &[&str], readable: &[PathBuf]) -> Vec<Target> {
+    given.iter().map(|given| Target::named(workspace, given, readable)).collect()
+}

@@ -1,0 +1,296 @@
+//! Decides which calls may run without asking: pure judgements over a call, the declarations of its tool, and the
+//! rules of the configuration.
+//!
+//! Calls that read inside the workspace run, and so do lines of programs that usually only read, in walls that hold
+//! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise. Rules beat modes: deny wins,
+//! then ask, then allow. A call outside the permitted scope asks and is never silently allowed; a call whose effects
+//! are unknown before it runs is never considered harmless. Once outside content has entered the conversation, calls
+//! that write or use the network ask, even if something else would permit them.
+
+mod call;
+mod grant;
+mod habits;
+mod pattern;
+mod rules;
+mod shell;
+mod taint;
+mod target;
+
+#[cfg(test)]
+mod cases;
+
+use crate::config::ApprovalMode;
+use crate::config::{Effect, Permission};
+use crate::safety::{Enclosure, Hold};
+
+use call::Opens;
+use rules::Objection;
+
+pub use call::{Call, Configured, Invocation, Line, targets};
+pub use grant::{Grant, Grants};
+pub use rules::Rules;
+pub use shell::{Script, read as read_line};
+pub use taint::brings_in;
+pub use target::{Place, Target};
+
+/// The decision on a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs.
+    Allow(Grounds),
+    /// The user decides.
+    Ask {
+        why: String,
+        /// The grant they may give for the rest of the session, if there is a narrow one.
+        always: Option<Grant>,
+    },
+    /// It does not run; the text gives the model the reason.
+    Deny { why: String, grounds: Grounds },
+}
+
+/// The ground of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grounds {
+    /// The mode, together with the properties of the call.
+    Mode,
+    /// Every program of the line usually only reads: it runs in walls that confine it to that.
+    Reading,
+    /// A rule of the configuration.
+    Rule,
+}
+
+impl Verdict {
+    /// The walls around the command, once it may run: whoever allows it allows what it may write.
+    #[must_use]
+    pub fn enclosure(&self) -> Enclosure {
+        match self {
+            Self::Allow(Grounds::Reading) => Enclosure::Read,
+            _ => Enclosure::Write,
+        }
+    }
+}
+
+/// Judges one call. `taint` is the outside source in the conversation, as returned by [`brings_in`].
+#[must_use]
+pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
+    let is_enclosed = reads_in_walls(call);
+    let could_do_harm = if is_enclosed {
+        call.has_network
+    } else {
+        call.permission > Permission::Read || call.effects.contains(&Effect::Network)
+    };
+    let tainted = taint.filter(|_| could_do_harm).map(|source| format!("{source} has entered this conversation"));
+    let ask = |why: String, always| {
+        let why = match &tainted {
+            Some(tainted) if *tainted != why => format!("{why}, and {tainted}"),
+            _ => why,
+        };
+        match mode {
+            ApprovalMode::Never => Verdict::Deny {
+                why: format!("{why}, and the approval mode `never` refuses whatever would have to ask"),
+                grounds: Grounds::Mode,
+            },
+            _ => Verdict::Ask { why, always },
+        }
+    };
+    match rules.objection(call) {
+        Some(Objection::Denied(why)) => return Verdict::Deny { why, grounds: Grounds::Rule },
+        Some(Objection::Doubtful(why)) => return ask(why, None),
+        Some(Objection::Asked(why)) => return ask(why, grant::offer(call)),
+        None => {}
+    }
+    if let Some(why) = gap(rules, call) {
+        return ask(why, None);
+    }
+    if mode == ApprovalMode::All {
+        return match what_all_leaves_out(call) {
+            Some(why) => ask(why, grant::offer(call)),
+            None => Verdict::Allow(Grounds::Mode),
+        };
+    }
+    if call.requires_confirmation {
+        return ask("it is set to be asked about every time".to_owned(), None);
+    }
+    let by_itself = if is_enclosed { Grounds::Reading } else { Grounds::Mode };
+    match (reason_to_ask(mode, call, is_enclosed), &tainted) {
+        // A call that a rule allows may write, even if it would run without the rule.
+        (reason, None) if (reason.is_some() || is_enclosed) && rules.allow(call, mode) => {
+            Verdict::Allow(Grounds::Rule)
+        }
+        (None, None) => Verdict::Allow(by_itself),
+        (Some(why), _) => ask(why, grant::offer(call)),
+        (None, Some(tainted)) => ask(tainted.clone(), grant::offer(call)),
+    }
+}
+
+/// Judges one call of a turn that only reads: reading is judged as usual, a command runs in walls that allow no writing
+/// or not at all, and whatever would change something is denied, whatever else permits it.
+#[must_use]
+pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
+    let deny = |why: String| Verdict::Deny { why, grounds: Grounds::Mode };
+    let verdict = judge(mode, rules, call, taint);
+    let is_forbidden = matches!(verdict, Verdict::Deny { grounds: Grounds::Rule, .. });
+    let only_reads = call.permission == Permission::Read || reads_in_walls(call);
+    if is_forbidden || (only_reads && call.line.is_none()) {
+        return verdict;
+    }
+    if !only_reads {
+        return deny(EXPLORING.to_owned());
+    }
+    match verdict {
+        Verdict::Allow(_) if call.hold >= Hold::Reading => Verdict::Allow(Grounds::Reading),
+        Verdict::Allow(_) => deny(format!("no sandbox holds it to reading, and {EXPLORING}")),
+        // Allowing a command would allow it to write.
+        Verdict::Ask { why, .. } => deny(format!("{why}, and {EXPLORING}")),
+        Verdict::Deny { .. } => verdict,
+    }
+}
+
+/// The reason that a call does not run in mode `explore`, for the model.
+const EXPLORING: &str =
+    "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
+
+/// True if it is a line of programs that usually only read, and there are walls to confine it to that.
+fn reads_in_walls(call: &Call<'_>) -> bool {
+    let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
+    call.hold >= Hold::Reading && call.line.as_ref().is_some_and(is_own)
+}
+
+/// The reason that no walls confine the command, if none do.
+fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
+    let line = call.line.as_ref()?;
+    if let Some(program) = rules.delegating(call.tool, line) {
+        return Some(format!("`{program}` has another program do its work, outside any sandbox"));
+    }
+    let rule = rules.hiding().filter(|_| call.hold < Hold::Permitted)?;
+    Some(format!("nothing here hides from a command what the rule `{rule}` forbids"))
+}
+
+/// The reason that the mode that allows everything still asks, if it does.
+fn what_all_leaves_out(call: &Call<'_>) -> Option<String> {
+    let opened = |opens: Opens| {
+        let files = call.line.iter().flat_map(|line| &line.files).filter(move |file| file.1 == opens);
+        files.filter_map(|(target, _)| target.as_ref())
+    };
+    let named = call.line.iter().flat_map(Line::named).map(|(target, _)| target);
+    let mut read = call.reads.iter().chain(opened(Opens::ToRead)).chain(named);
+    if let Some(target) = read.find(|target| target.place == Place::Secret) {
+        return Some(format!("it reads `{}`, where credentials are kept", target.given));
+    }
+    let written = || call.writes.iter().chain(opened(Opens::ToWrite));
+    if let Some(target) = written().find(|target| target.is_protected) {
+        return Some(writes_protected(target));
+    }
+    // Walls know better what a command may write.
+    let is_bounded = call.line.is_some() && call.hold >= Hold::Reading;
+    let is_left = |target: &&Target| !target.is_inside() && !target.path.starts_with("/dev/");
+    written().find(is_left).filter(|_| !is_bounded).map(writes_outside)
+}
+
+fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>, is_enclosed: bool) -> Option<String> {
+    if let Some(target) = call.writes.iter().find(|target| !target.is_inside()) {
+        return Some(writes_outside(target));
+    }
+    if let Some(target) = call.reads.iter().find(|target| !target.is_free_to_read()) {
+        return Some(format!("it reads `{}`, {}", target.given, target.place.described()));
+    }
+    if let Some(host) = &call.host {
+        return Some(format!("it sends a request to {host}"));
+    }
+    if call.permission == Permission::Read || is_enclosed {
+        return None;
+    }
+    if let Some(target) = call.writes.iter().find(|target| target.is_protected) {
+        return Some(writes_protected(target));
+    }
+    if mode == ApprovalMode::Edits && call.effects == [Effect::Files] {
+        return None;
+    }
+    Some(match call.effects {
+        effects if effects.contains(&Effect::Process) => why_it_runs(call),
+        effects if effects.contains(&Effect::Network) => "it uses the network".to_owned(),
+        _ => "it changes files".to_owned(),
+    })
+}
+
+/// The reason that a command is asked about.
+fn why_it_runs(call: &Call<'_>) -> String {
+    let line = call.line.as_ref().filter(|line| line.configured.is_none());
+    match line {
+        Some(line) if line.only_reads() => "it runs a command, and no sandbox holds it to reading".to_owned(),
+        Some(line) => match line.leaves() {
+            Some(path) => format!("it runs a command with `{path}`, outside the workspace"),
+            None if line.uses_network() && !call.has_network => {
+                "it runs a command that uses the network, which sandbox.network opens".to_owned()
+            }
+            None => "it runs a command".to_owned(),
+        },
+        None => "it runs a command".to_owned(),
+    }
+}
+
+fn writes_outside(target: &Target) -> String {
+    format!("it writes `{}`, {}", target.given, target.place.described())
+}
+
+fn writes_protected(target: &Target) -> String {
+    format!("it writes `{}`, {}", target.given, target.protection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mode_frees_what_it_says_and_nothing_else() {
+        use ApprovalMode::{All, Ask, Edits, Never};
+        let inside =
+            || Target { given: "x".to_owned(), path: "x".to_owned(), place: Place::Inside, ..Target::default() };
+        let outside = || Target { place: Place::Outside, ..inside() };
+        let protected = || Target { is_protected: true, ..inside() };
+        let secret = || Target { place: Place::Secret, ..inside() };
+        let read = |reads: Vec<Target>| Call {
+            tool: "t",
+            permission: Permission::Read,
+            requires_confirmation: false,
+            effects: &[],
+            has_network: false,
+            reads,
+            writes: Vec::new(),
+            line: None,
+            hold: Hold::Permitted,
+            host: None,
+        };
+        let write = |effects: &'static [Effect], writes: Vec<Target>| Call {
+            permission: Permission::Write,
+            effects,
+            writes,
+            ..read(Vec::new())
+        };
+        let table = [
+            ("reading", read(vec![inside()]), "run run run run"),
+            ("an edit", write(&[Effect::Files], vec![inside()]), "ask run run deny"),
+            ("a command", write(&[Effect::Process], Vec::new()), "ask ask run deny"),
+            ("reading outside", read(vec![outside()]), "ask ask run deny"),
+            ("reading a skill", read(vec![Target { place: Place::Readable, ..inside() }]), "run run run run"),
+            (
+                "reading that is to be confirmed",
+                Call { requires_confirmation: true, ..read(vec![inside()]) },
+                "ask ask run deny",
+            ),
+            ("reading credentials", read(vec![secret()]), "ask ask ask deny"),
+            ("an edit outside", write(&[Effect::Files], vec![outside()]), "ask ask ask deny"),
+            ("an edit of what git runs", write(&[Effect::Files], vec![protected()]), "ask ask ask deny"),
+            ("a page", Call { host: Some("example.com".to_owned()), ..read(Vec::new()) }, "ask ask run deny"),
+        ];
+        for (what, call, expected) in table {
+            let verdicts =
+                [Ask, Edits, All, Never].map(|mode| match judge(mode, &Rules::default(), &call, None) {
+                    Verdict::Allow(_) => "run",
+                    Verdict::Ask { .. } => "ask",
+                    Verdict::Deny { .. } => "deny",
+                });
+            assert_eq!(verdicts.join(" "), expected, "{what}");
+        }
+    }
+}

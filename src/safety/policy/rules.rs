@@ -1,0 +1,273 @@
+//! The rules of the configuration: deny wins, then ask, then allow.
+//!
+//! Deny and ask apply to anything that a rule matches or could match; allow requires every part of the call to
+//! match. A redirection is judged as the `read_file` or `write_file` of its target, and the command that a
+//! configured tool makes as a `run_command`.
+
+use crate::base::text::Glob;
+use crate::config::{ApprovalMode, PermissionRule, RuleEffect};
+
+use super::call::{Call, Line, Opens};
+use super::habits::{Habit, delegates};
+use super::pattern::{CommandPattern, Match, PathPattern};
+use super::shell::Simple;
+use super::target::Target;
+
+/// The tool whose rules for commands apply to the commands of all tools.
+const COMMANDS: &str = "run_command";
+/// Tools that leave out denied paths below the directory that they are given.
+const LEAVE_OUT: [&str; 3] = ["glob", "grep", "list_dir"];
+
+/// All rules in force.
+#[derive(Debug, Clone, Default)]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Debug, Clone)]
+struct Rule {
+    effect: RuleEffect,
+    tool: Glob,
+    scope: Scope,
+    /// The rule as it is in the configuration.
+    text: String,
+}
+
+#[derive(Debug, Clone)]
+enum Scope {
+    Everything,
+    Path(PathPattern),
+    Command(CommandPattern),
+}
+
+/// The answer of the rules that deny and ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Objection {
+    Denied(String),
+    Asked(String),
+    /// A deny or ask rule may match.
+    Doubtful(String),
+}
+
+impl Rules {
+    /// # Errors
+    /// A rule is wrong; the configuration reports it with its place.
+    pub fn new(rules: &[PermissionRule]) -> Result<Self, String> {
+        rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The patterns of the paths that a tool never sees, however it finds them: those denied to it, and those denied to
+    /// `read_file`.
+    #[must_use]
+    pub fn denied_to(&self, tool: &str) -> Vec<Glob> {
+        let denies =
+            |rule: &&Rule| rule.effect == RuleEffect::Deny && (rule.tool.matches(tool) || rule.denies_reading());
+        let pattern = |rule: &Rule| match &rule.scope {
+            Scope::Path(pattern) => Some(pattern.glob().clone()),
+            _ => None,
+        };
+        self.0.iter().filter(denies).filter_map(pattern).collect()
+    }
+
+    pub(super) fn objection(&self, call: &Call<'_>) -> Option<Objection> {
+        let of = |effect: RuleEffect, wanted: Match| {
+            self.0.iter().find(|rule| rule.effect == effect && rule.matches(call) == wanted)
+        };
+        if let Some(rule) = of(RuleEffect::Deny, Match::Yes) {
+            return Some(Objection::Denied(format!("the rule `{}` forbids it", rule.text)));
+        }
+        if let Some(rule) = of(RuleEffect::Deny, Match::Possible) {
+            return Some(Objection::Doubtful(format!("it could be what the rule `{}` forbids", rule.text)));
+        }
+        if let Some(rule) = of(RuleEffect::Ask, Match::Yes) {
+            return Some(Objection::Asked(format!("the rule `{}` wants it asked", rule.text)));
+        }
+        of(RuleEffect::Ask, Match::Possible)
+            .map(|rule| Objection::Doubtful(format!("it could be what the rule `{}` wants asked", rule.text)))
+    }
+
+    /// True if every part of the call may run without asking.
+    pub(super) fn allow(&self, call: &Call<'_>, mode: ApprovalMode) -> bool {
+        if let Some(line) = &call.line {
+            return self.allow_line(call.tool, line, mode);
+        }
+        let mut to_cover = call
+            .writes
+            .iter()
+            .map(|target| (target, Opens::ToWrite))
+            .chain(call.reads.iter().filter(|target| !target.is_free_to_read()).map(|read| (read, Opens::ToRead)))
+            .peekable();
+        match to_cover.peek() {
+            None => self.allowing(call.tool).any(|rule| matches!(rule.scope, Scope::Everything)),
+            Some(_) => to_cover.all(|(target, opens)| self.covers(call.tool, target, opens)),
+        }
+    }
+
+    fn allow_line(&self, tool: &str, line: &Line, mode: ApprovalMode) -> bool {
+        if self.allowing(tool).any(|rule| matches!(rule.scope, Scope::Everything)) {
+            return true;
+        }
+        // The configuration of a tool says whether it only reads.
+        let freed: Vec<bool> = line.commands().map(|(command, _)| self.frees(tool, command)).collect();
+        let is_own = line.configured.is_none() && !line.script.names_home() && !line.script.calculates();
+        let is_harmless = line.commands().map(|(_, part)| is_own && part.is_harmless());
+        let writes = line.files.iter().any(|(_, opens)| *opens == Opens::ToWrite);
+        line.is_inside
+            && line.script.doubt().is_none()
+            && (writes || freed.contains(&true))
+            && freed.iter().zip(is_harmless).all(|(is_freed, is_harmless)| *is_freed || is_harmless)
+            && line
+                .files
+                .iter()
+                .all(|(target, opens)| target.as_ref().is_some_and(|target| self.frees_file(target, *opens, mode)))
+    }
+
+    /// The program in the line that delegates to another one, unless a rule names it.
+    pub(super) fn delegating<'l>(&self, tool: &str, line: &'l Line) -> Option<&'l str> {
+        let is_named = |command: &Simple| {
+            let rules = self.allowing(tool).chain(self.allowing_commands(tool));
+            rules.into_iter().any(|rule| match &rule.scope {
+                Scope::Command(pattern) => {
+                    pattern.spells(0) && pattern.matches(&command.argv, false) == Match::Yes
+                }
+                _ => false,
+            })
+        };
+        let all = line.script.all().into_iter();
+        all.filter(|command| delegates(command) && !is_named(command)).find_map(Simple::program)
+    }
+
+    /// The rule that denies paths, if there is one.
+    pub(super) fn hiding(&self) -> Option<&str> {
+        let hides = |rule: &&Rule| rule.effect == RuleEffect::Deny && matches!(rule.scope, Scope::Path(_));
+        self.0.iter().find(hides).map(|rule| rule.text.as_str())
+    }
+
+    /// True if a redirection from or to this file may happen without asking.
+    pub(super) fn frees_file(&self, target: &Target, opens: Opens, mode: ApprovalMode) -> bool {
+        match opens {
+            Opens::ToRead => target.is_free_to_read() || self.covers("read_file", target, opens),
+            Opens::ToWrite => {
+                let is_edit = mode == ApprovalMode::Edits && target.is_inside() && !target.is_protected;
+                is_edit || self.covers("write_file", target, opens)
+            }
+        }
+    }
+
+    fn frees(&self, tool: &str, command: &Simple) -> bool {
+        let patterns = || {
+            self.allowing(tool).chain(self.allowing_commands(tool)).filter_map(|rule| match &rule.scope {
+                Scope::Command(pattern) => Some(pattern),
+                _ => None,
+            })
+        };
+        let mut matching = patterns().filter(|pattern| pattern.matches(&command.argv, false) == Match::Yes);
+        if !command.assigned.is_empty() || command.argv.is_empty() {
+            return false;
+        }
+        let Some(inside) = &command.inside else { return matching.next().is_some() };
+        let inner_is_free = inside.script.unresolved.is_none()
+            && inside.script.commands.iter().all(|inner| self.frees(tool, inner));
+        if inner_is_free {
+            inside.is_transparent || matching.next().is_some()
+        } else {
+            // A rule may spell out what is run: `sudo apt-get update`.
+            matching.any(|pattern| pattern.spells(inside.at))
+        }
+    }
+
+    /// True if the rule covers a path. No rule covers a file that decides later what runs, and a path outside is
+    /// covered only by a rule that names it.
+    fn covers(&self, tool: &str, target: &Target, opens: Opens) -> bool {
+        if opens == Opens::ToWrite && target.is_protected {
+            return false;
+        }
+        self.allowing(tool).any(|rule| match &rule.scope {
+            Scope::Everything => target.is_inside(),
+            Scope::Path(pattern) => pattern.matches(target) == Match::Yes,
+            Scope::Command(_) => false,
+        })
+    }
+
+    fn allowing(&self, tool: &str) -> impl Iterator<Item = &Rule> {
+        self.0.iter().filter(move |rule| rule.effect == RuleEffect::Allow && rule.tool.matches(tool))
+    }
+
+    /// The rules that allow `run_command` and so also the commands of this tool, without those that name this
+    /// tool.
+    fn allowing_commands(&self, tool: &str) -> impl Iterator<Item = &Rule> {
+        self.allowing(COMMANDS).filter(move |rule| !rule.tool.matches(tool))
+    }
+}
+
+impl Rule {
+    fn new(rule: &PermissionRule) -> Result<Self, String> {
+        let Some((effect, tool)) = rule.subject() else {
+            return Err("a rule has one of deny, ask, allow".to_owned());
+        };
+        let scope = match (&rule.path, &rule.command) {
+            (None, None) => Scope::Everything,
+            (Some(path), None) => Scope::Path(PathPattern::new(path)?),
+            (None, Some(command)) => Scope::Command(CommandPattern::new(command)?),
+            (Some(_), Some(_)) => return Err("a rule has a path or a command, not both".to_owned()),
+        };
+        Ok(Self { effect, tool: Glob::word(tool)?, scope, text: rule.to_string() })
+    }
+
+    /// True if it denies a path to `read_file`, and so to every tool that reads.
+    fn denies_reading(&self) -> bool {
+        self.effect == RuleEffect::Deny && self.tool.matches(Opens::ToRead.tool())
+    }
+
+    fn matches(&self, call: &Call<'_>) -> Match {
+        let is_meant = self.tool.matches(call.tool);
+        match &self.scope {
+            Scope::Everything if is_meant => Match::Yes,
+            Scope::Everything => {
+                let opens = |(_, opens): &(_, Opens)| self.tool.matches(opens.tool());
+                let opened = call.line.as_ref().is_some_and(|line| line.files.iter().any(opens));
+                if opened { Match::Yes } else { Match::No }
+            }
+            Scope::Path(pattern) => {
+                let leaves_out = self.effect == RuleEffect::Deny && LEAVE_OUT.contains(&call.tool);
+                let reads =
+                    call.reads.iter().filter(|_| is_meant || (self.denies_reading() && call.line.is_none()));
+                let own = reads.chain(call.writes.iter().filter(|_| is_meant));
+                let own = own.map(|target| match pattern.matches(target) {
+                    Match::Possible if leaves_out => Match::No,
+                    found => found,
+                });
+                let own = own.max();
+                let line = call.line.as_ref().map(|line| self.matches_line(pattern, line, is_meant));
+                own.max(line).unwrap_or(Match::No)
+            }
+            Scope::Command(pattern) => {
+                let is_meant = is_meant || self.tool.matches(COMMANDS);
+                let Some(line) = call.line.as_ref().filter(|_| is_meant) else { return Match::No };
+                let all = line.script.all();
+                let most = all.iter().map(|command| pattern.matches(&command.argv, true)).max();
+                let doubt = if line.script.doubt().is_some() { Match::Possible } else { Match::No };
+                most.unwrap_or(Match::No).max(doubt)
+            }
+        }
+    }
+
+    /// Matches a path that the line names literally. The walls hide whatever else programs open.
+    fn matches_line(&self, pattern: &PathPattern, line: &Line, is_meant: bool) -> Match {
+        let opened = line.files.iter().filter(|(_, opens)| is_meant || self.tool.matches(opens.tool()));
+        let opened = opened.filter_map(|(target, _)| target.as_ref());
+        let (reads, writes) = (self.tool.matches("read_file"), self.tool.matches("write_file"));
+        let is_about = |habit: Habit| is_meant || reads || (writes && habit == Habit::Unknown);
+        let named = line.named().filter(|(_, habit)| is_about(*habit)).map(|(target, _)| target);
+        let is_named = opened.chain(named).any(|target| pattern.matches(target) == Match::Yes);
+        if is_named { Match::Yes } else { Match::No }
+    }
+}
+
+impl Opens {
+    /// The tool with the same effect.
+    pub(super) fn tool(self) -> &'static str {
+        match self {
+            Self::ToRead => "read_file",
+            Self::ToWrite => "write_file",
+        }
+    }
+}

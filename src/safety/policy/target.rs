@@ -1,0 +1,121 @@
+//! The paths that a call touches, as the operating system will see them: with links resolved, and with the facts
+//! that the policy needs.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::file_name;
+use crate::files::workspace::Workspace;
+
+/// A path that is read or written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Target {
+    /// The path as it was written.
+    pub given: String,
+    /// The path with links followed; relative to the workspace if it is inside, else absolute. For patterns: never
+    /// quoted, and bytes that are not UTF-8 are U+FFFD.
+    pub path: String,
+    /// The same, absolute and byte for byte: exactly what the tool opens.
+    pub real: PathBuf,
+    pub place: Place,
+    /// True if a write to it asks whatever the mode and the rules say (`.git/`, `.agent/`).
+    pub is_protected: bool,
+    /// The reason, for a person.
+    pub protection: &'static str,
+    pub is_dir: bool,
+    pub presence: Presence,
+}
+
+/// What exists at a path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Presence {
+    #[default]
+    No,
+    /// Only its directory exists.
+    Directory,
+    Yes,
+}
+
+impl Presence {
+    fn of(path: &Path) -> Self {
+        // The existence of the root is no evidence: a pattern can look like a path.
+        let has_directory = |path: &Path| path.parent().is_some_and(|dir| dir.parent().is_some() && dir.is_dir());
+        match path {
+            path if path.exists() => Self::Yes,
+            path if has_directory(path) => Self::Directory,
+            _ => Self::No,
+        }
+    }
+}
+
+/// The place to which a path leads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Into the workspace.
+    Inside,
+    /// Into a directory outside the workspace that may be read without asking (skills).
+    Readable,
+    /// Anywhere else.
+    #[default]
+    Outside,
+    /// Into a place of credentials.
+    Secret,
+}
+
+impl Place {
+    /// A phrase for a person, after the name of the path.
+    pub(super) fn described(self) -> &'static str {
+        match self {
+            Self::Inside => "in the workspace",
+            Self::Readable => "in a directory of skills",
+            Self::Outside => "outside the workspace",
+            Self::Secret => "which may contain credentials",
+        }
+    }
+}
+
+impl Target {
+    /// True if it is in the workspace.
+    #[must_use]
+    pub fn is_inside(&self) -> bool {
+        self.place == Place::Inside
+    }
+
+    /// True if reading it needs no permission.
+    #[must_use]
+    pub fn is_free_to_read(&self) -> bool {
+        matches!(self.place, Place::Inside | Place::Readable)
+    }
+
+    /// Looks up a path as a model writes it.
+    #[must_use]
+    pub fn named(workspace: &Workspace, given: &str, readable: &[PathBuf]) -> Self {
+        let path = file_name::read(given);
+        // The person reads this path: an unnecessary escape would obscure it.
+        let given = file_name::written(&path).into_owned();
+        Self { given, ..Self::find(workspace, workspace.root(), &path, readable) }
+    }
+
+    /// Looks up a path relative to `dir`.
+    #[must_use]
+    pub fn find(workspace: &Workspace, dir: &Path, given: &Path, readable: &[PathBuf]) -> Self {
+        let from = dir.join(given);
+        let resolved = workspace.resolve_path(&from);
+        let lies_in = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| resolved.path.starts_with(dir));
+        let protection = workspace.protection(&resolved.path);
+        Self {
+            given: given.to_string_lossy().into_owned(),
+            path: workspace.relative(&resolved.path).to_string_lossy().into_owned(),
+            place: match resolved.inside {
+                false if readable.iter().any(lies_in) => Place::Readable,
+                _ if workspace.is_secret(&resolved.path) => Place::Secret,
+                true => Place::Inside,
+                false => Place::Outside,
+            },
+            is_protected: protection.is_some(),
+            protection: protection.unwrap_or_default(),
+            is_dir: resolved.path.is_dir(),
+            presence: Presence::of(&resolved.path),
+            real: resolved.path,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The files that one call may open: the paths that it names, as they were judged, and the paths below that a rule
+//! denies.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::output::ToolError;
+use crate::base::text::Glob;
+use crate::files::workspace::Workspace;
+
+/// The reach of one call. A tool opens the file that was judged, not the one that the path leads to by then.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    workspace: Workspace,
+    /// The paths as the model wrote them, with their targets when the call was judged.
+    judged: Vec<(String, PathBuf)>,
+    /// Patterns of paths that a rule denies to this call.
+    denied: Vec<Glob>,
+    /// Patterns of paths that a rule denies for writing.
+    unwritten: Vec<Glob>,
+}
+
+impl Reach {
+    /// `judged` has the paths as the model wrote them, with their targets: absolute, with links followed.
+    #[must_use]
+    pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<Glob>) -> Self {
+        Self { workspace: workspace.clone(), judged, denied, unwritten: Vec::new() }
+    }
+
+    /// Adds the patterns that are denied to a command, which may write.
+    #[must_use]
+    pub fn of_command(self, unwritten: Vec<Glob>) -> Self {
+        Self { unwritten, ..self }
+    }
+
+    /// The patterns of the paths that the call must not see.
+    #[must_use]
+    pub fn denied(&self) -> &[Glob] {
+        &self.denied
+    }
+
+    /// The patterns of the paths that a command must not write.
+    #[must_use]
+    pub fn unwritten(&self) -> &[Glob] {
+        &self.unwritten
+    }
+
+    #[must_use]
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// The target of a path that the call names. One that was not judged with the call must be in the workspace.
+    ///
+    /// # Errors
+    /// It was not judged and leads elsewhere.
+    pub fn find(&self, written: &str) -> Result<PathBuf, ToolError> {
+        if let Some((_, path)) = self.judged.iter().find(|(judged, _)| judged == written) {
+            return Ok(path.clone());
+        }
+        let resolved = self.workspace.resolve(written);
+        if resolved.inside && !self.omits(&resolved.path, self.workspace.root()) {
+            return Ok(resolved.path);
+        }
+        Err(ToolError::permanent(format!(
+            "{written} leads out of the workspace, which was not judged with this call"
+        )))
+    }
+
+    /// True if a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
+    /// credentials that the call did not name.
+    #[must_use]
+    pub fn omits(&self, path: &Path, start: &Path) -> bool {
+        self.is_denied(path) || (self.workspace.is_secret(path) && !self.workspace.is_secret(start))
+    }
+
+    fn is_denied(&self, path: &Path) -> bool {
+        let relative = self.workspace.relative(path);
+        !self.denied.is_empty() && self.denied.iter().any(|denied| denied.matches(&relative.to_string_lossy()))
+    }
+}

@@ -1,0 +1,236 @@
+//! The first process of a pid namespace, in which commands of one view run, one at a time. When it ends, the kernel
+//! kills everything in the namespace.
+//!
+//! It has two threads. The one that starts commands is permanently bound by their rules and does everything that a
+//! command needs, so a later command needs no set-up. The other keeps the rights that the rules remove, and helps on
+//! request: it mounts, and signals processes of any user. The namespace is reused only if it is empty and a command has
+//! not changed this process.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::resource::UsageWho;
+use nix::sys::signal::Signal;
+use rustix::process::Pid;
+
+use super::confinement::Confinement;
+use super::family::{Census, Event, Family, signal_all, spent};
+use super::lids::Lids;
+use super::messages::{Account, News, Order, Request, Stage, View};
+use super::powers::{self, Nature};
+use super::{mounts, part, wire};
+use crate::safety::sandbox::Profile;
+
+/// The wait for processes that are ending anyway.
+const MOMENT: Duration = Duration::from_millis(20);
+/// The time between SIGTERM and SIGKILL for processes that a command left behind.
+const GRACE: Duration = Duration::from_millis(300);
+/// The number of times that a flood of processes is signalled.
+const ROUNDS: usize = 10;
+
+/// Runs commands as long as the other end of the socket is open.
+pub(super) fn run() -> io::Result<()> {
+    let socket = part::socket()?;
+    let Some((stage, _)) = wire::receive::<Stage>(&socket)? else { return Ok(()) };
+    let lids = match set_up(&stage) {
+        Ok(lids) => lids,
+        Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
+    };
+    wire::send(&socket, &Account::Ready, &[])?;
+    // The first order determines the view of the later ones.
+    let Some((Request::Run(order), output)) = wire::receive::<Request>(&socket)? else { return Ok(()) };
+    let view = order.view.clone();
+    let (asking, asked) = mpsc::channel();
+    let (lids, rules) = match for_view(&stage, &view, lids) {
+        Ok(ready) => ready,
+        Err(error) => return wire::send(&socket, &refused(&error), &[]),
+    };
+    let work = move || match rules.close_in() {
+        Ok(()) => Bound::new(socket, Helper(asking), lids).serve(&order, output),
+        Err(error) => wire::send(&socket, &refused(&error), &[]),
+    };
+    let bound = std::thread::Builder::new().name("bound".to_owned()).spawn(work)?;
+    help(&asked, &stage, &view);
+    // This process ends now, and everything that a command started with it.
+    bound.join().map_err(|_| io::Error::other("the thread that starts commands panicked"))?
+}
+
+fn refused(error: &io::Error) -> News {
+    News::Refused { not_found: error.kind() == io::ErrorKind::NotFound, why: error.to_string() }
+}
+
+/// The set-up that does not depend on the kind of command.
+fn set_up(stage: &Stage) -> io::Result<Lids> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    mounts::processes()?;
+    // Without a session of its own, a command could reach the terminal of this program.
+    rustix::process::setsid()?;
+    powers::limit_ourselves();
+    // The command must not see its descriptors.
+    powers::hide_this_process();
+    Lids::of(stage)
+}
+
+fn for_view(stage: &Stage, view: &View, mut lids: Lids) -> io::Result<(Lids, Confinement)> {
+    lids.complete(stage, view)?;
+    let profile = if view.writes { Profile::Write } else { Profile::Read };
+    Ok((lids, Confinement::within(stage, profile).map_err(io::Error::other)?))
+}
+
+/// A request to the thread that is not bound.
+enum Ask {
+    /// Mount all lids again.
+    Lay(Sender<io::Result<Lids>>),
+    /// Signal all processes of the command.
+    Signal(Signal, Sender<()>),
+}
+
+/// Answers until the bound thread ends.
+fn help(asked: &Receiver<Ask>, stage: &Stage, view: &View) {
+    let lay = || {
+        let mut lids = Lids::of(stage)?;
+        lids.complete(stage, view)?;
+        Ok(lids)
+    };
+    while let Ok(ask) = asked.recv() {
+        // A thread that ended needs no answer.
+        let _ = match ask {
+            Ask::Lay(answer) => answer.send(lay()).is_ok(),
+            Ask::Signal(signal, done) => {
+                signal_all(signal);
+                done.send(()).is_ok()
+            }
+        };
+    }
+}
+
+/// The thread that is not bound, from the view of the other one.
+struct Helper(Sender<Ask>);
+
+impl Helper {
+    fn lay(&self) -> io::Result<Lids> {
+        self.ask(Ask::Lay)?
+    }
+
+    fn signal_all(&self, signal: Signal) -> io::Result<()> {
+        self.ask(|done| Ask::Signal(signal, done))
+    }
+
+    fn ask<T>(&self, ask: impl FnOnce(Sender<T>) -> Ask) -> io::Result<T> {
+        let gone = || io::Error::other("the thread that mounts ended");
+        let (answer, answered) = mpsc::channel();
+        self.0.send(ask(answer)).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())
+    }
+}
+
+/// The thread that is bound by the rules of commands.
+struct Bound {
+    socket: UnixStream,
+    helper: Helper,
+    lids: Lids,
+    census: Census,
+    /// The attributes of this process before the first command.
+    nature: Nature,
+}
+
+impl Bound {
+    fn new(socket: UnixStream, helper: Helper, lids: Lids) -> Self {
+        Self { socket, helper, lids, census: Census::default(), nature: Nature::now() }
+    }
+
+    /// Runs the first command, and those that are sent later.
+    fn serve(mut self, first: &Order, output: Vec<OwnedFd>) -> io::Result<()> {
+        let mut serves_on = self.run(first, output)?;
+        while serves_on && let Some((request, beside)) = wire::receive::<Request>(&self.socket)? {
+            if let Request::Run(order) = request {
+                serves_on = self.run(&order, beside)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a command to its end; returns true if another one may follow.
+    fn run(&mut self, order: &Order, output: Vec<OwnedFd>) -> io::Result<bool> {
+        match self.start(order, output) {
+            Ok(family) => self.see_through(family),
+            Err(error) => wire::send(&self.socket, &refused(&error), &[]).map(|()| true),
+        }
+    }
+
+    fn start(&mut self, order: &Order, output: Vec<OwnedFd>) -> io::Result<Family> {
+        if !self.lids.hold() {
+            self.lids = self.helper.lay()?;
+        }
+        let mut command = Command::new(&order.program);
+        command
+            .args(&order.arguments)
+            .current_dir(&order.dir)
+            .env_clear()
+            .envs(order.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .process_group(0);
+        let mut output = output.into_iter();
+        let out = output.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        command.stderr(out.try_clone()?).stdout(out);
+        let before = spent(UsageWho::RUSAGE_CHILDREN);
+        let child = command.spawn()?;
+        let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        Family::of(number.ok_or_else(|| io::Error::other("no process"))?, before)
+    }
+
+    /// Waits for a command and handles requests meanwhile; returns true if nothing is left of it.
+    fn see_through(&mut self, mut family: Family) -> io::Result<bool> {
+        let mut flooded = false;
+        loop {
+            if family.reap() {
+                let is_over = family.is_gone() && Nature::now() == self.nature;
+                wire::send(&self.socket, &News::Ended(family.end(flooded, is_over)), &[])?;
+                if is_over {
+                    return Ok(true);
+                }
+            }
+            match family.wait(&self.socket)? {
+                Event::Ended => {}
+                Event::Look => flooded |= self.stop_a_flood()?,
+                Event::Asked => match wire::receive::<Request>(&self.socket)? {
+                    Some((Request::Terminate, _)) => self.helper.signal_all(Signal::SIGTERM)?,
+                    Some((Request::Finish, _)) => {
+                        let left_behind = self.finish(&mut family)?;
+                        wire::send(&self.socket, &News::Finished { left_behind }, &[])?;
+                        return Ok(false);
+                    }
+                    Some((Request::Run(_), _)) | None => return Ok(false),
+                },
+            }
+        }
+    }
+
+    /// Ends the processes that a command left behind; returns true if there were any.
+    fn finish(&self, family: &mut Family) -> io::Result<bool> {
+        if family.is_gone_within(MOMENT) {
+            return Ok(false);
+        }
+        self.helper.signal_all(Signal::SIGTERM)?;
+        family.is_gone_within(GRACE);
+        self.helper.signal_all(Signal::SIGKILL)?;
+        Ok(true)
+    }
+
+    /// Ends everything once there are more processes than a command may have.
+    fn stop_a_flood(&mut self) -> io::Result<bool> {
+        let is_flood = self.census.is_over();
+        if is_flood {
+            self.helper.signal_all(Signal::SIGSTOP)?;
+            // Processes started while they were counted are killed by the next signals.
+            (0..ROUNDS).try_for_each(|_| self.helper.signal_all(Signal::SIGKILL))?;
+        }
+        Ok(is_flood)
+    }
+}

@@ -1,0 +1,41 @@
+//! The boundary on Linux: namespaces ([`space`]) and, in them, Landlock and seccomp. If namespaces are refused, only
+//! the latter. They bind the calling thread and everything that it starts afterwards, so a separate thread applies them
+//! to itself, does its one task, and ends.
+
+mod messages;
+mod wire;
+mod part;
+mod mounts;
+mod lids;
+mod calls;
+mod files;
+mod flood;
+mod powers;
+mod confinement;
+mod family;
+mod init;
+mod keeper;
+mod inside;
+mod inits;
+mod space;
+
+use std::ffi::OsString;
+use std::io;
+
+pub(in crate::safety::sandbox) use confinement::Confinement;
+pub(in crate::safety::sandbox) use files::has_rules;
+pub(in crate::safety::sandbox) use flood::Watch;
+pub use inside::{Inside, Killer};
+pub use messages::{End, News, Status};
+pub use mounts::TEMP;
+use part::Part;
+pub(in crate::safety::sandbox) use powers::{hide_this_process, lift_limits};
+pub(in crate::safety::sandbox) use space::{Begun, Space};
+
+/// Runs this process as the part that its arguments name.
+pub(in crate::safety::sandbox) fn serve(arguments: &[OsString]) -> Option<io::Result<()>> {
+    Some(match Part::of(arguments)? {
+        Part::Keeper => keeper::run(),
+        Part::Init => init::run(),
+    })
+}

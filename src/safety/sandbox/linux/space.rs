@@ -1,0 +1,230 @@
+//! The namespaces of a run, from this program's side: starts their keeper, and sends commands to its inits.
+
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::inits::Inits;
+use super::inside::Inside;
+use super::messages::{Account, Bytes, Order, Stage, View, bytes};
+use super::part::Part;
+use super::wire;
+use crate::safety::sandbox::places::Places;
+use crate::safety::sandbox::{Boundary, Entry, Network, Profile, caches, credentials};
+
+/// The namespaces of a run. Dropping it ends everything in them.
+pub(in crate::safety::sandbox) struct Space {
+    /// Kept, as everything ends with it.
+    _keeper: Keeper,
+    inits: Arc<Inits>,
+    proxy: Option<Proxy>,
+    lists: Lists,
+}
+
+/// The paths that are mounted read-only, absolute.
+struct Lists {
+    files: Vec<PathBuf>,
+    dirs: Vec<PathBuf>,
+    /// Those of them that belong to repositories below the workspace's own.
+    nested: Vec<PathBuf>,
+    /// The configuration of the workspace's own.
+    configurations: Vec<PathBuf>,
+}
+
+impl Lists {
+    fn of(plan: &Boundary, places: &[Arc<Places>]) -> Self {
+        let mut lists =
+            Self { files: Vec::new(), dirs: Vec::new(), nested: Vec::new(), configurations: Vec::new() };
+        for (at, places) in places.iter().enumerate() {
+            // Paths that may be removed with their directory are compared after a command: a mount would pin the
+            // directory.
+            let stays = |path: &&PathBuf| !places.pointers.contains(path) && !places.repositories.contains(path);
+            let absolute = |path: &PathBuf| plan.workspace.join(path);
+            let files: Vec<PathBuf> = places.files.iter().filter(stays).map(absolute).collect();
+            let dirs: Vec<PathBuf> = places.dirs.iter().filter(stays).map(absolute).collect();
+            if at > 0 {
+                lists.nested.extend(files.iter().chain(&dirs).cloned());
+            }
+            let is_configuration = |path: &&PathBuf| path.starts_with(plan.workspace.join(".git"));
+            lists.configurations.extend(files.iter().filter(is_configuration).cloned());
+            lists.files.extend(files);
+            lists.dirs.extend(dirs);
+        }
+        lists
+    }
+
+    /// The protections that are lifted for a command that needs it: git rewrites configurations by renaming, and
+    /// removed or moved directories take their mounts with them. A word of its line is enough to lift these: the result
+    /// is compared when the command has ended, and only changes that run nothing stay.
+    fn lifted(&self, entry: &Entry<'_>) -> Vec<Bytes> {
+        const GIT: &[&str] = &["git", "gh", "hub", "jj"];
+        const REMOVING: &[&str] = &["rm", "rmdir", "mv", "find", "rsync"];
+        let words = || {
+            let line = [entry.program].into_iter().chain(entry.arguments.iter().copied());
+            let words = line.flat_map(|part| part.split(|c: char| c.is_whitespace() || "();&|`'\"".contains(c)));
+            // A program may be given by its path.
+            words.map(|word| word.rsplit('/').next().unwrap_or_default())
+        };
+        let has = |names: &[&str]| words().any(|word| names.contains(&word));
+        match (has(GIT), has(REMOVING)) {
+            (true, _) => bytes(self.nested.iter().chain(&self.configurations)),
+            (false, true) => bytes(&self.nested),
+            (false, false) => Vec::new(),
+        }
+    }
+}
+
+/// The listener of the commands' proxy.
+struct Proxy {
+    port: u16,
+    listener: Mutex<Option<TcpListener>>,
+}
+
+/// A set-up that was begun, to wait for.
+pub(in crate::safety::sandbox) struct Begun {
+    keeper: Keeper,
+    lists: Lists,
+}
+
+/// The keeper's process. Dropping it ends everything in the namespaces.
+struct Keeper {
+    process: Child,
+    socket: UnixStream,
+}
+
+impl Begun {
+    /// Starts the keeper, without waiting.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start<'a>(
+        plan: &Boundary,
+        temp: &Path,
+        places: impl FnOnce() -> &'a [Arc<Places>],
+    ) -> io::Result<Self> {
+        if !plan.namespaces {
+            return Err(io::Error::other("this program does not set them up"));
+        }
+        let (socket, theirs) = UnixStream::pair()?;
+        // In a group of its own: Ctrl-C in a terminal reaches all of ours, and the next command needs it.
+        let process = Part::Keeper.command(theirs).process_group(0).spawn()?;
+        let keeper = Keeper { process, socket };
+        // It loads meanwhile.
+        let superuser = rustix::process::geteuid().is_root();
+        let lists = Lists::of(plan, places());
+        let stage = Stage {
+            written: bytes(&plan.written()),
+            home: Bytes::from(plan.home.as_path()),
+            temp: Bytes::from(temp),
+            caches: caches::of(plan)
+                .iter()
+                .map(|cache| (Bytes::from(cache.real.as_path()), Bytes::from(cache.layer.as_path())))
+                .collect(),
+            masked: bytes(&credentials::paths(plan, superuser)),
+            protected_files: bytes(&lists.files),
+            protected_dirs: bytes(&lists.dirs),
+            network: plan.network == Network::Open,
+            proxy: matches!(plan.network, Network::Hosts(_)),
+        };
+        wire::send(&keeper.socket, &stage, &[])?;
+        Ok(Self { keeper, lists })
+    }
+
+    /// Waits until the namespaces are there.
+    ///
+    /// # Errors
+    /// The system refuses a step, or it took longer than [`PATIENCE`].
+    pub fn finish(self) -> io::Result<Space> {
+        let Self { keeper, lists } = self;
+        keeper.socket.set_read_timeout(Some(PATIENCE))?;
+        let beside = loop {
+            match wire::receive::<Account>(&keeper.socket)? {
+                Some((Account::Ready, beside)) => break beside,
+                Some((Account::Unmapped, _)) => {
+                    map_ids(keeper.process.id())?;
+                    wire::send(&keeper.socket, &(), &[])?;
+                }
+                Some((Account::Failed(why), _)) => return Err(io::Error::other(why)),
+                None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            }
+        };
+        let mut beside = beside.into_iter();
+        let init = beside.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let proxy = match beside.next().map(TcpListener::from) {
+            Some(listener) => {
+                Some(Proxy { port: listener.local_addr()?.port(), listener: Mutex::new(Some(listener)) })
+            }
+            None => None,
+        };
+        let inits = Arc::new(Inits::new(keeper.socket.try_clone()?, init.into()));
+        Ok(Space { _keeper: keeper, inits, proxy, lists })
+    }
+}
+
+/// The longest that the set-up may take; it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Maps every id that this process knows to itself.
+fn map_ids(process: u32) -> io::Result<()> {
+    for (known, map) in [("uid_map", "uid_map"), ("gid_map", "gid_map")] {
+        let known = fs::read_to_string(Path::new("/proc/self").join(known))?;
+        let same = known.lines().filter_map(|line| {
+            let mut numbers = line.split_whitespace();
+            Some(format!("{0} {0} {1}\n", numbers.next()?, numbers.nth(1)?))
+        });
+        fs::write(format!("/proc/{process}/{map}"), same.collect::<String>())?;
+    }
+    Ok(())
+}
+
+impl Space {
+    pub fn proxy_port(&self) -> Option<u16> {
+        self.proxy.as_ref().map(|proxy| proxy.port)
+    }
+
+    pub fn proxy_listener(&self) -> Option<TcpListener> {
+        self.proxy.as_ref()?.listener.lock().expect("no holder of the listener panics").take()
+    }
+
+    /// Starts a command that writes to `output`.
+    ///
+    /// # Errors
+    /// The keeper is gone, or the command is too long.
+    pub fn start(
+        &self,
+        entry: &Entry<'_>,
+        (profile, unseen, unwritten): (Profile, &[PathBuf], &[PathBuf]),
+        output: impl AsFd,
+    ) -> io::Result<Inside> {
+        let view = View {
+            writes: profile == Profile::Write,
+            masked: bytes(unseen),
+            protected: bytes(unwritten),
+            lifted: self.lists.lifted(entry),
+        };
+        let order = Order {
+            program: entry.program.to_owned(),
+            arguments: entry.arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            dir: Bytes::from(entry.dir),
+            env: entry.env.to_vec(),
+            view: view.clone(),
+        };
+        let socket = self.inits.start(order, output.as_fd())?;
+        Inside::new(socket, view, Arc::clone(&self.inits))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // The keeper would end on its own when the socket closes; waiting for it avoids a zombie.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,185 @@
+//! Finds the files in a workspace that decide what runs later, according to the one table of them: at the root, deeper
+//! if they exist, and in the repositories in it: nested and bare ones, submodules, linked work trees.
+//!
+//! They are searched once, before the first command, within limits: the nearest first, a few levels deep, and neither
+//! in directories that package managers fill nor through links. A repository that commands create later is theirs.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::files::protected::{self, Kind, Row};
+
+use super::Boundary;
+
+/// Directories that are not searched.
+const PASSED_OVER: [&str; 6] = ["node_modules", "target", "__pycache__", ".venv", "venv", ".git"];
+const MOST_LEVELS: usize = 4;
+const MOST_DIRS: usize = 1000;
+const MOST_REPOSITORIES: usize = 64;
+const MOST_NESTED: usize = 256;
+/// A file that points to a git directory is short.
+const LONGEST_POINTER: u64 = 4096;
+
+/// Places that are watched: relative to the workspace, or absolute if they are outside.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub files: Vec<PathBuf>,
+    pub dirs: Vec<PathBuf>,
+    /// The git directories among the watched places, and other directories that may go as a whole.
+    pub repositories: Vec<PathBuf>,
+    /// The files that point to a git directory elsewhere, and others that may go with their directory.
+    pub pointers: Vec<PathBuf>,
+}
+
+/// The places of a workspace, and those of the repositories in what its commands may write.
+pub(super) fn of(plan: &Boundary) -> Vec<Arc<Places>> {
+    let mut own = Places { repositories: vec![".git".into()], ..Places::default() };
+    protected::from_commands().for_each(|row| own.add(row, Path::new("")));
+    protected::of_git().for_each(|row| own.add(row, Path::new(".git")));
+    let nested = Search::through(plan);
+    let places = [own, nested].into_iter().filter(|places| !places.files.is_empty() || !places.dirs.is_empty());
+    places.map(Arc::new).collect()
+}
+
+impl Places {
+    fn add(&mut self, row: &Row, below: &Path) {
+        let list = if row.kind == Kind::Dir { &mut self.dirs } else { &mut self.files };
+        list.push(below.join(row.path));
+    }
+}
+
+struct Search<'a> {
+    workspace: &'a Path,
+    /// Other places that commands may write, with links resolved.
+    written: Vec<PathBuf>,
+    places: Places,
+    /// Files and directories of the table below the root.
+    nested: usize,
+}
+
+impl<'a> Search<'a> {
+    fn through(plan: &'a Boundary) -> Places {
+        let written: Vec<PathBuf> = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+        let places = Places::default();
+        let mut search = Self { workspace: &plan.workspace, written: written.clone(), places, nested: 0 };
+        search.entry(&plan.workspace.join(".git"));
+        for dir in &written {
+            search.entry(&dir.join(".git"));
+            search.git_dir(dir);
+        }
+        let (mut queue, mut seen) = (VecDeque::from([(plan.workspace.clone(), 0)]), 0);
+        while let Some((dir, level)) = queue.pop_front() {
+            seen += 1;
+            if seen > MOST_DIRS || search.places.repositories.len() >= MOST_REPOSITORIES {
+                break;
+            }
+            if is_git_dir(&dir) {
+                search.git_dir(&dir);
+                continue;
+            }
+            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if name.eq_ignore_ascii_case(".git") {
+                    search.entry(&entry.path());
+                } else if let Some(row) = search.named(&entry.path()) {
+                    search.place(row, &entry.path());
+                } else if is_dir && level < MOST_LEVELS && !PASSED_OVER.iter().any(|other| name == *other) {
+                    queue.push_back((entry.path(), level + 1));
+                }
+            }
+        }
+        search.places
+    }
+
+    /// The row of the table that ends this path.
+    fn named(&self, path: &Path) -> Option<&'static Row> {
+        protected::nested_row(path.strip_prefix(self.workspace).ok()?)
+    }
+
+    fn place(&mut self, row: &Row, path: &Path) {
+        let Some(path) = self.watched(path).filter(|_| self.nested < MOST_NESTED) else { return };
+        self.nested += 1;
+        let Places { files, dirs, repositories, pointers } = &mut self.places;
+        let (watched, may_go) = if row.kind == Kind::Dir { (dirs, repositories) } else { (files, pointers) };
+        watched.push(path.clone());
+        may_go.push(path);
+    }
+
+    /// A `.git`: the git directory itself, a link to it, or a file that names it.
+    fn entry(&mut self, path: &Path) {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return };
+        if metadata.is_dir() {
+            self.git_dir(path);
+            return;
+        }
+        if let Some(pointer) = self.watched(path) {
+            self.places.files.push(pointer.clone());
+            self.places.pointers.push(pointer);
+        }
+        let named = if metadata.is_file() { named_in(path, "gitdir:") } else { path.canonicalize().ok() };
+        if let Some(dir) = named {
+            self.git_dir(&dir);
+            // A linked work tree shares hooks and configuration with the others.
+            if let Some(common) = named_in(&dir.join("commondir"), "") {
+                self.git_dir(&common);
+            }
+        }
+    }
+
+    /// A git directory, and those inside it for submodules and linked work trees.
+    fn git_dir(&mut self, dir: &Path) {
+        let mut queue = VecDeque::from([(dir.to_path_buf(), 0)]);
+        while let Some((dir, level)) = queue.pop_front() {
+            let is_repository = dir.join("HEAD").exists() || dir.file_name().is_some_and(|name| name == ".git");
+            if is_repository {
+                self.add(&dir);
+            } else if level == 0 {
+                return;
+            }
+            // Submodules may be called `a/b`.
+            let below: &[&str] = if is_repository { &["modules", "worktrees"] } else { &["."] };
+            for entry in below.iter().filter_map(|name| fs::read_dir(dir.join(name)).ok()).flatten().flatten() {
+                if level < MOST_LEVELS && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    queue.push_back((entry.path(), level + 1));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, dir: &Path) {
+        let Some(dir) = self.watched(dir) else { return };
+        let is_root = dir == Path::new(".git");
+        if is_root
+            || self.places.repositories.contains(&dir)
+            || self.places.repositories.len() >= MOST_REPOSITORIES
+        {
+            return;
+        }
+        protected::of_git().for_each(|row| self.places.add(row, &dir));
+        self.places.repositories.push(dir);
+    }
+
+    /// The name of a path, if commands may write it at all.
+    fn watched(&self, path: &Path) -> Option<PathBuf> {
+        match path.strip_prefix(self.workspace) {
+            Ok(inside) => Some(inside.to_path_buf()),
+            Err(_) => self.written.iter().any(|dir| path.starts_with(dir)).then(|| path.to_path_buf()),
+        }
+    }
+}
+
+/// True if it is a git directory of any name: a bare repository.
+fn is_git_dir(dir: &Path) -> bool {
+    dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
+}
+
+/// The directory that a file names after `key`, relative to the file.
+fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
+    let is_short = fs::symlink_metadata(file).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_POINTER);
+    let text = if is_short { fs::read_to_string(file).ok()? } else { return None };
+    let named = text.strip_prefix(key)?.trim();
+    file.parent()?.join(named).canonicalize().ok()
+}

@@ -1,0 +1,79 @@
+//! The profile for `sandbox-exec`. The last matching rule decides, so denials come after permissions.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::places::Places;
+use super::plan::{Boundary, Network, Profile, real};
+
+/// The profile's text. `hidden` can neither be read nor written.
+pub(super) fn write(
+    plan: &Boundary,
+    temp: &Path,
+    places: &[Arc<Places>],
+    hidden: &[PathBuf],
+    walls: Profile,
+) -> String {
+    let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
+    let mut rule = |verdict: &str, path: &Path| {
+        let _ = writeln!(text, "({verdict} (subpath {}))", quoted(path));
+    };
+    let written: Vec<PathBuf> = plan.write.iter().map(|dir| real(dir)).collect();
+    let trees = [plan.workspace.as_path()].into_iter().chain(written.iter().map(PathBuf::as_path));
+    for dir in trees.filter(|_| walls == Profile::Write).chain([temp]) {
+        rule("allow file-write*", dir);
+    }
+    // `.git` itself may be a directory, and every commit writes to most of it.
+    let watched = places.iter().flat_map(|places| places.files.iter().chain(&places.dirs));
+    for path in watched.filter(|path| *path != Path::new(".git")) {
+        rule("deny file-write*", &plan.workspace.join(path));
+    }
+    for path in hidden {
+        rule("deny file-read* file-write*", path);
+    }
+    for device in ["/dev/null", "/dev/zero", "/dev/dtracehelper"] {
+        let _ = writeln!(text, "(allow file-write* (literal {}))", quoted(Path::new(device)));
+    }
+    text += "(deny signal)\n(allow signal (target same-sandbox))\n(deny network*)\n";
+    if plan.network == Network::Open {
+        text += "(allow network* (remote ip))\n(allow network* (local ip))\n";
+        text += "(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n";
+    }
+    text
+}
+
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safety::sandbox::places;
+
+    #[test]
+    fn what_is_refused_comes_last() {
+        let plan = Boundary {
+            workspace: "/Users/x/a \"project\"".into(),
+            write: vec!["/Users/x/.cache/tool".into()],
+            network: Network::Closed,
+            home: "/Users/x".into(),
+            own: Vec::new(),
+            temp_base: "/tmp".into(),
+            undone: "/undone".into(),
+            caches: "/caches".into(),
+            namespaces: false,
+        };
+        let written =
+            |walls| write(&plan, Path::new("/tmp/agent-1"), &places::of(&plan), &["/Users/x/.ssh".into()], walls);
+        let text = written(Profile::Write);
+        let at = |line: &str| text.find(line).unwrap_or_else(|| panic!("{line} is missing in\n{text}"));
+        assert!(at("(deny file-write*)\n") < at("(allow file-write* (subpath \"/Users/x/a \\\"project\\\"\"))"));
+        assert!(at("(allow file-write* (subpath \"/Users/x/.cache/tool\"))") < at(".git/hooks\"))"));
+        at("(deny file-read* file-write* (subpath \"/Users/x/.ssh\"))");
+        at("(deny network*)");
+        assert!(!text.contains("allow network"));
+        assert!(!written(Profile::Read).contains("(allow file-write* (subpath \"/Users"));
+    }
+}

@@ -1,0 +1,376 @@
+//! Files of the workspace that decide what runs later: git's hooks and configuration, this program's own, start-up
+//! files of shells, CI. A command must not change them.
+//!
+//! Landlock cannot exclude them from a workspace that it grants. So they are compared before and after a command, and
+//! its changes are undone and reported. They are restored through handles, so a link that a command planted has no
+//! effect. Changes by processes that outlive the command in their own session are noticed only with the next command.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::files::disk::{self, Dir, Kind};
+
+use super::Walls;
+use super::dirs::Seen;
+use super::git_config::differ_harmlessly;
+use super::places::Places;
+
+const MOST_ENTRIES: usize = 1000;
+const MOST_DEPTH: usize = 4;
+/// Larger files are compared by their attributes, and cannot be put back.
+const MOST_FILE_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Watches the protected files while a command runs. Dropping it restores them as well.
+pub struct Protection {
+    walls: Walls,
+    workspace: PathBuf,
+    /// The states of the workspace itself, and of the repositories in it.
+    before: Vec<(Arc<Places>, Arc<Snapshot>)>,
+}
+
+/// The changes of a command, by paths relative to the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undone {
+    pub put_back: Vec<String>,
+    /// Not restored: too large to have been kept, or blocked by something that cannot be removed.
+    pub left: Vec<String>,
+}
+
+impl Undone {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.put_back.is_empty() && self.left.is_empty()
+    }
+}
+
+impl Protection {
+    /// Records the state of the protected files. If the boundary itself guards them, it records nothing.
+    #[must_use]
+    pub fn begin(walls: &Walls, workspace: &Path) -> Self {
+        let places = if cfg!(target_os = "linux") && !walls.only_read() { walls.ground.places() } else { &[] };
+        let mut known = walls.ground.last.lock().expect("nobody panics while files are looked at");
+        let before = places.iter().enumerate().map(|(at, places)| {
+            let now = Arc::new(Snapshot::of(workspace, places, known.get(at).map(Arc::as_ref)));
+            (Arc::clone(places), now)
+        });
+        let before: Vec<_> = before.collect();
+        if !before.is_empty() {
+            *known = before.iter().map(|(_, now)| Arc::clone(now)).collect();
+        }
+        drop(known);
+        Self { walls: walls.clone(), workspace: workspace.to_path_buf(), before }
+    }
+
+    /// Undoes the changes since.
+    #[must_use]
+    pub fn end(mut self) -> Undone {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Undone {
+        let mut changes = Vec::new();
+        for (places, before) in self.before.drain(..) {
+            let after = Snapshot::of(&self.workspace, &places, Some(&before));
+            let found = before.changes(&after, &places, &self.workspace);
+            for (path, _) in &found {
+                let below = path.strip_prefix("/").unwrap_or(path);
+                keep(after.entries.get(path), &self.walls.ground.plan.undone.join(below));
+            }
+            changes.extend(found);
+        }
+        if changes.is_empty() {
+            return Undone::default();
+        }
+        let root = &self.workspace;
+        let mut undone = Undone::default();
+        for (path, entry) in changes {
+            let name = path.to_string_lossy().into_owned();
+            let done = put_back(root, &path, entry.as_ref());
+            if done.is_ok() { undone.put_back.push(name) } else { undone.left.push(name) }
+        }
+        undone
+    }
+}
+
+impl Drop for Protection {
+    fn drop(&mut self) {
+        self.undo();
+    }
+}
+
+/// Files and links by their paths from the root. Directories have no entries.
+pub(super) struct Snapshot {
+    entries: BTreeMap<PathBuf, Entry>,
+    /// The directories that contain them, or would.
+    dirs: BTreeMap<PathBuf, Seen>,
+    /// False if there was more than the limits allow to examine.
+    whole: bool,
+    /// The repositories that exist.
+    repositories: Vec<PathBuf>,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Entry {
+    File {
+        stamp: Stamp,
+        content: Option<Arc<[u8]>>,
+    },
+    Link(PathBuf),
+    /// A socket, a FIFO, a device.
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    mode: u32,
+    /// Device, inode, size, times of change of content and attributes.
+    identity: [i128; 5],
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { stamp: a, content: Some(x) }, Self::File { stamp: b, content: Some(y) }) => {
+                a.mode == b.mode && x == y
+            }
+            (Self::File { stamp: a, .. }, Self::File { stamp: b, .. }) => a == b,
+            (Self::Link(a), Self::Link(b)) => a == b,
+            (Self::Other, Self::Other) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Snapshot {
+    /// `known` avoids checking for files that are absent from an unchanged directory, and reading unchanged files.
+    fn of(root: &Path, places: &Places, known: Option<&Self>) -> Self {
+        let repositories = places.repositories.iter().filter(|dir| root.join(dir).is_dir()).cloned().collect();
+        let mut snapshot =
+            Self { entries: BTreeMap::new(), dirs: BTreeMap::new(), whole: true, repositories, bytes: 0 };
+        for path in &places.files {
+            snapshot.look(root, path, known);
+        }
+        for dir in &places.dirs {
+            // A link in place of the directory, or of one above it, counts as a change.
+            for dir in dir.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+                snapshot.look(root, dir, known);
+            }
+            snapshot.walk(root, dir, known, MOST_DEPTH);
+        }
+        snapshot
+    }
+
+    /// The state of a directory, and true if no entry was added or removed since the known snapshot.
+    fn seen(&mut self, root: &Path, dir: &Path, known: Option<&Self>) -> (Seen, bool) {
+        let then = known.filter(|known| known.whole).and_then(|known| known.dirs.get(dir)).copied();
+        if let Some(seen) = self.dirs.get(dir) {
+            return (*seen, then.is_some_and(|then| seen.is_as(then)));
+        }
+        let above = dir.parent().map(|above| self.seen(root, above, known));
+        let seen = match (above, then) {
+            (Some((Seen::Nothing, _)), _) | (Some((_, true)), Some(Seen::Nothing)) => Seen::Nothing,
+            _ => Seen::at(&root.join(dir)),
+        };
+        self.dirs.insert(dir.to_path_buf(), seen);
+        (seen, then.is_some_and(|then| seen.is_as(then)))
+    }
+
+    fn walk(&mut self, root: &Path, dir: &Path, known: Option<&Self>, depth: usize) {
+        let (seen, is_as_known) = self.seen(root, dir, known);
+        if seen == Seen::Nothing {
+            return;
+        }
+        if let Some(known) = known.filter(|_| is_as_known) {
+            let below = |path: &&PathBuf| path.parent() == Some(dir);
+            // A link to a directory is an entry, and not walked.
+            let dirs = known.dirs.keys().filter(below).filter(|path| !known.entries.contains_key(*path));
+            dirs.for_each(|path| self.walk(root, path, Some(known), depth.saturating_sub(1)));
+            known.entries.keys().filter(below).for_each(|path| self.look(root, path, Some(known)));
+            return;
+        }
+        let mut entries: Vec<_> = fs::read_dir(root.join(dir)).into_iter().flatten().flatten().collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let path = dir.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if depth == 0 {
+                    self.whole = false;
+                } else {
+                    self.walk(root, &path, known, depth - 1);
+                }
+            } else if !is_sample(&path) {
+                self.look(root, &path, known);
+            }
+        }
+    }
+
+    fn look(&mut self, root: &Path, path: &Path, known: Option<&Self>) {
+        if self.entries.len() >= MOST_ENTRIES {
+            self.whole = false;
+            return;
+        }
+        match self.seen(root, path.parent().unwrap_or(path), known) {
+            (Seen::Nothing, _) => return,
+            (_, true) if known.is_some_and(|known| !known.entries.contains_key(path)) => return,
+            _ => {}
+        }
+        let full = root.join(path);
+        let Ok(metadata) = fs::symlink_metadata(&full) else { return };
+        let entry = match metadata.file_type() {
+            kind if kind.is_dir() => return,
+            kind if kind.is_symlink() => Entry::Link(fs::read_link(&full).unwrap_or_default()),
+            kind if kind.is_file() => {
+                let stamp = stamp(&metadata);
+                match known.and_then(|known| known.entries.get(path)) {
+                    Some(Entry::File { stamp: then, content }) if *then == stamp => {
+                        Entry::File { stamp, content: content.clone() }
+                    }
+                    _ => Entry::File { stamp, content: self.read(&full, metadata.len()) },
+                }
+            }
+            _ => Entry::Other,
+        };
+        self.entries.insert(path.to_path_buf(), entry);
+    }
+
+    fn read(&mut self, path: &Path, size: u64) -> Option<Arc<[u8]>> {
+        if size > MOST_FILE_BYTES || self.bytes + size > MOST_BYTES {
+            return None;
+        }
+        self.bytes += size;
+        fs::read(path).ok().map(Into::into)
+    }
+
+    /// The files to restore, or to remove if they are new. New ones come first, as one may be a link that blocks
+    /// another.
+    fn changes(&self, after: &Self, places: &Places, root: &Path) -> Vec<(PathBuf, Option<Entry>)> {
+        // A repository that is gone can run nothing, nor can a pointer whose directory is gone.
+        let lost = |path: &Path| {
+            let in_lost = |dir: &&PathBuf| path.starts_with(dir) && !after.repositories.contains(dir);
+            let is_orphan = places.pointers.iter().any(|pointer| pointer == path)
+                && path.parent().is_some_and(|dir| !root.join(dir).exists());
+            is_orphan || self.repositories.iter().any(|dir| in_lost(&dir))
+        };
+        let new = after.entries.iter().filter(|(path, entry)| {
+            self.whole && !self.entries.contains_key(*path) && !self.is_harmless(path, None, Some(*entry))
+        });
+        let changed = self.entries.iter().filter(|(path, entry)| {
+            let now = after.entries.get(*path);
+            now != Some(*entry) && !lost(path) && !(now.is_some() && self.is_harmless(path, Some(*entry), now))
+        });
+        let changed = changed.map(|(path, entry)| (path.clone(), Some(entry.clone())));
+        new.map(|(path, _)| (path.clone(), None)).chain(changed).collect()
+    }
+
+    /// True if a repository's configuration, changed or new, differs only in settings that run nothing.
+    fn is_harmless(&self, path: &Path, before: Option<&Entry>, after: Option<&Entry>) -> bool {
+        let text = |entry: Option<&Entry>| match entry {
+            None => Some(String::new()),
+            Some(Entry::File { content: Some(content), .. }) => String::from_utf8(content.to_vec()).ok(),
+            Some(_) => None,
+        };
+        let mode = |entry: Option<&Entry>| match entry {
+            Some(Entry::File { stamp, .. }) => Some(stamp.mode),
+            _ => None,
+        };
+        let is_config = path.file_name().is_some_and(|name| name == "config");
+        let is_of_repository = path.parent().is_some_and(|dir| self.repositories.iter().any(|known| known == dir));
+        let is_made = before.is_none() && is_git_config(path) && self.repositories.is_empty();
+        let is_kept = before.is_some() && is_of_repository && mode(before) == mode(after);
+        let (Some(before), Some(after)) = (text(before), text(after)) else { return false };
+        is_config && (is_made || is_kept) && differ_harmlessly(&before, &after)
+    }
+}
+
+fn is_git_config(path: &Path) -> bool {
+    path == Path::new(".git/config")
+}
+
+/// True if git runs no hook of this name.
+fn is_sample(path: &Path) -> bool {
+    path.parent().is_some_and(|dir| dir.ends_with("hooks")) && path.extension().is_some_and(|end| end == "sample")
+}
+
+/// Keeps a copy of a change before it is undone, as a person may have made it meanwhile. The change is undone even if
+/// no copy can be kept.
+fn keep(entry: Option<&Entry>, copy: &Path) {
+    if let (Some(Entry::File { content: Some(content), .. }), Some(dir)) = (entry, copy.parent()) {
+        let _ = fs::create_dir_all(dir).and_then(|()| fs::write(copy, content));
+    }
+}
+
+/// Restores an entry through handles, so a link that a command planted has no effect.
+fn put_back(root: &Path, path: &Path, entry: Option<&Entry>) -> io::Result<()> {
+    let full = root.join(path);
+    let Some((parent, name)) = disk::parts(&full)? else { return Ok(()) };
+    let dir = match (Dir::open(parent), entry) {
+        (Ok(dir), _) => dir,
+        // The file was removed with its directory.
+        (Err(_), None) => return Ok(()),
+        (Err(_), Some(_)) => {
+            clear_the_way(if path.is_absolute() { Path::new("/") } else { root }, parent)?;
+            Dir::create(parent)?
+        }
+    };
+    if dir.facts(name).is_ok() {
+        remove_all(&dir, name)?;
+    }
+    match entry {
+        None => Ok(()),
+        Some(Entry::File { stamp, content: Some(content) }) => dir.replace(name, content, Some(stamp.mode)),
+        Some(Entry::Link(target)) => dir.make_link(name, target),
+        Some(Entry::File { content: None, .. } | Entry::Other) => Err(io::Error::from(io::ErrorKind::Unsupported)),
+    }
+}
+
+/// Removes the first entry on the way to `dir` that is not a directory.
+fn clear_the_way(from: &Path, dir: &Path) -> io::Result<()> {
+    let mut way = from.to_path_buf();
+    for part in dir.strip_prefix(from).unwrap_or(dir) {
+        let here = Dir::open(&way)?;
+        match here.facts(part) {
+            Ok(facts) if facts.kind == Kind::Dir => way.push(part),
+            Ok(_) => return here.remove(part),
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn remove_all(dir: &Dir, name: &OsStr) -> io::Result<()> {
+    if dir.facts(name)?.kind != Kind::Dir {
+        return dir.remove(name);
+    }
+    let inner = dir.dir(name)?;
+    for entry in inner.entries()? {
+        remove_all(&inner, &entry.name)?;
+    }
+    dir.remove_dir(name)
+}
+
+#[cfg(unix)]
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    use std::os::unix::fs::MetadataExt;
+    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Stamp {
+        mode: metadata.mode() & 0o7777,
+        identity: [
+            metadata.dev().into(),
+            metadata.ino().into(),
+            metadata.size().into(),
+            nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        ],
+    }
+}
+
+#[cfg(not(unix))]
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    Stamp { mode: 0, identity: [0, 0, metadata.len().into(), 0, 0] }
+}

@@ -1,0 +1,332 @@
+//! Questions that take one key, at the bottom of the screen.
+//!
+//! A question takes keys only once it is on the screen. Text typed before stays in the line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::{Ask, Choice, Chosen, label};
+use crate::base::text;
+use crate::config::Notify;
+use crate::screen::display::Suspended;
+use crate::screen::ink::{Ink, Inks, Line, Theme};
+use crate::screen::loan::Loan;
+use crate::screen::notice::{self, LONG};
+use crate::screen::outlets::Outlets;
+use crate::screen::surface::{Moment, Part, Picture, Sketch, typed};
+use crate::screen::terminal::{Console, Edited, Field, Focus, Key, Listener};
+
+/// Asks on the screen, by the keys of the console.
+pub struct Keyed {
+    pub console: Arc<Console>,
+    pub outlets: Outlets,
+    /// The way to notify a person who is looking elsewhere.
+    pub notify: Notify,
+}
+
+/// A question on the screen. Dropping it removes the question.
+struct Open<'k> {
+    keyed: &'k Keyed,
+    focus: Focus,
+    /// True until the person reacts.
+    is_waiting: bool,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.keyed.outlets.display.set(Part::Question, None);
+    }
+}
+
+impl Keyed {
+    /// Shows a question, which takes keys once it is on the screen.
+    async fn open(&self, picture: Picture) -> Open<'_> {
+        let focus = self.console.focus().await;
+        self.outlets.display.ask(picture, focus.gate());
+        Open { keyed: self, focus, is_waiting: true }
+    }
+
+    fn draw(&self, picture: Picture) {
+        self.outlets.display.set_now(Part::Question, Some(picture));
+    }
+}
+
+impl Open<'_> {
+    /// Waits for the next key. Notifies a person who takes long.
+    async fn key(&mut self) -> Option<Key> {
+        if std::mem::take(&mut self.is_waiting) {
+            tokio::select! {
+                key = self.focus.keys.recv() => return key,
+                () = tokio::time::sleep(Duration::from_secs(LONG)) => {
+                    notice::send(&self.keyed.outlets.display, self.keyed.notify, "agent: a question waits");
+                }
+            }
+        }
+        self.focus.keys.recv().await
+    }
+}
+
+impl Ask for Keyed {
+    fn show(&self, lines: Vec<Line>) {
+        self.outlets.display.lines(lines);
+    }
+
+    fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>> {
+        async move {
+            let asked = Line::from((Ink::Bold, question));
+            let offered = offer(choices);
+            let prompt = format!("{question} {offered}");
+            let mut open =
+                self.open(Box::new(move |moment: &Moment| Sketch::from(folded(&prompt, moment.room)))).await;
+            loop {
+                let key = match open.key().await? {
+                    Key::Ctrl('d') => return None,
+                    Key::Char(c) => c.to_ascii_lowercase(),
+                    _ => continue,
+                };
+                if let Some(choice) = choices.iter().find(|choice| choice.key == key) {
+                    drop(open);
+                    self.show(vec![asked.with(Inks::PLAIN, " ").with(Inks::PLAIN, choice.word)]);
+                    return Some(Chosen { key, words: String::new() });
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let mut field = Field::with(begun);
+            let mut open = self.open(form(question, &field)).await;
+            loop {
+                match open.key().await? {
+                    Key::Enter => break,
+                    Key::AltEnter => field.insert("\n"),
+                    Key::Escape | Key::Ctrl('g') => return None,
+                    Key::Ctrl('d') if field.is_empty() => return None,
+                    key => {
+                        field.press(&key);
+                    }
+                }
+                self.draw(form(question, &field));
+            }
+            drop(open);
+            let text = field.take();
+            self.show(said(question, &text));
+            Some(text)
+        }
+        .boxed()
+    }
+
+    fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let mut list = List { choices: choices.to_vec(), at: 0, field: Field::default() };
+            let mut open = self.open(list.picture(question)).await;
+            let answer = loop {
+                let key = open.key().await?;
+                match list.press(&key) {
+                    Pressed::Done(answer) => break answer,
+                    Pressed::GivenUp => return None,
+                    Pressed::Changed => self.draw(list.picture(question)),
+                }
+            };
+            drop(open);
+            self.show(said(question, &answer));
+            Some(answer)
+        }
+        .boxed()
+    }
+
+    fn lend(&self) -> BoxFuture<'_, Loan> {
+        Loan::take(Some(&self.console), &self.outlets).boxed()
+    }
+}
+
+/// Formats the choices: `[y]es  [n]o  [?] explain`.
+fn offer(choices: &[Choice]) -> String {
+    let shown = choices.iter().map(|Choice { key, word }| match word.strip_prefix(*key) {
+        Some(rest) => format!("[{key}]{rest}"),
+        None => format!("[{key}] {word}"),
+    });
+    shown.collect::<Vec<_>>().join("  ")
+}
+
+/// Formats a question and its answer for the scrollback.
+fn said(question: &str, answer: &str) -> Vec<Line> {
+    let mut rows = text::visible(answer).lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
+    let first = format!(" {}", rows.next().unwrap_or_default());
+    let asked = Line::from((Ink::Bold, question)).with(Inks::PLAIN, &first);
+    std::iter::once(asked).chain(rows.map(|row| Line::from((Inks::PLAIN, format!("  {row}").as_str())))).collect()
+}
+
+fn folded(words: &str, room: usize) -> Vec<Line> {
+    text::fold(words, room).lines().map(|line| Line::from((Ink::Bold, line))).collect()
+}
+
+/// Draws a question with a line to type in.
+fn form(question: &str, field: &Field) -> Picture {
+    let question = question.to_owned();
+    let field = field.clone();
+    Box::new(move |moment: &Moment| {
+        let mut lines = folded(&format!("{question} (Enter sends, Esc goes back)"), moment.room);
+        let mut line = typed(&field, moment.room);
+        let above = lines.len();
+        lines.append(&mut line.lines);
+        Sketch { lines, cursor: below(&line, above) }
+    })
+}
+
+/// The position of the line's cursor when `above` rows are above the line.
+fn below(line: &Sketch, above: usize) -> Option<(usize, usize)> {
+    line.cursor.map(|(row, column)| (row + above, column))
+}
+
+/// A list of choices, one of them marked, and a line to type another answer.
+#[derive(Clone)]
+struct List {
+    choices: Vec<String>,
+    at: usize,
+    field: Field,
+}
+
+enum Pressed {
+    Done(String),
+    GivenUp,
+    Changed,
+}
+
+impl List {
+    fn press(&mut self, key: &Key) -> Pressed {
+        /// Up to this many choices, one digit picks at once.
+        const DIGITS: usize = 9;
+        let last = self.choices.len().saturating_sub(1);
+        match key {
+            Key::Up if self.field.is_empty() => self.at = self.at.checked_sub(1).unwrap_or(last),
+            Key::Down if self.field.is_empty() => self.at = if self.at == last { 0 } else { self.at + 1 },
+            Key::Enter => {
+                let typed = self.field.text().trim();
+                let answer =
+                    if typed.is_empty() { self.choices.get(self.at).cloned() } else { Some(typed.to_owned()) };
+                let answer = answer.map(|answer| self.numbered(&answer).unwrap_or(answer));
+                return answer.map_or(Pressed::Changed, Pressed::Done);
+            }
+            Key::Escape | Key::Ctrl('g') => return Pressed::GivenUp,
+            Key::Ctrl('d') if self.field.is_empty() => return Pressed::GivenUp,
+            Key::Char(c) if self.field.is_empty() && self.choices.len() <= DIGITS => {
+                if let Some(choice) = self.numbered(c.encode_utf8(&mut [0; 4])) {
+                    return Pressed::Done(choice);
+                }
+                self.field.press(key);
+            }
+            key => {
+                let _: Edited = self.field.press(key);
+            }
+        }
+        Pressed::Changed
+    }
+
+    /// The choice with the typed number.
+    fn numbered(&self, typed: &str) -> Option<String> {
+        let index = typed.parse::<usize>().ok()?.checked_sub(1)?;
+        self.choices.get(index).cloned()
+    }
+
+    fn picture(&self, question: &str) -> Picture {
+        let (list, question) = (self.clone(), question.to_owned());
+        Box::new(move |moment: &Moment| list.drawn(&question, moment))
+    }
+
+    fn drawn(&self, question: &str, moment: &Moment) -> Sketch {
+        let mut lines = folded(question, moment.room);
+        let line = typed(&self.field, moment.room);
+        let room = moment.rows.saturating_sub(lines.len() + line.lines.len() + 1).max(1);
+        let from = (self.at + 1).saturating_sub(room).min(self.choices.len().saturating_sub(room));
+        for (index, choice) in self.choices.iter().enumerate().skip(from).take(room) {
+            let is_marked = index == self.at && self.field.is_empty();
+            let mark = if is_marked { "❯" } else { " " };
+            let inks = if is_marked { Inks::from(Ink::Bold).with(Ink::Cyan) } else { Inks::PLAIN };
+            lines.push(Line::from((inks, format!("{mark} {}. {}", index + 1, label(choice)).as_str())));
+        }
+        let hint = if self.choices.is_empty() {
+            "Enter sends, Esc gives no answer"
+        } else {
+            "↑ ↓ or a number, Enter; or type another answer; Esc gives none"
+        };
+        lines.push(Line::from((Ink::Dim, hint)));
+        let above = lines.len();
+        let cursor = below(&line, above);
+        lines.extend(line.lines);
+        Sketch { lines, cursor }
+    }
+}
+
+/// Ignores keys: for a run, where only questions read the terminal.
+pub struct Bystander {
+    pub outlets: Outlets,
+    pub stopped: Option<Suspended>,
+}
+
+impl Listener for Bystander {
+    fn press(&mut self, _: Key) {}
+
+    fn learn(&mut self, theme: Theme) {
+        self.outlets.display.set_theme(theme);
+    }
+
+    fn stop(&mut self, stops: bool) {
+        self.stopped = stops.then(|| self.outlets.display.suspend(false));
+        self.outlets.wait();
+    }
+
+    /// Marks around pastes were not switched on.
+    fn come_back(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pressed(choices: &[&str], keys: &[Key]) -> Option<String> {
+        let choices = choices.iter().map(|choice| (*choice).to_owned()).collect();
+        let mut list = List { choices, at: 0, field: Field::default() };
+        keys.iter().find_map(|key| match list.press(key) {
+            Pressed::Done(answer) => Some(answer),
+            Pressed::GivenUp => Some("given up".to_owned()),
+            Pressed::Changed => None,
+        })
+    }
+
+    #[test]
+    fn a_choice_is_picked_by_arrows_by_its_number_or_other_words_are_typed() {
+        let typed = |words: &str| words.chars().map(Key::Char).chain([Key::Enter]).collect::<Vec<_>>();
+        let choices = ["red", "blue", "green"];
+        for (keys, expected) in [
+            (vec![Key::Enter], "red"),
+            (vec![Key::Down, Key::Enter], "blue"),
+            (vec![Key::Up, Key::Enter], "green"),
+            (vec![Key::Char('2')], "blue"),
+            (typed("mauve 3"), "mauve 3"),
+            (typed("9"), "9"),
+            (vec![Key::Escape], "given up"),
+            (vec![Key::Ctrl('d')], "given up"),
+        ] {
+            assert_eq!(pressed(&choices, &keys).as_deref(), Some(expected), "{keys:?}");
+        }
+        assert_eq!(pressed(&[], &[Key::Enter]), None);
+        let many = ["x"; 12];
+        assert_eq!(pressed(&many, &[Key::Char('1')]), None, "a second digit may follow");
+    }
+
+    #[test]
+    fn a_long_list_shows_what_is_marked_in_the_rows_that_there_are() {
+        let choices = (1..=50).map(|number| format!("choice {number}")).collect();
+        let list = List { choices, at: 30, field: Field::default() };
+        let moment = Moment { room: 40, rows: 12, elapsed: Duration::ZERO, tick: 0 };
+        let sketch = list.drawn("Which?", &moment);
+        assert!(sketch.lines.len() <= 12);
+        assert!(sketch.lines.iter().any(|line| line.text() == "❯ 31. choice 31"), "{sketch:?}");
+    }
+}

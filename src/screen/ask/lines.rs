@@ -1,0 +1,194 @@
+//! Questions that are answered by a line, on a terminal that cannot be drawn on.
+
+use std::io::{self, BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use super::{Ask, Choice, Chosen, label};
+use crate::base::text;
+use crate::screen::ink::{Inks, Line, Style};
+use crate::screen::loan::Loan;
+use crate::screen::outlets::Outlets;
+use crate::screen::terminal;
+
+/// A source of typed lines.
+pub trait AskLine: Send + Sync {
+    /// Shows the prompt and returns one line without its line feed, or `None` at the end of the input.
+    fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>>;
+}
+
+/// Shows questions on `out`, and reads the answers from `lines`.
+pub(in crate::screen) struct ByLines<W> {
+    pub lines: Arc<dyn AskLine>,
+    pub out: Mutex<W>,
+    pub outlets: Outlets,
+    pub style: Style,
+}
+
+impl<W: Write + Send> ByLines<W> {
+    fn write(&self, text: &str) {
+        let mut out = self.out.lock().expect("nobody panics while writing a question");
+        // An error needs no handling here: reading the answer fails as well.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+impl<W: Write + Send> Ask for ByLines<W> {
+    fn show(&self, lines: Vec<Line>) {
+        self.write(&lines.iter().map(|line| line.painted(self.style) + "\n").collect::<String>());
+    }
+
+    fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>> {
+        async move {
+            let prompt = format!("{question} {}: ", offer(choices));
+            loop {
+                let line = self.lines.ask(&prompt).await?;
+                if let Some(chosen) = chosen(&line, choices) {
+                    return Some(chosen);
+                }
+                let keys: Vec<String> = choices.iter().map(|choice| choice.key.to_string()).collect();
+                self.write(&format!(
+                    "Please answer {} (a reason may follow n: `n use the test database`).\n",
+                    keys.join(", ")
+                ));
+            }
+        }
+        .boxed()
+    }
+
+    fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>> {
+        async move {
+            if !begun.is_empty() {
+                self.show(vec![Line::from((
+                    Inks::PLAIN,
+                    format!("It is now: {}", text::revealed(begun)).as_str(),
+                ))]);
+            }
+            let line = self.lines.ask(&format!("{question} (empty: go back) ")).await?;
+            Some(line).filter(|line| !line.trim().is_empty())
+        }
+        .boxed()
+    }
+
+    fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        async move {
+            self.write(&format!("{question}\n"));
+            for (number, choice) in (1..).zip(choices) {
+                self.write(&format!("  {number}. {}\n", label(choice)));
+            }
+            let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number or words): " };
+            loop {
+                let line = self.lines.ask(prompt).await?;
+                if let Some(answer) = picked(&line, choices) {
+                    return Some(answer);
+                }
+                self.write("Please type an answer, or Ctrl-D for none.\n");
+            }
+        }
+        .boxed()
+    }
+
+    fn lend(&self) -> BoxFuture<'_, Loan> {
+        Loan::take(None, &self.outlets).boxed()
+    }
+}
+
+/// Formats the choices: `[y]es, [n]o, n WHY, [a]lways`.
+fn offer(choices: &[Choice]) -> String {
+    let shown = choices.iter().flat_map(|Choice { key, word }| {
+        let shown = match word.strip_prefix(*key) {
+            Some(rest) => format!("[{key}]{rest}"),
+            None => format!("[{key}] {word}"),
+        };
+        [Some(shown), (*key == 'n').then(|| "n WHY".to_owned())]
+    });
+    shown.flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Parses a line; `None` if it is not an answer. Words after a key are accepted only after a no, as the reason.
+fn chosen(line: &str, choices: &[Choice]) -> Option<Chosen> {
+    let line = line.trim();
+    let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let word = word.trim_end_matches([',', ':', '.']).to_lowercase();
+    let choice = choices.iter().find(|choice| {
+        let first = choice.word.split(' ').next().unwrap_or_default();
+        word.chars().eq([choice.key]) || word == first
+    })?;
+    let words = words.trim();
+    (words.is_empty() || choice.key == 'n').then(|| Chosen { key: choice.key, words: words.to_owned() })
+}
+
+/// Returns the choice of a number, or the words as they are. `None` if nothing was typed.
+fn picked(line: &str, choices: &[String]) -> Option<String> {
+    let line = line.trim();
+    let number = line.trim_end_matches('.').parse::<usize>().ok();
+    let choice = number.and_then(|number| number.checked_sub(1)).and_then(|index| choices.get(index));
+    choice.cloned().or_else(|| Some(line.to_owned()).filter(|line| !line.is_empty()))
+}
+
+/// Reads answers from plain stdin (`agent run` on a plain terminal). A separate thread reads, so a run that is over
+/// never waits for a line.
+pub struct StdinLines {
+    requests: std::sync::mpsc::Sender<String>,
+    answers: tokio::sync::Mutex<mpsc::Receiver<Option<String>>>,
+    /// True while a requested line has not arrived. If it is true when the next question begins, the earlier question
+    /// was
+    /// given up.
+    waiting: AtomicBool,
+}
+
+impl StdinLines {
+    /// Starts the thread. It writes everything in `outlets` before it shows a prompt.
+    #[must_use]
+    pub fn spawn(outlets: Outlets) -> Self {
+        let (requests, wanted) = std::sync::mpsc::channel::<String>();
+        let (sender, answers) = mpsc::channel(1);
+        std::thread::spawn(move || {
+            for prompt in wanted {
+                outlets.wait();
+                let answer = read_answer(&prompt);
+                if sender.blocking_send(answer).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { requests, answers: tokio::sync::Mutex::new(answers), waiting: AtomicBool::new(false) }
+    }
+}
+
+impl AskLine for StdinLines {
+    fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let mut answers = self.answers.lock().await;
+            // Discards the answer to a question that was given up.
+            if self.waiting.load(Ordering::Relaxed) {
+                answers.recv().await?;
+            }
+            self.requests.send(prompt.to_owned()).ok()?;
+            self.waiting.store(true, Ordering::Relaxed);
+            let answer = answers.recv().await?;
+            self.waiting.store(false, Ordering::Relaxed);
+            answer
+        }
+        .boxed()
+    }
+}
+
+fn read_answer(prompt: &str) -> Option<String> {
+    drop(terminal::typed_ahead());
+    let mut stderr = io::stderr();
+    // Reads the answer even if the prompt cannot be shown.
+    let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
+    let mut line = Vec::new();
+    match io::stdin().lock().read_until(b'\n', &mut line) {
+        Ok(count) if count > 0 => Some(String::from_utf8_lossy(&line).trim_end().to_owned()),
+        _ => {
+            let _ = stderr.write_all(b"\n");
+            None
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The two ways to ask a person: by keys on a terminal that is drawn on, and by lines on a plain one.
+
+mod keys;
+mod lines;
+
+use futures_util::future::BoxFuture;
+
+pub use keys::{Bystander, Keyed};
+pub(super) use lines::ByLines;
+pub use lines::{AskLine, StdinLines};
+
+use super::loan::Loan;
+use crate::base::text;
+use crate::screen::ink::Line;
+
+/// A choice as one line. Blanks stay, so that choices with columns keep them.
+fn label(choice: &str) -> String {
+    const WIDTH: usize = 200;
+    let line = choice.replace(['\n', '\r', '\t'], " ");
+    text::cut(&text::visible(&line), WIDTH).into_owned()
+}
+
+/// An answer that a question offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    pub key: char,
+    /// The meaning of the key in a word or a few, which may begin with the key.
+    pub word: &'static str,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    pub key: char,
+    /// The words typed after it, if a line was read.
+    pub words: String,
+}
+
+/// A way to ask.
+pub trait Ask: Send + Sync {
+    /// Writes lines that stay.
+    fn show(&self, lines: Vec<Line>);
+
+    /// Asks for one of the choices. `None` if no answer will come.
+    fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>>;
+
+    /// Asks for a text, starting from `begun`. `None` if the person declines.
+    fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>>;
+
+    /// Asks for one of the choices, or for other words. `None` if no answer will come.
+    fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+
+    /// Lends the terminal to another program until the loan is dropped.
+    fn lend(&self) -> BoxFuture<'_, Loan>;
+}

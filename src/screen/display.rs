@@ -1,0 +1,104 @@
+//! A handle to the screen of a capable terminal. It sends changes to the drawing thread, in order with the text.
+
+use crate::screen::ink::{Line, Theme};
+
+use super::outlet::Outlet;
+use super::surface::{Part, Picture, Setup, Surface};
+
+/// A handle to the screen. Clones share it. The default draws nothing.
+#[derive(Clone, Default)]
+pub struct Display {
+    outlet: Option<Outlet>,
+}
+
+/// Hides the live area until it is dropped, so that another program or the line editor can draw.
+pub struct Suspended {
+    display: Display,
+}
+
+impl Display {
+    /// Draws on the terminal that `outlet` writes.
+    pub(super) fn on(outlet: &Outlet, setup: Setup) -> Self {
+        outlet.draw_on(Surface::new(setup));
+        Self { outlet: Some(outlet.clone()) }
+    }
+
+    /// True if there is a screen to draw on.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.outlet.is_some()
+    }
+
+    /// Adds text to the answer. `markdown` counts only for the first text of an answer.
+    pub fn answer(&self, text: &str, markdown: bool) -> std::io::Result<()> {
+        let Some(outlet) = &self.outlet else { return Ok(()) };
+        outlet.say(text, markdown)
+    }
+
+    /// Ends the answer; the next text begins a new one.
+    pub fn end_answer(&self) {
+        self.change(Surface::end_answer);
+    }
+
+    /// Writes lines that stay.
+    pub fn lines(&self, lines: Vec<Line>) {
+        self.change(move |surface| surface.commit(&lines));
+    }
+
+    /// Shows a part of the live area, or removes it.
+    pub fn set(&self, part: Part, picture: Option<Picture>) {
+        self.change(move |surface| surface.set(part, picture));
+    }
+
+    /// Does the same as [`Display::set`], but draws at once: for keys that are echoed.
+    pub fn set_now(&self, part: Part, picture: Option<Picture>) {
+        if let Some(outlet) = &self.outlet {
+            outlet.change(true, move |surface| surface.set(part, picture));
+        }
+    }
+
+    /// Shows a question, and opens its gate when it is drawn.
+    pub fn ask(&self, picture: Picture, gate: impl FnOnce() + Send + 'static) {
+        if let Some(outlet) = &self.outlet {
+            outlet.change(true, move |surface| {
+                surface.set(Part::Question, Some(picture));
+                gate();
+            });
+        }
+    }
+
+    /// Removes the live area at the end of a turn, except the typed line and the question.
+    pub fn settle(&self) {
+        self.change(Surface::settle);
+    }
+
+    /// Sends the terminal a control sequence that draws nothing, such as a bell or a query.
+    pub fn control(&self, sequence: &str) {
+        let sequence = sequence.to_owned();
+        self.change(move |surface| surface.control(&sequence));
+    }
+
+    /// Uses the colours for this background.
+    pub fn set_theme(&self, theme: Theme) {
+        self.change(move |surface| surface.set_theme(theme));
+    }
+
+    /// Hides the live area until the returned value is dropped. Text written meanwhile waits, unless `passes`.
+    #[must_use]
+    pub fn suspend(&self, passes: bool) -> Suspended {
+        self.change(move |surface| surface.suspend(passes));
+        Suspended { display: self.clone() }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Surface) + Send + 'static) {
+        if let Some(outlet) = &self.outlet {
+            outlet.change(false, change);
+        }
+    }
+}
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        self.display.change(Surface::resume);
+    }
+}

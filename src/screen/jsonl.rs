@@ -1,0 +1,125 @@
+//! `--output jsonl` and `json`: events as JSON, one per line.
+//!
+//! A line ends with LF and contains no other line break of any kind, so every reader counts the same lines.
+
+use std::io::{self, Write};
+
+use crate::conversation::EventSink;
+use crate::conversation::event::{Event, EventKind};
+
+/// Writes events as JSON and flushes after each line.
+pub struct Jsonl<W> {
+    out: W,
+    /// True if only `run.completed` is written.
+    last_only: bool,
+    /// Reused for each event, so a delta allocates nothing.
+    line: Vec<u8>,
+}
+
+impl<W: Write + Send> Jsonl<W> {
+    /// Writes every event (`--output jsonl`).
+    pub fn all(out: W) -> Self {
+        Self { out, last_only: false, line: Vec::new() }
+    }
+
+    /// Writes only the last event (`--output json`).
+    pub fn last(out: W) -> Self {
+        Self { out, last_only: true, line: Vec::new() }
+    }
+}
+
+impl<W: Write + Send> EventSink for Jsonl<W> {
+    fn emit(&mut self, event: &Event) -> io::Result<()> {
+        if self.last_only && !matches!(event.kind, EventKind::RunCompleted(_)) {
+            return Ok(());
+        }
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, event)?;
+        escape_separators(&mut self.line);
+        self.line.push(b'\n');
+        self.out.write_all(&self.line)?;
+        self.out.flush()
+    }
+}
+
+/// Escapes U+2028 and U+2029: JSON allows them, but some readers take them for line breaks.
+fn escape_separators(line: &mut Vec<u8>) {
+    const LEAD: u8 = 0xe2;
+    if !line.contains(&LEAD) {
+        return;
+    }
+    let mut escaped = Vec::with_capacity(line.len() + 8);
+    let mut rest = line.as_slice();
+    while let [first, after @ ..] = rest {
+        match rest {
+            [LEAD, 0x80, 0xa8, after @ ..] => {
+                escaped.extend_from_slice(b"\\u2028");
+                rest = after;
+            }
+            [LEAD, 0x80, 0xa9, after @ ..] => {
+                escaped.extend_from_slice(b"\\u2029");
+                rest = after;
+            }
+            _ => {
+                escaped.push(*first);
+                rest = after;
+            }
+        }
+    }
+    *line = escaped;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::event::{EVENT_VERSION, EventKind};
+
+    fn event(kind: EventKind) -> Event {
+        Event {
+            v: EVENT_VERSION,
+            kind,
+            seq: 3,
+            time: "2026-01-02T03:04:05.678Z".to_owned(),
+            session_id: "s".to_owned(),
+            run_id: "r".to_owned(),
+            path: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_object_and_has_no_other_line_break() {
+        let mut out = Vec::new();
+        let text = "a\u{2028}b\u{2029}c\r\né …".to_owned();
+        Jsonl::all(&mut out).emit(&event(EventKind::TextDelta { text: text.clone() })).expect("a Vec takes all");
+        let line = String::from_utf8(out).expect("JSON is UTF-8");
+        assert_eq!(
+            line,
+            "{\"v\":1,\"type\":\"text.delta\",\"text\":\"a\\u2028b\\u2029c\\r\\né …\",\"seq\":3,\
+             \"time\":\"2026-01-02T03:04:05.678Z\",\"session_id\":\"s\",\"run_id\":\"r\"}\n"
+        );
+        let value: serde_json::Value = serde_json::from_str(&line).expect("a line is JSON");
+        assert_eq!(value["text"], text);
+    }
+
+    #[test]
+    fn json_prints_the_last_event_alone() {
+        let mut out = Vec::new();
+        Jsonl::last(&mut out).emit(&event(EventKind::Warning { message: "no".to_owned() })).expect("written");
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_closed_stdout_is_an_error() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let error = Jsonl::all(Closed).emit(&event(EventKind::TurnStarted { input: String::new() }));
+        assert_eq!(error.expect_err("closed").kind(), io::ErrorKind::BrokenPipe);
+    }
+}

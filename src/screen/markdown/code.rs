@@ -1,0 +1,96 @@
+//! Draws code blocks: their lines unchanged, in the colours of their language or of a diff.
+
+use std::borrow::Cow;
+
+use super::inline::shown;
+use super::starts::Fence;
+use crate::base::text;
+use crate::screen::highlight::Highlighter;
+use crate::screen::ink::{Ink, Inks, Line};
+
+/// The colours of a block.
+#[derive(Debug, Clone)]
+enum Colours {
+    None,
+    Diff,
+    Language(Box<Highlighter>),
+}
+
+/// A code block that is being drawn.
+#[derive(Debug, Clone)]
+pub struct Code {
+    colours: Colours,
+    fence: String,
+}
+
+impl Code {
+    /// Begins a block; `info` is the text after its fence.
+    #[must_use]
+    pub fn new(fence: Option<Fence>, info: &str) -> Self {
+        let language = info.split([' ', '\t', ',', '{']).next().unwrap_or_default();
+        let colours = match language {
+            "" => Colours::None,
+            "diff" | "patch" => Colours::Diff,
+            language => Highlighter::new(language).map_or(Colours::None, |h| Colours::Language(Box::new(h))),
+        };
+        let fence = fence.map_or("```".to_owned(), |fence| fence.mark.to_string().repeat(fence.length));
+        Self { colours, fence }
+    }
+
+    /// The line above the code.
+    #[must_use]
+    pub fn top(&self, info: &str) -> Line {
+        Line::new().with(Ink::Dim, &shown(&format!("{}{info}", self.fence)))
+    }
+
+    /// The line beneath it.
+    #[must_use]
+    pub fn bottom(&self) -> Line {
+        Line::new().with(Ink::Dim, &self.fence)
+    }
+
+    /// Draws a line of the code.
+    pub fn line(&mut self, line: &str) -> Line {
+        let line = without_tabs(line);
+        match &mut self.colours {
+            Colours::None => Line::new().with(Inks::PLAIN, &shown(&line)),
+            Colours::Diff => Line::new().with(diff_inks(&line), &shown(&line)),
+            Colours::Language(highlighter) => {
+                let mut drawn = Line::new();
+                for (inks, part) in highlighter.line(&line) {
+                    drawn.push(inks, &shown(part));
+                }
+                drawn
+            }
+        }
+    }
+}
+
+/// The inks of a line of a diff, by how it begins.
+fn diff_inks(line: &str) -> Inks {
+    let starts: [(&[&str], Inks); 4] = [
+        (&["+++", "---", "diff ", "index "], Ink::Bold.into()),
+        (&["@@"], Ink::Cyan.into()),
+        (&["+"], Ink::Green.into()),
+        (&["-"], Ink::Red.into()),
+    ];
+    let found = starts.iter().find(|(starts, _)| starts.iter().any(|start| line.starts_with(start)));
+    found.map_or(Inks::PLAIN, |(_, inks)| *inks)
+}
+
+/// Expands the tabs of a line, as an editor shows them.
+fn without_tabs(line: &str) -> Cow<'_, str> {
+    const STOP: usize = 4;
+    if !line.contains('\t') {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::with_capacity(line.len() + 8);
+    for (index, part) in line.split('\t').enumerate() {
+        if index > 0 {
+            let free = STOP - text::columns(&out) % STOP;
+            out.extend(std::iter::repeat_n(' ', free));
+        }
+        out += part;
+    }
+    Cow::Owned(out)
+}

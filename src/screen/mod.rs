@@ -1,0 +1,57 @@
+//! The observers of a run (terminal, JSONL, one JSON object) and the person who answers questions.
+//!
+//! stdout carries the answer (or JSON) and nothing else; stderr carries the rest. A closed stdout ends a turn; an
+//! error on stderr never does.
+
+pub mod ink;
+pub mod highlight;
+pub mod markdown;
+pub mod terminal;
+
+mod file;
+mod surface;
+mod lane;
+mod outlet;
+mod display;
+mod outlets;
+mod look;
+mod rendering;
+pub mod views;
+
+mod activity;
+mod medium;
+mod footer;
+mod terminal_sink;
+mod running;
+mod errands;
+mod bar;
+mod jsonl;
+mod fanout;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod notice;
+mod sheet;
+mod question;
+mod review;
+mod loan;
+mod ask;
+mod editor;
+mod person;
+
+pub use ask::{AskLine, Bystander, Keyed};
+pub use bar::Bar;
+pub use display::{Display, Suspended};
+pub use editor::{Draft, Editor};
+pub use fanout::Fanout;
+pub use footer::Manner;
+pub use jsonl::Jsonl;
+pub use loan::{Loan, is_lent};
+pub use look::{AnswerTo, Facts, Look, Verbosity, look};
+#[cfg(feature = "otlp")]
+pub use otlp::{Closing, Collector, Otlp};
+pub use outlet::Outlet;
+pub use outlets::Outlets;
+pub use person::Person;
+pub use rendering::Rendering;
+pub use surface::{Moment, PROMPT, Part, Picture, Sketch, typed};
+pub use terminal_sink::Screen;

@@ -1,0 +1,333 @@
+//! Exports runs, steps and calls to OpenTelemetry: one span each, and the standard metrics, named by the semantic
+//! conventions for generative AI (`gen_ai.*`). Everything else is named `agent.*`.
+//!
+//! It sends figures and names only: no text of the conversation, no arguments, no results. A run is the parent of its
+//! steps and calls. The sink never fails and never blocks; [`export`] sends the spans.
+
+mod export;
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant, SystemTime};
+
+use opentelemetry::metrics::{Histogram, MeterProvider};
+use opentelemetry::trace::{Span, SpanBuilder, SpanKind, Status, TraceContextExt, TracerProvider};
+use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
+use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
+
+use crate::conversation::EventSink;
+use crate::conversation::event::{
+    CallTelemetry, Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus,
+};
+use crate::conversation::message::{FinishReason, Usage};
+
+use export::Export;
+
+pub use export::Collector;
+
+const SCOPE: &str = "agent";
+const OPERATION: &str = "gen_ai.operation.name";
+
+/// Sends events to a collector as spans and metrics.
+pub struct Otlp {
+    tracer: SdkTracer,
+    instruments: Instruments,
+    run: Option<OpenRun>,
+    step: Option<Open>,
+    calls: HashMap<String, Open>,
+}
+
+/// Closes the export after the last event.
+#[derive(Debug)]
+pub struct Closing {
+    export: Export,
+}
+
+struct Instruments {
+    tokens: Histogram<u64>,
+    request: Histogram<f64>,
+    call: Histogram<f64>,
+    run: Histogram<f64>,
+}
+
+struct OpenRun {
+    context: Context,
+    start: Instant,
+    /// The attributes of every span in the run.
+    about: Vec<KeyValue>,
+    model: String,
+}
+
+struct Open {
+    span: SdkSpan,
+    began: SystemTime,
+    start: Instant,
+}
+
+impl Otlp {
+    /// Creates the sink and its closing handle.
+    ///
+    /// # Errors
+    /// The endpoint is not a URL.
+    pub fn new(collector: Collector) -> Result<(Self, Closing), String> {
+        let export = Export::start(collector)?;
+        let sink = Self {
+            tracer: export.spans.tracer(SCOPE),
+            instruments: Instruments::new(&export),
+            run: None,
+            step: None,
+            calls: HashMap::new(),
+        };
+        Ok((sink, Closing { export }))
+    }
+
+    fn run_started(&mut self, event: &Event, started: &RunStarted) {
+        let provider = if started.scripted { "scripted" } else { "openai" };
+        let about = vec![
+            KeyValue::new("gen_ai.provider.name", provider),
+            KeyValue::new("gen_ai.request.model", started.model.clone()),
+            KeyValue::new("gen_ai.agent.name", started.agent.clone()),
+            KeyValue::new("gen_ai.conversation.id", event.session_id.clone()),
+        ];
+        let mut attributes = about.clone();
+        attributes.push(KeyValue::new(OPERATION, "invoke_agent"));
+        attributes.push(KeyValue::new("agent.run_id", event.run_id.clone()));
+        attributes.extend(started.prompts.first().map(|prompt| KeyValue::new("agent.prompt", prompt.to_string())));
+        let span = SpanBuilder::from_name(format!("invoke_agent {}", started.agent))
+            .with_kind(SpanKind::Internal)
+            .with_attributes(attributes)
+            .start_with_context(&self.tracer, &Context::new());
+        let context = Context::new().with_span(span);
+        self.run = Some(OpenRun { context, start: Instant::now(), about, model: started.model.clone() });
+    }
+
+    fn open(&self, run: &OpenRun, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> Open {
+        let began = SystemTime::now();
+        let span = SpanBuilder::from_name(name)
+            .with_kind(kind)
+            .with_start_time(began)
+            .with_attributes(run.about.iter().cloned().chain(attributes))
+            .start_with_context(&self.tracer, &run.context);
+        Open { span, began, start: Instant::now() }
+    }
+
+    fn step_started(&mut self, number: u64) {
+        let Some(run) = &self.run else { return };
+        let attributes = vec![KeyValue::new(OPERATION, "chat"), KeyValue::new("agent.step", signed(number))];
+        let step = self.open(run, format!("chat {}", run.model), SpanKind::Client, attributes);
+        self.step = Some(step);
+    }
+
+    fn step_finished(&mut self, reply: &Reply) {
+        let (Some(mut step), Some(run)) = (self.step.take(), &self.run) else { return };
+        step.span.set_attributes(usage(reply.usage));
+        let reason = StringValue::from(finish_reason(reply.finish_reason));
+        let reasons = Value::Array(Array::String(vec![reason]));
+        step.span.set_attribute(KeyValue::new("gen_ai.response.finish_reasons", reasons));
+        step.span.set_attributes(reply.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
+        step.span.end();
+        let about = of_request(run);
+        self.instruments.request.record(step.start.elapsed().as_secs_f64(), &about);
+        // Estimates are not recorded as measurements.
+        if !reply.usage.estimated {
+            for (kind, tokens) in [("input", reply.usage.input_tokens), ("output", reply.usage.output_tokens)] {
+                let mut about = about.clone();
+                about.push(KeyValue::new("gen_ai.token.type", kind));
+                self.instruments.tokens.record(tokens, &about);
+            }
+        }
+    }
+
+    fn call_started(&mut self, call_id: &str, name: &str) {
+        let Some(run) = &self.run else { return };
+        let attributes = vec![
+            KeyValue::new(OPERATION, "execute_tool"),
+            KeyValue::new("gen_ai.tool.name", name.to_owned()),
+            KeyValue::new("gen_ai.tool.call.id", call_id.to_owned()),
+            KeyValue::new("gen_ai.tool.type", "function"),
+        ];
+        let call = self.open(run, format!("execute_tool {name}"), SpanKind::Internal, attributes);
+        self.calls.insert(call_id.to_owned(), call);
+    }
+
+    fn call_finished(&mut self, call_id: &str, name: &str, telemetry: &CallTelemetry) {
+        if !self.calls.contains_key(call_id) {
+            self.call_started(call_id, name);
+        }
+        let Some(Open { mut span, began, .. }) = self.calls.remove(call_id) else { return };
+        let latency = telemetry.latency_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+        span.set_attributes(of_call(telemetry));
+        if let Some(code) = &telemetry.error_code {
+            fail(&mut span, code.clone());
+        }
+        // Events of parallel calls come in the order of the calls, so this one may have waited for those before it.
+        span.end_with_timestamp(latency.map_or_else(SystemTime::now, |latency| began + latency));
+        if let Some(latency) = latency {
+            // A model can invent any number of names.
+            let known = if telemetry.tool_version.is_empty() { "_OTHER" } else { name };
+            let mut about = vec![KeyValue::new("gen_ai.tool.name", known.to_owned())];
+            about.extend(telemetry.error_code.clone().map(|code| KeyValue::new("error.type", code)));
+            self.instruments.call.record(latency.as_secs_f64(), &about);
+        }
+    }
+
+    fn run_completed(&mut self, end: &RunCompleted) {
+        let code = match end.status {
+            RunStatus::Completed => None,
+            RunStatus::Limit => Some("limit"),
+            RunStatus::Error => Some("error"),
+            RunStatus::Interrupted => Some("interrupted"),
+        };
+        let Some(run) = self.run.take() else { return };
+        for mut left in self.calls.drain().map(|(_, open)| open).chain(self.step.take()) {
+            fail(&mut left.span, code.unwrap_or("interrupted"));
+            left.span.end();
+        }
+        let span = run.context.span();
+        span.set_attributes(usage(end.usage));
+        span.set_attribute(KeyValue::new("agent.steps", signed(end.steps)));
+        span.set_attribute(KeyValue::new("agent.tool_calls", signed(end.tool_calls)));
+        span.set_attribute(KeyValue::new("agent.exit_code", i64::from(end.exit_code)));
+        span.set_attributes(end.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
+        let mut about = of_request(&run);
+        about.retain(|pair| pair.key.as_str() != OPERATION);
+        if let Some(code) = code {
+            span.set_attribute(KeyValue::new("error.type", code));
+            span.set_status(Status::error(code));
+            about.push(KeyValue::new("error.type", code));
+        }
+        span.end();
+        self.instruments.run.record(run.start.elapsed().as_secs_f64(), &about);
+    }
+}
+
+impl EventSink for Otlp {
+    fn emit(&mut self, event: &Event) -> io::Result<()> {
+        if !event.path.is_empty() {
+            // The call that runs a helper is one span, and the sums of the run include the helper's cost.
+            return Ok(());
+        }
+        match &event.kind {
+            EventKind::RunStarted(started) => self.run_started(event, started),
+            EventKind::RequestStarted { step, .. } => self.step_started(*step),
+            EventKind::Retry { attempt, delay_ms, .. } => {
+                let told = vec![
+                    KeyValue::new("agent.attempt", i64::from(*attempt)),
+                    KeyValue::new("agent.delay_ms", signed(*delay_ms)),
+                ];
+                if let Some(step) = &mut self.step {
+                    step.span.add_event("retry", told);
+                }
+            }
+            EventKind::Message(Message::Assistant(reply)) if !reply.given => self.step_finished(reply),
+            EventKind::ToolStarted { call_id, name, .. } => self.call_started(call_id, name),
+            EventKind::ToolFinished { call_id, name, telemetry, .. } => {
+                self.call_finished(call_id, name, telemetry);
+            }
+            EventKind::RunCompleted(end) => self.run_completed(end),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Closing {
+    /// Sends the remaining spans and metrics, and waits at most `limit`.
+    ///
+    /// # Errors
+    /// The reason why something was not sent, in one line.
+    pub fn close(self, limit: Duration) -> Result<(), String> {
+        self.export.close(limit)
+    }
+}
+
+impl Instruments {
+    fn new(export: &Export) -> Self {
+        /// The boundaries that the conventions recommend.
+        const TOKENS: [f64; 14] = [
+            1.0,
+            4.0,
+            16.0,
+            64.0,
+            256.0,
+            1024.0,
+            4096.0,
+            16384.0,
+            65536.0,
+            262_144.0,
+            1_048_576.0,
+            4_194_304.0,
+            16_777_216.0,
+            67_108_864.0,
+        ];
+        const SECONDS: [f64; 14] =
+            [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+        let meter = export.metrics.meter(SCOPE);
+        let duration = |name: &'static str| {
+            meter.f64_histogram(name).with_unit("s").with_boundaries(SECONDS.to_vec()).build()
+        };
+        Self {
+            tokens: meter
+                .u64_histogram("gen_ai.client.token.usage")
+                .with_unit("{token}")
+                .with_boundaries(TOKENS.to_vec())
+                .build(),
+            request: duration("gen_ai.client.operation.duration"),
+            call: duration("gen_ai.execute_tool.duration"),
+            run: duration("gen_ai.invoke_agent.duration"),
+        }
+    }
+}
+
+/// The attributes of request metrics: never a conversation id.
+fn of_request(run: &OpenRun) -> Vec<KeyValue> {
+    let kept = |pair: &&KeyValue| pair.key.as_str() != "gen_ai.conversation.id";
+    run.about.iter().filter(kept).cloned().chain([KeyValue::new(OPERATION, "chat")]).collect()
+}
+
+fn of_call(telemetry: &CallTelemetry) -> Vec<KeyValue> {
+    let CallTelemetry { execution_id, tool_version, retries, input_tokens, output_tokens, .. } = telemetry;
+    let mut attributes = vec![
+        KeyValue::new("agent.execution_id", execution_id.clone()),
+        KeyValue::new("agent.tool.version", tool_version.clone()),
+        KeyValue::new("agent.tool.retries", i64::from(*retries)),
+        KeyValue::new("agent.tool.input_tokens", signed(*input_tokens)),
+        KeyValue::new("agent.tool.output_tokens", signed(*output_tokens)),
+        KeyValue::new("agent.tool.duration_ms", telemetry.duration_ms),
+    ];
+    attributes.extend(telemetry.cpu_ms.map(|cpu| KeyValue::new("agent.tool.cpu_ms", cpu)));
+    let memory = telemetry.peak_memory_bytes;
+    attributes.extend(memory.map(|bytes| KeyValue::new("agent.tool.peak_memory_bytes", signed(bytes))));
+    let metrics = telemetry.metrics.iter();
+    attributes.extend(metrics.map(|(name, value)| KeyValue::new(format!("agent.tool.metrics.{name}"), *value)));
+    attributes
+}
+
+fn usage(usage: Usage) -> Vec<KeyValue> {
+    [
+        ("gen_ai.usage.input_tokens", usage.input_tokens),
+        ("gen_ai.usage.cache_read.input_tokens", usage.cached_input_tokens),
+        ("gen_ai.usage.output_tokens", usage.output_tokens),
+    ]
+    .map(|(name, tokens)| KeyValue::new(name, signed(tokens)))
+    .to_vec()
+}
+
+fn fail(span: &mut SdkSpan, code: impl Into<StringValue> + Into<std::borrow::Cow<'static, str>> + Clone) {
+    span.set_attribute(KeyValue::new("error.type", Value::String(code.clone().into())));
+    span.set_status(Status::error(code));
+}
+
+fn finish_reason(reason: FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Stop => "stop",
+        FinishReason::ToolCalls => "tool_calls",
+        FinishReason::Length => "length",
+        FinishReason::ContentFilter => "content_filter",
+        FinishReason::Interrupted => "interrupted",
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,438 @@
+//! The person at the terminal, who approves.
+//!
+//! A question shows everything that is to be judged. Only a plain yes allows. Keys typed before the question appeared
+//! never answer it.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::ask::{Ask, AskLine, ByLines, Bystander, Choice, Keyed, StdinLines};
+use super::editor::Editor;
+use super::look::{AnswerTo, Look};
+use super::outlets::Outlets;
+use super::question;
+use super::review;
+use super::sheet::{Sheet, Size};
+use super::views;
+use crate::base::text;
+use crate::config::Notify;
+use crate::safety::{Approval, Approver, Enclosure, PlanReview, PlanSheet, Question};
+use crate::screen::ink::{Ink, Inks, Line};
+use crate::screen::terminal;
+use crate::screen::terminal::Console;
+
+/// A person at the terminal.
+pub struct Person {
+    ask: Arc<dyn Ask>,
+    /// Returns the size of the screen, if there is one. Called for each question, because windows are resized.
+    size: fn() -> Option<Size>,
+    /// The editor for plans and proposals; without one they cannot be edited.
+    editor: Option<Editor>,
+    /// True if the answer is written to the screen as it comes.
+    sees_answer: bool,
+    /// Held while a question is open, so that parallel calls ask one at a time.
+    turn: tokio::sync::Mutex<()>,
+}
+
+const YES: Choice = Choice { key: 'y', word: "yes" };
+const NO: Choice = Choice { key: 'n', word: "no" };
+const ALWAYS: Choice = Choice { key: 'a', word: "always" };
+const VIEW: Choice = Choice { key: 'v', word: "view all" };
+const EDIT: Choice = Choice { key: 'e', word: "edit" };
+const TELL: Choice = Choice { key: 't', word: "tell it what to do instead" };
+const EXPLAIN: Choice = Choice { key: '?', word: "explain" };
+
+impl Person {
+    /// Creates a person who answers by keys, on a screen that is drawn on.
+    #[must_use]
+    pub fn by_keys(keyed: Keyed, look: &Look) -> Self {
+        Self::asked(Arc::new(keyed), terminal::size, sees_answer(look))
+    }
+
+    /// Creates a person who answers by lines. A plain terminal always shows the whole question.
+    #[must_use]
+    pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
+        let out = Mutex::new(outlets.progress.clone());
+        let ask = ByLines { lines, out, outlets: outlets.clone(), style: look.style };
+        Self::asked(Arc::new(ask), || None, sees_answer(look))
+    }
+
+    /// Creates a person beside a run, where only questions read the terminal.
+    #[must_use]
+    pub fn beside(outlets: &Outlets, look: &Look, notify: Notify) -> Self {
+        let bystander = Bystander { outlets: outlets.clone(), stopped: None };
+        match look.live.then(|| Console::open(Box::new(bystander), false)).flatten() {
+            Some(console) => {
+                Self::by_keys(Keyed { console: Arc::new(console), outlets: outlets.clone(), notify }, look)
+            }
+            None => Self::by_lines(Arc::new(StdinLines::spawn(outlets.clone())), outlets, look),
+        }
+    }
+
+    /// Adds an editor.
+    #[must_use]
+    pub fn with_editor(self, editor: Editor) -> Self {
+        Self { editor: Some(editor), ..self }
+    }
+
+    fn asked(ask: Arc<dyn Ask>, size: fn() -> Option<Size>, sees_answer: bool) -> Self {
+        Self { ask, size, editor: None, sees_answer, turn: tokio::sync::Mutex::new(()) }
+    }
+
+    /// Shows as much of a sheet as fits. Returns true if something was left out.
+    fn present_sheet(&self, sheet: &Sheet) -> bool {
+        let abridged = sheet.abridged((self.size)());
+        self.ask.show(abridged.as_ref().unwrap_or(sheet).lines());
+        abridged.is_some()
+    }
+
+    fn say(&self, words: &str) {
+        self.ask.show(words.lines().map(|line| Line::from((Inks::PLAIN, line))).collect());
+    }
+
+    async fn edited(&self, editor: &Editor, sheet: PlanSheet<'_>) -> Option<String> {
+        let edited = {
+            let _lent = self.ask.lend().await;
+            editor.edit(&sheet.form(), sheet.extension()).await
+        };
+        match edited {
+            Ok(Some(text)) => return Some(text),
+            Ok(None) => self.say("Nothing was changed."),
+            Err(why) => self.say(&text::revealed(&why)),
+        }
+        None
+    }
+}
+
+fn sees_answer(look: &Look) -> bool {
+    look.answer == AnswerTo::Live && look.answer_on_terminal
+}
+
+/// Keeps the choices that are offered.
+fn offered(choices: &[(bool, Choice)]) -> Vec<Choice> {
+    choices.iter().filter(|(is_offered, _)| *is_offered).map(|(_, choice)| *choice).collect()
+}
+
+impl Approver for Person {
+    fn present(&self) -> bool {
+        true
+    }
+
+    fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
+        async move {
+            let _turn = self.turn.lock().await;
+            let room = views::room((self.size)().map(|(columns, _)| columns));
+            let sheet = question::sheet(&question, room);
+            let is_abridged = self.present_sheet(&sheet);
+            let always = question.always.is_some();
+            let tell = if question.editable.is_some() { TELL } else { Choice { key: 'e', ..TELL } };
+            let edits = question.editable.is_some();
+            let choices = offered(&[
+                (is_abridged, VIEW),
+                (true, YES),
+                (true, NO),
+                (always, ALWAYS),
+                (edits, EDIT),
+                (true, tell),
+                (true, EXPLAIN),
+            ]);
+            loop {
+                let Some(chosen) = self.ask.choose("Allow?", &choices).await else {
+                    return Approval::Deny(String::new());
+                };
+                match chosen.key {
+                    'y' => return Approval::Allow,
+                    'a' => return Approval::Always,
+                    'n' => return Approval::Deny(chosen.words),
+                    'v' => self.ask.show(sheet.lines()),
+                    'e' if edits => {
+                        let command = question.editable.unwrap_or_default();
+                        match self.ask.text("Run this instead:", command).await {
+                            Some(edited) if edited.trim().is_empty() => {}
+                            Some(edited) if edited == command => return Approval::Allow,
+                            Some(edited) => return Approval::Edited(edited),
+                            None => {}
+                        }
+                    }
+                    'e' | 't' => {
+                        if let Some(words) = self.ask.text("What should it do instead?", "").await {
+                            return Approval::Deny(words);
+                        }
+                    }
+                    _ => self.ask.show(explained(&question)),
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        async move {
+            let _turn = self.turn.lock().await;
+            let (shown, question) = review::sheet(sheet, self.sees_answer);
+            let is_abridged = self.present_sheet(&shown);
+            let choices = offered(&[
+                (is_abridged, VIEW),
+                (true, YES),
+                (true, NO),
+                (self.editor.is_some(), EDIT),
+                (true, Choice { key: 't', word: "tell it what to change" }),
+            ]);
+            loop {
+                let Some(chosen) = self.ask.choose(question, &choices).await else {
+                    return PlanReview::Refuse(String::new());
+                };
+                match (chosen.key, &self.editor) {
+                    ('y', _) => return PlanReview::Run,
+                    ('n', _) => return PlanReview::Refuse(chosen.words),
+                    ('v', _) => self.ask.show(shown.lines()),
+                    ('e', Some(editor)) => {
+                        if let Some(text) = self.edited(editor, sheet).await {
+                            return PlanReview::Edited(text);
+                        }
+                    }
+                    _ => {
+                        if let Some(words) = self.ask.text("What should change?", "").await {
+                            return PlanReview::Refuse(words);
+                        }
+                    }
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let _turn = self.turn.lock().await;
+            self.ask.pick(&text::revealed(question), choices).await
+        }
+        .boxed()
+    }
+}
+
+/// Explains each answer in a line.
+fn explained(question: &Question<'_>) -> Vec<Line> {
+    let mut lines = vec![
+        ("y", "runs exactly what is shown above, this once.".to_owned()),
+        ("n", "refuses it; the model learns of that and goes on.".to_owned()),
+    ];
+    let tell = "refuses it too, and tells the model in your words what to do instead.".to_owned();
+    if question.editable.is_some() {
+        lines.push(("e", "lets you change the command, then runs the changed one.".to_owned()));
+        lines.push(("t", tell));
+    } else {
+        lines.push(("e", tell));
+    }
+    if let Some(always) = question.always {
+        let always = text::revealed(always).replace('\n', "␊");
+        lines.push(("a", format!("runs it, and no longer asks in this session about: {always}")));
+    }
+    let walls = match question.enclosure {
+        Some(Enclosure::Read | Enclosure::Write) => {
+            "The system enforces these limits, whatever the command tries; credentials are hidden from it."
+        }
+        Some(Enclosure::Outside) => "Nothing limits the command: it can do whatever you can.",
+        None => "No command runs: the tool itself makes the change that is shown.",
+    };
+    let mut shown: Vec<Line> = lines
+        .iter()
+        .map(|(key, meaning)| Line::from((Ink::Bold, format!("  {key}  ").as_str())).with(Inks::PLAIN, meaning))
+        .collect();
+    shown.push(Line::from((Ink::Dim, format!("     {walls}").as_str())));
+    if !question.why.is_empty() {
+        let why = text::revealed(question.why).replace('\n', "␊");
+        shown.push(Line::from((Ink::Dim, format!("     You are asked because {why}.").as_str())));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::ink::Style;
+
+    /// Answers with these lines, then with the end of the input.
+    struct Typed(Mutex<Vec<&'static str>>);
+
+    impl AskLine for Typed {
+        fn ask<'a>(&'a self, _prompt: &'a str) -> BoxFuture<'a, Option<String>> {
+            let mut lines = self.0.lock().expect("one test, one thread");
+            let line = (!lines.is_empty()).then(|| lines.remove(0).to_owned());
+            std::future::ready(line).boxed()
+        }
+    }
+
+    /// Keeps everything that is written, where the test can read it.
+    #[derive(Clone, Default)]
+    struct Shown(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Shown {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("one test, one thread").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Shown {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("one test, one thread").clone()).expect("text")
+        }
+    }
+
+    fn person(lines: &[&'static str]) -> (Person, Shown) {
+        let lines = Arc::new(Typed(Mutex::new(lines.to_vec())));
+        let shown = Shown::default();
+        let ask = ByLines {
+            lines,
+            out: Mutex::new(shown.clone()),
+            outlets: Outlets::nowhere(),
+            style: Style::default(),
+        };
+        (Person::asked(Arc::new(ask), || None, false), shown)
+    }
+
+    fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {
+        approve_or_always(lines, preview, None)
+    }
+
+    fn approve_or_always(lines: &[&'static str], preview: &str, always: Option<&str>) -> (Approval, String) {
+        let (person, shown) = person(lines);
+        let workspace = std::path::Path::new("/w");
+        let question = Question {
+            helper: None,
+            tool: "run_command",
+            preview,
+            is_change: false,
+            why: "it executes",
+            always,
+            workspace,
+            enclosure: None,
+            network: false,
+            hidden: false,
+            editable: None,
+        };
+        let approval = person.approve(question).now_or_never().expect("the lines are there");
+        (approval, shown.text())
+    }
+
+    #[test]
+    fn only_a_plain_yes_allows() {
+        let deny = |reason: &str| Approval::Deny(reason.to_owned());
+        for (lines, expected) in [
+            (vec!["y"], Approval::Allow),
+            (vec![" YES "], Approval::Allow),
+            (vec!["n"], deny("")),
+            (vec!["n  use the other one "], deny("use the other one")),
+            (vec!["no, too risky"], deny("too risky")),
+            (vec![], deny("")),
+            (vec!["", "yes please", "what?", "y"], Approval::Allow),
+            (vec!["yep"], deny("")),
+        ] {
+            assert_eq!(approve(&lines, "rm x").0, expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn always_is_an_answer_only_where_it_is_said_what_it_means() {
+        assert_eq!(approve_or_always(&["a"], "rm x", None).0, Approval::Deny(String::new()));
+        let (approval, shown) = approve_or_always(&["a"], "cargo test", Some("run_command `cargo test *`"));
+        assert_eq!(approval, Approval::Always);
+        assert!(
+            shown.ends_with("  cargo test\na = always in this session: run_command `cargo test *`\n"),
+            "{shown}"
+        );
+        assert_eq!(approve_or_always(&["a x", "always"], "x", Some("x")).0, Approval::Always);
+    }
+
+    #[test]
+    fn what_is_allowed_is_shown_with_nothing_hidden_in_it() {
+        let (_, shown) = approve(&["y"], "echo \u{1b}[8mhidden\u{202e}\nrm -rf x");
+        assert_eq!(shown, "run_command wants to run: it executes\n  echo ␛[8mhidden\\u{202e}\n  rm -rf x\n");
+    }
+
+    #[test]
+    fn a_key_shows_what_did_not_fit() {
+        let long: Vec<String> = (1..=100).map(|number| format!("+{number}\n")).collect();
+        let long = long.concat();
+        let (mut person, shown) = person(&["v", "y"]);
+        person.size = || Some((80, 24));
+        let workspace = std::path::Path::new("/w");
+        let question = Question {
+            helper: None,
+            tool: "write_file",
+            preview: &long,
+            is_change: false,
+            why: "",
+            always: None,
+            workspace,
+            enclosure: None,
+            network: false,
+            hidden: false,
+            editable: None,
+        };
+        let approval = person.approve(question).now_or_never().expect("the lines are there");
+        assert_eq!(approval, Approval::Allow);
+        let shown = shown.text();
+        let (first, whole) = shown.split_once("+100\n").expect("the end is shown");
+        assert!(first.contains("more lines (v shows all)") && !first.contains("+50"), "{first}");
+        assert!(whole.contains("+50\n"), "{whole}");
+    }
+
+    #[test]
+    fn a_number_picks_a_choice_and_other_words_answer_themselves() {
+        let choices = ["red".to_owned(), "blue".to_owned()];
+        for (lines, expected) in [
+            (vec!["2"], Some("blue")),
+            (vec!["1."], Some("red")),
+            (vec!["3"], Some("3")),
+            (vec!["", "green"], Some("green")),
+            (vec![], None),
+        ] {
+            let answer = person(&lines).0.answer("Which?", &choices).now_or_never().expect("the lines are there");
+            assert_eq!(answer.as_deref(), expected, "{lines:?}");
+        }
+    }
+
+    /// Writes an editor that runs these lines of a shell on the file `$1`.
+    fn editor(dir: &std::path::Path, line: &str) -> Editor {
+        let script = dir.join("editor.sh");
+        std::fs::write(&script, format!("set -e\n{line}\n")).expect("written");
+        Editor { line: format!("sh {}", script.display()), dir: dir.join("drafts") }
+    }
+
+    #[test]
+    fn a_proposal_is_run_refused_or_edited() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let refuse = |why: &str| PlanReview::Refuse(why.to_owned());
+        for (lines, edits, expected, said) in [
+            (vec!["y"], "", PlanReview::Run, ""),
+            (vec!["n"], "", refuse(""), ""),
+            (vec!["n not that file"], "", refuse("not that file"), ""),
+            (vec![], "", refuse(""), ""),
+            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer y, n, e, t"),
+            (vec!["e"], "echo new > \"$1\"", PlanReview::Edited("new\n".to_owned()), ""),
+            (vec!["e", "n"], ":", refuse(""), "Nothing was changed."),
+            (vec!["e", "y"], "exit 3", PlanReview::Run, "failed; nothing was changed"),
+        ] {
+            let (mut person, shown) = person(&lines);
+            person.editor = Some(editor(dir.path(), edits));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let review = runtime.block_on(person.review_plan(PlanSheet::Proposal("old")));
+            assert_eq!(review, expected, "{lines:?} {edits}");
+            let shown = shown.text();
+            assert!(shown.starts_with("This is a proposal; nothing was changed.\nold\n"), "{shown}");
+            assert!(shown.contains(said), "{shown}");
+        }
+        let left = std::fs::read_dir(dir.path().join("drafts")).expect("made").count();
+        assert_eq!(left, 0, "no draft is left behind");
+        let review = person(&["e", "y"]).0.review_plan(PlanSheet::Proposal("old")).now_or_never();
+        assert_eq!(review, Some(PlanReview::Run), "without an editor `e` is no answer");
+    }
+}

@@ -1,0 +1,108 @@
+//! The text above a question: as many lines as fit, and all of them on demand.
+//!
+//! Nothing is left out silently: lines that do not fit on the screen are counted, and a key shows all of them.
+
+use crate::base::text;
+use crate::screen::ink::{Ink, Inks, Line};
+
+/// Columns and rows of a screen.
+pub(super) type Size = (usize, usize);
+
+/// The text above a question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sheet {
+    pub head: Vec<Line>,
+    /// The part that may be abridged.
+    pub body: Vec<Line>,
+    pub foot: Vec<Line>,
+}
+
+impl Sheet {
+    /// Shortens the sheet to fit; `None` if all of it fits, or there is no size (a plain terminal, a log).
+    pub fn abridged(&self, size: Option<Size>) -> Option<Self> {
+        let body = size.and_then(|size| abridged(&self.body, size))?;
+        Some(Self { body, ..self.clone() })
+    }
+
+    /// All lines of the sheet.
+    pub fn lines(&self) -> Vec<Line> {
+        [&self.head, &self.body, &self.foot].into_iter().flatten().cloned().collect()
+    }
+}
+
+/// Keeps the beginning and the end of lines that do not fit; `None` if all fit. Rows of the screen are counted, so one
+/// line of a hundred thousand characters fits no better than a thousand lines.
+fn abridged(lines: &[Line], (columns, rows): Size) -> Option<Vec<Line>> {
+    /// Rows for the title, the limits, the meaning of "always", the prompt and some earlier lines.
+    const AROUND: usize = 8;
+    const LEAST: usize = 10;
+    let room = rows.saturating_sub(AROUND).max(LEAST);
+    let width = columns.max(LEAST);
+    let all: Vec<Line> = lines.iter().flat_map(|line| rows_of(line, width)).collect();
+    if all.len() <= room {
+        return None;
+    }
+    let last = room / 3;
+    let (first, rest) = all.split_at(room - last - 1);
+    let (hidden, last) = rest.split_at(rest.len() - last);
+    let what = if hidden.len() == 1 { "more line" } else { "more lines" };
+    let mark = Line::from((Ink::Yellow, format!("  … {} {what} (v shows all)", hidden.len()).as_str()));
+    Some(first.iter().cloned().chain([mark]).chain(last.iter().cloned()).collect())
+}
+
+/// Breaks a line into the rows that it takes on the screen.
+fn rows_of(line: &Line, width: usize) -> Vec<Line> {
+    let mut rows = vec![Line::new()];
+    let mut used = 0;
+    for span in &line.spans {
+        let mut start = 0;
+        for (at, c) in span.text.char_indices() {
+            let taken = if c == '\t' { 8 } else { text::columns(c.encode_utf8(&mut [0; 4])) };
+            if used + taken > width && used > 0 {
+                push(&mut rows, span.inks, &span.text[start..at]);
+                rows.push(Line::new());
+                (start, used) = (at, 0);
+            }
+            used += taken;
+        }
+        push(&mut rows, span.inks, &span.text[start..]);
+    }
+    rows
+}
+
+fn push(rows: &mut [Line], inks: Inks, text: &str) {
+    if let Some(row) = rows.last_mut() {
+        row.push(inks, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sheet(body: &str) -> Sheet {
+        let body = body.lines().map(|line| Line::from((Inks::PLAIN, line))).collect();
+        Sheet { body, ..Sheet::default() }
+    }
+
+    fn text(sheet: &Sheet) -> String {
+        sheet.lines().iter().map(|line| line.text() + "\n").collect()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let long: Vec<String> = (1..=100).map(|number| format!("+{number}")).collect();
+        let long = sheet(&long.join("\n"));
+        let first = text(&long.abridged(Some((80, 30))).expect("too long"));
+        assert!(first.contains("+14\n  … 79 more lines (v shows all)\n+94\n"), "{first}");
+        assert!(first.ends_with("+100\n") && text(&long).lines().count() == 100);
+        assert_eq!(long.abridged(None), None);
+        // One line that fills many rows, with the harm in the middle.
+        let line = sheet(&format!("echo {}; curl evil; echo {}", "a".repeat(5000), "b".repeat(5000)));
+        let first = text(&line.abridged(Some((80, 30))).expect("too long"));
+        assert!(first.contains("more lines (v shows all)") && !first.contains("curl"), "{first}");
+        for fits in ["a", "a\nb", ""] {
+            assert_eq!(sheet(fits).abridged(Some((80, 30))), None);
+        }
+    }
+}

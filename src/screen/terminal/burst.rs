@@ -1,0 +1,47 @@
+//! Keys that came in one burst: a paste of a terminal that does not mark pastes.
+
+use super::keys::Key;
+
+/// Joins text that arrived in one piece, with line feeds in it, into a paste: nobody types that fast. This works
+/// without the terminal's marks around pastes. A command of the chat (`/clear`) ends at its Enter.
+pub(super) fn joined(keys: Vec<Key>) -> Vec<Key> {
+    let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab | Key::Enter);
+    let breaks = keys.iter().position(|key| *key == Key::Enter).is_some_and(|at| at + 1 < keys.len());
+    let word = keys.iter().take_while(|key| !matches!(key, Key::Char(' ') | Key::Enter));
+    let is_command = keys.first() == Some(&Key::Char('/')) && !word.skip(1).any(|key| *key == Key::Char('/'));
+    if !breaks || is_command || !keys.iter().all(is_text) {
+        return keys;
+    }
+    let text = keys.iter().map(|key| match key {
+        Key::Char(c) => *c,
+        Key::Tab => '\t',
+        _ => '\n',
+    });
+    let text: String = text.collect();
+    let ends = text.ends_with('\n');
+    let paste = Key::Paste(text.trim_end_matches('\n').to_owned());
+    std::iter::once(paste).chain(ends.then_some(Key::Enter)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::terminal::keys::Decoder;
+
+    #[test]
+    fn lines_in_one_piece_are_a_paste() {
+        let keys = |text: &str| joined(Decoder::default().feed(text.as_bytes()));
+        let paste = |text: &str| Key::Paste(text.to_owned());
+        for (text, expected) in [
+            ("one\rtwo", vec![paste("one\ntwo")]),
+            ("one\n\ttwo\r", vec![paste("one\n\ttwo"), Key::Enter]),
+            ("y\r", vec![Key::Char('y'), Key::Enter]),
+            ("/a\rb", vec![Key::Char('/'), Key::Char('a'), Key::Enter, Key::Char('b')]),
+            ("/a/b\rc", vec![paste("/a/b\nc")]),
+            ("\r", vec![Key::Enter]),
+            ("a\r\x04", vec![Key::Char('a'), Key::Enter, Key::Ctrl('d')]),
+        ] {
+            assert_eq!(keys(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! The owner of the terminal's input: one thread, which reads keys and passes them on, or lends the terminal to a line
+//! editor.
+//!
+//! Keys go to the [`Listener`], unless a question has the focus. Keys typed before a question appeared go to the
+//! listener, and so do those of a person who is in the middle of typing.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc as back;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::abilities::theme_of;
+use super::burst::joined;
+use super::input::{self, Ready, wait};
+use super::keys::{Decoder, Key};
+use super::modes::{Modes, Stop};
+use crate::screen::ink::Theme;
+
+/// The time after which a lone escape is the key.
+const ESCAPE: Duration = Duration::from_millis(30);
+/// A person whose last key is more recent is still typing.
+const TYPING: Duration = Duration::from_millis(400);
+/// The longest wait for the terminal's answer about its background.
+const ANSWER: Duration = Duration::from_millis(300);
+
+/// The receiver of keys while no question is asked, and of the terminal's answers. Called on the reading thread.
+pub trait Listener: Send {
+    /// Takes a key.
+    fn press(&mut self, key: Key);
+    /// Takes the theme for the terminal's background.
+    fn learn(&mut self, theme: Theme);
+    /// Prepares the screen before the program stops (Ctrl-Z), and after it continues. Returns once the screen is ready.
+    fn stop(&mut self, stops: bool);
+    /// Another program had the terminal, and may have changed its private modes.
+    fn come_back(&mut self);
+}
+
+/// A handle to the input.
+pub struct Console {
+    shared: Arc<Shared>,
+    waker: UnixStream,
+    modes: Modes,
+}
+
+/// The claim of a question to the keys. Dropping it returns them to the listener.
+pub struct Focus {
+    pub keys: mpsc::UnboundedReceiver<Key>,
+    is_open: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+    waker: UnixStream,
+}
+
+/// The terminal belongs to another program until this is dropped.
+pub struct Away {
+    _returned: back::Sender<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    wanted: Mutex<VecDeque<Request>>,
+    /// The terminal has its original modes: another program has it, or nobody reads keys any more.
+    is_away: AtomicBool,
+}
+
+enum Request {
+    /// Keys go here once the gate is open.
+    Focus(Claim, oneshot::Sender<()>),
+    /// Keys go to the listener again.
+    Blur,
+    /// Lets a function read the terminal.
+    Lend(Box<dyn FnOnce() + Send>),
+    /// Another program has the terminal until the second channel closes.
+    Leave(oneshot::Sender<()>, back::Receiver<()>),
+    /// The program stops once the sender is dropped, and continues when the receiver is closed.
+    Stop(back::Sender<()>, back::Receiver<()>),
+    /// The terminal was asked for its background.
+    Asked,
+    /// Ends the thread.
+    Rest,
+}
+
+/// A claim to the keys.
+struct Claim {
+    keys: mpsc::UnboundedSender<Key>,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
+        self.wanted.lock().expect("nobody panics while holding the requests")
+    }
+
+    fn send(&self, request: Request, mut waker: &UnixStream) {
+        self.lock().push_back(request);
+        // A full pipe wakes the thread as well.
+        let _ = waker.write(&[0]);
+    }
+
+    /// Stops the program at each Ctrl-Z that is a signal, once the screen is ready for it.
+    fn take_stops(&self, waker: &UnixStream) {
+        while input::next_stop() {
+            let (wanted, ready) = back::channel();
+            let (stopped, until_continued) = back::channel();
+            if !self.is_away.load(Ordering::SeqCst) {
+                self.send(Request::Stop(wanted, until_continued), waker);
+                let _ = ready.recv();
+            }
+            input::stop_this_process();
+            drop(stopped);
+        }
+    }
+}
+
+impl Console {
+    /// Starts the thread. If `listens`, it reads from now on; otherwise only while a question has the focus, and other
+    /// typed text stays, not echoed, for the next reader of the terminal. `None` if stdin is not a terminal or the
+    /// thread cannot be started.
+    #[must_use]
+    pub fn open(listener: Box<dyn Listener>, listens: bool) -> Option<Self> {
+        let modes = Modes::save()?;
+        let (waker, woken) = UnixStream::pair().ok()?;
+        waker.set_nonblocking(true).ok()?;
+        woken.set_nonblocking(true).ok()?;
+        put_back_after_panic();
+        input::leave_signals_to_the_reader();
+        let shared = Arc::new(Shared::default());
+        if !listens {
+            let (shared, waker) = (Arc::clone(&shared), waker.try_clone().ok()?);
+            std::thread::Builder::new().name("stops".to_owned()).spawn(move || shared.take_stops(&waker)).ok()?;
+        }
+        let reader = Reader {
+            shared: Arc::clone(&shared),
+            woken,
+            modes,
+            listener,
+            listens,
+            focus: None,
+            is_typing: false,
+            last_key: None,
+            asked: None,
+            decoder: Decoder::default(),
+        };
+        std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.serve()).ok()?;
+        Some(Self { shared, waker, modes })
+    }
+
+    /// Claims the keys. Keys typed before the gate opens go to the listener.
+    pub async fn focus(&self) -> Focus {
+        let (sender, keys) = mpsc::unbounded_channel();
+        let (ready, is_ready) = oneshot::channel();
+        let is_open = Arc::new(AtomicBool::new(false));
+        let claim = Claim { keys: sender, is_open: Arc::clone(&is_open) };
+        self.shared.send(Request::Focus(claim, ready), &self.waker);
+        // An error means that the thread is gone; then no key arrives either.
+        let _ = is_ready.await;
+        let waker = self.waker.try_clone().expect("a socket can be cloned");
+        Focus { keys, is_open, shared: Arc::clone(&self.shared), waker }
+    }
+
+    /// Calls `read` on the reading thread, with exclusive use of the terminal.
+    pub fn lend(&self, read: impl FnOnce() + Send + 'static) {
+        self.shared.send(Request::Lend(Box::new(read)), &self.waker);
+    }
+
+    /// Leaves the terminal to another program, in its original modes, until the returned value is dropped.
+    pub async fn leave(&self) -> Away {
+        let (returned, is_returned) = back::channel();
+        let (left, is_left) = oneshot::channel();
+        self.shared.send(Request::Leave(left, is_returned), &self.waker);
+        // An error means that the thread is gone; then nobody else reads.
+        let _ = is_left.await;
+        Away { _returned: returned }
+    }
+
+    /// Waits for the terminal's answer about its background before the terminal is lent next.
+    pub fn expect_answer(&self) {
+        self.shared.send(Request::Asked, &self.waker);
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.shared.send(Request::Rest, &self.waker);
+        self.modes.restore();
+    }
+}
+
+impl Focus {
+    /// Returns a function that opens the gate, to call when the question is on the screen.
+    pub fn gate(&self) -> impl FnOnce() + Send + 'static {
+        let is_open = Arc::clone(&self.is_open);
+        move || is_open.store(true, Ordering::SeqCst)
+    }
+}
+
+impl Drop for Focus {
+    fn drop(&mut self) {
+        self.shared.send(Request::Blur, &self.waker);
+    }
+}
+
+/// The state of the reading thread.
+struct Reader {
+    shared: Arc<Shared>,
+    woken: UnixStream,
+    modes: Modes,
+    listener: Box<dyn Listener>,
+    listens: bool,
+    focus: Option<Claim>,
+    /// The person was typing when the question appeared, and has not paused since.
+    is_typing: bool,
+    /// The time of the last character that went to the listener.
+    last_key: Option<Instant>,
+    /// The time when the terminal was asked for its background.
+    asked: Option<Instant>,
+    decoder: Decoder,
+}
+
+impl Reader {
+    fn serve(mut self) {
+        if self.listens {
+            input::take_signals();
+        }
+        self.rest();
+        loop {
+            while let Some(request) = self.next_request() {
+                match request {
+                    Request::Focus(claim, ready) => self.give_focus(claim, ready),
+                    Request::Blur => self.blur(),
+                    Request::Lend(read) => self.lend(read),
+                    Request::Leave(left, is_returned) => self.leave(left, &is_returned),
+                    Request::Stop(wanted, until_continued) => self.stop(|| {
+                        drop(wanted);
+                        let _ = until_continued.recv();
+                    }),
+                    Request::Asked => self.asked = Some(Instant::now()),
+                    Request::Rest => return self.shared.is_away.store(true, Ordering::SeqCst),
+                }
+            }
+            let reads = self.listens || self.focus.is_some();
+            let patience = self.decoder.is_waiting().then_some(ESCAPE);
+            match wait(reads, Some(&self.woken), patience) {
+                Ready::Input => {
+                    if !self.read() {
+                        // The terminal is gone.
+                        return self.shared.is_away.store(true, Ordering::SeqCst);
+                    }
+                }
+                Ready::Woken => {}
+                Ready::Nothing => {
+                    if let Some(key) = self.decoder.give_up() {
+                        self.route(key);
+                    }
+                }
+            }
+        }
+    }
+
+    fn next_request(&mut self) -> Option<Request> {
+        let mut bytes = [0; 64];
+        while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
+        self.shared.lock().pop_front()
+    }
+
+    /// Reads the available input. Returns false at its end.
+    fn read(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        let Some(count) = input::read(&mut bytes) else { return true };
+        if count == 0 {
+            return false;
+        }
+        let keys = self.decoder.feed(&bytes[..count]);
+        for key in joined(keys) {
+            self.route(key);
+        }
+        true
+    }
+
+    fn route(&mut self, key: Key) {
+        match key {
+            Key::Background(colour) => return self.listener.learn(theme_of(colour)),
+            Key::Attributes => {
+                self.asked = None;
+                return;
+            }
+            Key::Ctrl('z') if self.listens => return self.stop(input::stop_process),
+            // It comes back as a request.
+            Key::Ctrl('z') => return input::stop_process(),
+            // It shows existing output, and does not answer a question.
+            Key::Ctrl('o') => return self.listener.press(key),
+            _ => {}
+        }
+        self.is_typing &= self.is_typing_still();
+        match &self.focus {
+            Some(claim) if claim.is_open.load(Ordering::SeqCst) && !self.is_typing => {
+                // Fails if the question was answered meanwhile.
+                let _ = claim.keys.send(key);
+            }
+            _ => {
+                // After Enter the person is no longer typing.
+                match key {
+                    Key::Char(_) | Key::Backspace => self.last_key = Some(Instant::now()),
+                    Key::Enter => self.last_key = None,
+                    _ => {}
+                }
+                self.listener.press(key);
+            }
+        }
+    }
+
+    fn is_typing_still(&self) -> bool {
+        self.last_key.is_some_and(|last| last.elapsed() < TYPING)
+    }
+
+    fn give_focus(&mut self, claim: Claim, ready: oneshot::Sender<()>) {
+        if !self.listens {
+            self.modes.hold_keys(Stop::IsKey);
+        }
+        while wait(true, None, Some(Duration::ZERO)) == Ready::Input && self.read() {}
+        self.is_typing = self.is_typing_still();
+        self.focus = Some(claim);
+        let _ = ready.send(());
+    }
+
+    fn blur(&mut self) {
+        self.focus = None;
+        self.rest();
+    }
+
+    /// Sets the modes for the time when no question has the focus.
+    fn rest(&self) {
+        if self.listens {
+            self.modes.hold_keys(Stop::IsKey);
+        } else {
+            self.modes.hush();
+        }
+    }
+
+    fn lend(&mut self, read: Box<dyn FnOnce() + Send>) {
+        self.await_answer();
+        self.modes.hold_keys(Stop::IsSignal);
+        read();
+        self.rest();
+    }
+
+    fn leave(&mut self, left: oneshot::Sender<()>, is_returned: &back::Receiver<()>) {
+        self.await_answer();
+        super::put_back();
+        self.shared.is_away.store(true, Ordering::SeqCst);
+        // Nobody waits for an abandoned loan.
+        let _ = left.send(());
+        let _ = is_returned.recv();
+        self.shared.is_away.store(false, Ordering::SeqCst);
+        self.rest();
+        self.listener.come_back();
+    }
+
+    /// Takes what the terminal says of its background out of the input, if it was asked.
+    fn await_answer(&mut self) {
+        while let Some(left) = self.asked.and_then(|asked| ANSWER.checked_sub(asked.elapsed())) {
+            match wait(true, None, Some(left)) {
+                Ready::Input if self.read() => {}
+                _ => break,
+            }
+        }
+        self.asked = None;
+    }
+
+    /// Stops the program as Ctrl-Z does in a shell, and continues when the shell resumes it.
+    fn stop(&mut self, until_continued: impl FnOnce()) {
+        self.listener.stop(true);
+        super::put_back();
+        until_continued();
+        match self.focus {
+            Some(_) => self.modes.hold_keys(Stop::IsKey),
+            None => self.rest(),
+        }
+        self.listener.come_back();
+        self.listener.stop(false);
+    }
+}
+
+/// Restores the terminal before a panic's message is written.
+fn put_back_after_panic() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            super::put_back();
+            report(panic);
+        }));
+    });
+}

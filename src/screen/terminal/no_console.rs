@@ -1,0 +1,89 @@
+//! For systems where keys are not read one by one: there is no console, and questions are answered by lines.
+
+use tokio::sync::mpsc;
+
+use super::keys::Key;
+use crate::screen::ink::Theme;
+
+/// Takes keys; see the console for Unix.
+pub trait Listener: Send {
+    /// Takes a key.
+    fn press(&mut self, key: Key);
+    /// Takes the theme for the terminal's background.
+    fn learn(&mut self, theme: Theme);
+    /// Prepares the screen before the program stops, and after it continues.
+    fn stop(&mut self, stops: bool);
+    /// Another program had the terminal.
+    fn come_back(&mut self);
+}
+
+/// The console, which does not exist on this system.
+pub enum Console {}
+
+/// The absence of the terminal, which does not exist on this system.
+pub enum Away {}
+
+/// The claim to the keys, which does not exist on this system.
+pub struct Focus {
+    pub keys: mpsc::UnboundedReceiver<Key>,
+    never: Console,
+}
+
+impl Console {
+    /// Returns `None`.
+    #[must_use]
+    pub fn open(_: Box<dyn Listener>, _: bool) -> Option<Self> {
+        None
+    }
+
+    /// Cannot be called.
+    pub async fn focus(&self) -> Focus {
+        match *self {}
+    }
+
+    /// Cannot be called.
+    pub fn lend(&self, _: impl FnOnce() + Send + 'static) {
+        match *self {}
+    }
+
+    /// Cannot be called.
+    pub async fn leave(&self) -> Away {
+        match *self {}
+    }
+
+    /// Cannot be called.
+    pub fn expect_answer(&self) {
+        match *self {}
+    }
+}
+
+impl Focus {
+    /// Cannot be called.
+    pub fn gate(&self) -> impl FnOnce() + Send + 'static {
+        || ()
+    }
+}
+
+impl Drop for Focus {
+    fn drop(&mut self) {
+        match self.never {}
+    }
+}
+
+/// Does nothing: keys are not read one by one.
+pub fn leave_signals_to_the_reader() {}
+
+/// Does nothing: programs are not stopped here.
+pub fn stop() {}
+
+/// Does nothing: text that was typed ahead cannot be taken.
+pub fn forget_typed() {}
+
+/// Returns nothing: text that was typed ahead cannot be taken.
+#[must_use]
+pub fn typed_ahead() -> Vec<u8> {
+    Vec::new()
+}
+
+/// Does nothing: reads always wait here, and Enter ends a line, whatever follows.
+pub fn wait_for_keys(_: bool) {}
