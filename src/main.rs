@@ -1,5 +1,5 @@
 //! The binary, which calls the command line.
 
 fn main() -> std::process::ExitCode {
-    agent::faces::cli::main()
+    agent::facade::faces::cli::main()
 }

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use agent::base::tokens::{self, Vocabulary};
-use agent::conversation::Archive;
-use agent::conversation::message::{Item, Origin, Part};
-use agent::conversation::spill::Spill;
-use agent::model::Request;
-use agent::model::asked::{Asked, Settings};
-use agent::model::chat;
-use agent::model::history::{self, Ids, Pictures, Rules};
+use agent::facade::base::tokens::{self, Vocabulary};
+use agent::facade::conversation::Archive;
+use agent::facade::conversation::message::{Item, Origin, Part};
+use agent::facade::conversation::spill::Spill;
+use agent::facade::model::Request;
+use agent::facade::model::asked::{Asked, Settings};
+use agent::facade::model::chat;
+use agent::facade::model::history::{self, Ids, Pictures, Rules};
 
 use crate::workload::{Fact, Kind};
 
@@ -242,7 +242,7 @@ fn body(request: &Request<'_>) -> Vec<u8> {
         system: request.system,
         turns: &turns,
         tools: request.tools,
-        tool_choice: agent::model::ToolChoice::Auto,
+        tool_choice: agent::facade::model::ToolChoice::Auto,
         schema: None,
         session_id: "",
     };

@@ -22,7 +22,7 @@ mod workload;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agent::config::Strategy;
+use agent::facade::config::Strategy;
 use figures::{Figures, RULES, Rule};
 use model::Play;
 use stage::Setting;

@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use agent::agent::window;
-use agent::base::output::{ToolError, ToolOutput};
-use agent::base::{text, tokens};
-use agent::conversation::message::{Author, CallStatus, FinishReason, Item, Part, Said, ToolCall, Usage};
-use agent::model::{ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, ToolDefinition};
-use agent::tools::{CallContext, Tool};
+use agent::facade::agent::window;
+use agent::facade::base::output::{ToolError, ToolOutput};
+use agent::facade::base::{text, tokens};
+use agent::facade::conversation::message::{Author, CallStatus, FinishReason, Item, Part, Said, ToolCall, Usage};
+use agent::facade::model::{
+    ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, ToolDefinition,
+};
+use agent::facade::tools::{CallContext, Tool};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -83,8 +85,9 @@ impl Play {
             ..Usage::default()
         };
         let text = Part::Text { text: words.clone(), opaque: None };
-        let call =
-            |request| Part::Call(agent::conversation::message::Call { request, opaque: None, answer: None });
+        let call = |request| {
+            Part::Call(agent::facade::conversation::message::Call { request, opaque: None, answer: None })
+        };
         let parts = std::iter::once(text).chain(calls.into_iter().map(call)).collect();
         Reply { words: Some(words), end: Some(ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true }) }
     }

@@ -4,14 +4,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent::agent::window::{Request, Ruler};
-use agent::agent::{Cancel, Emitter, Run, compact, fill};
-use agent::base::tokens::{self, Vocabulary};
-use agent::config::Strategy;
-use agent::conversation::EventSink;
-use agent::conversation::event::{CallTelemetry, Event};
-use agent::conversation::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall};
-use agent::conversation::session::Session;
+use agent::facade::agent::window::{Request, Ruler};
+use agent::facade::agent::{Cancel, Emitter, Run, compact, fill};
+use agent::facade::base::tokens::{self, Vocabulary};
+use agent::facade::config::Strategy;
+use agent::facade::conversation::EventSink;
+use agent::facade::conversation::event::{CallTelemetry, Event};
+use agent::facade::conversation::message::{
+    Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall,
+};
+use agent::facade::conversation::session::Session;
 use jiff::Timestamp;
 
 use crate::figures::share;

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use agent::agent::assembly::{self, Options};
-use agent::agent::window::Budget;
-use agent::agent::{Agent, Cancel, Conversation, Emitter, Run, Stop, Terms, take_turn};
-use agent::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
-use agent::conversation::EventSink;
-use agent::conversation::event::{Event, EventKind};
-use agent::conversation::message::Said;
-use agent::conversation::session::{About, Session};
-use agent::files::workspace::Workspace;
-use agent::model::ModelInfo;
-use agent::safety::Nobody;
+use agent::facade::agent::assembly::{self, Options};
+use agent::facade::agent::window::Budget;
+use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, Stop, Terms, take_turn};
+use agent::facade::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
+use agent::facade::conversation::EventSink;
+use agent::facade::conversation::event::{Event, EventKind};
+use agent::facade::conversation::message::Said;
+use agent::facade::conversation::session::{About, Session};
+use agent::facade::files::workspace::Workspace;
+use agent::facade::model::ModelInfo;
+use agent::facade::safety::Nobody;
 use jiff::Timestamp;
 
 use crate::model::{Command, Planned, Play};

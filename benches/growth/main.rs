@@ -9,11 +9,11 @@
 
 use std::path::Path;
 
-use agent::conversation::event::{CallTelemetry, Compressed, CompressionReason};
-use agent::conversation::message::{
+use agent::facade::conversation::event::{CallTelemetry, Compressed, CompressionReason};
+use agent::facade::conversation::message::{
     Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, Summary, ToolCall, Usage,
 };
-use agent::conversation::session::{About, Change, Edit, Session, Store};
+use agent::facade::conversation::session::{About, Change, Edit, Session, Store};
 use divan::{AllocProfiler, Bencher};
 use jiff::Timestamp;
 use tempfile::TempDir;

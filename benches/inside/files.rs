@@ -1,6 +1,6 @@
 //! Completions of `@` over 100,000 paths: each has to be there within 50 ms.
 
-use agent::faces::chat::fuzzy;
+use agent::facade::faces::chat::fuzzy;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 

@@ -1,7 +1,7 @@
 //! Command lines made to be hard to read: quotes, substitutions, groups, words of the grammar and here-documents in any
 //! order, as a hostile model could send them.
 
-use agent::safety::policy::read_line;
+use agent::facade::safety::policy::read_line;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 

@@ -6,15 +6,15 @@
 
 use std::collections::HashSet;
 
-use agent::config::{ModelConfig, Wire};
-use agent::conversation::message::{Item, Opaque, Part};
-use agent::model::assembly::Assembly;
-use agent::model::decode::{Decode, Reading};
-use agent::model::plan::{Known, Plan};
-use agent::model::sse::Decoder;
-use agent::model::written::Written;
-use agent::model::{Delta, ReplyEnd, Request};
-use agent::model::{anthropic, chat, responses};
+use agent::facade::config::{ModelConfig, Wire};
+use agent::facade::conversation::message::{Item, Opaque, Part};
+use agent::facade::model::assembly::Assembly;
+use agent::facade::model::decode::{Decode, Reading};
+use agent::facade::model::plan::{Known, Plan};
+use agent::facade::model::sse::Decoder;
+use agent::facade::model::written::Written;
+use agent::facade::model::{Delta, ReplyEnd, Request};
+use agent::facade::model::{anthropic, chat, responses};
 use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ fn stream_split(bencher: Bencher<'_, '_>, events: usize) {
     bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
         let (mut decoder, mut data) = (Decoder::default(), 0);
         for read in stream.chunks(READ) {
-            let add = |event: agent::model::sse::Event<'_>| {
+            let add = |event: agent::facade::model::sse::Event<'_>| {
                 data += event.data.len();
                 true
             };

@@ -18,20 +18,20 @@ mod plans;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent::agent::assembly::{self, Options, Services};
-use agent::agent::window::{self, Ruler};
-use agent::agent::{Conversation, Observed, RepeatDetector, Repetition};
-use agent::base::tokens;
-use agent::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
-use agent::conversation::event::CallTelemetry;
-use agent::conversation::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
-use agent::conversation::session::{About, ItemId, Session, Store};
-use agent::files::workspace::Workspace;
-use agent::model::ToolDefinition;
-use agent::safety::Nobody;
-use agent::safety::process::{self, Launch, Patience, SHELL};
-use agent::safety::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
-use agent::skills::{Catalogue, Variables};
+use agent::facade::agent::assembly::{self, Options, Services};
+use agent::facade::agent::window::{self, Ruler};
+use agent::facade::agent::{Conversation, Observed, RepeatDetector, Repetition};
+use agent::facade::base::tokens;
+use agent::facade::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
+use agent::facade::conversation::event::CallTelemetry;
+use agent::facade::conversation::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
+use agent::facade::conversation::session::{About, ItemId, Session, Store};
+use agent::facade::files::workspace::Workspace;
+use agent::facade::model::ToolDefinition;
+use agent::facade::safety::Nobody;
+use agent::facade::safety::process::{self, Launch, Patience, SHELL};
+use agent::facade::safety::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
+use agent::facade::skills::{Catalogue, Variables};
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
@@ -39,7 +39,7 @@ use serde_json::json;
 
 fn main() {
     // The boundary runs this program again, as its own parts.
-    if agent::safety::sandbox::serve(&std::env::args_os().collect::<Vec<_>>()).is_some() {
+    if agent::facade::safety::sandbox::serve(&std::env::args_os().collect::<Vec<_>>()).is_some() {
         return;
     }
     divan::main();

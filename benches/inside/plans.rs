@@ -1,16 +1,16 @@
 //! A plan without its calls: what the orchestration itself costs. A plan of eight steps is read, checked, followed step
 //! by step with its references filled in, and judged.
 
-use agent::agent::orchestration::graph::{self, Choices};
-use agent::agent::orchestration::progress::{Next, Progress};
-use agent::agent::orchestration::reference;
-use agent::agent::orchestration::reply::{PlanReply, ReflectorReply, read};
-use agent::agent::orchestration::verdict;
-use agent::base::validator::Validator;
-use agent::conversation::event::plan::{
+use agent::facade::agent::orchestration::graph::{self, Choices};
+use agent::facade::agent::orchestration::progress::{Next, Progress};
+use agent::facade::agent::orchestration::reference;
+use agent::facade::agent::orchestration::reply::{PlanReply, ReflectorReply, read};
+use agent::facade::agent::orchestration::verdict;
+use agent::facade::base::validator::Validator;
+use agent::facade::conversation::event::plan::{
     self, Decision, PlanCreated, Reflection, StepFinished, StepStarted, StepStatus,
 };
-use agent::prompt::Registry;
+use agent::facade::prompt::Registry;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};

@@ -22,9 +22,9 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use agent::base::text;
-use agent::screen::ink::{Line, Style, Theme};
-use agent::screen::markdown::Printer;
+use agent::facade::base::text;
+use agent::facade::screen::ink::{Line, Style, Theme};
+use agent::facade::screen::markdown::Printer;
 use nix::pty::openpty;
 use nix::sys::resource::{UsageWho, getrusage};
 

@@ -2,8 +2,8 @@
 //!
 //! The build has parsed the parts that every startup needs (`build/built_in.rs`): see [`tree`] and [`digest`].
 
+pub use include_dir::Dir;
 use include_dir::include_dir;
-pub use include_dir::{Dir, File};
 
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 

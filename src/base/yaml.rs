@@ -13,9 +13,9 @@ mod typed;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use node::{Form, Key, Node, Place, Plain, Scalar, Tree};
+pub use node::{Form, Key, Node, Place, Scalar, Tree};
 pub use packed::packed;
-pub use reader::{LONGEST, YamlError, tree, tree_of_firsts};
+pub use reader::{YamlError, tree, tree_of_firsts};
 pub use typed::NodeError;
 
 /// Parses one document into `T`. Merge keys (`<<`) are applied; a duplicate key is an error. A number or a word such as

@@ -50,34 +50,31 @@ mod init;
 
 pub use changed::Changed;
 pub use duration::{format as format_duration, parse as parse_duration};
-pub use env::{Dirs, Env};
+pub use env::Env;
 pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, Work};
-pub use init::{InitFile, init};
-pub use inspect::PromptCheck;
+pub use init::init;
 pub use load::{check, load};
-pub use loaded::{Config, UnknownName};
+pub use loaded::Config;
 pub use manifest::Manifest;
 pub use mistake::{ConfigError, Mistake};
 pub use model::{
     Capabilities, ModelConfig, PriceTier, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
-pub use narrowed::Narrowed;
 pub use options::{LoadOptions, brought};
 pub use own_commands::{OwnCommand, OwnCommands};
-pub use permissions::{ApprovalMode, Permission, PermissionRule, PermissionSettings, RuleEffect};
-pub use profile::{Profile, ProfileChoice};
+pub use permissions::{ApprovalMode, Permission, PermissionRule, RuleEffect};
+pub use profile::Profile;
 pub use prompt_source::{PromptRef, PromptSource};
-pub use roles::{Mode, Reasoning, RoleConfig, RoleSettings};
+pub use roles::{Mode, Reasoning, RoleConfig};
 pub use schema::schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
-    AgentConfig, ContextSettings, Isolation, LayerShares, Limits, Named, PROMPT_KEYS, PromptSettings, SandboxMode,
-    SandboxSettings, SessionStoreConfig, Settings, Share, SkillDisclosure, SkillSettings, Strategy,
-    TelemetrySettings, ToolOutputSettings,
+    AgentConfig, ContextSettings, Isolation, LayerShares, Limits, SandboxMode, SandboxSettings, Share,
+    SkillDisclosure, Strategy, ToolOutputSettings,
 };
 pub use skill_dirs::{SkillDir, SkillScope};
-pub use source::{Kind, Layer};
+pub use source::Kind;
 pub use through::{PromptDir, Through};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
 pub use trust::TrustStore;

@@ -205,6 +205,6 @@ mod tests {
         assert_eq!(count(&lock, "v1."), count(&changelog, "- "), "{lock}{changelog}");
         assert!(count(&lock, "v1.") >= 7, "all but the one that was meant already: {lock}");
         let release = fs::read_to_string(dir.path().join("mine/release.yaml")).expect("a release");
-        crate::prompt::Release::parse("release.yaml", &release).expect("whole");
+        crate::prompt::release::Release::parse("release.yaml", &release).expect("whole");
     }
 }

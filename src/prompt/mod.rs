@@ -36,11 +36,10 @@ pub use context::{
 pub use digest::sha256;
 pub use error::PromptError;
 pub use file::Prompt;
-pub use head::{Head, Output, Section, SectionSource};
 pub use instructions::Instructions;
 pub use layer::MODULES;
 pub use promotion::Promotion;
 pub use registry::{Listed, Registry};
-pub use release::{CHANGELOG, Canary, LATEST, LOCK, Lock, PRODUCTION, RELEASE, Release, Released};
+pub use release::{LATEST, PRODUCTION, Released};
 pub use variables::with_given;
 pub use version::Version;

@@ -40,16 +40,15 @@ mod person;
 
 pub use ask::{AskLine, Bystander, Keyed};
 pub use bar::Bar;
-pub use display::{Display, Suspended};
+pub use display::Display;
 pub use editor::{Draft, Editor};
 pub use fanout::Fanout;
 pub use footer::Manner;
 pub use jsonl::Jsonl;
 pub use loan::{Loan, is_lent};
-pub use look::{AnswerTo, Facts, Look, Verbosity, look};
+pub use look::{Facts, Look, look};
 #[cfg(feature = "otlp")]
 pub use otlp::{Closing, Collector, Otlp};
-pub use outlet::Outlet;
 pub use outlets::Outlets;
 pub use person::Person;
 pub use rendering::Rendering;

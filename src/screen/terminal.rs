@@ -20,13 +20,13 @@ mod no_console;
 use std::io;
 use std::time::Duration;
 
-pub use abilities::{Abilities, theme_of};
+pub use abilities::Abilities;
 #[cfg(unix)]
 pub use console::{Away, Console, Focus, Listener};
 pub use field::{Edited, Field};
 #[cfg(unix)]
 pub use input::{forget_typed, leave_signals_to_the_reader, stop, typed_ahead, wait_for_keys};
-pub use keys::{Decoder, Key};
+pub use keys::Key;
 pub use modes::put_back;
 #[cfg(not(unix))]
 pub use no_console::{

@@ -306,7 +306,8 @@ mod tests {
 
     use super::Catalogue;
     use crate::config::{SkillDir, SkillScope};
-    use crate::skills::{Content, Note, SkillErrorKind, Variables, Window};
+    use crate::skills::note::Note;
+    use crate::skills::{Content, SkillErrorKind, Variables, Window};
 
     const ALL: Window = Window { offset: 1, limit: usize::MAX, bytes: usize::MAX };
 

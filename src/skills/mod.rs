@@ -20,12 +20,10 @@ mod standard;
 mod allowed;
 mod error;
 
-pub use allowed::Allowed;
 pub use body::Body;
 pub use catalogue::{Catalogue, Skill};
-pub use check::{Checked, Problem, check};
+pub use check::{Checked, check};
 pub use error::{SkillError, SkillErrorKind};
 pub use folder::{Content, Page, Window};
-pub use listing::{Listing, fit};
-pub use note::Note;
+pub use listing::fit;
 pub use rendering::Variables;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent::base::frontmatter;
-use agent::base::tokens::{self, Vocabulary};
+use agent::facade::base::frontmatter;
+use agent::facade::base::tokens::{self, Vocabulary};
 use serde_json::json;
 
 use crate::output::Output;

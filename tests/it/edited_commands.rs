@@ -1,6 +1,6 @@
 //! A command by which a person replaces the model's.
 
-use agent::safety::Approval;
+use agent::facade::safety::Approval;
 use serde_json::{Value, json};
 
 use crate::in_process::{Answering, Taken, turn};

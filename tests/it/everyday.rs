@@ -8,11 +8,11 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use agent::config::ApprovalMode;
-use agent::config::{Effect, Permission};
-use agent::files::workspace::Workspace;
-use agent::safety::Hold;
-use agent::safety::policy::{Call, Grounds, Invocation, Line, Rules, Verdict, judge};
+use agent::facade::config::ApprovalMode;
+use agent::facade::config::{Effect, Permission};
+use agent::facade::files::workspace::Workspace;
+use agent::facade::safety::Hold;
+use agent::facade::safety::policy::{Call, Grounds, Invocation, Line, Rules, Verdict, judge};
 
 const CLASSES: [&str; 4] = ["read", "write", "network", "ask"];
 

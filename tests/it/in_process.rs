@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use agent::agent::assembly::{self, Options};
-use agent::agent::{Cancel, Conversation, Emitter, Run as AgentRun, Steering, Stop, TurnEnd, brief, take_turn};
-use agent::config::{Env, LoadOptions, load};
-use agent::conversation::EventSink;
-use agent::conversation::event::Event;
-use agent::conversation::message::Said;
-use agent::conversation::session::{About, Session};
-use agent::files::workspace::Workspace;
-use agent::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
+use agent::facade::agent::assembly::{self, Options};
+use agent::facade::agent::{
+    Cancel, Conversation, Emitter, Run as AgentRun, Steering, Stop, TurnEnd, brief, take_turn,
+};
+use agent::facade::config::{Env, LoadOptions, load};
+use agent::facade::conversation::EventSink;
+use agent::facade::conversation::event::Event;
+use agent::facade::conversation::message::Said;
+use agent::facade::conversation::session::{About, Session};
+use agent::facade::files::workspace::Workspace;
+use agent::facade::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -65,7 +67,7 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
         sets: &sets,
         brought: None,
         trust: false,
-        tools: &agent::tools::NAMES,
+        tools: &agent::facade::tools::NAMES,
     };
     let config = Arc::new(load(&options).expect("the configuration is valid"));
     let services = assembly::assemble(&config, &workspace, &Options::default(), person).expect("an agent");

@@ -6,13 +6,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent::screen::ink::{Line, Style, is_link};
-use agent::screen::markdown::Printer;
+use agent::facade::screen::ink::{Line, Style, is_link};
+use agent::facade::screen::markdown::Printer;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::test_runner::Config;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-const LINKED: Style = Style { colours: true, theme: agent::screen::ink::Theme::Either, links: true };
+const LINKED: Style = Style { colours: true, theme: agent::facade::screen::ink::Theme::Either, links: true };
 
 fn drawn(markdown: &str, width: usize, style: Style) -> Vec<Line> {
     in_pieces([markdown], width, style)
@@ -87,7 +87,7 @@ fn reference(markdown: &str) -> String {
     for event in Parser::new_ext(markdown, Options::empty()) {
         match event {
             Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
-                let part = agent::base::text::visible(&part);
+                let part = agent::facade::base::text::visible(&part);
                 text += &part;
                 for (_, said) in &mut targets {
                     *said += &part;
@@ -325,7 +325,7 @@ proptest! {
         let style = Style { colours: is_coloured, ..Style::default() };
         for line in drawn(&text, width, style) {
             let shown = line.text();
-            prop_assert!(shown.chars().all(agent::base::text::is_safe), "{shown:?}");
+            prop_assert!(shown.chars().all(agent::facade::base::text::is_safe), "{shown:?}");
             prop_assert!(!shown.contains(['\n', '\t', '\r']), "{shown:?}");
             prop_assert!(line.columns() <= bound(width), "{shown:?} at {width}");
         }

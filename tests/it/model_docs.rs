@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent::model::catalogue::providers::PROVIDERS;
-use agent::model::dialect;
+use agent::facade::model::catalogue::providers::PROVIDERS;
+use agent::facade::model::dialect;
 
 fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/models.md")

@@ -8,13 +8,13 @@
 use std::path::Path;
 use std::{fs, io};
 
-use agent::agent::orchestration::graph::{self, Choices};
-use agent::agent::orchestration::reply::{
+use agent::facade::agent::orchestration::graph::{self, Choices};
+use agent::facade::agent::orchestration::reply::{
     ExecutorReply, PlanReply, Read, ReflectorReply, RouteReply, ScratchpadReply, read,
 };
-use agent::base::validator::Validator;
-use agent::conversation::event::plan::PlanStep;
-use agent::prompt::Registry;
+use agent::facade::base::validator::Validator;
+use agent::facade::conversation::event::plan::PlanStep;
+use agent::facade::prompt::Registry;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -57,7 +57,7 @@ fn cases<T: DeserializeOwned>(folder: &str) -> io::Result<Vec<(String, T)>> {
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder))? {
         let path = entry?.path();
         let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
-        let case = agent::base::yaml::parse(&fs::read_to_string(&path)?)
+        let case = agent::facade::base::yaml::parse(&fs::read_to_string(&path)?)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         cases.push((name, case));
     }

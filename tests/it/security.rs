@@ -7,11 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use agent::config::ApprovalMode;
-use agent::config::{Effect, Permission};
-use agent::files::workspace::Workspace;
-use agent::safety::Hold;
-use agent::safety::policy::{self, Call, Grounds, Invocation, Line, Rules, Verdict};
+use agent::facade::config::ApprovalMode;
+use agent::facade::config::{Effect, Permission};
+use agent::facade::files::workspace::Workspace;
+use agent::facade::safety::Hold;
+use agent::facade::safety::policy::{self, Call, Grounds, Invocation, Line, Rules, Verdict};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

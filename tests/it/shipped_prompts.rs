@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use agent::base::tokens::{Vocabulary, count};
-use agent::base::validator::Validator;
-use agent::config::Profile;
-use agent::prompt::test::{Suite, parse, run_all_rendered};
-use agent::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
-use agent::template::value;
+use agent::facade::base::tokens::{Vocabulary, count};
+use agent::facade::base::validator::Validator;
+use agent::facade::config::Profile;
+use agent::facade::prompt::test::{Suite, parse, run_all_rendered};
+use agent::facade::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
+use agent::facade::template::value;
 use serde_json::{Value, json};
 
 /// The fewest cases with which a prompt may be released.

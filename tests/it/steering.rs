@@ -1,6 +1,6 @@
 //! Steering: messages that the user sends while a turn runs.
 
-use agent::safety::Approval;
+use agent::facade::safety::Approval;
 use serde_json::json;
 
 use crate::in_process::{Answering, Hear, turn};

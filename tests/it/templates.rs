@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent::template::{self, LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value};
+use agent::facade::template::{self, LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value};
 use proptest::prelude::{Strategy, any, prop_assert, prop_oneof, proptest};
 use proptest::test_runner::Config;
 use serde::Deserialize;

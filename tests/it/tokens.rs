@@ -1,6 +1,6 @@
 //! Exact counts of tokens, compared with tiktoken-rs.
 
-use agent::base::tokens::{Vocabulary, count};
+use agent::facade::base::tokens::{Vocabulary, count};
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::select;
 use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use agent::base::output::{Encoding, ResponseFormat, ToolOutput};
-use agent::base::present::{Occasion, Source, encode, view};
-use agent::base::tokens::{self, Vocabulary};
-use agent::conversation::message::CallStatus;
+use agent::facade::base::output::{Encoding, ResponseFormat, ToolOutput};
+use agent::facade::base::present::{Occasion, Source, encode, view};
+use agent::facade::base::tokens::{self, Vocabulary};
+use agent::facade::conversation::message::CallStatus;
 use serde_json::json;
 
 const FORMATS: [(ResponseFormat, &str, &str); 4] = [

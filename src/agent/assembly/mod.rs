@@ -47,7 +47,7 @@ pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
 pub use flows::FlowChoice;
 use ground::{Ground, Shared};
-pub use model_check::{Checked, Finding, ModelCheck, Reached, yaml as model_file};
+pub use model_check::{Checked, ModelCheck, Reached, yaml as model_file};
 use models::chosen_model;
 pub use outlook::{NetworkOf, Outlook, outlook, without_model};
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};

@@ -39,13 +39,14 @@ mod simulation;
 
 pub use asking::{in_short, summary_prefix, with_less};
 pub use budget::{Budget, result_cap};
-pub use fill::{Fill, Head, Row};
+#[cfg(test)]
+pub use fill::Row;
+pub use fill::{Fill, Head};
 pub use goal::Goal;
 pub use in_code::in_code;
 pub use layers::Layer;
 pub use overflow::{Learned, learned};
 pub use plan::{Material, Plan, plan};
 pub use report::Report;
-pub use room::Room;
 pub use ruler::{Basis, Break, Request, Ruler, Size};
 pub use summary::{PARTS, SummaryFacts, compose, mistake_in};

@@ -8,7 +8,6 @@ mod redact;
 mod redacting;
 
 pub use address::{password_in, secrets_in, user_info};
-pub use ordinary::is_ordinary;
 pub use redact::{Redactor, mask_line};
 pub use redacting::Redacting;
 pub use secret::{Secret, looks_secret};

@@ -8,6 +8,6 @@ mod report;
 mod table;
 mod versions;
 
-pub use report::{Figures, Report, Steps, Tally, milliseconds};
+pub use report::{Report, Steps, Tally, milliseconds};
 pub use table::{line, table};
-pub use versions::{SessionFigures, VERSION_HEADINGS, VersionFigures, by_prompt, row, version_json};
+pub use versions::{SessionFigures, VERSION_HEADINGS, by_prompt, row, version_json};

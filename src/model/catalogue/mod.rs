@@ -137,12 +137,6 @@ impl Catalogue {
     }
 }
 
-/// The facts about a model in the catalogue that comes with the program. The place is the id of a provider or a host.
-#[must_use]
-pub fn lookup(place: &str, id: &str) -> Option<Facts> {
-    Catalogue::default().lookup(place, id)
-}
-
 /// Reads the user's catalogue.
 fn read(path: &Path) -> Read {
     let ignored = |why: &str| {

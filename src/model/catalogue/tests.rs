@@ -4,7 +4,7 @@ use std::fs;
 
 use super::providers::{Kind, PROVIDERS};
 use super::table::{embedded, write};
-use super::{Catalogue, FILE, Facts, lookup};
+use super::{Catalogue, FILE, Facts};
 use crate::config::{ModelConfig, Prices};
 use crate::model::effort::Effort;
 use crate::model::{Surroundings, facts};
@@ -56,7 +56,7 @@ fn every_model_leaves_room_for_a_request_and_a_reply() {
 
 /// The id of the row that answers, and whether it knows a price.
 fn found(place: &str, id: &str) -> Option<(String, bool)> {
-    lookup(place, id).map(|facts| (facts.id, facts.prices.is_some()))
+    Catalogue::default().lookup(place, id).map(|facts| (facts.id, facts.prices.is_some()))
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_id_is_matched_as_it_is_or_without_its_date_and_never_by_its_beginning() {
 
 #[test]
 fn the_window_is_the_whole_and_its_cheap_part_a_tier() {
-    let sol = lookup("openai", "gpt-5.6-sol").expect("it is known");
+    let sol = Catalogue::default().lookup("openai", "gpt-5.6-sol").expect("it is known");
     assert_eq!((sol.window, sol.input, sol.output), (1_050_000, Some(922_000), Some(128_000)));
     let prices = sol.prices.expect("it has prices");
     assert_eq!((prices.at(272_000).input, prices.at(272_001).input), (4.0, 8.0));
@@ -122,7 +122,7 @@ fn of_user(date: &str, lines: &str) -> (tempfile::TempDir, Catalogue) {
 fn a_catalogue_of_the_user_changes_windows_and_prices_and_nothing_else() {
     let lines = "@openai\ngpt-5 w=500000 p=7///8 c=1\ngpt-9 w=9000 s p=1///2 c=2\n";
     let (_dir, catalogue) = of_user("2999-01-01", lines);
-    let own = lookup("openai", "gpt-5").expect("it is known");
+    let own = Catalogue::default().lookup("openai", "gpt-5").expect("it is known");
     let facts = catalogue.lookup("openai", "gpt-5").expect("it is known");
     assert_eq!(facts.window, 500_000);
     assert!(matches!(&facts.prices, Some(Prices { input: 7.0, about: true, .. })));
@@ -143,13 +143,13 @@ fn a_catalogue_that_is_old_or_broken_is_named_and_left_out() {
     {
         let (_dir, catalogue) = of_user(date, lines);
         assert_eq!(catalogue.notice(), None, "nothing was asked yet");
-        assert_eq!(catalogue.lookup("openai", "gpt-5"), lookup("openai", "gpt-5"));
+        assert_eq!(catalogue.lookup("openai", "gpt-5"), Catalogue::default().lookup("openai", "gpt-5"));
         let notice = catalogue.notice().expect("it is said");
         assert!(notice.contains(why), "{notice}");
     }
     // A line that was broken later is as if it were not there.
     let (_dir, catalogue) = of_user("2999-01-01", "@openai\ngpt-5 w=none\n");
-    assert_eq!(catalogue.lookup("openai", "gpt-5"), lookup("openai", "gpt-5"));
+    assert_eq!(catalogue.lookup("openai", "gpt-5"), Catalogue::default().lookup("openai", "gpt-5"));
 }
 
 #[test]

@@ -47,8 +47,8 @@ type OnError = dyn Fn(&Failed<'_>) + Send + Sync;
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
-/// use agent::prompt::chat::{Callbacks, ChatTemplate, Options, user};
-/// use agent::template::{self, Syntax};
+/// use agent::facade::prompt::chat::{Callbacks, ChatTemplate, Options, user};
+/// use agent::facade::template::{self, Syntax};
 /// use serde_json::json;
 ///
 /// let made = Arc::new(AtomicUsize::new(0));

@@ -1,8 +1,8 @@
 //! A chain: parts that run one after another, each of which names its output for the parts after it.
 //!
 //! ```
-//! use agent::prompt::chat::{Chain, ChatMessage, ChatTemplate, Options, Part, system, user};
-//! use agent::template::Syntax;
+//! use agent::facade::prompt::chat::{Chain, ChatMessage, ChatTemplate, Options, Part, system, user};
+//! use agent::facade::template::Syntax;
 //! use serde_json::json;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

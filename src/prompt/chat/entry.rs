@@ -41,7 +41,7 @@ pub fn user(text: impl Into<String>) -> MessageTemplate {
 /// A message of the user that consists of texts and pictures.
 ///
 /// ```
-/// use agent::prompt::chat::{ChatPart, parts};
+/// use agent::facade::prompt::chat::{ChatPart, parts};
 /// let look = parts([ChatPart::Text("Look at {{ thing }}".into()), ChatPart::Image("{{ path }}".into())]);
 /// ```
 #[must_use]

@@ -14,7 +14,7 @@ use crate::conversation::message::ToolCall;
 /// `calls` (`id`, `name`, `arguments`), the answer of a tool has a `call_id`.
 ///
 /// ```
-/// use agent::prompt::chat::ChatMessage;
+/// use agent::facade::prompt::chat::ChatMessage;
 /// let message: ChatMessage = serde_json::from_str(r#"{"role": "user", "content": "Hello"}"#)?;
 /// assert_eq!(message, ChatMessage::user("Hello"));
 /// # Ok::<(), serde_json::Error>(())

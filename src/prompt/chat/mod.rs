@@ -1,8 +1,8 @@
 //! Chat templates: lists of messages whose texts are templates, filled with variables.
 //!
 //! ```
-//! use agent::prompt::chat::{ChatMessage, ChatTemplate, Options, placeholder, system, user};
-//! use agent::template::{self, Syntax};
+//! use agent::facade::prompt::chat::{ChatMessage, ChatTemplate, Options, placeholder, system, user};
+//! use agent::facade::template::{self, Syntax};
 //! use serde_json::json;
 //!
 //! let template = ChatTemplate::from_messages(Syntax::Jinja, [
@@ -45,6 +45,6 @@ pub use chain::{Chain, ChainError, Compiled, Outcome, Part};
 pub use chat_template::ChatTemplate;
 pub use entry::{MessageTemplate, assistant, calling, parts, placeholder, system, tool, user};
 pub use error::{ChatError, Problem};
-pub use items::{Converted, items, parted};
+pub use items::{items, parted};
 pub use message::{ChatMessage, ChatPart, Role};
 pub use options::Options;

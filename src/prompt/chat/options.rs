@@ -42,7 +42,7 @@ impl Options {
     /// Options with these default values.
     ///
     /// ```
-    /// use agent::prompt::chat::{ChatMessage, Options};
+    /// use agent::facade::prompt::chat::{ChatMessage, Options};
     /// use agent::template;
     /// use serde_json::json;
     ///
@@ -50,7 +50,7 @@ impl Options {
     /// let message = ChatMessage::user("Be {{ tone }}.");
     /// let options = Options::with_defaults(defaults);
     /// assert_eq!(message.format(&template::value(&json!({})), &options)?, ChatMessage::user("Be plain."));
-    /// # Ok::<(), agent::prompt::chat::ChatError>(())
+    /// # Ok::<(), agent::facade::prompt::chat::ChatError>(())
     /// ```
     #[must_use]
     pub fn with_defaults(defaults: Map<String, Json>) -> Self {

@@ -39,7 +39,7 @@ fn what_is_built_in_is_sound() {
         assert!(prompt.is_built_in() && !prompt.head.description.is_empty(), "{name}");
         // The build's reading equals the one here, and the text is a template.
         let text = crate::base::builtin::PROMPTS.get_file(format!("{name}/{version}.md"));
-        let text = text.and_then(crate::base::builtin::File::contents_utf8).expect("text");
+        let text = text.and_then(|file| file.contents_utf8()).expect("text");
         let read = Prompt::parse(&name, version, &prompt.origin, text).expect("sound");
         let read = registry.compose(read, None).and_then(Prompt::compiled).expect("sound");
         assert_eq!(format!("{:?}", read.head), format!("{:?}", prompt.head));

@@ -19,9 +19,8 @@ mod standing;
 mod report;
 
 pub use assertion::Assertion;
-pub use case::{Case, RUNS, Said, Speaker, Suite, THRESHOLD, parse};
+pub use case::{Case, Speaker, Suite, parse};
 pub use check::{Judged, Question};
-pub use lines::{Line, Side};
 pub use outcome::{Outcome, Run, Tested, run_all_rendered, run_rendered};
 pub use promptfoo::{Foreign, Written, is_promptfoo, parse_promptfoo};
 pub use recording::{Recorded, Recordings, asked, question_key, replay};
@@ -29,5 +28,3 @@ pub use rendering::{render, with_vars};
 pub use reply::{Called, Reply};
 pub use report::{Comparison, Report};
 pub use standing::{Standing, TESTS, recordings, recordings_of, replayed, standing};
-pub use statistics::{Count, fisher, runs_that_tell};
-pub use verdict::{Judgement, Verdict};

@@ -29,7 +29,7 @@ use rules::Objection;
 pub use call::{Call, Configured, Invocation, Line, targets};
 pub use grant::{Grant, Grants};
 pub use rules::Rules;
-pub use shell::{Script, read as read_line};
+pub use shell::read as read_line;
 pub use taint::brings_in;
 pub use target::{Place, Target};
 

@@ -29,6 +29,7 @@ const LINKING_VTE: u32 = 5000;
 
 impl Abilities {
     /// The abilities of a terminal that only prints lines.
+    #[cfg(test)]
     pub const NONE: Self = Self { draws: false, links: false, reflows: false, theme: Theme::Either };
 
     /// Reads the variables that terminals set.

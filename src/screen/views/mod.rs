@@ -11,13 +11,12 @@ mod change;
 mod todo;
 mod checklist;
 
-pub use amount::{elapsed, tokens};
 pub use call::{Ended, RunningCall, below, errand, finished, label, output, running};
 pub use change::{change, is_diff};
 pub use checklist::Checklist;
 pub use fit::room;
 pub use note::{compressed, failure, resolved, skill, warning};
-pub use status::{Context, Cost, Status, status};
+pub use status::{Context, Status, status};
 pub(in crate::screen) use todo::TOOL as TODO;
 pub use todo::TodoList;
 pub use work::{Work, retry, working};

@@ -10,4 +10,3 @@ mod asking;
 
 pub use asking::{Checked, ModelCheck, Reached};
 pub use fitting::yaml;
-pub use judgement::Finding;
