@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use agent::facade::agent::assembly::{self, Options, Services};
 use agent::facade::agent::window::{self, Ruler};
-use agent::facade::agent::{Conversation, Observed, RepeatDetector, Repetition};
+use agent::facade::agent::{CallEnd, Conversation, LoopDetector, LoopVerdict, ObservedCall};
 use agent::facade::base::tokens;
 use agent::facade::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
 use agent::facade::conversation::event::CallTelemetry;
@@ -224,11 +224,21 @@ fn session_stream(bencher: Bencher<'_, '_>, deltas: usize) {
 
 /// Calls that all differ: the detector looks at everything and finds nothing.
 #[divan::bench(args = [100, 1_000, 10_000])]
-fn loop_detection(calls: usize) -> Repetition {
-    let mut detector = RepeatDetector::new(12, 3);
+fn loop_detection(calls: usize) -> LoopVerdict {
+    let mut detector = LoopDetector::new(12, 3);
     let observed = (0..calls).map(|n| {
-        let (name, arguments, result) = ("read_file", json!({ "path": format!("f{n}") }), "text");
-        detector.observe(Observed { name, arguments: &arguments, result, succeeded: true, changes: false })
+        let (arguments, result) =
+            (json!({ "path": format!("f{n}") }), format!("line {n}\nof a text\n").repeat(20));
+        detector.observe(ObservedCall {
+            step: n as u64,
+            name: "read_file",
+            arguments: &arguments,
+            result: &result,
+            end: CallEnd::Succeeded,
+            changes: false,
+            waited: None,
+            files: &[],
+        })
     });
     observed.last().expect("there are calls")
 }

@@ -22,7 +22,7 @@ use super::Terms;
 use super::dispatch::Deck;
 use super::execute::{Carried, Finished};
 use super::limits::Limit;
-use super::repeat::{Observed, Repetition};
+use super::loop_detector::{CallEnd, LoopVerdict, ObservedCall};
 use super::turn::{Stop, Turn};
 
 impl Turn<'_> {
@@ -33,11 +33,11 @@ impl Turn<'_> {
         let found = self.agent.tools.get(&finished.carried.call.name);
         let terms = found.map_or(&unknown, |found| found.terms);
         let most = Self::most_for(deck, terms) * BYTES_PER_TOKEN;
-        let repetition = if deck.of_plan { Repetition::Progress } else { self.look_for_loop(&finished) };
+        let verdict = if deck.of_plan { LoopVerdict::Progress } else { self.look_for_loop(&finished) };
         self.frame(&mut finished, most);
         self.tell_edit(&mut finished);
-        if let Repetition::Hint { times } = repetition {
-            finished.output.observation.push_str(&hint(times));
+        if let LoopVerdict::Hint(standstill) = verdict {
+            finished.output.observation.push_str(&standstill.hint());
         }
         for news in self.agent.jobs.news() {
             let _ = write!(finished.output.observation, "\n[{}]", present::neutralise(&news));
@@ -50,8 +50,8 @@ impl Turn<'_> {
         if let Some(why) = unavailable {
             return Err(Stop::Unavailable(why));
         }
-        match repetition {
-            Repetition::Stop { times } => Err(Stop::Limit(Limit::Loop { times })),
+        match verdict {
+            LoopVerdict::Stop(standstill) => Err(Stop::Limit(Limit::Loop(standstill))),
             _ => Ok(()),
         }
     }
@@ -115,22 +115,25 @@ impl Turn<'_> {
         Some(kept)
     }
 
-    fn look_for_loop(&mut self, finished: &Finished<'_>) -> Repetition {
-        let Finished { carried: Carried { call, arguments, .. }, status, output, only_read, .. } = finished;
+    fn look_for_loop(&mut self, finished: &Finished<'_>) -> LoopVerdict {
+        let Finished { carried, status, output, only_read, measured, .. } = finished;
+        let Carried { call, arguments, slot: (step, _), .. } = carried;
         // A cut gets a new handle each time, so the handle is ignored when results are compared.
-        let seen = match output.kept.as_ref().and_then(Kept::id) {
+        let result = match output.kept.as_ref().and_then(Kept::id) {
             Some(id) => Cow::Owned(output.observation.replace(&format!("recall id={id} "), "recall ")),
             None => Cow::Borrowed(&output.observation),
         };
-        let found = self.agent.tools.get(&call.name);
-        let permission = found.map(|found| found.tool.definition().permission).filter(|_| !only_read);
-        self.repeats.observe(Observed {
-            name: &call.name,
-            arguments,
-            result: &seen,
-            succeeded: *status == CallStatus::Ok,
-            changes: permission.is_some_and(|permission| permission > Permission::Read),
-        })
+        let tool = self.agent.tools.get(&call.name).map(|found| found.tool);
+        let changes = tool.is_some_and(|tool| tool.definition().permission > Permission::Read) && !only_read;
+        let (name, result) = (&*call.name, &*result);
+        let end = match (*status, &output.result["exit_code"]) {
+            (CallStatus::Ok, Value::Number(code)) if code.as_i64() != Some(0) => CallEnd::Failed,
+            (CallStatus::Ok, _) => CallEnd::Succeeded,
+            _ => CallEnd::Refused,
+        };
+        let observed =
+            ObservedCall { step: *step, name, arguments, result, end, changes, waited: None, files: &[] };
+        self.loops.observe(&self.agent.workspace, tool, measured.latency, observed)
     }
 
     /// Formats the answer for the model.
@@ -231,11 +234,4 @@ fn redact(redactor: &Redactor, value: &mut Value) {
         Value::Object(fields) => fields.values_mut().for_each(|field| redact(redactor, field)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
-
-fn hint(times: usize) -> String {
-    format!(
-        "\n[note: this call has now returned the same result {times} times. Repeating it will not change that: try \
-         something else, or answer with what you have.]"
-    )
 }

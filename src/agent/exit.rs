@@ -89,7 +89,7 @@ pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
         (Stop::Limit(limit), None) => {
             let code = match limit {
                 Limit::Time(_) => TIME,
-                Limit::Loop { .. } => LOOP,
+                Limit::Loop(_) => LOOP,
                 Limit::Steps(_)
                 | Limit::Tokens { .. }
                 | Limit::Cost { .. }
@@ -152,6 +152,7 @@ pub fn told(error: &anyhow::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::loop_detector::Standstill;
     use super::*;
 
     #[test]
@@ -160,7 +161,7 @@ mod tests {
             (Stop::Answered, 0, None, DONE),
             (Stop::Answered, 2, None, DENIED),
             (Stop::Limit(Limit::Steps(3)), 2, None, LIMIT),
-            (Stop::Limit(Limit::Loop { times: 6 }), 1, None, LOOP),
+            (Stop::Limit(Limit::Loop(Standstill::SameResult(6))), 1, None, LOOP),
             (Stop::SchemaMismatch(String::new()), 1, None, SCHEMA),
             (Stop::ContextFull(String::new()), 1, None, CONTEXT),
             (Stop::Unavailable(String::new()), 1, None, UNAVAILABLE),

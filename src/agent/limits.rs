@@ -5,6 +5,8 @@ use std::fmt;
 use crate::config::{Limits, Prices};
 use crate::conversation::message::Usage;
 
+use super::loop_detector::Standstill;
+
 /// The usage of a turn so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Meter {
@@ -26,9 +28,7 @@ pub enum Limit {
         limit: f64,
     },
     Time(std::time::Duration),
-    Loop {
-        times: usize,
-    },
+    Loop(Standstill),
     /// The model's own output limit cut the answer.
     Output,
     /// The answer continued until the model's context window was full.
@@ -92,9 +92,7 @@ impl fmt::Display for Limit {
             Self::Time(limit) => {
                 write!(f, "the time limit of {} (max_time) ran out", crate::config::format_duration(*limit))
             }
-            Self::Loop { times } => {
-                write!(f, "the same call returned the same result {times} times: stopped in a loop")
-            }
+            Self::Loop(standstill) => write!(f, "{standstill}: stopped in a loop"),
             Self::Output => write!(f, "the model's output limit cut the answer (max_output_tokens)"),
             Self::Window { tokens } => {
                 write!(f, "the answer ran on until the model's context window of {tokens} tokens was full")

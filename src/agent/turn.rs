@@ -15,8 +15,8 @@ use super::clock::{Clock, calling_time, working_time};
 use super::emitter::SinkClosed;
 use super::input::Input;
 use super::limits::{Limit, Meter};
+use super::loop_watch::LoopWatch;
 use super::purpose::Purpose;
-use super::repeat::RepeatDetector;
 use super::{Agent, Cancel, Conversation, Run};
 
 /// The end of a turn.
@@ -82,7 +82,7 @@ pub(super) struct Turn<'a> {
     pub run: &'a mut Run,
     pub clock: &'a Clock,
     pub meter: Meter,
-    pub repeats: RepeatDetector,
+    pub loops: LoopWatch,
     /// True if nothing may change until a person approves a proposal.
     pub is_exploring: bool,
 }
@@ -130,9 +130,9 @@ impl<'a> Turn<'a> {
         run: &'a mut Run,
         clock: &'a Clock,
     ) -> Self {
-        let repeats = RepeatDetector::new(agent.limits.loop_window, agent.limits.loop_threshold);
+        let loops = LoopWatch::new(&agent.limits);
         let is_exploring = agent.mode == Mode::Explore;
-        Self { agent, conversation, run, clock, meter: Meter::default(), repeats, is_exploring }
+        Self { agent, conversation, run, clock, meter: Meter::default(), loops, is_exploring }
     }
 
     async fn work(&mut self, input: Input) -> Result<TurnEnd, Stop> {

@@ -190,13 +190,6 @@ impl Pass<'_> {
             Rule::LowerThan(path) => (at_most(value, given(base).or(settings(path)), number), LOWER),
             Rule::Shorter => (at_most(value, base, time), LOWER),
             Rule::ShorterThan(path) => (at_most(value, given(base).or(settings(path)), time), LOWER),
-            Rule::Higher => {
-                let least = base.and_then(number);
-                (
-                    number(value).zip(least).is_some_and(|(value, least)| value >= least),
-                    "a project may only raise it",
-                )
-            }
             Rule::Stricter(words) => {
                 let rank = |node: &Node| words.iter().position(|word| node.text().map(str::trim) == Some(word));
                 // Without a value of the user, only the strictest is certain to be no wider.
@@ -342,7 +335,7 @@ mod tests {
         ("limits.tool_idle_timeout", "5m", "4m", "null"),
         ("limits.max_parallel", "4", "1", "5"),
         ("limits.max_depth", "1", "0", "2"),
-        ("limits.loop_window", "12", "20", "11"),
+        ("limits.loop_window", "12", "11", "20"),
         ("limits.loop_threshold", "4", "3", "5"),
         ("context.budget", "9000", "8000", "10000"),
         ("context.budget", "9000", "8999", "null"),

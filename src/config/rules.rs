@@ -65,7 +65,7 @@ pub(super) fn check(
 }
 
 fn limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
-    let rules: [(&str, bool, &str); 8] = [
+    let rules: [(&str, bool, &str); 9] = [
         ("max_turns", limits.max_turns != Some(0), "at least 1, or null for no limit"),
         (
             "max_time",
@@ -81,11 +81,10 @@ fn limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)
             limits.tool_idle_timeout.is_none_or(|time| !time.is_zero()),
             "more than nothing, or null for no limit",
         ),
+        ("loop_window", limits.loop_window >= 2, "at least 2: one call is no loop"),
         ("loop_threshold", limits.loop_threshold >= 2, "at least 2: one call is no loop"),
     ];
     tell("limits", &rules, report);
-    let window = !is_whole || limits.loop_window >= limits.loop_threshold;
-    tell("limits", &[("loop_window", window, "at least loop_threshold")], report);
 }
 
 fn context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {

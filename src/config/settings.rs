@@ -180,10 +180,10 @@ pub struct Limits {
     pub max_parallel: usize,
     /// The depth to which helpers may call helpers; 0 means no helpers.
     pub max_depth: usize,
-    /// The number of the last calls that are checked for a loop.
+    /// The number of calls in a row that may bring nothing new before the model is told; at twice that it is stopped.
     pub loop_window: usize,
-    /// The number of times that a call may return the same result before the model is told; at twice that it is
-    /// stopped.
+    /// The number of times that a call may return the same result without progress in between before the model is
+    /// told; at twice that it is stopped.
     pub loop_threshold: usize,
 }
 

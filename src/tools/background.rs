@@ -76,6 +76,10 @@ impl Tool for Background {
         false
     }
 
+    fn waits_for_time(&self, arguments: &Value) -> bool {
+        text_of(arguments, "action") != Some("stop")
+    }
+
     fn time_asked(&self, arguments: &Value) -> Option<Duration> {
         arguments.get("wait").and_then(Value::as_u64).map(Duration::from_secs)
     }

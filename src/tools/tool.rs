@@ -94,6 +94,11 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// True if the call waits for time to pass, or for something that takes time.
+    fn waits_for_time(&self, _arguments: &Value) -> bool {
+        false
+    }
+
     /// True if a repeated call has no further effect: only such calls are retried automatically.
     fn idempotent(&self) -> bool {
         self.definition().permission == Permission::Read

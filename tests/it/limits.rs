@@ -167,6 +167,6 @@ fn a_test_that_goes_on_failing_between_edits_is_no_loop() {
         _ => Reply::text("done"),
     });
     Run::task(&server, "task").args(["--approve", "all"]).run().success().stdout_is("done\n");
-    let hints = server.requests().last().map(|request| request.raw.matches("the same result").count());
+    let hints = server.requests().last().map(|request| request.raw.matches("More of the same").count());
     assert_eq!(hints, Some(0));
 }

@@ -77,6 +77,7 @@ mod background;
 mod arguments;
 mod calls;
 mod limits;
+mod loops;
 mod context;
 mod compaction;
 mod question;

@@ -10,8 +10,6 @@ pub(super) enum Rule {
     Own,
     /// A number that is not larger. Any, if the user has none.
     Lower,
-    /// A number that is not smaller.
-    Higher,
     /// A duration that is not longer.
     Shorter,
     /// A number that is not larger, for a single tool, whose own value overrides the settings'.
@@ -43,7 +41,7 @@ const LIMITS: [Row; 11] = [
     (&["limits", "tool_idle_timeout"], Rule::Shorter),
     (&["limits", "max_parallel"], Rule::Lower),
     (&["limits", "max_depth"], Rule::Lower),
-    (&["limits", "loop_window"], Rule::Higher),
+    (&["limits", "loop_window"], Rule::Lower),
     (&["limits", "loop_threshold"], Rule::Lower),
 ];
 

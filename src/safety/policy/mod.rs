@@ -150,6 +150,20 @@ pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint
 const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
+/// True if a command line consists of programs that usually only read, and opens no file to write.
+#[must_use]
+pub fn usually_reads(line: &str) -> bool {
+    let script = shell::read(line);
+    let keeps = |file: &&shell::Redirect| file.writes && file.target.text() != Some("/dev/null");
+    let commands = script.all();
+    script.doubt().is_none()
+        && !commands.is_empty()
+        && commands
+            .iter()
+            .all(|command| command.inside.is_some() || habits::habit(command) >= habits::Habit::Reads)
+        && !script.all_files().iter().any(keeps)
+}
+
 /// True if it is a line of programs that usually only read, and there are walls to confine it to that.
 fn reads_in_walls(call: &Call<'_>) -> bool {
     let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
@@ -240,6 +254,21 @@ fn writes_protected(target: &Target) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_usually_reads_if_all_its_programs_do_and_it_opens_nothing_to_write() {
+        for (line, expected) in [
+            ("head -n 3 a", true),
+            ("cd sub && grep x a 2>/dev/null | wc -l", true),
+            ("timeout 5 cat a", true),
+            ("echo x >> a", false),
+            ("timeout 5 make", false),
+            ("cat a; make", false),
+            ("", false),
+        ] {
+            assert_eq!(usually_reads(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn each_mode_frees_what_it_says_and_nothing_else() {
