@@ -200,7 +200,9 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
+    /// The call was done: its tool did what was asked, and a program that it ran exited with 0.
     Ok,
+    /// It failed: the tool reported an error, or the program that it ran failed.
     Error,
     Denied,
     Timeout,

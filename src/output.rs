@@ -27,8 +27,19 @@ pub struct ToolOutput {
     pub state_update: Map<String, Value>,
     /// The skill whose instructions or file the observation contains.
     pub skill: Option<String>,
+    /// The exit of the program that the call ran to its end; `None` if it ran none. With any but code 0 the call is
+    /// not done.
+    pub exit: Option<Exit>,
     /// Data for debugging. Never sent to the model, in any format.
     pub metadata: Map<String, Value>,
+}
+
+/// The exit status of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    /// Ended by the signal of this name, `SIGSEGV`.
+    Signal(String),
 }
 
 /// The outcome of giving a long text to the spill store.

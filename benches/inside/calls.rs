@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use agent::agent::{Agent, Cancel, Conversation, Emitter, Run, Terms, call_by_hand};
 use agent::contract::{CallContext, EventSink, Permission, Tool, ToolDefinition};
 use agent::event::Event;
-use agent::message::CallStatus;
 use agent::output::{ToolError, ToolOutput};
 use agent::session::Session;
 use agent::workspace::Workspace;
@@ -34,9 +33,9 @@ fn call(bencher: Bencher<'_, '_>, agent: &Agent, name: &str, arguments: Value) {
     let mut run = Run::new(Emitter::new("session".to_owned(), "run".to_owned(), Box::new(Unseen)));
     let conversation = || Conversation::new(Session::ephemeral(about(agent.workspace.root()), NOON), NOON);
     bencher.with_inputs(conversation).bench_local_values(|mut conversation| {
-        let called = call_by_hand(agent, &mut conversation, &mut run, (name, &arguments), &cancel);
+        let called = call_by_hand(agent, &mut conversation, &mut run, name, &arguments, &cancel);
         let called = runtime.block_on(called).expect("nothing ends the call");
-        assert_eq!(called.status, CallStatus::Ok, "{}", called.content);
+        assert!(called.end.is_done(), "{}", called.content);
         conversation
     });
 }

@@ -3,17 +3,16 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::agent::call::GivenCall;
 use crate::agent::turn::{Stop, Turn};
 use crate::disk;
 use crate::event::plan::{Checked, PlanStep, Progress as Happened, Reflection, StepCheck};
-use crate::message::CallStatus;
 use crate::text;
 use crate::tools::RUN_COMMAND;
 use crate::validator::Validator;
 
 use super::Orchestration;
 use super::command;
-use super::given::Given;
 use super::progress::Progress;
 use super::reference;
 use super::reply::ReflectorReply;
@@ -63,10 +62,10 @@ impl Turn<'_> {
                 Ok((command, variables)) => {
                     let id = format!("{}_check", self.call_id(machine, (step.step_id, attempt)));
                     let arguments = json!({ "command": command });
-                    let given = Given { id, tool: RUN_COMMAND.to_owned(), arguments, variables };
+                    let given = GivenCall { id, tool: RUN_COMMAND.to_owned(), arguments, variables };
                     let outcome = self.run_given(given).await?;
                     let exit = outcome.value.get("exit_code").and_then(Value::as_i64);
-                    let passed = outcome.status == CallStatus::Ok && exit == Some(0);
+                    let passed = outcome.end.has_result() && exit == Some(0);
                     (passed, format!("{}: {}", text::one_line(line, 60), outcome.summary))
                 }
             },

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::StreamExt;
 use serde_json::{Map, Value};
 
+use crate::agent::call::{CallLane, CallScheduler, OutcomeOrder};
 use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::Progress;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
-use crate::config::{FlowConfig, FlowStep, Work};
+use crate::config::{FlowConfig, FlowStep};
 use crate::event::EventKind;
 use crate::event::plan::FlowNote;
 use crate::message::{FinishReason, Step};
@@ -232,20 +232,9 @@ impl Turn<'_> {
         if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
             return Err(Stop::Limit(limit));
         }
-        let most = self.agent.limits.max_parallel.max(1);
-        let mut group: Vec<Job<'f>> = Vec::new();
-        // Helpers may ask a person, so they run only beside helpers.
-        let is_helper = |job: &Job<'_>| matches!(job.step.works().next(), Some(Work::Agent(_)));
-        let is_like =
-            |group: &[Job<'_>], job: &Job<'_>| group.first().is_none_or(|one| is_helper(one) == is_helper(job));
-        while group.len() < most
-            && let Some(at) = waiting.iter().position(|job| is_like(&group, job) && self.may_run_beside(job))
-            && let Some(job) = waiting.remove(at)
-        {
-            group.push(job);
-        }
-        if !group.is_empty() {
-            return self.run_side_by_side_in(course, spot, group).await;
+        let ended = self.run_beside(course, spot, waiting).await?;
+        if !ended.is_empty() {
+            return Ok(ended);
         }
         let Some(job) = waiting.pop_front() else { return Ok(Vec::new()) };
         let running = self.begin_job(course, spot, &job)?;
@@ -254,30 +243,36 @@ impl Turn<'_> {
         Ok(vec![(job, result.map(|(value, _)| value))])
     }
 
-    /// Makes the calls of several jobs at once.
-    async fn run_side_by_side_in<'f>(
+    /// Makes the calls of the jobs that may run side by side, if there are any.
+    async fn run_beside<'f>(
         &mut self,
         course: &mut Course<'_>,
         spot: &Spot<'_>,
-        group: Vec<Job<'f>>,
+        waiting: &mut VecDeque<Job<'f>>,
     ) -> Result<Vec<(Job<'f>, Result<Value, String>)>, Stop> {
-        let deck = self.deck_of_plan(group.len());
-        let mut calls = Vec::new();
-        for job in group {
+        let mut scheduler = CallScheduler::new(self.plan_services(waiting.len()), OutcomeOrder::AsEnded);
+        while scheduler.has_room()
+            && let Some(at) = waiting.iter().position(|job| self.runs_beside(&scheduler, job))
+            && let Some(job) = waiting.remove(at)
+        {
             let running = self.begin_job(course, spot, &job)?;
             let Some(call) = self.call_of(&job, course.begun) else { continue };
             let prepared = self.begin_given(call)?;
-            let place = self.place(&deck);
-            calls.push(async move { ((job, running), prepared.run(place).await) });
+            self.begin_call(&mut scheduler, (job, running), prepared).await?;
         }
-        let mut landing = calls.into_iter().collect::<futures_util::stream::FuturesUnordered<_>>();
         let mut ended = Vec::new();
-        while let Some(((job, running), finished)) = landing.next().await {
-            let result = self.end_given(finished, &deck)?.into_result();
+        while let Some(((job, running), outcome)) = self.take_outcome(&mut scheduler).await? {
+            let result = self.end_given(outcome, scheduler.limits())?.into_result();
             self.end_job(running, &result)?;
             ended.push((job, result.map(|(value, _)| value)));
         }
         Ok(ended)
+    }
+
+    /// True if a job is a call that may run beside those that the scheduler runs.
+    fn runs_beside<'c, Tag: Send + 'c>(&self, scheduler: &CallScheduler<'c, Tag>, job: &Job<'_>) -> bool {
+        let lane = self.call_of(job, 0).map_or(CallLane::Alone, |call| self.judge_given(&call).lane());
+        lane != CallLane::Alone && scheduler.admits(lane)
     }
 }
 
