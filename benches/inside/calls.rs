@@ -9,7 +9,6 @@ use agent::facade::base::output::{ToolError, ToolOutput};
 use agent::facade::config::Permission;
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::Event;
-use agent::facade::conversation::message::CallStatus;
 use agent::facade::conversation::session::Session;
 use agent::facade::files::workspace::Workspace;
 use agent::facade::model::ToolDefinition;
@@ -37,9 +36,9 @@ fn call(bencher: Bencher<'_, '_>, agent: &Agent, name: &str, arguments: Value) {
     let mut run = Run::new(Emitter::new("session".to_owned(), "run".to_owned(), Box::new(Unseen)));
     let conversation = || Conversation::new(Session::ephemeral(about(agent.workspace.root()), NOON), NOON);
     bencher.with_inputs(conversation).bench_local_values(|mut conversation| {
-        let called = call_by_hand(agent, &mut conversation, &mut run, (name, &arguments), &cancel);
+        let called = call_by_hand(agent, &mut conversation, &mut run, name, &arguments, &cancel);
         let called = runtime.block_on(called).expect("nothing ends the call");
-        assert_eq!(called.status, CallStatus::Ok, "{}", called.content);
+        assert!(called.end.is_done(), "{}", called.content);
         conversation
     });
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use agent::facade::agent::assembly::{self, Options, Services};
 use agent::facade::agent::window::{self, Ruler};
-use agent::facade::agent::{CallEnd, Conversation, LoopDetector, LoopVerdict, ObservedCall};
+use agent::facade::agent::{Conversation, LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 use agent::facade::base::tokens;
 use agent::facade::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
 use agent::facade::conversation::event::CallTelemetry;
@@ -234,7 +234,7 @@ fn loop_detection(calls: usize) -> LoopVerdict {
             name: "read_file",
             arguments: &arguments,
             result: &result,
-            end: CallEnd::Succeeded,
+            end: ObservedEnd::Succeeded,
             changes: false,
             waited: None,
             files: &[],

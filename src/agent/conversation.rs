@@ -18,7 +18,7 @@ use crate::safety::policy::Grants;
 use crate::tools::{LeftOut, recalled};
 
 use super::Agent;
-use super::flights::Flights;
+use super::live_calls::LiveCalls;
 
 /// One conversation, whichever agent answers in it.
 pub struct Conversation {
@@ -42,7 +42,7 @@ pub struct Conversation {
     /// The clock of its prompts.
     pub(super) clock: Timestamp,
     /// The calls that have begun and have no answer yet.
-    pub(super) flights: Arc<Flights>,
+    pub(super) live: Arc<LiveCalls>,
     /// The size of the running request, if any.
     pub(super) asking: Option<u64>,
 }
@@ -80,7 +80,7 @@ impl Conversation {
             learned: None,
             heeded_server: false,
             warned_of_cut: false,
-            flights: Arc::default(),
+            live: Arc::default(),
             asking: None,
             clock: if day(session.started_at()) == day(now) { session.started_at() } else { now },
             session,

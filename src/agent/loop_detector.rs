@@ -45,7 +45,7 @@ pub struct ObservedCall<'a> {
     pub name: &'a str,
     pub arguments: &'a Value,
     pub result: &'a str,
-    pub end: CallEnd,
+    pub end: ObservedEnd,
     /// True if the call may write or run something: its permission is above `read`.
     pub changes: bool,
     /// The time that passed in it, if it was meant to wait.
@@ -56,7 +56,7 @@ pub struct ObservedCall<'a> {
 
 /// The end of an observed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CallEnd {
+pub enum ObservedEnd {
     Succeeded,
     /// It ran and has a result, which is a failure: an exit code other than 0.
     Failed,
@@ -137,15 +137,15 @@ impl LoopDetector {
         let has_new_file = files.iter().fold(false, |new, file| self.seen.insert(&("file", file)) || new);
         let has_new_line = match end {
             // An error may quote the numbers that it was given.
-            CallEnd::Refused => lines.new_but_for_numbers,
-            CallEnd::Succeeded | CallEnd::Failed if is_new_call => lines.new_but_for_clocks,
-            CallEnd::Succeeded | CallEnd::Failed => lines.new_but_for_numbers,
+            ObservedEnd::Refused => lines.new_but_for_numbers,
+            ObservedEnd::Succeeded | ObservedEnd::Failed if is_new_call => lines.new_but_for_clocks,
+            ObservedEnd::Succeeded | ObservedEnd::Failed => lines.new_but_for_numbers,
         };
         waited.is_some_and(|time| time >= SHORTEST_WAIT)
             || has_new_file
             || has_new_line
-            || is_new_question && end != CallEnd::Refused
-            || is_new_call && changes && end == CallEnd::Succeeded
+            || is_new_question && end != ObservedEnd::Refused
+            || is_new_call && changes && end == ObservedEnd::Succeeded
     }
 
     fn see_lines(&mut self, result: &str) -> SeenLines {
@@ -240,7 +240,7 @@ mod tests {
             name,
             arguments: &Value::Null,
             result,
-            end: CallEnd::Succeeded,
+            end: ObservedEnd::Succeeded,
             changes: false,
             waited: None,
             files: &[],
@@ -321,9 +321,9 @@ mod tests {
         let head: Vec<&str> = head.split_whitespace().collect();
         let [effect, status, name, facts @ ..] = &head[..] else { panic!("{line}") };
         let end = match (*status, result.strip_prefix("exit ")) {
-            ("ok", Some(code)) if !code.starts_with('0') => CallEnd::Failed,
-            ("ok", _) => CallEnd::Succeeded,
-            ("error" | "denied", _) => CallEnd::Refused,
+            ("ok", Some(code)) if !code.starts_with('0') => ObservedEnd::Failed,
+            ("ok", _) => ObservedEnd::Succeeded,
+            ("error" | "denied", _) => ObservedEnd::Refused,
             _ => panic!("{line}"),
         };
         let (mut took, mut files, mut is_beside) = (Duration::ZERO, Vec::new(), false);

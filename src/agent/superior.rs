@@ -16,9 +16,8 @@ use crate::tools::{Left, Superior};
 
 use super::Emitter;
 use super::clock::Clock;
-use super::flights::{Flights, Slot};
 use super::limits::{Limit, Meter};
-use super::prepare::Standing;
+use super::live_calls::{CallSlot, LiveCalls};
 use super::turn::Turn;
 
 /// The amount that the helpers of one step may spend.
@@ -31,14 +30,23 @@ pub(super) struct Purse {
     above: Option<Arc<dyn Superior>>,
 }
 
+/// The state of a conversation that its calls are judged by, and the helpers that they begin.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TrustState {
+    /// The outside source whose content is in the conversation, if any.
+    pub taint: Option<String>,
+    /// True if nothing may change: the turn explores, and no proposal was approved.
+    pub only_reads: bool,
+}
+
 /// The place of one helper in the run that called it.
 pub(super) struct Desk {
     pub purse: Arc<Purse>,
     pub emitter: Arc<Emitter>,
-    pub flights: Arc<Flights>,
-    pub slot: Slot,
+    pub live: Arc<LiveCalls>,
+    pub slot: CallSlot,
     pub clock: Clock,
-    pub standing: Standing,
+    pub standing: TrustState,
     /// The source of outside content that the helper read.
     pub brought: Mutex<Option<String>>,
 }
@@ -74,7 +82,7 @@ impl Superior for Desk {
     }
 
     fn spend(&self, usage: Usage, cost_usd: Option<f64>) {
-        self.flights.spend(self.slot, usage, cost_usd);
+        self.live.spend(self.slot, usage, cost_usd);
         self.purse.spent.lock().expect("adding never panics").add(usage, cost_usd);
         if let Some(above) = &self.purse.above {
             above.spend(usage, cost_usd);
@@ -134,8 +142,8 @@ impl Turn<'_> {
     }
 
     /// Counts the spending of a helper in a call. Superiors above this run have already counted it.
-    pub(super) fn charge(&mut self, slot: Slot) {
-        let (usage, cost) = self.conversation.flights.take_spent(slot);
+    pub(super) fn charge(&mut self, slot: CallSlot) {
+        let (usage, cost) = self.conversation.live.take_spent(slot);
         if usage == Usage::default() {
             return;
         }

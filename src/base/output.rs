@@ -27,6 +27,9 @@ pub struct ToolOutput {
     pub state_update: Map<String, Value>,
     /// The skill whose instructions or file the observation contains.
     pub skill: Option<String>,
+    /// The exit of the program that the call ran to its end; `None` if it ran none. With any but code 0 the call is
+    /// not done.
+    pub exit: Option<Exit>,
     /// Data for debugging. Never sent to the model, in any format.
     pub metadata: Map<String, Value>,
 }
@@ -35,11 +38,21 @@ pub struct ToolOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
+    /// The call was done: its tool did what was asked, and a program that it ran exited with 0.
     Ok,
+    /// It failed: the tool reported an error, or the program that it ran failed.
     Error,
     Denied,
     Timeout,
     Cancelled,
+}
+
+/// The exit status of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    /// Ended by the signal of this name, `SIGSEGV`.
+    Signal(String),
 }
 
 /// The outcome of giving a long text to the spill store.

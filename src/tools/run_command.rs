@@ -177,7 +177,8 @@ impl RunCommand {
         }
         match look.end.as_ref().map(|end| end.outcome.clone()) {
             Some(Err(error)) => Err(error),
-            _ => Ok(background::told(&id, look)),
+            Some(Ok(ended)) => Ok(ToolOutput { exit: Some(ended.exit), ..background::told(&id, look) }),
+            None => Ok(background::told(&id, look)),
         }
     }
 }
@@ -270,6 +271,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         truncated: shown.truncated,
         kept: shown.kept.clone(),
         metadata,
+        exit: Some(ended.exit.clone()),
         ..ToolOutput::default()
     }
 }

@@ -283,6 +283,37 @@ fn reading_and_writing_in_one_reply_keep_their_order() {
     assert!(results[2].1.contains("changed"), "{results:?}");
 }
 
+/// The events and the telemetry say `ok` of a call only if it was done. The model reads the same as ever: the exit of
+/// the command comes first.
+#[test]
+fn a_command_that_failed_is_not_ok() {
+    let table = [
+        ("true", "ok", Value::Null, "exit 0, no output"),
+        ("echo out; exit 3", "error", json!("exit"), "exit 3\nout"),
+        ("kill -KILL $$", "error", json!("signal"), "killed by SIGKILL, no output"),
+    ];
+    let commands: Vec<(&str, String)> =
+        table.iter().map(|(line, ..)| ("run_command", json!({"command": line}).to_string())).collect();
+    let (output, requests) = played(Reply::calls(&commands), &["--approve", "all", "-o", "jsonl"]);
+    let output = output.success();
+    let events = output.events();
+    let results = requests[1].tool_results();
+    for ((event, (_, shown)), (line, status, code, told)) in
+        events.of("tool.finished").iter().zip(&results).zip(&table)
+    {
+        assert_eq!(event["status"], *status, "{line}");
+        assert_eq!(
+            (&event["telemetry"]["error_code"], &event["telemetry"]["success"]),
+            (code, &json!(*code == Value::Null))
+        );
+        assert_eq!(
+            shown.trim_end(),
+            format!("<result tool=\"run_command\" untrusted>\n{told}\n</result>"),
+            "{line}"
+        );
+    }
+}
+
 #[test]
 fn a_loop_keeps_one_connection_and_only_ever_adds_to_its_request() {
     let server = Server::answering(|_, index| match index {

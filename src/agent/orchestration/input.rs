@@ -1,50 +1,26 @@
 //! Makes the call of a step: fills its input with the results that it refers to. If that is not enough, or a retry
 //! should change it, the executor fills it in; it may not name another tool.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value, json};
 
-use crate::agent::prepare::{CallPlan, prepare};
+use crate::agent::call::GivenCall;
 use crate::agent::turn::{Stop, Turn};
 use crate::conversation::event::plan::PlanStep;
-use crate::conversation::message::ToolCall;
 use crate::tools::{RUN_COMMAND, TASK};
 
 use super::Orchestration;
 use super::command;
-use super::given::Given;
 use super::graph::AGENT;
 use super::progress::Progress;
 use super::reference::{self, Results};
 use super::reply::ExecutorReply;
 use super::shown::{self, Shown};
 
-/// A call that is ready to be made.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Job {
-    id: String,
-    tool: String,
-    arguments: Value,
-    variables: Vec<(String, String)>,
-}
-
 /// The result of filling in a step.
 pub(super) enum Filled {
-    Ready(Job),
+    Ready(GivenCall),
     /// The step cannot be made, for this reason.
     Impossible(String),
-}
-
-impl Job {
-    pub(super) fn given(self) -> Given {
-        let Self { id, tool, arguments, variables } = self;
-        Given { id, tool, arguments, variables }
-    }
-
-    pub(super) fn call(&self) -> ToolCall {
-        ToolCall { id: self.id.clone(), name: self.tool.clone(), arguments: self.arguments.to_string() }
-    }
 }
 
 impl Turn<'_> {
@@ -57,7 +33,7 @@ impl Turn<'_> {
     ) -> Result<Filled, Stop> {
         let results = machine.results();
         let modification = machine.modification(step.step_id);
-        let id = self.call_id(machine, (step.step_id, machine.next_attempt(step.step_id)));
+        let id = self.call_id(machine, step.step_id, machine.next_attempt(step.step_id));
         let mistake = match (filled(&id, step, &results), modification) {
             (Ok(job), None) => match self.mistake(&job) {
                 None => return Ok(Filled::Ready(job)),
@@ -66,30 +42,23 @@ impl Turn<'_> {
             (Err(mistake), _) => mistake,
             (Ok(_), Some(_)) => String::new(),
         };
-        self.ask_executor(orchestration, (step, id), &results, (modification, &mistake)).await
-    }
-
-    /// True if a call only reads and needs nobody's permission.
-    pub(super) fn only_reads(&self, job: &Job) -> bool {
-        prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing()).may_run_beside()
+        self.ask_executor(orchestration, step, id, &results, modification, &mistake).await
     }
 
     /// The mistake in a call before it runs, if there is one.
-    fn mistake(&self, job: &Job) -> Option<String> {
-        let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
-        match prepared.plan {
-            CallPlan::Refuse { why, .. } => Some(why),
-            CallPlan::Run(_) => None,
-        }
+    fn mistake(&self, job: &GivenCall) -> Option<String> {
+        self.judge_given(job).plan.err()
     }
 
     /// Asks the executor to fill in the call of a step.
     async fn ask_executor(
         &mut self,
         orchestration: &Orchestration,
-        (step, id): (&PlanStep, String),
+        step: &PlanStep,
+        id: String,
         results: &Results<'_>,
-        (modification, mistake): (Option<&str>, &str),
+        modification: Option<&str>,
+        mistake: &str,
     ) -> Result<Filled, Stop> {
         let shown = Shown::among(self.agent.result_bytes(), results.len());
         let tool = if step.tool_name.starts_with(AGENT) { TASK } else { step.tool_name.as_str() };
@@ -123,7 +92,7 @@ impl Turn<'_> {
         let given = PlanStep { tool_input: arguments, ..step.clone() };
         let job = match filled(&id, &given, results) {
             // The executor wrote the whole call, that of an agent included.
-            Ok(job) if tool == TASK => Job { arguments: agent_job(step, &given.tool_input), ..job },
+            Ok(job) if tool == TASK => GivenCall { arguments: agent_job(step, &given.tool_input), ..job },
             Ok(job) => job,
             Err(mistake) => return Ok(Filled::Impossible(mistake)),
         };
@@ -134,23 +103,28 @@ impl Turn<'_> {
     }
 
     /// An id for the call of a step that no other call of the session has.
-    pub(super) fn call_id(&self, machine: &Progress, (step, attempt): (u32, u32)) -> String {
+    pub(super) fn call_id(&self, machine: &Progress, step: u32, attempt: u32) -> String {
         let (turn, revision) = (self.conversation.session.turns(), machine.plan().map_or(0, |plan| plan.revision));
         format!("plan_{turn}_{revision}_{step}_{attempt}")
     }
 }
 
 /// The call of a step with its references filled in.
-pub(super) fn filled(id: &str, step: &PlanStep, results: &Results<'_>) -> Result<Job, String> {
+pub(super) fn filled(id: &str, step: &PlanStep, results: &Results<'_>) -> Result<GivenCall, String> {
     let id = id.to_owned();
     if step.tool_name.starts_with(AGENT) {
         let input = reference::fill(&step.tool_input, results)?;
-        return Ok(Job { id, tool: TASK.to_owned(), arguments: agent_job(step, &input), variables: Vec::new() });
+        return Ok(GivenCall {
+            id,
+            tool: TASK.to_owned(),
+            arguments: agent_job(step, &input),
+            variables: Vec::new(),
+        });
     }
     let tool = step.tool_name.clone();
     let line = if tool == RUN_COMMAND { step.tool_input["command"].as_str() } else { None };
     let Some(line) = line else {
-        return Ok(Job {
+        return Ok(GivenCall {
             id,
             tool,
             arguments: reference::fill(&step.tool_input, results)?,
@@ -162,7 +136,7 @@ pub(super) fn filled(id: &str, step: &PlanStep, results: &Results<'_>) -> Result
     input["command"] = Value::Null;
     let mut arguments = reference::fill(&input, results)?;
     arguments["command"] = command.into();
-    Ok(Job { id, tool, arguments, variables })
+    Ok(GivenCall { id, tool, arguments, variables })
 }
 
 /// The arguments of the call that gives an agent its job.

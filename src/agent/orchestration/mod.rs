@@ -14,7 +14,6 @@ pub mod verdict;
 pub mod route;
 mod shown;
 mod role;
-mod given;
 mod input;
 mod steps;
 mod reflect;

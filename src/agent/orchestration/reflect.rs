@@ -3,17 +3,16 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::agent::call::GivenCall;
 use crate::agent::turn::{Stop, Turn};
 use crate::base::text;
 use crate::base::validator::Validator;
 use crate::conversation::event::plan::{Checked, PlanStep, Progress as Happened, Reflection, StepCheck};
-use crate::conversation::message::CallStatus;
 use crate::files::disk;
 use crate::tools::RUN_COMMAND;
 
 use super::Orchestration;
 use super::command;
-use super::given::Given;
 use super::progress::Progress;
 use super::reference;
 use super::reply::ReflectorReply;
@@ -50,7 +49,8 @@ impl Turn<'_> {
     pub(super) async fn check_step(
         &mut self,
         machine: &Progress,
-        (step, attempt): (&PlanStep, u32),
+        step: &PlanStep,
+        attempt: u32,
         check: &StepCheck,
         value: &Value,
     ) -> Result<Checked, Stop> {
@@ -61,12 +61,12 @@ impl Turn<'_> {
             StepCheck::Command(line) => match command::for_command(line, &results) {
                 Err(why) => (false, why),
                 Ok((command, variables)) => {
-                    let id = format!("{}_check", self.call_id(machine, (step.step_id, attempt)));
+                    let id = format!("{}_check", self.call_id(machine, step.step_id, attempt));
                     let arguments = json!({ "command": command });
-                    let given = Given { id, tool: RUN_COMMAND.to_owned(), arguments, variables };
+                    let given = GivenCall { id, tool: RUN_COMMAND.to_owned(), arguments, variables };
                     let outcome = self.run_given(given).await?;
                     let exit = outcome.value.get("exit_code").and_then(Value::as_i64);
-                    let passed = outcome.status == CallStatus::Ok && exit == Some(0);
+                    let passed = outcome.end.has_result() && exit == Some(0);
                     (passed, format!("{}: {}", text::one_line(line, 60), outcome.summary))
                 }
             },

@@ -1,9 +1,7 @@
 //! Shows a plan to the person before it runs. An edited plan is checked like a planner's, and shown again.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::agent::prepare::{CallPlan, prepare};
 use crate::agent::turn::{Stop, Turn};
 use crate::conversation::event::plan::{PlanCreated, PlanStep};
 use crate::safety::{PlanReview, PlanSheet, read_form};
@@ -66,10 +64,10 @@ impl Turn<'_> {
     fn previews(&self, steps: &[PlanStep]) -> BTreeMap<u32, String> {
         let preview = |step: &PlanStep| {
             let job = filled("", step, &Results::new()).ok()?;
-            let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
-            let CallPlan::Run(ready) = prepared.plan else { return None };
-            let shown =
-                ready.tool.preview(&ready.arguments, &ready.reach, &self.conversation.shared.files).ok()?;
+            let prepared = self.judge_given(&job);
+            let plan = prepared.plan.as_ref().ok()?;
+            let files = &self.conversation.shared.files;
+            let shown = plan.tool.preview(&prepared.arguments, &plan.reach, files).ok()?;
             Some((step.step_id, self.agent.redactor.redact_known(&shown).into_owned()))
         };
         steps.iter().filter_map(preview).collect()

@@ -8,10 +8,9 @@ use crate::agent::Agent;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{PlanStep, Routed};
-use crate::conversation::message::{CallStatus, FinishReason, Step};
+use crate::conversation::message::{FinishReason, Step};
 
 use super::Orchestration;
-use super::given::Given;
 use super::graph::AGENT;
 use super::input::Filled;
 use super::progress::Progress;
@@ -105,10 +104,9 @@ impl Turn<'_> {
             Filled::Ready(job) => job,
             Filled::Impossible(why) => return self.give_back(&mut Progress::new(), why).await,
         };
-        let given: Given = job.given();
-        let outcome = self.run_given(given).await?;
+        let outcome = self.run_given(job).await?;
         match outcome.value["report"].as_str() {
-            Some(report) if step.tool_name.starts_with(AGENT) && outcome.status == CallStatus::Ok => {
+            Some(report) if step.tool_name.starts_with(AGENT) && outcome.end.is_done() => {
                 self.keep_reply(Step::of_text(report.to_owned(), FinishReason::Stop))?;
                 self.answer(report.to_owned()).await
             }

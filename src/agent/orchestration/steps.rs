@@ -1,29 +1,17 @@
-//! Runs the steps of a plan as soon as the steps that they need are done. Steps that only read run side by side, all
-//! others alone.
+//! Runs the steps of a plan as soon as the steps that they need are done, beside others where the scheduler of calls
+//! allows it.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
-use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::{FuturesUnordered, StreamExt};
-
-use crate::agent::Terms;
-use crate::agent::dispatch::Deck;
-use crate::agent::execute::Finished;
+use crate::agent::call::{CallLane, CallScheduler, GivenCall, GivenOutcome, OutcomeOrder};
 use crate::agent::turn::{Stop, Turn};
 use crate::conversation::event::plan::{
     PlanStep, Progress as Happened, StepCheck, StepFinished, StepStarted, StepStatus,
 };
-use crate::conversation::message::CallStatus;
-use crate::safety::Reach;
-use crate::tools::Tool;
 
 use super::Orchestration;
-use super::given::Outcome;
-use super::graph::AGENT;
-use super::input::{Filled, Job};
+use super::input::Filled;
 use super::progress::{Next, Progress};
 
 /// A step with a running call.
@@ -34,24 +22,16 @@ struct Begun {
     at: Instant,
 }
 
-/// A call that ended and has no answer yet, with the means to run it again.
-type Landed<'c> = (Begun, Finished<'c>, Option<(&'c dyn Tool, &'c Terms, Arc<Reach>)>);
-
 /// The steps that have begun and not ended.
 struct Field<'c> {
-    deck: &'c Deck,
-    running: FuturesUnordered<BoxFuture<'c, Landed<'c>>>,
-    /// True if the running calls are helpers, which run only beside helpers.
-    are_helpers: bool,
-    /// Calls that ended while a model was asked.
-    landed: Vec<Landed<'c>>,
-    /// Jobs filled in by the executor, kept until the step can begin.
-    filled: BTreeMap<u32, Job>,
+    scheduler: CallScheduler<'c, Begun>,
+    /// Calls filled in by the executor, kept until the step can begin.
+    filled: BTreeMap<u32, GivenCall>,
     /// Steps whose check is a command, which runs alone.
-    unchecked: Vec<(Begun, Outcome)>,
+    unchecked: Vec<(Begun, GivenOutcome)>,
 }
 
-impl Turn<'_> {
+impl<'t> Turn<'t> {
     /// Runs the steps of a plan until none can run any more.
     ///
     /// # Errors
@@ -61,20 +41,17 @@ impl Turn<'_> {
         orchestration: &Orchestration,
         machine: &mut Progress,
     ) -> Result<(), Stop> {
-        let deck = self.deck_of_plan(machine.steps().len());
+        let services = self.plan_services(machine.steps().len());
         let mut field = Field {
-            deck: &deck,
-            running: FuturesUnordered::new(),
-            are_helpers: false,
-            landed: Vec::new(),
+            scheduler: CallScheduler::new(services, OutcomeOrder::AsEnded),
             filled: BTreeMap::new(),
             unchecked: Vec::new(),
         };
         loop {
-            for landed in std::mem::take(&mut field.landed) {
-                self.land(machine, landed, &mut field).await?;
+            while field.scheduler.has_ended() {
+                self.land_next(machine, &mut field).await?;
             }
-            if field.running.is_empty() {
+            if field.scheduler.is_idle() {
                 for (begun, outcome) in std::mem::take(&mut field.unchecked) {
                     self.end_step(machine, begun, outcome).await?;
                 }
@@ -94,78 +71,57 @@ impl Turn<'_> {
                 Next::Start(_) | Next::Wait => {}
                 _ => return Ok(()),
             }
-            if let Some(landed) = field.running.next().await {
-                field.landed.push(landed);
-            }
+            self.land_next(machine, &mut field).await?;
         }
     }
 
     /// Begins the steps that can begin now. Returns false if all ready steps must wait for running ones.
-    async fn begin_some<'c>(
+    async fn begin_some(
         &mut self,
         orchestration: &Orchestration,
         machine: &mut Progress,
         ready: &[u32],
-        field: &mut Field<'c>,
-    ) -> Result<bool, Stop>
-    where
-        Self: 'c,
-    {
-        let most = self.agent.limits.max_parallel.max(1);
-        let mut begun = false;
+        field: &mut Field<'t>,
+    ) -> Result<bool, Stop> {
+        let mut has_begun = false;
         for &id in ready {
-            if field.running.len() >= most {
+            if !field.scheduler.has_room() {
                 break;
             }
             let Some(step) = machine.step(id).cloned() else { continue };
             let attempt = machine.next_attempt(id);
-            let job = match field.filled.remove(&id) {
-                Some(job) => job,
-                None => match field.meanwhile(self.job(orchestration, machine, &step)).await? {
-                    Filled::Ready(job) => job,
+            let call = match field.filled.remove(&id) {
+                Some(call) => call,
+                None => match field.scheduler.meanwhile(self.job(orchestration, machine, &step)).await? {
+                    Filled::Ready(call) => call,
                     Filled::Impossible(why) => {
                         self.start(machine, &step)?;
-                        self.ended_without_call(machine, (id, attempt), StepStatus::Failed, why)?;
+                        self.end_without_call(machine, id, attempt, StepStatus::Failed, why)?;
                         return Ok(true);
                     }
                 },
             };
-            let is_helper = step.tool_name.starts_with(AGENT);
-            let is_free = field.running.is_empty();
-            if self.only_reads(&job) && (is_free || is_helper == field.are_helpers) {
-                field.are_helpers = is_helper;
-                self.start(machine, &step)?;
-                let prepared = self.begin_given(job.given())?;
-                let (place, tool) = (self.place(field.deck), prepared.tool());
-                let now = Begun { step, attempt, at: Instant::now() };
-                field.running.push(async move { (now, prepared.run(place).await, tool) }.boxed());
-                begun = true;
-            } else if is_free && !begun {
-                self.start(machine, &step)?;
-                let now = Begun { step, attempt, at: Instant::now() };
-                let prepared = self.begin_given(job.given())?;
-                let finished = self.run_alone(prepared, field.deck).await?;
-                field.landed.push((now, finished, None));
-                return Ok(true);
-            } else {
-                field.filled.insert(id, job);
+            let lane = self.judge_given(&call).lane();
+            if !field.scheduler.admits(lane) || (has_begun && lane == CallLane::Alone) {
+                field.filled.insert(id, call);
+                continue;
             }
+            self.start(machine, &step)?;
+            let begun = Begun { step, attempt, at: Instant::now() };
+            let prepared = self.begin_given(call)?;
+            self.begin_call(&mut field.scheduler, begun, prepared).await?;
+            if lane == CallLane::Alone {
+                return Ok(true);
+            }
+            has_begun = true;
         }
-        Ok(begun)
+        Ok(has_begun)
     }
 
-    /// Answers the call of a step, and ends the step unless its check has to wait.
-    async fn land<'c>(
-        &mut self,
-        machine: &mut Progress,
-        (begun, finished, tool): Landed<'c>,
-        field: &mut Field<'c>,
-    ) -> Result<(), Stop> {
-        let finished = match tool {
-            Some(tool) => self.offer_wider(finished, tool, false, field.deck).await?,
-            None => finished,
-        };
-        let outcome = self.end_given(finished, field.deck)?;
+    /// Waits for a call that ends, if one runs, and answers it; ends its step unless its check has to wait.
+    async fn land_next(&mut self, machine: &mut Progress, field: &mut Field<'t>) -> Result<(), Stop> {
+        let Some((begun, outcome)) = self.take_outcome(&mut field.scheduler).await? else { return Ok(()) };
+        let outcome = self.end_given(outcome, field.scheduler.limits())?;
         if matches!(begun.step.check, Some(StepCheck::Command(_))) {
             field.unchecked.push((begun, outcome));
             return Ok(());
@@ -178,11 +134,11 @@ impl Turn<'_> {
         &mut self,
         machine: &mut Progress,
         Begun { step, attempt, at }: Begun,
-        Outcome { status, summary, value }: Outcome,
+        GivenOutcome { end, summary, value }: GivenOutcome,
     ) -> Result<(), Stop> {
-        let ok = status == CallStatus::Ok;
+        let ok = end.has_result();
         let check = match &step.check {
-            Some(check) if ok => Some(self.check_step(machine, (&step, attempt), check, &value).await?),
+            Some(check) if ok => Some(self.check_step(machine, &step, attempt, check, &value).await?),
             _ => None,
         };
         let status = if ok { StepStatus::Ok } else { StepStatus::Failed };
@@ -205,32 +161,19 @@ impl Turn<'_> {
 
     fn skip(&mut self, machine: &mut Progress, step: u32) -> Result<(), Stop> {
         let why = "a step that it needs failed".to_owned();
-        self.ended_without_call(machine, (step, machine.next_attempt(step)), StepStatus::Skipped, why)
+        self.end_without_call(machine, step, machine.next_attempt(step), StepStatus::Skipped, why)
     }
 
-    fn ended_without_call(
+    fn end_without_call(
         &mut self,
         machine: &mut Progress,
-        (step_id, attempt): (u32, u32),
+        step_id: u32,
+        attempt: u32,
         status: StepStatus,
         summary: String,
     ) -> Result<(), Stop> {
         let (check, duration_ms, result) = (None, 0, serde_json::Value::Null);
         let finished = StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, result };
         self.note(machine, Happened::Finished(finished))
-    }
-}
-
-impl Field<'_> {
-    /// Waits for `work` while the calls go on.
-    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut work => return done,
-                Some(landed) = self.running.next(), if !self.running.is_empty() => self.landed.push(landed),
-            }
-        }
     }
 }

@@ -75,7 +75,7 @@ pub fn view<'a>(
         let data = if source.trusted { output.result.clone() } else { broken(&output.result) };
         ("result", Field::Data(fit(&data, most, output.kept.as_ref())))
     };
-    let failed = status != CallStatus::Ok;
+    let failed = !has_result(status, output);
     let fields = match format {
         ResponseFormat::Concise | ResponseFormat::Raw if failed => vec![outcome(), content],
         ResponseFormat::Concise => vec![content],
@@ -98,10 +98,15 @@ pub fn view<'a>(
 pub fn left_out(status: CallStatus, output: &ToolOutput, format: ResponseFormat, most: usize) -> Option<String> {
     let shown = match format {
         ResponseFormat::Detailed => true,
-        ResponseFormat::Raw => status == CallStatus::Ok,
+        ResponseFormat::Raw => has_result(status, output),
         ResponseFormat::Concise | ResponseFormat::Standard => false,
     };
     (shown && !data::fits(&output.result, most)).then(|| format!("{:#}", output.result))
+}
+
+/// True if the tool returned a result. That of a program that failed begins with its exit.
+fn has_result(status: CallStatus, output: &ToolOutput) -> bool {
+    status == CallStatus::Ok || output.exit.is_some()
 }
 
 /// Writes a view in an encoding.

@@ -31,8 +31,8 @@ pub struct CallTelemetry {
     pub tokens_estimated: bool,
     pub output_bytes: u64,
     pub success: bool,
-    /// `denied`, `cancelled`, `timeout`, `invalid_call`, or the kind of the tool's error (`parameter`, `permanent`,
-    /// `transient`).
+    /// `denied`, `cancelled`, `timeout`, `invalid_call`, the kind of the tool's error (`parameter`, `permanent`,
+    /// `transient`), or how the program failed that it ran (`exit`, `signal`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
     /// One line, without secrets.
@@ -53,6 +53,17 @@ pub struct CallTelemetry {
 }
 
 impl CallTelemetry {
+    /// The code of a call whose program exited with another code than 0.
+    pub const EXIT: &'static str = "exit";
+    /// The code of a call whose program was ended by a signal.
+    pub const SIGNAL: &'static str = "signal";
+
+    /// True if the tool returned a result, but the program that it ran failed.
+    #[must_use]
+    pub fn program_failed(&self) -> bool {
+        [Some(Self::EXIT), Some(Self::SIGNAL)].contains(&self.error_code.as_deref())
+    }
+
     /// A call whose name and status alone are known.
     #[must_use]
     pub fn unmeasured(tool_name: &str, status: CallStatus) -> Self {

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::agent::assembly::{self, Options, SessionChoice};
-use crate::agent::{Called, Cancel, Emitter, Filter, Found, Run, Stop, call_by_hand};
+use crate::agent::{CallEnd, CalledByHand, Cancel, Emitter, Filter, Found, Run, Stop, call_by_hand};
 use crate::base::json;
 use crate::base::text;
 use crate::config::Config;
-use crate::conversation::message::CallStatus;
 use crate::files::workspace::Workspace;
 use crate::safety::Approver;
 use crate::safety::Nobody;
@@ -94,7 +93,7 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let (outcome, signal) = runtime.block_on(async {
         let cancel = Cancel::default();
         let signals = Signals::listen(cancel.clone())?;
-        let outcome = call_by_hand(&agent, &mut conversation, &mut run, (&name, &arguments), &cancel).await;
+        let outcome = call_by_hand(&agent, &mut conversation, &mut run, &name, &arguments, &cancel).await;
         outlets.flush(cancel.triggered()).await;
         io::Result::Ok((outcome, signals.seen()))
     })?;
@@ -110,22 +109,23 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     }
 }
 
-fn finish(name: &str, called: &Called, unasked: bool) -> Outcome {
+fn finish(name: &str, called: &CalledByHand, unasked: bool) -> Outcome {
     let content =
         if io::stdout().is_terminal() { text::visible(&called.content) } else { called.content.as_str().into() };
     let end = if content.ends_with('\n') { "" } else { "\n" };
     print(format!("{content}{end}"))?;
-    match called.status {
-        CallStatus::Ok => Ok(exit::DONE),
-        CallStatus::Denied if unasked => {
+    match &called.end {
+        end if end.has_result() => Ok(exit::DONE),
+        CallEnd::Denied(_) if unasked => {
             let hint = exit::allow("it");
             Err(Failure::new(
                 exit::DENIED,
                 anyhow::anyhow!("the call was denied because nobody could be asked. {hint}"),
             ))
         }
-        status => {
-            Err(Failure::new(exit::FAILED, anyhow::anyhow!("{name}: {}", format!("{status:?}").to_lowercase())))
+        end => {
+            let status = format!("{:?}", end.status()).to_lowercase();
+            Err(Failure::new(exit::FAILED, anyhow::anyhow!("{name}: {status}")))
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::safety::sandbox::{self, Walls};
 use group::Force;
 use subject::{Killer, Pipes, Subject};
 
+pub use crate::base::output::Exit;
 pub use children::{Spent, Watch};
 pub use foreground::{PersonsLine, fed, found, in_foreground, paged};
 pub use group::kill_all;
@@ -139,14 +140,6 @@ pub struct Ended {
     pub flooded: bool,
     /// True if it had left processes running, which were ended.
     pub left_behind: bool,
-}
-
-/// The exit status.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Exit {
-    Code(i32),
-    /// Ended by the signal of this name, `SIGSEGV`.
-    Signal(String),
 }
 
 /// Runs a child to its end. `seen` receives its stdout and stderr, in the order of writing. Dropping the future

@@ -40,9 +40,9 @@ pub struct RunningCall<'a> {
 #[must_use]
 pub fn finished(call: &Ended<'_>, room: usize) -> Line {
     let (mark, ink, word) = match call.status {
-        // The command ran to its end and failed.
-        CallStatus::Ok if metric(call, "exit_code").is_some_and(|code| code != 0) => ("✗", Ink::Yellow, ""),
         CallStatus::Ok => ("✓", Ink::Green, ""),
+        // The summary says how the program ended.
+        CallStatus::Error if call.telemetry.program_failed() => ("✗", Ink::Yellow, ""),
         CallStatus::Error => ("✗", Ink::Red, "error"),
         CallStatus::Denied => ("✗", Ink::Yellow, "denied"),
         CallStatus::Timeout => ("✗", Ink::Red, "timed out"),
@@ -212,19 +212,23 @@ mod tests {
 
     #[test]
     fn a_command_says_how_it_exited_unless_its_tests_say_it_better() {
-        for (summary, metrics, expected) in [
-            ("exit 0", vec![("exit_code", 0.0)], "✓ run_command make · exit 0"),
-            ("exit 1", vec![("exit_code", 1.0)], "✗ run_command make · exit 1"),
-            ("exit 0", vec![("exit_code", 0.0), ("tests_passed", 214.0)], "✓ run_command make · 214 passed"),
+        for (summary, code, metrics, expected) in [
+            ("exit 0", None, vec![("exit_code", 0.0)], "✓ run_command make · exit 0"),
+            ("exit 1", Some(CallTelemetry::EXIT), vec![("exit_code", 1.0)], "✗ run_command make · exit 1"),
+            ("killed by SIGSEGV", Some(CallTelemetry::SIGNAL), vec![], "✗ run_command make · killed by SIGSEGV"),
+            ("exit 0", None, vec![("exit_code", 0.0), ("tests_passed", 214.0)], "✓ run_command make · 214 passed"),
             (
                 "exit 101",
+                Some(CallTelemetry::EXIT),
                 vec![("exit_code", 101.0), ("tests_passed", 213.0), ("tests_failed", 1.0)],
                 "✗ run_command make · exit 101, 213 passed, 1 failed",
             ),
         ] {
             let metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            let telemetry = CallTelemetry { metrics, ..CallTelemetry::default() };
-            let (name, subject, status) = ("run_command", "make", CallStatus::Ok);
+            let error_code = code.map(str::to_owned);
+            let telemetry = CallTelemetry { error_code, metrics, ..CallTelemetry::default() };
+            let status = if code.is_none() { CallStatus::Ok } else { CallStatus::Error };
+            let (name, subject) = ("run_command", "make");
             let call = Ended { name, subject, status, summary, telemetry: &telemetry };
             assert_eq!(finished(&call, 80).text(), expected);
         }

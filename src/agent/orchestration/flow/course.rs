@@ -83,7 +83,7 @@ impl Turn<'_> {
             Err(why) => (StepStatus::Failed, why.clone()),
         };
         let duration_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.tell_end(step_id, name, (status, summary), duration_ms)
+        self.tell_end(step_id, name, status, &summary, duration_ms)
     }
 
     pub(super) fn end_without_job(
@@ -91,20 +91,22 @@ impl Turn<'_> {
         course: &mut Course<'_>,
         spot: &Spot<'_>,
         step: &FlowStep,
-        end: (StepStatus, String),
+        status: StepStatus,
+        why: String,
     ) -> Result<(), Stop> {
         course.begun += 1;
-        self.tell_end(course.begun, format!("{}{}", spot.prefix, step.id), end, 0)
+        self.tell_end(course.begun, format!("{}{}", spot.prefix, step.id), status, &why, 0)
     }
 
     fn tell_end(
         &mut self,
         step_id: u32,
         name: String,
-        (status, summary): (StepStatus, String),
+        status: StepStatus,
+        summary: &str,
         duration_ms: u64,
     ) -> Result<(), Stop> {
-        let (name, summary) = (Some(name), text::one_line(&summary, 200));
+        let (name, summary) = (Some(name), text::one_line(summary, 200));
         let (attempt, check, result) = (1, None, Value::Null);
         let finished = StepFinished { step_id, name, attempt, status, summary, check, duration_ms, result };
         Ok(self.run.emitter.emit(EventKind::StepFinished(finished))?)

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::StreamExt;
 use serde_json::{Map, Value};
 
+use crate::agent::call::{CallLane, CallScheduler, OutcomeOrder};
 use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::Progress;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
-use crate::config::{FlowConfig, FlowStep, Work};
+use crate::config::{FlowConfig, FlowStep};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::FlowNote;
 use crate::conversation::message::{FinishReason, Step};
@@ -42,7 +42,7 @@ impl Turn<'_> {
         if let Some(task) = &chosen.task {
             given.insert(task.clone(), said.into());
         }
-        self.begin_flow(orchestration, &chosen.name, (&chosen.given, given)).await
+        self.begin_flow(orchestration, &chosen.name, &chosen.given, given).await
     }
 
     /// Carries out a request by the flow that the router chose. If the router did not fill in the task, it is the
@@ -62,7 +62,7 @@ impl Turn<'_> {
             given.entry(task).or_insert_with(|| said.into());
         }
         let stated = given.clone();
-        self.begin_flow(orchestration, name, (&stated, given)).await
+        self.begin_flow(orchestration, name, &stated, given).await
     }
 
     /// Begins a flow, or continues it after an interruption, unless a `stated` input differs.
@@ -70,7 +70,8 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         name: &str,
-        (stated, given): (&Map<String, Value>, Map<String, Value>),
+        stated: &Map<String, Value>,
+        given: Map<String, Value>,
     ) -> Result<TurnEnd, Stop> {
         let Some(flow) = orchestration.flows.all.get(name) else {
             return self.no_result(format!("there is no flow `{name}`"));
@@ -188,7 +189,7 @@ impl Turn<'_> {
             loop {
                 let (jobs, notes) = machine.begin();
                 for note in notes {
-                    self.end_without_job(course, &spot, note.step, (note.status, note.why))?;
+                    self.end_without_job(course, &spot, note.step, note.status, note.why)?;
                 }
                 waiting.extend(jobs);
                 if waiting.is_empty() {
@@ -199,7 +200,7 @@ impl Turn<'_> {
                     let (next, note) = machine.finish(&job, result);
                     waiting.extend(next);
                     if let Some(note) = note {
-                        self.end_without_job(course, &spot, note.step, (note.status, note.why))?;
+                        self.end_without_job(course, &spot, note.step, note.status, note.why)?;
                     }
                 }
             }
@@ -232,20 +233,9 @@ impl Turn<'_> {
         if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
             return Err(Stop::Limit(limit));
         }
-        let most = self.agent.limits.max_parallel.max(1);
-        let mut group: Vec<Job<'f>> = Vec::new();
-        // Helpers may ask a person, so they run only beside helpers.
-        let is_helper = |job: &Job<'_>| matches!(job.step.works().next(), Some(Work::Agent(_)));
-        let is_like =
-            |group: &[Job<'_>], job: &Job<'_>| group.first().is_none_or(|one| is_helper(one) == is_helper(job));
-        while group.len() < most
-            && let Some(at) = waiting.iter().position(|job| is_like(&group, job) && self.may_run_beside(job))
-            && let Some(job) = waiting.remove(at)
-        {
-            group.push(job);
-        }
-        if !group.is_empty() {
-            return self.run_side_by_side_in(course, spot, group).await;
+        let ended = self.run_beside(course, spot, waiting).await?;
+        if !ended.is_empty() {
+            return Ok(ended);
         }
         let Some(job) = waiting.pop_front() else { return Ok(Vec::new()) };
         let running = self.begin_job(course, spot, &job)?;
@@ -254,30 +244,36 @@ impl Turn<'_> {
         Ok(vec![(job, result.map(|(value, _)| value))])
     }
 
-    /// Makes the calls of several jobs at once.
-    async fn run_side_by_side_in<'f>(
+    /// Makes the calls of the jobs that may run side by side, if there are any.
+    async fn run_beside<'f>(
         &mut self,
         course: &mut Course<'_>,
         spot: &Spot<'_>,
-        group: Vec<Job<'f>>,
+        waiting: &mut VecDeque<Job<'f>>,
     ) -> Result<Vec<(Job<'f>, Result<Value, String>)>, Stop> {
-        let deck = self.deck_of_plan(group.len());
-        let mut calls = Vec::new();
-        for job in group {
+        let mut scheduler = CallScheduler::new(self.plan_services(waiting.len()), OutcomeOrder::AsEnded);
+        while scheduler.has_room()
+            && let Some(at) = waiting.iter().position(|job| self.runs_beside(&scheduler, job))
+            && let Some(job) = waiting.remove(at)
+        {
             let running = self.begin_job(course, spot, &job)?;
             let Some(call) = self.call_of(&job, course.begun) else { continue };
             let prepared = self.begin_given(call)?;
-            let place = self.place(&deck);
-            calls.push(async move { ((job, running), prepared.run(place).await) });
+            self.begin_call(&mut scheduler, (job, running), prepared).await?;
         }
-        let mut landing = calls.into_iter().collect::<futures_util::stream::FuturesUnordered<_>>();
         let mut ended = Vec::new();
-        while let Some(((job, running), finished)) = landing.next().await {
-            let result = self.end_given(finished, &deck)?.into_result();
+        while let Some(((job, running), outcome)) = self.take_outcome(&mut scheduler).await? {
+            let result = self.end_given(outcome, scheduler.limits())?.into_result();
             self.end_job(running, &result)?;
             ended.push((job, result.map(|(value, _)| value)));
         }
         Ok(ended)
+    }
+
+    /// True if a job is a call that may run beside those that the scheduler runs.
+    fn runs_beside<'c, Tag: Send + 'c>(&self, scheduler: &CallScheduler<'c, Tag>, job: &Job<'_>) -> bool {
+        let lane = self.call_of(job, 0).map_or(CallLane::Alone, |call| self.judge_given(&call).lane());
+        lane != CallLane::Alone && scheduler.admits(lane)
     }
 }
 

@@ -5,19 +5,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::orchestration::given::{Given as Call, Outcome};
+use crate::agent::call::{GivenCall, GivenOutcome};
 use crate::agent::orchestration::graph;
 use crate::agent::orchestration::plan::Planned;
 use crate::agent::orchestration::progress::{Facts, Progress};
 use crate::agent::orchestration::reply::{self, PlanReply, ReflectorReply};
 use crate::agent::orchestration::{Asked, verdict};
-use crate::agent::prepare::prepare;
 use crate::agent::turn::{Stop, Turn};
 use crate::base::text;
 use crate::base::validator::Validator;
 use crate::config::{FlowRole, Work};
 use crate::conversation::event::plan::{PlanCreated, PlanStep, Progress as Happened};
-use crate::conversation::message::{CallStatus, Item, Said, ToolCall};
+use crate::conversation::message::{Item, Said};
 use crate::prompt::with_given;
 use crate::tools::TASK;
 
@@ -27,16 +26,16 @@ use super::machine::{Failure, Job};
 /// The result of a job: its value with a line for a person, or the reason for its failure.
 pub(super) type Worked = Result<(Value, String), String>;
 
-impl Outcome {
+impl GivenOutcome {
     /// Turns an outcome into the result of a step.
     pub(super) fn into_result(self) -> Worked {
-        if self.status == CallStatus::Ok { Ok((self.value, self.summary)) } else { Err(self.summary) }
+        if self.end.has_result() { Ok((self.value, self.summary)) } else { Err(self.summary) }
     }
 }
 
 impl Turn<'_> {
     /// The call of a job, if it makes one.
-    pub(super) fn call_of(&self, job: &Job<'_>, number: u32) -> Option<Call> {
+    pub(super) fn call_of(&self, job: &Job<'_>, number: u32) -> Option<GivenCall> {
         let mut arguments = job.arguments.with.clone();
         let tool = match job.step.works().next()? {
             Work::Tool(tool) => tool,
@@ -46,19 +45,12 @@ impl Turn<'_> {
             }
             _ => return None,
         };
-        Some(Call {
+        Some(GivenCall {
             id: format!("flow_{}_{number}", self.conversation.session.turns()),
             tool: tool.to_owned(),
             arguments: Value::Object(arguments),
             variables: job.arguments.variables.clone(),
         })
-    }
-
-    /// True if a job is a call that only reads and needs nobody's permission.
-    pub(super) fn may_run_beside(&self, job: &Job<'_>) -> bool {
-        let Some(Call { id, tool, arguments, .. }) = self.call_of(job, 0) else { return false };
-        let call = ToolCall { id, name: tool, arguments: arguments.to_string() };
-        prepare(self.agent, ((0, 0), std::borrow::Cow::Owned(call)), false, self.footing()).may_run_beside()
     }
 
     /// Carries out a step.

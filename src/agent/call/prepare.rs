@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::agent::live_calls::CallSlot;
+use crate::agent::superior::TrustState;
+use crate::agent::{Agent, Found, Terms};
 use crate::base::json;
 use crate::base::present;
 use crate::conversation::message::ToolCall;
@@ -14,133 +17,118 @@ use crate::safety::policy::{self, Call, Configured, Invocation, Verdict};
 use crate::safety::{Enclosure, Hold, Reach};
 use crate::tools::Tool;
 
-use super::flights::Slot;
-use super::measure::Moment;
-use super::{Agent, Found, Terms, arguments};
+use super::arguments;
+use super::measure::CallStart;
 
 /// The most calls of one reply that run; the rest are refused.
 pub(super) const MOST_CALLS: usize = 64;
 
-/// A call that was checked and judged, but not run.
-pub(super) struct Prepared<'a> {
+/// A call that was checked and judged.
+pub(in crate::agent) struct PreparedCall<'a> {
     /// The call as the model wrote it; for `call_tool`, the call inside it.
-    pub call: Cow<'a, ToolCall>,
-    pub slot: Slot,
-    pub taken_up: Moment,
+    pub call: ToolCall,
+    pub slot: CallSlot,
+    pub(super) start: CallStart,
+    pub arguments: Value,
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
-    pub plan: CallPlan<'a>,
     /// The command line that a person wrote in place of the model's.
     pub edited: Option<String>,
+    /// The way to run it; or the reason, for the model, that it cannot run.
+    pub plan: Result<CallPlan<'a>, String>,
 }
 
-pub(super) enum CallPlan<'a> {
-    Run(Ready<'a>),
-    /// The call cannot run; the text tells the model why.
-    Refuse {
-        arguments: Value,
-        why: String,
-    },
-}
-
-/// The circumstances that a call is judged by.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Footing<'t> {
-    /// The outside content in the conversation.
-    pub taint: Option<&'t str>,
-    /// True if nothing may change: the turn explores, and no proposal was approved.
-    pub is_exploring: bool,
-}
-
-/// A call that can run, if its verdict allows.
-pub(super) struct Ready<'a> {
+/// The way to run a call, if its verdict allows.
+pub(in crate::agent) struct CallPlan<'a> {
     pub tool: &'a dyn Tool,
     pub terms: &'a Terms,
-    pub arguments: Value,
     pub verdict: Verdict,
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
-    /// True if it only reads, so similar calls may run at the same time.
-    pub reads: bool,
+    /// True if it changes nothing that another call of its kind could meet.
+    reads: bool,
     /// True if its command names something outside the sandbox.
     pub leaves: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
-    /// The facts about the conversation for a helper.
-    pub standing: Standing,
+    /// The state of the conversation that it was judged by.
+    pub trust: TrustState,
 }
 
-/// The facts that a helper needs about the conversation that calls it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Standing {
-    /// The outside source whose content is in the conversation, if any.
-    pub taint: Option<String>,
-    /// Nothing may change.
-    pub only_reads: bool,
+/// The company in which a call may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::agent) enum CallLane {
+    /// Beside other calls that only read and that nobody is asked about.
+    Reading,
+    /// Beside other helpers only: a helper may ask a person, and nothing else that could ask may run meanwhile.
+    Helpers,
+    /// By itself: it may change something, or a person has to be asked or told.
+    Alone,
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedCall<'a> {
+    /// Parses, checks and judges a call.
+    pub(super) fn of(
+        agent: &'a Agent,
+        slot: CallSlot,
+        call: &ToolCall,
+        written: CallText,
+        trust: TrustState,
+    ) -> Self {
+        let start = CallStart::now();
+        let (call, meant) = match meant(agent, call) {
+            _ if slot.1 >= MOST_CALLS => {
+                let why = format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run.");
+                (call.clone(), Err(why))
+            }
+            Ok(inner) => (inner.unwrap_or_else(|| call.clone()), Ok(())),
+            Err(why) => (call.clone(), Err(why)),
+        };
+        let judged = meant.and_then(|()| checked(agent, &call, written)).map(|(found, arguments)| {
+            let plan = judge(agent, found, &arguments, trust);
+            (arguments, plan)
+        });
+        let (arguments, plan) = match judged {
+            Ok((arguments, plan)) => (arguments, Ok(plan)),
+            Err(why) => (json::object_or_unparsed(&call.arguments), Err(why)),
+        };
+        Self { call, slot, start, arguments, variables: Vec::new(), edited: None, plan }
+    }
+
     /// Puts a person's command line in place of the model's, and judges the call again.
-    pub(super) fn edit(&mut self, agent: &'a Agent, line: String, footing: Footing<'_>) {
-        let CallPlan::Run(ready) = &mut self.plan else { return };
-        let (Some(name), Ok(found)) = (ready.tool.command_argument(), agent.tools.find(&self.call.name)) else {
+    pub(super) fn edit(&mut self, agent: &'a Agent, line: String, trust: TrustState) {
+        let Ok(plan) = &mut self.plan else { return };
+        let (Some(name), Ok(found)) = (plan.tool.command_argument(), agent.tools.find(&self.call.name)) else {
             return;
         };
-        let mut arguments = ready.arguments.clone();
-        arguments[name] = line.as_str().into();
-        *ready = judged(agent, found, arguments, footing);
+        self.arguments[name] = line.as_str().into();
+        *plan = judge(agent, found, &self.arguments, trust);
         self.edited = Some(line);
     }
 
-    /// The tool that runs it, if it can run, and the files that it may open.
-    pub(super) fn tool(&self) -> Option<(&'a dyn Tool, &'a Terms, Arc<Reach>)> {
+    /// True if its tool waits for a person.
+    pub(super) fn waits_for_person(&self) -> bool {
+        self.plan.as_ref().is_ok_and(|plan| plan.tool.waits_for_person())
+    }
+
+    /// The company in which it may run.
+    pub(in crate::agent) fn lane(&self) -> CallLane {
         match &self.plan {
-            CallPlan::Run(ready) => Some((ready.tool, ready.terms, Arc::clone(&ready.reach))),
-            CallPlan::Refuse { .. } => None,
+            Ok(plan) if !plan.reads || plan.tool.waits_for_person() => CallLane::Alone,
+            Ok(plan) if !matches!(plan.verdict, Verdict::Allow(_)) => CallLane::Alone,
+            Ok(plan) if plan.tool.is_run() => CallLane::Helpers,
+            Ok(_) => CallLane::Reading,
+            Err(_) => CallLane::Alone,
         }
-    }
-
-    /// True if it only reads and nobody has to be asked, so that similar calls may run at the same time.
-    pub(super) fn may_run_beside(&self) -> bool {
-        let is_free = |ready: &Ready<'_>| {
-            matches!(ready.verdict, Verdict::Allow(_)) && !ready.tool.waits_for_person() && ready.reads
-        };
-        matches!(&self.plan, CallPlan::Run(ready) if is_free(ready))
-    }
-
-    /// True if both calls are of the same kind. Helpers run only beside helpers: they may ask a person, and nothing
-    /// else that could ask may run meanwhile.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        let is_run = |of: &Self| matches!(&of.plan, CallPlan::Run(ready) if ready.tool.is_run());
-        is_run(self) == is_run(other)
     }
 }
 
-/// Parses, checks and judges a call. `cut` is true if the reply ended at the output limit.
-pub(super) fn prepare<'a>(
-    agent: &'a Agent,
-    (slot, call): (Slot, Cow<'a, ToolCall>),
-    cut: bool,
-    footing: Footing<'_>,
-) -> Prepared<'a> {
-    let taken_up = Moment::now();
-    let (_, number) = slot;
-    let variables = Vec::new();
-    if number >= MOST_CALLS {
-        let why = format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run.");
-        let arguments = json::object_or_unparsed(&call.arguments);
-        let plan = CallPlan::Refuse { arguments, why };
-        return Prepared { call, slot, taken_up, variables, plan, edited: None };
-    }
-    let (call, meant) = match meant(agent, &call) {
-        Ok(Some(inner)) => (Cow::Owned(inner), Ok(())),
-        Ok(None) => (call, Ok(())),
-        Err(why) => (call, Err(why)),
-    };
-    let plan = meant
-        .and_then(|()| plan(agent, &call, cut, footing))
-        .unwrap_or_else(|why| CallPlan::Refuse { arguments: json::object_or_unparsed(&call.arguments), why });
-    Prepared { call, slot, taken_up, variables, plan, edited: None }
+/// The text of a call as the model wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::agent) enum CallText {
+    Whole,
+    /// The reply ended at the output limit.
+    Cut,
 }
 
 /// The call inside a `call_tool`: judged, run, shown and recorded as if the model had written it directly. `None` for
@@ -165,8 +153,9 @@ fn meant(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, String> {
     Ok(Some(ToolCall { name, arguments, ..call.clone() }))
 }
 
-fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, footing: Footing<'_>) -> Result<CallPlan<'a>, String> {
-    if cut {
+/// The tool of a call, and its arguments, which fit the schema.
+fn checked<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Result<(Found<'a>, Value), String> {
+    if written == CallText::Cut {
         return Err(
             "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
                     with shorter arguments; write large files in several parts."
@@ -179,7 +168,7 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, footing: Footing<'_>) 
     arguments::complete(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
-    Ok(CallPlan::Run(judged(agent, found, arguments, footing)))
+    Ok((found, arguments))
 }
 
 /// Refuses a call that asks for more time than it can get: half-done work is worse than none.
@@ -195,23 +184,19 @@ fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), 
     ))
 }
 
-fn judged<'a>(
-    agent: &'a Agent,
-    Found { tool, terms, .. }: Found<'a>,
-    arguments: Value,
-    footing: Footing<'_>,
-) -> Ready<'a> {
+fn judge<'a>(agent: &'a Agent, found: Found<'a>, arguments: &Value, trust: TrustState) -> CallPlan<'a> {
+    let Found { tool, terms, .. } = found;
     let workspace = &agent.workspace;
     let definition = tool.definition();
-    let mut reads = tool.reads(&arguments);
-    let writes = tool.writes(&arguments);
+    let mut reads = tool.reads(arguments);
+    let writes = tool.writes(arguments);
     // A call that could name a path but does not works on the whole workspace.
     let takes_path = definition.parameters["properties"].get("path").is_some();
     if reads.is_empty() && writes.is_empty() && takes_path {
         reads.push(".");
     }
     let mut judged = Vec::new();
-    let shell = tool.shell_line(&arguments);
+    let shell = tool.shell_line(arguments);
     let hold = shell.as_ref().map_or(Hold::Nothing, |shell| shell.hold);
     let line = shell.map(|shell| {
         let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
@@ -230,20 +215,19 @@ fn judged<'a>(
         writes: policy::targets(workspace, &writes, &[]),
         line,
         hold,
-        host: tool.address(&arguments).map(host),
+        host: tool.address(arguments).map(host),
     };
-    let judge = if footing.is_exploring { policy::judge_exploring } else { policy::judge };
-    let verdict = judge(agent.approval, &agent.rules, &call, footing.taint);
-    let is_reading = tool.runs_beside(&arguments) || verdict.enclosure() == Enclosure::Read;
-    let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(&arguments)));
+    let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge };
+    let verdict = judge(agent.approval, &agent.rules, &call, trust.taint.as_deref());
+    let is_reading = tool.runs_beside(arguments) || verdict.enclosure() == Enclosure::Read;
+    let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
     judged
         .extend(written.into_iter().zip(call.reads.iter().chain(&call.writes).map(|target| target.real.clone())));
     let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
     let reach = if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file")) } else { reach };
     let reach = Arc::new(reach);
-    let standing = Standing { taint: footing.taint.map(str::to_owned), only_reads: footing.is_exploring };
-    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings, standing }
+    CallPlan { tool, terms, verdict, reach, reads: is_reading, leaves, brings, trust }
 }
 
 /// The host of an address, with the port if it is not the default. Text that is not an address is returned as it is.

@@ -8,15 +8,15 @@ use crate::base::{present, text};
 use crate::conversation::message::{Cost, Usage};
 
 /// A call's slot: the number of its step, and the position among its calls.
-pub(super) type Slot = (u64, usize);
+pub(super) type CallSlot = (u64, usize);
 
 /// The calls that have begun.
 #[derive(Debug, Default)]
-pub(super) struct Flights(Mutex<BTreeMap<Slot, Flight>>);
+pub(super) struct LiveCalls(Mutex<BTreeMap<CallSlot, LiveCall>>);
 
 /// A call that has begun.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct LiveCall {
     /// The time when its tool was started; `None` while the call is checked or a person is asked.
     running: Option<Instant>,
     /// The end of its live output.
@@ -28,57 +28,57 @@ pub(super) struct Flight {
 /// The most output kept for a call that may be interrupted, in bytes.
 const KEPT: usize = 4096;
 
-impl Flights {
+impl LiveCalls {
     /// Records that the observers know of the call.
-    pub(super) fn announce(&self, slot: Slot) {
-        self.all().insert(slot, Flight::new(None));
+    pub(super) fn announce(&self, slot: CallSlot) {
+        self.all().insert(slot, LiveCall::new(None));
     }
 
     /// Records that its tool runs.
-    pub(super) fn run(&self, slot: Slot) {
-        self.all().insert(slot, Flight::new(Some(Instant::now())));
+    pub(super) fn run(&self, slot: CallSlot) {
+        self.all().insert(slot, LiveCall::new(Some(Instant::now())));
     }
 
     /// Adds to its output.
-    pub(super) fn output(&self, slot: Slot, chunk: &str) {
-        if let Some(flight) = self.all().get_mut(&slot) {
-            flight.output.push_str(chunk);
-            if flight.output.len() > 2 * KEPT {
-                let last = text::tail(&flight.output, KEPT).len();
-                flight.output.drain(..flight.output.len() - last);
+    pub(super) fn output(&self, slot: CallSlot, chunk: &str) {
+        if let Some(call) = self.all().get_mut(&slot) {
+            call.output.push_str(chunk);
+            if call.output.len() > 2 * KEPT {
+                let last = text::tail(&call.output, KEPT).len();
+                call.output.drain(..call.output.len() - last);
             }
         }
     }
 
     /// Adds a request that a helper made in it.
-    pub(super) fn spend(&self, slot: Slot, usage: Usage, cost_usd: Option<f64>) {
-        if let Some(flight) = self.all().get_mut(&slot) {
-            flight.spent.0 += usage;
-            flight.spent.1.add(&usage, cost_usd);
+    pub(super) fn spend(&self, slot: CallSlot, usage: Usage, cost_usd: Option<f64>) {
+        if let Some(call) = self.all().get_mut(&slot) {
+            call.spent.0 += usage;
+            call.spent.1.add(&usage, cost_usd);
         }
     }
 
     /// Takes the spending of helpers in a call, to count it now.
-    pub(super) fn take_spent(&self, slot: Slot) -> (Usage, Cost) {
-        self.all().get_mut(&slot).map(|flight| std::mem::take(&mut flight.spent)).unwrap_or_default()
+    pub(super) fn take_spent(&self, slot: CallSlot) -> (Usage, Cost) {
+        self.all().get_mut(&slot).map(|call| std::mem::take(&mut call.spent)).unwrap_or_default()
     }
 
     /// Records that it was answered.
-    pub(super) fn land(&self, slot: Slot) {
+    pub(super) fn land(&self, slot: CallSlot) {
         self.all().remove(&slot);
     }
 
     /// Removes a call that the settling code answers.
-    pub(super) fn take(&self, slot: Slot) -> Option<Flight> {
+    pub(super) fn take(&self, slot: CallSlot) -> Option<LiveCall> {
         self.all().remove(&slot)
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Slot, Flight>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<CallSlot, LiveCall>> {
         self.0.lock().expect("no holder panics")
     }
 }
 
-impl Flight {
+impl LiveCall {
     fn new(running: Option<Instant>) -> Self {
         Self { running, output: String::new(), spent: <(Usage, Cost)>::default() }
     }
@@ -89,11 +89,11 @@ impl Flight {
     }
 
     /// The text, for the model, about a call that was interrupted.
-    pub(super) fn known(flight: Option<&Self>, why: &str) -> String {
-        let Some(ran_for) = flight.and_then(Self::ran_for) else {
+    pub(super) fn explain_interruption(call: Option<&Self>, why: &str) -> String {
+        let Some(ran_for) = call.and_then(Self::ran_for) else {
             return format!("Not run: {why}. The call was never started and had no effect.");
         };
-        let output = flight.map_or("", |flight| text::tail(&flight.output, KEPT));
+        let output = call.map_or("", |call| text::tail(&call.output, KEPT));
         let seconds = ran_for.as_secs_f64();
         let ran = format!("Cancelled: {why}. The call ran for {seconds:.1} s and may have had effects.");
         if output.trim().is_empty() {
@@ -109,14 +109,14 @@ mod tests {
 
     #[test]
     fn a_call_that_never_started_had_no_effect_and_one_that_ran_tells_its_output() {
-        let flights = Flights::default();
-        flights.announce((1, 0));
-        let told = Flight::known(flights.take((1, 0)).as_ref(), "interrupted");
+        let live = LiveCalls::default();
+        live.announce((1, 0));
+        let told = LiveCall::explain_interruption(live.take((1, 0)).as_ref(), "interrupted");
         assert_eq!(told, "Not run: interrupted. The call was never started and had no effect.");
-        flights.run((1, 1));
-        flights.output((1, 1), &"x".repeat(9000));
-        flights.output((1, 1), "\nthe end\n");
-        let told = Flight::known(flights.take((1, 1)).as_ref(), "interrupted");
+        live.run((1, 1));
+        live.output((1, 1), &"x".repeat(9000));
+        live.output((1, 1), "\nthe end\n");
+        let told = LiveCall::explain_interruption(live.take((1, 1)).as_ref(), "interrupted");
         assert!(told.starts_with("Cancelled: interrupted. The call ran for 0."), "{told}");
         assert!(told.ends_with("the end") && told.len() < KEPT + 200, "{}", told.len());
     }

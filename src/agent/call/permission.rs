@@ -2,29 +2,37 @@
 //! the model's: it is judged again, but not asked about again.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
+use crate::agent::turn::{Stop, Turn};
 use crate::conversation::event::{DecidedBy, EventKind, PermissionVerdict};
-use crate::conversation::message::{CallStatus, ToolCall};
+use crate::conversation::message::ToolCall;
 use crate::safety::policy::{Grant, Grants, Grounds, Verdict};
-use crate::safety::{Approval, Enclosure, Question, Reach};
-use crate::tools::Tool;
+use crate::safety::{Approval, Enclosure, Question};
 
-use super::prepare::{CallPlan, Prepared, Ready};
-use super::turn::{Stop, Turn};
+use super::end::{CallEnd, CallFailure};
+use super::prepare::{CallPlan, PreparedCall};
 
 /// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum PermissionDecision {
     Run,
     /// The call runs with this command line, which a person wrote.
     Edit(String),
-    /// The call ends without running, with this message for the model.
-    Deny(CallStatus, String),
+    /// The call ends so without running, with this message for the model.
+    Refuse(CallEnd, String),
+}
+
+/// The run that is asked about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunAsked {
+    /// The walls around a command.
+    pub enclosure: Enclosure,
+    /// True if a person may write another command in place of the model's.
+    pub may_edit: bool,
 }
 
 /// A permission question.
-struct Asked<'q> {
+struct PermissionQuestion<'q> {
     preview: &'q str,
     is_change: bool,
     why: &'q str,
@@ -35,50 +43,52 @@ struct Asked<'q> {
     line: Option<&'q str>,
 }
 
-impl<'c> Turn<'c> {
-    /// Decides on a call by its verdict, and asks the person if the verdict says so. With `may_edit` they may write
-    /// another command in its place.
+impl<'t> Turn<'t> {
+    /// Decides on a call by a verdict, its own or that on another run of it, and asks the person if the verdict says
+    /// so.
     pub(super) async fn decide(
         &mut self,
-        call: &ToolCall,
-        tool: &dyn Tool,
-        (arguments, reach): (&Value, &Reach),
+        prepared: &PreparedCall<'_>,
         verdict: &Verdict,
-        (enclosure, may_edit): (Enclosure, bool),
-    ) -> Result<Decision, Stop> {
+        run: RunAsked,
+    ) -> Result<PermissionDecision, Stop> {
+        let PreparedCall { call, arguments, plan: Ok(CallPlan { tool, reach, .. }), .. } = prepared else {
+            return Ok(PermissionDecision::Run);
+        };
         let (why, always) = match verdict {
-            Verdict::Allow(Grounds::Mode | Grounds::Reading) => return Ok(Decision::Run),
+            Verdict::Allow(Grounds::Mode | Grounds::Reading) => return Ok(PermissionDecision::Run),
             Verdict::Allow(Grounds::Rule) => {
-                self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Rule)?;
-                return Ok(Decision::Run);
+                self.report_verdict(call, PermissionVerdict::Allowed, DecidedBy::Rule)?;
+                return Ok(PermissionDecision::Run);
             }
-            Verdict::Deny { why, grounds } => {
-                let (status, why) = self.deny(call, why, *grounds)?;
-                return Ok(Decision::Deny(status, why));
-            }
+            Verdict::Deny { why, grounds } => return self.deny_by_policy(call, why, *grounds),
             Verdict::Ask { always: Some(grant), .. } if self.conversation.grants.cover(grant) => {
-                self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Person)?;
-                return Ok(Decision::Run);
+                self.report_verdict(call, PermissionVerdict::Allowed, DecidedBy::Person)?;
+                return Ok(PermissionDecision::Run);
             }
             Verdict::Ask { why, always } => (why, always.as_ref()),
         };
         let preview = match tool.preview(arguments, reach, &self.conversation.shared.files) {
             // A call that would fail is not worth a question.
             Err(error) if self.agent.approver.present() => {
-                return Ok(Decision::Deny(CallStatus::Error, error.message));
+                return Ok(PermissionDecision::Refuse(CallEnd::Failed(CallFailure::Invalid), error.message));
             }
             preview => preview.unwrap_or_else(|error| error.message),
         };
-        let line = tool.command_argument().filter(|_| may_edit).and_then(|name| arguments[name].as_str());
-        let (enclosure, network) = (tool.enclosure(enclosure), tool.has_network());
-        let is_change = tool.previews_change();
-        self.ask_permission(call, Asked { preview: &preview, is_change, why, always, enclosure, network, line })
-            .await
+        let line = tool.command_argument().filter(|_| run.may_edit).and_then(|name| arguments[name].as_str());
+        let (enclosure, network) = (tool.enclosure(run.enclosure), tool.has_network());
+        let (preview, is_change) = (preview.as_str(), tool.previews_change());
+        let asked = PermissionQuestion { preview, is_change, why, always, enclosure, network, line };
+        self.ask_permission(call, asked).await
     }
 
     /// Asks the person.
-    async fn ask_permission(&mut self, call: &ToolCall, asked: Asked<'_>) -> Result<Decision, Stop> {
-        let Asked { preview, is_change, why, always, enclosure, network, line } = asked;
+    async fn ask_permission(
+        &mut self,
+        call: &ToolCall,
+        asked: PermissionQuestion<'_>,
+    ) -> Result<PermissionDecision, Stop> {
+        let PermissionQuestion { preview, is_change, why, always, enclosure, network, line } = asked;
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -109,7 +119,9 @@ impl<'c> Turn<'c> {
         };
         let denial = match approval {
             // The edited call is judged again, and that verdict decides.
-            Approval::Edited(line) if editable.is_some_and(|now| now != line) => return Ok(Decision::Edit(line)),
+            Approval::Edited(line) if editable.is_some_and(|now| now != line) => {
+                return Ok(PermissionDecision::Edit(line));
+            }
             Approval::Edited(line) if editable.is_none() => {
                 Some(format!("The user did not allow this call and asked for this instead: {line}"))
             }
@@ -126,42 +138,48 @@ impl<'c> Turn<'c> {
             Approval::Deny(reason) => Some(format!("The user did not allow this call and said: {reason}")),
             Approval::Nobody => {
                 self.run.totals.unasked += 1;
-                self.resolve(call, PermissionVerdict::Denied, DecidedBy::Nobody)?;
+                self.report_verdict(call, PermissionVerdict::Denied, DecidedBy::Nobody)?;
                 let text = format!(
                     "Not run: {why}, and nobody is there to allow it. Go on without it, and say in your answer what \
                      could not be done."
                 );
-                return Ok(Decision::Deny(CallStatus::Denied, text));
+                return Ok(PermissionDecision::Refuse(CallEnd::Denied(DecidedBy::Nobody), text));
             }
         };
         let verdict = if denial.is_none() { PermissionVerdict::Allowed } else { PermissionVerdict::Denied };
-        self.resolve(call, verdict, DecidedBy::Person)?;
-        Ok(denial.map_or(Decision::Run, |why| Decision::Deny(CallStatus::Denied, why)))
+        self.report_verdict(call, verdict, DecidedBy::Person)?;
+        let refuse = |why| PermissionDecision::Refuse(CallEnd::Denied(DecidedBy::Person), why);
+        Ok(denial.map_or(PermissionDecision::Run, refuse))
     }
 
     /// Puts a person's command line in place of the model's. A rule can still deny it; nothing else asks again, and the
-    /// sandbox is that of the question or stricter. Returns the denial, if there is one.
-    pub(super) fn take_edit<'p>(
+    /// sandbox is that of the question or stricter.
+    pub(super) fn take_edit<'c>(
         &mut self,
-        prepared: &mut Prepared<'p>,
+        prepared: &mut PreparedCall<'c>,
         line: String,
-    ) -> Result<Option<(CallStatus, String)>, Stop>
+    ) -> Result<PermissionDecision, Stop>
     where
-        'c: 'p,
+        't: 'c,
     {
-        prepared.edit(self.agent, line, self.footing());
-        if let CallPlan::Run(Ready { verdict: Verdict::Deny { why, grounds }, .. }) = &prepared.plan {
-            return self.deny(&prepared.call, why, *grounds).map(Some);
+        prepared.edit(self.agent, line, self.trust());
+        if let Ok(CallPlan { verdict: Verdict::Deny { why, grounds }, .. }) = &prepared.plan {
+            return self.deny_by_policy(&prepared.call, why, *grounds);
         }
-        self.resolve(&prepared.call, PermissionVerdict::Allowed, DecidedBy::Person)?;
-        Ok(None)
+        self.report_verdict(&prepared.call, PermissionVerdict::Allowed, DecidedBy::Person)?;
+        Ok(PermissionDecision::Run)
     }
 
     /// Denies a call in the name of a rule or of the policy.
-    fn deny(&mut self, call: &ToolCall, why: &str, grounds: Grounds) -> Result<(CallStatus, String), Stop> {
+    fn deny_by_policy(
+        &mut self,
+        call: &ToolCall,
+        why: &str,
+        grounds: Grounds,
+    ) -> Result<PermissionDecision, Stop> {
         let by = if grounds == Grounds::Rule { DecidedBy::Rule } else { DecidedBy::Policy };
-        self.resolve(call, PermissionVerdict::Denied, by)?;
-        Ok((CallStatus::Denied, format!("Not run: {why}.")))
+        self.report_verdict(call, PermissionVerdict::Denied, by)?;
+        Ok(PermissionDecision::Refuse(CallEnd::Denied(by), format!("Not run: {why}.")))
     }
 
     /// Marks the conversation as holding outside content: earlier grants no longer apply.
@@ -172,7 +190,7 @@ impl<'c> Turn<'c> {
     }
 
     /// Reports the decision to the observers.
-    fn resolve(&mut self, call: &ToolCall, verdict: PermissionVerdict, by: DecidedBy) -> Result<(), Stop> {
+    fn report_verdict(&mut self, call: &ToolCall, verdict: PermissionVerdict, by: DecidedBy) -> Result<(), Stop> {
         let (call_id, name) = (call.id.clone(), call.name.clone());
         self.run.emitter.emit(EventKind::PermissionResolved { call_id, name, verdict, by })?;
         Ok(())

@@ -1,0 +1,114 @@
+//! The end of a call, in types: done, failed, denied, cancelled. The status of the events and of the log, and the code
+//! of the telemetry, follow from it here alone.
+
+use std::time::Duration;
+
+use crate::base::output::{Exit, ToolErrorKind, ToolOutput};
+use crate::conversation::event::{CallTelemetry, DecidedBy};
+use crate::conversation::message::CallStatus;
+
+/// What became of a call. That its result is cut, with the whole elsewhere, is said by the result:
+/// [`ToolOutput::kept`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallEnd {
+    /// The tool did what was asked.
+    Done,
+    Failed(CallFailure),
+    Denied(DecidedBy),
+    /// It was interrupted.
+    Cancelled {
+        /// The time that its tool ran: it may have had effects. `None` if it never started.
+        ran_for: Option<Duration>,
+    },
+}
+
+/// The reason that a call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallFailure {
+    /// The call could not be run as it was written: no such tool, arguments that do not fit.
+    Invalid,
+    /// The tool reported an error in place of a result.
+    Tool(ToolErrorKind),
+    /// The tool ran a program to its end, and that failed. The result is whole.
+    Program(Exit),
+}
+
+impl CallEnd {
+    /// The end of a call whose tool returned a result.
+    pub(super) fn of_output(output: &ToolOutput) -> Self {
+        match &output.exit {
+            Some(exit) if *exit != Exit::Code(0) => Self::Failed(CallFailure::Program(exit.clone())),
+            _ => Self::Done,
+        }
+    }
+
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        *self == Self::Done
+    }
+
+    /// True if the tool returned a result: it did what was asked, or the program that it ran failed.
+    #[must_use]
+    pub fn has_result(&self) -> bool {
+        matches!(self, Self::Done | Self::Failed(CallFailure::Program(_)))
+    }
+
+    /// The status of the call in events and in the log.
+    #[must_use]
+    pub fn status(&self) -> CallStatus {
+        match self {
+            Self::Done => CallStatus::Ok,
+            Self::Failed(CallFailure::Tool(ToolErrorKind::Timeout)) => CallStatus::Timeout,
+            Self::Failed(_) => CallStatus::Error,
+            Self::Denied(_) => CallStatus::Denied,
+            Self::Cancelled { .. } => CallStatus::Cancelled,
+        }
+    }
+
+    /// The code of [`CallTelemetry::error_code`]; `None` if the call was done.
+    pub(super) fn error_code(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Done => return None,
+            Self::Failed(CallFailure::Invalid) => "invalid_call",
+            Self::Failed(CallFailure::Program(Exit::Code(_))) => CallTelemetry::EXIT,
+            Self::Failed(CallFailure::Program(Exit::Signal(_))) => CallTelemetry::SIGNAL,
+            Self::Failed(CallFailure::Tool(kind)) => match kind {
+                ToolErrorKind::Parameter => "parameter",
+                ToolErrorKind::Permanent => "permanent",
+                ToolErrorKind::Transient => "transient",
+                ToolErrorKind::Timeout => "timeout",
+                ToolErrorKind::Unavailable => "unavailable",
+            },
+            Self::Denied(_) => "denied",
+            Self::Cancelled { .. } => "cancelled",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_done_is_ok() {
+        let program = |exit| CallEnd::Failed(CallFailure::Program(exit));
+        let tool = |kind| CallEnd::Failed(CallFailure::Tool(kind));
+        for (end, status, code, has_result) in [
+            (CallEnd::Done, CallStatus::Ok, None, true),
+            (program(Exit::Code(1)), CallStatus::Error, Some("exit"), true),
+            (program(Exit::Signal("SIGSEGV".to_owned())), CallStatus::Error, Some("signal"), true),
+            (tool(ToolErrorKind::Permanent), CallStatus::Error, Some("permanent"), false),
+            (tool(ToolErrorKind::Timeout), CallStatus::Timeout, Some("timeout"), false),
+            (CallEnd::Failed(CallFailure::Invalid), CallStatus::Error, Some("invalid_call"), false),
+            (CallEnd::Denied(DecidedBy::Rule), CallStatus::Denied, Some("denied"), false),
+            (CallEnd::Cancelled { ran_for: None }, CallStatus::Cancelled, Some("cancelled"), false),
+        ] {
+            assert_eq!((end.status(), end.error_code(), end.has_result()), (status, code, has_result), "{end:?}");
+            assert_eq!(end.is_done(), status == CallStatus::Ok, "{end:?}");
+        }
+        let output = |exit| ToolOutput { exit, ..ToolOutput::default() };
+        assert_eq!(CallEnd::of_output(&output(None)), CallEnd::Done);
+        assert_eq!(CallEnd::of_output(&output(Some(Exit::Code(0)))), CallEnd::Done);
+        assert_eq!(CallEnd::of_output(&output(Some(Exit::Code(3)))), program(Exit::Code(3)));
+    }
+}

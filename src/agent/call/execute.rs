@@ -1,0 +1,309 @@
+//! Runs one call: starts, times, bounds and ends its tool, whatever the tool does.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::agent::clock::{Clock, calling_time};
+use crate::agent::conversation::Shared;
+use crate::agent::live_calls::{CallSlot, LiveCalls};
+use crate::agent::superior::{Desk, Purse, TrustState};
+use crate::agent::{Agent, Emitter, retry};
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::base::secrets::Redacting;
+use crate::base::text;
+use crate::config::Permission;
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{ToolCall, Usage};
+use crate::safety::{Enclosure, Refused};
+use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
+
+use super::end::{CallEnd, CallFailure};
+use super::measure::{CallMeasurement, CallStart, ToolWatch};
+use super::prepare::{CallPlan, PreparedCall};
+
+/// The services and limits that the calls of a step share with the turn that runs them.
+pub(in crate::agent) struct CallServices<'a> {
+    pub agent: &'a Agent,
+    pub clock: &'a Clock,
+    pub shared: Arc<Shared>,
+    pub emitter: Arc<Emitter>,
+    pub live: Arc<LiveCalls>,
+    /// The limits of helpers in this step.
+    pub purse: Arc<Purse>,
+    pub limits: CallLimits,
+}
+
+/// The limits of the results of a step.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::agent) struct CallLimits {
+    /// The most tokens that the model reads of one result.
+    pub shown_tokens: usize,
+    /// The most tokens that a tool gives back: later steps of a plan refer to whole results.
+    pub held_tokens: usize,
+    /// True if a plan or a flow makes the calls: these are bounded, so repetition is not a loop.
+    pub of_plan: bool,
+}
+
+/// What became of a call, not yet shaped for the model.
+pub(in crate::agent) struct CallOutcome<'a> {
+    pub prepared: PreparedCall<'a>,
+    pub end: CallEnd,
+    pub output: ToolOutput,
+    /// True if the result may direct the model.
+    pub trusted: bool,
+    /// Remarks of this program for the end of the result.
+    pub remarks: Vec<String>,
+    /// The outside source whose content the result introduces, if any.
+    pub brings: Option<String>,
+    pub(super) measured: CallMeasurement,
+    /// Tokens that it spent on model requests.
+    pub spent: Usage,
+    /// Set if the sandbox may have stopped it.
+    pub refused: Option<Refused>,
+    /// True if it was restricted to reading.
+    pub only_read: bool,
+}
+
+impl<'a> PreparedCall<'a> {
+    /// Runs the call without asking again.
+    pub(super) async fn run(self, services: &CallServices<'_>) -> CallOutcome<'a> {
+        services.announce(&self);
+        match &self.plan {
+            Ok(plan) => {
+                let (start, enclosure) = (self.start, plan.verdict.enclosure());
+                self.run_tool(start, enclosure, services).await
+            }
+            Err(why) => {
+                let why = why.clone();
+                self.end_without_run(CallEnd::Failed(CallFailure::Invalid), &why)
+            }
+        }
+    }
+
+    /// Ends the call before its tool runs.
+    pub(super) fn refuse(self, end: CallEnd, why: &str, services: &CallServices<'_>) -> CallOutcome<'a> {
+        services.announce(&self);
+        self.end_without_run(end, why)
+    }
+
+    /// `why` is the program's own text.
+    fn end_without_run(self, end: CallEnd, why: &str) -> CallOutcome<'a> {
+        CallOutcome {
+            measured: CallMeasurement::not_run(self.start),
+            prepared: self,
+            end,
+            output: output_of_reason(why),
+            trusted: true,
+            remarks: Vec::new(),
+            brings: None,
+            spent: Usage::default(),
+            refused: None,
+            only_read: false,
+        }
+    }
+
+    /// Runs the tool to its end.
+    async fn run_tool(
+        self,
+        start: CallStart,
+        enclosure: Enclosure,
+        services: &CallServices<'_>,
+    ) -> CallOutcome<'a> {
+        let Ok(plan) = &self.plan else { return self.end_without_run(CallEnd::Failed(CallFailure::Invalid), "") };
+        let (agent, emitter, live, slot, tool) =
+            (services.agent, &services.emitter, &services.live, self.slot, plan.tool);
+        live.run(slot);
+        let redacting = Mutex::new(Redacting::new(&agent.redactor));
+        let report = |chunk: &str| {
+            let chunk = redacting.lock().expect("redacting never panics").push(chunk);
+            if !chunk.is_empty() {
+                live.output(slot, &chunk);
+                emitter.notify(EventKind::ToolOutput { call_id: self.call.id.clone(), chunk });
+            }
+        };
+        let notify = |kind: EventKind| emitter.notify(kind);
+        let refused = Mutex::new(None);
+        let spent = Mutex::new(Usage::default());
+        let desk = OnceLock::new();
+        let superior = || {
+            let desk = desk.get_or_init(|| Arc::new(services.desk(slot, plan.trust.clone())));
+            Arc::clone(desk) as Arc<dyn Superior>
+        };
+        let context = CallContext {
+            enclosure,
+            variables: &self.variables,
+            live: &report,
+            refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
+            spent: &|usage| *spent.lock().expect("adding never panics") += usage,
+            notify: &notify,
+            superior: &superior,
+            ..services.context(plan, &self.arguments)
+        };
+        let watch = ToolWatch::start(tool);
+        let only_read = enclosure == Enclosure::Read;
+        let may_change = tool.definition().permission != Permission::Read && !only_read;
+        let (result, retries) = {
+            let _paused = may_change.then(|| agent.jobs.pause_guard());
+            call_persistently(tool, &self.arguments, context).await
+        };
+        let measured = CallMeasurement::ran(start, watch, retries);
+        let refused = refused.into_inner().expect("storing never panics");
+        let spent = spent.into_inner().expect("adding never panics");
+        let (end, output) = match result {
+            Ok(output) => (CallEnd::of_output(&output), output),
+            Err(error) => {
+                let end = CallEnd::Failed(CallFailure::Tool(error.kind));
+                (end, output_of_reason(&explain_error(error, retries)))
+            }
+        };
+        // A call refused for its arguments returns only our own words.
+        let ran = !matches!(
+            end,
+            CallEnd::Failed(CallFailure::Tool(ToolErrorKind::Parameter | ToolErrorKind::Unavailable))
+        );
+        let brings = plan.brings.clone().filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.brought()));
+        // A tool's error may quote a file or a command.
+        let trusted = tool.trusted();
+        let remarks = Vec::new();
+        CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, spent, refused, only_read }
+    }
+}
+
+impl CallOutcome<'_> {
+    /// Runs the call again with fewer restrictions, as a person allowed.
+    pub(super) async fn run_again(self, enclosure: Enclosure, services: &CallServices<'_>) -> Self {
+        let mut prepared = self.prepared;
+        if let Ok(plan) = &mut prepared.plan
+            && enclosure == Enclosure::Outside
+        {
+            let (name, subject) =
+                (&prepared.call.name, text::one_line(&plan.tool.subject(&prepared.arguments), 80));
+            plan.brings = Some(format!("the output of {name} `{subject}`, which ran outside of the sandbox,"));
+        }
+        prepared.run_tool(CallStart::now(), enclosure, services).await
+    }
+
+    /// The guarantee that is unavailable, if that is why the call failed: it ends the turn.
+    pub(super) fn unavailable(&self) -> Option<&str> {
+        let is_unavailable = self.end == CallEnd::Failed(CallFailure::Tool(ToolErrorKind::Unavailable));
+        is_unavailable.then_some(self.output.observation.as_str())
+    }
+}
+
+/// An output that consists of a reason only.
+fn output_of_reason(why: &str) -> ToolOutput {
+    ToolOutput { summary: text::one_line(why, 120), observation: why.to_owned(), ..ToolOutput::default() }
+}
+
+impl CallServices<'_> {
+    /// Reports the start of a call to the observers.
+    fn announce(&self, prepared: &PreparedCall<'_>) {
+        let subject = prepared.plan.as_ref().map_or(String::new(), |plan| plan.tool.subject(&prepared.arguments));
+        self.emitter.notify(started_event(&prepared.call, subject, prepared.arguments.clone()));
+        self.live.announce(prepared.slot);
+    }
+
+    /// The desk for a helper that a call starts.
+    fn desk(&self, slot: CallSlot, standing: TrustState) -> Desk {
+        Desk {
+            purse: Arc::clone(&self.purse),
+            emitter: Arc::clone(&self.emitter),
+            live: Arc::clone(&self.live),
+            slot,
+            clock: self.clock.clone(),
+            standing,
+            brought: Mutex::default(),
+        }
+    }
+
+    /// The context of a call whose effects nobody observes.
+    fn context<'c>(&'c self, plan: &'c CallPlan<'_>, arguments: &Value) -> CallContext<'c> {
+        let agent = self.agent;
+        let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(self.clock.elapsed()));
+        let keep = Keep { spill: &self.shared.spill, redactor: &agent.redactor };
+        CallContext {
+            workspace: &agent.workspace,
+            reach: &plan.reach,
+            files: &self.shared.files,
+            skills: &self.shared.skills,
+            spill: &self.shared.spill,
+            archive: self.shared.archive.as_ref(),
+            timeout: plan.tool.time_asked(arguments).or(plan.terms.timeout).unwrap_or(agent.limits.tool_timeout),
+            clocks: Clocks { most: agent.limits.max_tool_timeout, idle: agent.limits.tool_idle_timeout, run },
+            max_tokens: plan.terms.max_tokens.unwrap_or(self.limits.held_tokens),
+            live: &|_| {},
+            keep: agent.tools.find("recall").ok().map(|_| keep),
+            enclosure: Enclosure::Write,
+            variables: &[],
+            refused: &|_| {},
+            spent: &|_| {},
+            notify: &|_| {},
+            superior: &|| unreachable!("the context of a call that runs has its own"),
+        }
+    }
+}
+
+/// The text of a failure, for the model.
+fn explain_error(error: ToolError, retries: u32) -> String {
+    let ToolError { kind, message } = error;
+    match (kind, retries) {
+        (ToolErrorKind::Transient, 0) => format!("{message}\n[the same call may succeed later]"),
+        (ToolErrorKind::Transient, retries) => {
+            format!("{message}\n[tried {} times; the same call may succeed later]", retries + 1)
+        }
+        _ => message,
+    }
+}
+
+/// Makes the call, and retries it while that can help and is safe. Returns the number of retries.
+async fn call_persistently(
+    tool: &dyn Tool,
+    arguments: &Value,
+    context: CallContext<'_>,
+) -> (Result<ToolOutput, ToolError>, u32) {
+    let start = Instant::now();
+    let mut retries = 0;
+    loop {
+        let outcome = call_in_time(tool, arguments.clone(), context).await;
+        let failure = match &outcome {
+            Err(error) => error.kind,
+            Ok(_) => return (outcome, retries),
+        };
+        let left = context.timeout.saturating_sub(start.elapsed());
+        let Some(delay) = retry::of_call(failure, tool.idempotent(), retries, left, fastrand::f64()) else {
+            return (outcome, retries);
+        };
+        tokio::time::sleep(delay).await;
+        retries += 1;
+    }
+}
+
+/// Bounds a call in time. Tools normally keep their own time, since they can report partial results; this bound is
+/// for those that do not.
+async fn call_in_time(
+    tool: &dyn Tool,
+    arguments: Value,
+    context: CallContext<'_>,
+) -> Result<ToolOutput, ToolError> {
+    const GRACE: Duration = Duration::from_secs(10);
+    if tool.waits_for_person() || tool.is_run() {
+        return tool.call(arguments, context).await;
+    }
+    match tokio::time::timeout(context.timeout + GRACE, tool.call(arguments, context)).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            let limit = crate::config::format_duration(context.timeout);
+            Err(ToolError::new(
+                ToolErrorKind::Timeout,
+                format!("The call took longer than {limit} and was stopped."),
+            ))
+        }
+    }
+}
+
+/// The event for a call that begins.
+pub(super) fn started_event(call: &ToolCall, subject: String, arguments: Value) -> EventKind {
+    EventKind::ToolStarted { call_id: call.id.clone(), name: call.name.clone(), subject, arguments }
+}

@@ -1,0 +1,337 @@
+//! The one place that decides which calls may run side by side, in what order they are answered, and how many run at a
+//! time: for the calls of a reply, the steps of a plan and the jobs of a flow alike. Calls that only read run beside
+//! their like ([`CallLane`]); all others run alone, after a person was asked where needed.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use crate::agent::superior::TrustState;
+use crate::agent::turn::{Stop, Turn};
+use crate::agent::window;
+use crate::config::ApprovalMode;
+use crate::conversation::message::{Step, ToolCall};
+use crate::safety::policy::{Grounds, Verdict};
+use crate::safety::{Enclosure, Refused};
+
+use super::end::CallEnd;
+use super::execute::{CallLimits, CallOutcome, CallServices};
+use super::permission::{PermissionDecision, RunAsked};
+use super::prepare::{CallLane, CallText, MOST_CALLS, PreparedCall};
+
+/// The questions about running a call again.
+const AGAIN_WRITING: &str = "it ran where nothing can be written, and could not write; run it again where it may write in \
+the workspace?";
+const AGAIN_OUTSIDE: &str = "the sandbox may have blocked it; run it again without any sandbox, with all your files, \
+                             credentials and network?";
+
+/// The most tokens of a result that later steps of a plan refer to: about 4 MiB.
+const MOST_HELD: usize = 1 << 20;
+
+/// The order in which the outcomes of calls that run side by side are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::agent) enum OutcomeOrder {
+    /// That of the calls.
+    AsBegun,
+    /// Each as soon as it is there.
+    AsEnded,
+}
+
+/// Runs calls side by side as far as they may, each with a `Tag` that its caller knows it by.
+pub(in crate::agent) struct CallScheduler<'c, Tag> {
+    services: Arc<CallServices<'c>>,
+    order: OutcomeOrder,
+    /// The most calls that run at a time.
+    width: usize,
+    /// The lane of the calls that run.
+    lane: CallLane,
+    /// Numbers the calls in the order in which they begin.
+    begun: usize,
+    /// The number of the next call whose outcome is taken, in the order of beginning.
+    next: usize,
+    /// Calls that begin when there is room.
+    waiting: VecDeque<BoxFuture<'c, EndedCall<'c, Tag>>>,
+    running: FuturesUnordered<BoxFuture<'c, EndedCall<'c, Tag>>>,
+    ended: VecDeque<EndedCall<'c, Tag>>,
+}
+
+/// A call that ended, and whose outcome was not taken yet.
+struct EndedCall<'c, Tag> {
+    number: usize,
+    tag: Tag,
+    outcome: CallOutcome<'c>,
+    lane: CallLane,
+}
+
+impl<'c, Tag: Send + 'c> CallScheduler<'c, Tag> {
+    pub fn new(services: CallServices<'c>, order: OutcomeOrder) -> Self {
+        Self {
+            width: services.agent.limits.max_parallel.max(1),
+            services: Arc::new(services),
+            order,
+            lane: CallLane::Alone,
+            begun: 0,
+            next: 0,
+            waiting: VecDeque::new(),
+            running: FuturesUnordered::new(),
+            ended: VecDeque::new(),
+        }
+    }
+
+    /// True if a call of this lane may run beside those that run now.
+    pub fn admits(&self, lane: CallLane) -> bool {
+        self.is_idle() || (lane != CallLane::Alone && lane == self.lane)
+    }
+
+    /// True if a call that it admits would begin at once.
+    pub fn has_room(&self) -> bool {
+        self.running.len() + self.waiting.len() < self.width
+    }
+
+    /// True if no call runs.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    /// True if calls have ended whose outcomes were not taken yet.
+    pub fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
+    /// The limits of the results of its calls.
+    pub fn limits(&self) -> CallLimits {
+        self.services.limits
+    }
+
+    /// Does `work` while the calls go on.
+    pub async fn meanwhile<Done>(&mut self, work: impl Future<Output = Done>) -> Done {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                Some(ended) = self.running.next(), if !self.running.is_empty() => self.ended.push_back(ended),
+            }
+        }
+    }
+
+    /// Begins a call as soon as there is room.
+    fn begin(&mut self, tag: Tag, prepared: PreparedCall<'c>) {
+        let (number, lane, services) = (self.count(), prepared.lane(), Arc::clone(&self.services));
+        self.lane = lane;
+        let run = async move {
+            let outcome = prepared.run(&services).await;
+            EndedCall { number, tag, outcome, lane }
+        };
+        self.waiting.push_back(run.boxed());
+        self.fill();
+    }
+
+    /// The number of the next call that begins.
+    fn count(&mut self) -> usize {
+        self.begun += 1;
+        self.begun - 1
+    }
+
+    fn fill(&mut self) {
+        while self.running.len() < self.width
+            && let Some(run) = self.waiting.pop_front()
+        {
+            self.running.push(run);
+        }
+    }
+
+    /// Waits for the next outcome; `None` if no call is left.
+    async fn take_next(&mut self) -> Option<EndedCall<'c, Tag>> {
+        loop {
+            let is_next = |ended: &EndedCall<'c, Tag>| match self.order {
+                OutcomeOrder::AsBegun => ended.number == self.next,
+                OutcomeOrder::AsEnded => true,
+            };
+            if let Some(ended) = self.ended.iter().position(is_next).and_then(|at| self.ended.remove(at)) {
+                self.next += 1;
+                return Some(ended);
+            }
+            self.fill();
+            let ended = self.running.next().await?;
+            self.ended.push_back(ended);
+        }
+    }
+}
+
+impl<'t> Turn<'t> {
+    /// Runs all calls of a reply and records their answers.
+    ///
+    /// A call is judged only after everything before it that could change something has run: by then a path may
+    /// mean something else, and content from the previous group may forbid the call.
+    pub(in crate::agent) async fn run_calls(&mut self, number: u64, step: &Step) -> Result<(), Stop> {
+        let services = self.call_services(step.calls().count());
+        let written = if step.was_cut() { CallText::Cut } else { CallText::Whole };
+        let mut scheduler = CallScheduler::new(services, OutcomeOrder::AsBegun);
+        for (at, call) in step.calls().enumerate() {
+            let prepare =
+                |turn: &Self| PreparedCall::of(turn.agent, (number, at), &call.request, written, turn.trust());
+            let mut prepared = prepare(self);
+            if !scheduler.admits(prepared.lane()) {
+                self.answer_begun(&mut scheduler).await?;
+                prepared = prepare(self);
+            }
+            self.begin_call(&mut scheduler, (), prepared).await?;
+            if scheduler.is_idle() {
+                self.answer_begun(&mut scheduler).await?;
+            }
+        }
+        self.answer_begun(&mut scheduler).await
+    }
+
+    /// Runs the only call of a reply and records its answer.
+    pub(super) async fn run_only(&mut self, number: u64, call: &ToolCall) -> Result<CallEnd, Stop> {
+        let services = self.call_services(1);
+        let prepared = PreparedCall::of(self.agent, (number, 0), call, CallText::Whole, self.trust());
+        let outcome = self.run_alone(prepared, &services).await?;
+        Ok(self.answer_call(outcome, services.limits)?.end)
+    }
+
+    /// Answers all calls that have begun.
+    async fn answer_begun<'c>(&mut self, scheduler: &mut CallScheduler<'c, ()>) -> Result<(), Stop>
+    where
+        't: 'c,
+    {
+        while let Some(((), outcome)) = self.take_outcome(scheduler).await? {
+            self.answer_call(outcome, scheduler.limits())?;
+        }
+        Ok(())
+    }
+
+    /// Begins a call beside those that run, or runs it alone to its end.
+    pub(in crate::agent) async fn begin_call<'c, Tag: Send + 'c>(
+        &mut self,
+        scheduler: &mut CallScheduler<'c, Tag>,
+        tag: Tag,
+        prepared: PreparedCall<'c>,
+    ) -> Result<(), Stop>
+    where
+        't: 'c,
+    {
+        let lane = prepared.lane();
+        if lane != CallLane::Alone {
+            scheduler.begin(tag, prepared);
+            return Ok(());
+        }
+        let number = scheduler.count();
+        let outcome = self.run_alone(prepared, &scheduler.services).await?;
+        scheduler.ended.push_back(EndedCall { number, tag, outcome, lane });
+        Ok(())
+    }
+
+    /// The outcome of the next call that ends; `None` if no call is left.
+    pub(in crate::agent) async fn take_outcome<'c, Tag: Send + 'c>(
+        &mut self,
+        scheduler: &mut CallScheduler<'c, Tag>,
+    ) -> Result<Option<(Tag, CallOutcome<'c>)>, Stop>
+    where
+        't: 'c,
+    {
+        let Some(EndedCall { tag, outcome, lane, .. }) = scheduler.take_next().await else { return Ok(None) };
+        if lane == CallLane::Alone {
+            return Ok(Some((tag, outcome)));
+        }
+        let outcome = self.offer_wider(outcome, &scheduler.services).await?;
+        Ok(Some((tag, outcome)))
+    }
+
+    /// Asks for permission where needed, then runs the call.
+    pub(super) async fn run_alone<'c>(
+        &mut self,
+        mut prepared: PreparedCall<'c>,
+        services: &CallServices<'c>,
+    ) -> Result<CallOutcome<'c>, Stop>
+    where
+        't: 'c,
+    {
+        let Ok(plan) = &prepared.plan else { return Ok(prepared.run(services).await) };
+        let run = RunAsked { enclosure: plan.verdict.enclosure(), may_edit: true };
+        let decision = match self.decide(&prepared, &plan.verdict, run).await? {
+            PermissionDecision::Edit(line) => self.take_edit(&mut prepared, line)?,
+            decision => decision,
+        };
+        if let PermissionDecision::Refuse(end, why) = decision {
+            return Ok(prepared.refuse(end, &why, services));
+        }
+        let _pause = prepared.waits_for_person().then(|| self.clock.pause());
+        let outcome = prepared.run(services).await;
+        self.offer_wider(outcome, services).await
+    }
+
+    /// Runs a call again with fewer restrictions, if the sandbox may have stopped it and a person agrees; otherwise the
+    /// first result stays. Output that mentions a denial is a reason to leave the sandbox only if the command itself
+    /// names something outside.
+    async fn offer_wider<'c>(
+        &mut self,
+        mut outcome: CallOutcome<'c>,
+        services: &CallServices<'c>,
+    ) -> Result<CallOutcome<'c>, Stop> {
+        if self.is_exploring {
+            return Ok(outcome);
+        }
+        let leaves = outcome.prepared.lane() == CallLane::Alone
+            && outcome.prepared.plan.as_ref().is_ok_and(|plan| plan.leaves);
+        let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
+        let (enclosure, why, where_to) = match outcome.refused {
+            Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),
+            Some(Refused::Known) if is_there => (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox"),
+            Some(Refused::Claimed) if is_there && leaves => {
+                (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox")
+            }
+            _ => return Ok(outcome),
+        };
+        let verdict = match self.agent.approval {
+            ApprovalMode::Never => {
+                let why = format!("{why}, and the approval mode `never` refuses whatever would have to ask");
+                Verdict::Deny { why, grounds: Grounds::Mode }
+            }
+            _ => Verdict::Ask { why: why.to_owned(), always: None },
+        };
+        let run = RunAsked { enclosure, may_edit: false };
+        match self.decide(&outcome.prepared, &verdict, run).await? {
+            PermissionDecision::Refuse(_, denial) => {
+                outcome.remarks.push(format!("It was not run again {where_to}. {denial}"));
+                Ok(outcome)
+            }
+            _ => Ok(outcome.run_again(enclosure, services).await),
+        }
+    }
+
+    /// The state that calls are judged by now.
+    pub(super) fn trust(&self) -> TrustState {
+        let taint = self.conversation.session.taint().map(str::to_owned);
+        TrustState { taint, only_reads: self.is_exploring }
+    }
+
+    /// The services for `calls` calls of a plan. The model reads shortened results as usual, but later steps can refer
+    /// to the whole results.
+    pub(in crate::agent) fn plan_services(&self, calls: usize) -> CallServices<'t> {
+        let services = self.call_services(calls);
+        let limits = CallLimits { held_tokens: MOST_HELD, of_plan: true, ..services.limits };
+        CallServices { limits, ..services }
+    }
+
+    /// The services for `calls` calls, which share the room for results.
+    fn call_services(&self, calls: usize) -> CallServices<'t> {
+        let setting = self.agent.context.tool_result_max_tokens;
+        let fixed = self.conversation.ruler.fixed();
+        let tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
+        CallServices {
+            agent: self.agent,
+            clock: self.clock,
+            shared: Arc::clone(&self.conversation.shared),
+            emitter: Arc::clone(&self.run.emitter),
+            live: Arc::clone(&self.conversation.live),
+            purse: Arc::new(self.purse()),
+            limits: CallLimits { shown_tokens: tokens, held_tokens: tokens, of_plan: false },
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Gives a call its one answer: shaped, watched for loops, counted, recorded, told. A call that a turn leaves open when
+//! it is interrupted is answered with what is known of it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::agent::limits::Limit;
+use crate::agent::live_calls::LiveCall;
+use crate::agent::loop_detector::{LoopVerdict, ObservedCall, ObservedEnd};
+use crate::agent::turn::{Stop, Turn};
+use crate::base::json;
+use crate::base::output::Kept;
+use crate::config::Permission;
+use crate::conversation::event::{CallTelemetry, EventKind, Message};
+use crate::conversation::message::{Answer, Usage};
+use crate::conversation::session::{OpenCall, StateChange};
+use crate::model::CallRecord;
+
+use super::end::{CallEnd, CallFailure};
+use super::execute::{CallLimits, CallOutcome, started_event};
+use super::measure;
+use super::shape::{ResultShaper, ShapedResult};
+
+impl Turn<'_> {
+    /// Gives a call its one answer, after checking for a loop.
+    pub(super) fn answer_call(
+        &mut self,
+        mut outcome: CallOutcome<'_>,
+        limits: CallLimits,
+    ) -> Result<AnsweredCall, Stop> {
+        let unavailable = outcome.unavailable().map(str::to_owned);
+        let mut verdict = LoopVerdict::Progress;
+        let (spill, emitter) = (Arc::clone(&self.conversation.shared.spill), Arc::clone(&self.run.emitter));
+        let shaper = ResultShaper { agent: self.agent, spill, emitter, limits };
+        let ShapedResult { answer, value, observation } = shaper.shape(&mut outcome, |outcome| {
+            if !limits.of_plan {
+                verdict = self.look_for_loop(outcome);
+            }
+            match &verdict {
+                LoopVerdict::Hint(standstill) => Some(standstill.hint()),
+                LoopVerdict::Progress | LoopVerdict::Stop(_) => None,
+            }
+        });
+        let telemetry = self.account(&outcome, &answer)?;
+        self.conversation.live.land(outcome.prepared.slot);
+        let (end, summary) = (outcome.end.clone(), outcome.output.summary.clone());
+        self.record_answer(outcome, answer, telemetry)?;
+        if let Some(why) = unavailable {
+            return Err(Stop::Unavailable(why));
+        }
+        match verdict {
+            LoopVerdict::Stop(standstill) => Err(Stop::Limit(Limit::Loop(standstill))),
+            _ => Ok(AnsweredCall { end, summary, value, observation }),
+        }
+    }
+
+    fn look_for_loop(&mut self, outcome: &CallOutcome<'_>) -> LoopVerdict {
+        let CallOutcome { prepared, end, output, only_read, measured, .. } = outcome;
+        // A cut gets a new handle each time, so the handle is ignored when results are compared.
+        let result = match output.kept.as_ref().and_then(Kept::id) {
+            Some(id) => Cow::Owned(output.observation.replace(&format!("recall id={id} "), "recall ")),
+            None => Cow::Borrowed(&output.observation),
+        };
+        let tool = self.agent.tools.get(&prepared.call.name).map(|found| found.tool);
+        let changes = tool.is_some_and(|tool| tool.definition().permission > Permission::Read) && !only_read;
+        let observed = ObservedCall {
+            step: prepared.slot.0,
+            name: &prepared.call.name,
+            arguments: &prepared.arguments,
+            result: &result,
+            end: match end {
+                CallEnd::Done => ObservedEnd::Succeeded,
+                CallEnd::Failed(CallFailure::Program(_)) => ObservedEnd::Failed,
+                _ => ObservedEnd::Refused,
+            },
+            changes,
+            waited: None,
+            files: &[],
+        };
+        self.loops.observe(&self.agent.workspace, tool, measured.latency, observed)
+    }
+
+    /// Counts the call, and reports its end to the observers.
+    fn account(&mut self, outcome: &CallOutcome<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
+        let CallOutcome { prepared, end, output, measured, spent, .. } = outcome;
+        let call = &prepared.call;
+        if *spent != Usage::default() {
+            let mut spent = *spent;
+            let cost = self.spend(&mut spent, None);
+            self.conversation.session.spend(spent, cost, Timestamp::now());
+        }
+        self.charge(prepared.slot);
+        self.run.totals.tool_calls += 1;
+        self.run.totals.denied += u64::from(matches!(end, CallEnd::Denied(_)));
+        let tool = self.agent.tools.get(&call.name).map(|found| found.tool);
+        let telemetry = measured.telemetry(call, tool, end, output, &answer.content);
+        self.run.emitter.emit(EventKind::ToolFinished {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            status: end.status(),
+            summary: output.summary.clone(),
+            telemetry: telemetry.clone(),
+            truncated: output.truncated,
+            spill_id: output.kept.as_ref().and_then(Kept::id).map(str::to_owned),
+        })?;
+        Ok(telemetry)
+    }
+
+    /// Records the call's changes, then its answer: on disk, then in memory, then as an event.
+    fn record_answer(
+        &mut self,
+        outcome: CallOutcome<'_>,
+        answer: Answer,
+        telemetry: CallTelemetry,
+    ) -> Result<(), Stop> {
+        let CallOutcome { prepared, end, output, brings, .. } = outcome;
+        let (call, slot) = (prepared.call, prepared.slot);
+        let now = Timestamp::now();
+        if self.agent.model.info().scripted {
+            let (name, arguments, status) = (call.name.clone(), prepared.arguments, end.status());
+            let (result, observation) = (output.result, output.observation);
+            self.conversation.results.push(CallRecord { name, arguments, status, result, observation });
+        }
+        self.conversation.note_knowledge(now);
+        let change = StateChange { changes: output.state_update, ..StateChange::default() };
+        self.conversation.session.update_state(change, now);
+        if let Some(source) = brings {
+            self.taint(&source);
+        }
+        let event = EventKind::Message(Message::answer(&call, &answer));
+        self.conversation.session.sync_before(self.conversation.shared.spill.take_unsynced());
+        self.conversation.session.answer(slot, answer, telemetry, now).map_err(anyhow::Error::from)?;
+        Ok(self.run.emitter.emit(event)?)
+    }
+
+    /// Answers every open call with what is known about it.
+    pub(in crate::agent) fn settle_calls(&mut self, why: &str) -> Result<(), Stop> {
+        for OpenCall { number, call, request } in self.conversation.session.open_calls() {
+            self.charge((number, call));
+            let live = self.conversation.live.take((number, call));
+            if live.is_none() {
+                let arguments = json::object_or_unparsed(&request.arguments);
+                self.run.emitter.notify(started_event(&request, String::new(), arguments));
+            }
+            let ran_for = live.as_ref().and_then(LiveCall::ran_for);
+            let status = CallEnd::Cancelled { ran_for }.status();
+            let answer = Answer::of_text(LiveCall::explain_interruption(live.as_ref(), why), status);
+            let telemetry = measure::measure_interrupted(&request.name, ran_for);
+            self.run.totals.tool_calls += 1;
+            self.run.emitter.notify(EventKind::ToolFinished {
+                call_id: request.id.clone(),
+                name: request.name.clone(),
+                status,
+                summary: "cancelled".to_owned(),
+                telemetry: telemetry.clone(),
+                truncated: false,
+                spill_id: None,
+            });
+            let event = EventKind::Message(Message::answer(&request, &answer));
+            let recorded = self.conversation.session.answer((number, call), answer, telemetry, Timestamp::now());
+            self.run.emitter.notify(event);
+            recorded.map_err(anyhow::Error::from)?;
+        }
+        Ok(())
+    }
+}
+
+/// A call that has its answer.
+pub(super) struct AnsweredCall {
+    pub end: CallEnd,
+    /// One line for a person.
+    pub summary: String,
+    /// For the calls of a plan: the whole result as data, or the text of a result without data.
+    pub value: Value,
+    /// For the calls of a plan: the whole observation.
+    pub observation: String,
+}

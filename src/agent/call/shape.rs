@@ -1,0 +1,196 @@
+//! The one place that makes of a tool's output what the model reads.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::agent::{Agent, Emitter, Terms};
+use crate::base::output::{Kept, Lost, ToolOutput};
+use crate::base::present::{self, Occasion, Source};
+use crate::base::secrets::Redactor;
+use crate::base::text;
+use crate::base::tokens::BYTES_PER_TOKEN;
+use crate::config::ToolOutputSettings;
+use crate::conversation::event::EventKind;
+use crate::conversation::message::Answer;
+use crate::conversation::spill::Spill;
+
+use super::execute::{CallLimits, CallOutcome};
+
+/// Shapes the results of calls.
+pub(super) struct ResultShaper<'a> {
+    pub agent: &'a Agent,
+    pub spill: Arc<Spill>,
+    pub emitter: Arc<Emitter>,
+    pub limits: CallLimits,
+}
+
+/// A result as the model reads it, and as later steps of a plan refer to it.
+pub(super) struct ShapedResult {
+    pub answer: Answer,
+    /// The whole result as data, or the text of a result without data; only for the calls of a plan.
+    pub value: Value,
+    /// The whole observation, likewise.
+    pub observation: String,
+}
+
+impl ResultShaper<'_> {
+    /// Makes the answer of an outcome, in this order:
+    ///
+    /// 1. Secrets are removed everywhere, before anything is cut: half a secret would not be recognised.
+    /// 2. `look` sees the clean and whole result, and may return a note about it.
+    /// 3. Marks that may not direct the model are broken: only this program's own notices look like one afterwards.
+    /// 4. What is too long is cut, and the whole goes to the spill store.
+    /// 5. Notices of this program: an edited command before the result; after it the outcome's remarks, the note, and
+    ///    the news of background commands.
+    /// 6. The parts for the format are selected. Data that is too large is cut to its first items, likewise kept.
+    /// 7. All of it is written in the encoding, with the frame that marks it as data.
+    pub fn shape(
+        &self,
+        outcome: &mut CallOutcome<'_>,
+        look: impl FnOnce(&CallOutcome<'_>) -> Option<String>,
+    ) -> ShapedResult {
+        let unknown = Terms::default();
+        let found = self.agent.tools.get(&outcome.prepared.call.name);
+        let terms = found.map_or(&unknown, |found| found.terms);
+        let most = terms.max_tokens.unwrap_or(self.limits.shown_tokens) * BYTES_PER_TOKEN;
+        self.redact_output(&mut outcome.output);
+        let (value, observation) = self.whole_of(&outcome.output);
+        let note = look(outcome);
+        self.cut_observation(outcome, most);
+        self.add_notices(outcome, note);
+        let answer = self.write_answer(outcome, terms, most);
+        ShapedResult { answer, value, observation }
+    }
+
+    fn redact_output(&self, output: &mut ToolOutput) {
+        let redactor = &self.agent.redactor;
+        output.observation = redactor.redact(&output.observation).into_owned();
+        output.summary = redactor.redact(&output.summary).into_owned();
+        redactor.redact_value(&mut output.result);
+        output.state_update.values_mut().for_each(|value| redact_texts(redactor, value));
+    }
+
+    /// The whole result, if later steps of a plan may refer to it.
+    fn whole_of(&self, output: &ToolOutput) -> (Value, String) {
+        if !self.limits.of_plan {
+            return (Value::Null, String::new());
+        }
+        let value = match &output.result {
+            Value::Null => Value::String(output.observation.clone()),
+            data => data.clone(),
+        };
+        (value, output.observation.clone())
+    }
+
+    /// Breaks the marks in an observation that may not direct the model (a failure may quote anything), then cuts it if
+    /// it is too long and keeps the whole text for `recall`.
+    fn cut_observation(&self, outcome: &mut CallOutcome<'_>, most: usize) {
+        let CallOutcome { prepared, trusted, end, output, .. } = outcome;
+        let broken = match present::neutralise(&output.observation) {
+            Cow::Owned(broken) if !*trusted || !end.has_result() => Some(broken),
+            _ => None,
+        };
+        let shown = broken.as_deref().unwrap_or(&output.observation);
+        if shown.len() <= most {
+            output.observation = broken.unwrap_or_else(|| std::mem::take(&mut output.observation));
+            return;
+        }
+        let kept = output.kept.take().or_else(|| self.keep_whole(&prepared.call.name, &output.observation));
+        output.observation = cut_middle(shown, most, kept.as_ref());
+        output.kept = kept;
+        output.truncated = true;
+    }
+
+    fn add_notices(&self, outcome: &mut CallOutcome<'_>, note: Option<String>) {
+        let redactor = &self.agent.redactor;
+        let output = &mut outcome.output;
+        for remark in &outcome.remarks {
+            let _ = write!(output.observation, "\n[{}]", present::neutralise(&redactor.redact(remark)));
+        }
+        if let Some(line) = &outcome.prepared.edited {
+            // It is inside the marks of the result.
+            let line = redactor.redact_known(line);
+            let line = present::neutralise(&line);
+            output.observation.insert_str(0, &format!("[The user changed your command to:\n{line}\n]\n"));
+            if let Value::Object(result) = &mut output.result {
+                result.insert("command_of_user".to_owned(), line.into());
+            }
+        }
+        output.observation += &note.unwrap_or_default();
+        for news in self.agent.jobs.news() {
+            let _ = write!(output.observation, "\n[{}]", present::neutralise(&news));
+        }
+    }
+
+    /// Keeps a text that is too long for the conversation, if the model has the tool to read it. Results of that tool
+    /// are already kept.
+    fn keep_whole(&self, tool: &str, whole: &str) -> Option<Kept> {
+        let recall = self.agent.tools.find("recall").ok()?;
+        if tool == recall.tool.definition().name {
+            return None;
+        }
+        let kept = self.spill.keep(whole);
+        if let Kept::Beginning { why, .. } | Kept::Nothing(why) = &kept {
+            let why = match why {
+                Lost::Full => "the store is full",
+                Lost::Failed => "the disk failed",
+            };
+            let message = format!("the part that was cut out of a result is not kept, or not to its end: {why}");
+            self.emitter.notify(EventKind::Warning { message });
+        }
+        Some(kept)
+    }
+
+    fn write_answer(&self, outcome: &mut CallOutcome<'_>, terms: &Terms, most: usize) -> Answer {
+        let CallOutcome { prepared, trusted, end, output, measured, .. } = outcome;
+        let (call, status) = (&prepared.call, end.status());
+        // The name of an unknown tool could contain anything.
+        let tool = self.agent.tools.get(&call.name).map_or("unknown", |_| call.name.as_str());
+        let latency = measured.latency.unwrap_or_default();
+        let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
+        let occasion = Occasion { call_id: &call.id, duration_ms };
+        let ToolOutputSettings { format, encoding } = self.agent.tool_output;
+        let (format, encoding) = (terms.format.unwrap_or(format), terms.encoding.unwrap_or(encoding));
+        if output.kept.is_none()
+            && let Some(whole) = present::left_out(status, output, format, most)
+        {
+            output.truncated = true;
+            output.kept = self.keep_whole(&call.name, &whole);
+        }
+        let view = present::view(Source { tool, trusted: *trusted }, status, output, format, occasion, most);
+        Answer {
+            content: present::encode(&view, encoding),
+            status,
+            images: std::mem::take(&mut output.images),
+            spill_id: output.kept.as_ref().and_then(Kept::id_of_whole).map(str::to_owned),
+            skill: output.skill.take(),
+            digested: false,
+        }
+    }
+}
+
+/// Keeps the head and the tail of a long text, with a notice about the gap: its size, and how to read it.
+fn cut_middle(observation: &str, most: usize, kept: Option<&Kept>) -> String {
+    let (head, tail) = (text::head(observation, most * 2 / 3), text::tail(observation, most / 3));
+    let left_out = &observation[head.len()..observation.len() - tail.len()];
+    let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
+    let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));
+    format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
+}
+
+/// Removes secrets from every text of a value.
+fn redact_texts(redactor: &Redactor, value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redactor.redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_texts(redactor, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| redact_texts(redactor, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
