@@ -134,15 +134,14 @@ impl LoopDetector {
         let question = hash_call(name, arguments, Numbers::Omitted);
         let is_new_call = self.seen.insert(&("call", call));
         let is_new_question = self.seen.insert(&("question", question));
-        let has_new_file = files.iter().fold(false, |new, file| self.seen.insert(&("file", file)) || new);
+        let new_files = files.iter().filter(|file| self.seen.insert(&("file", file))).count();
         let has_new_line = match end {
-            // An error may quote the numbers that it was given.
-            ObservedEnd::Refused => lines.new_but_for_numbers,
             ObservedEnd::Succeeded | ObservedEnd::Failed if is_new_call => lines.new_but_for_clocks,
-            ObservedEnd::Succeeded | ObservedEnd::Failed => lines.new_but_for_numbers,
+            // An error may quote the numbers that it was given.
+            ObservedEnd::Succeeded | ObservedEnd::Failed | ObservedEnd::Refused => lines.new_but_for_numbers,
         };
         waited.is_some_and(|time| time >= SHORTEST_WAIT)
-            || has_new_file
+            || new_files > 0
             || has_new_line
             || is_new_question && end != ObservedEnd::Refused
             || is_new_call && changes && end == ObservedEnd::Succeeded

@@ -27,18 +27,18 @@ impl LoopWatch {
     }
 
     /// Judges a finished call, of which only the time waited and the changed files are not known yet. `tool` is the one
-    /// that it called, if there is one, and `took` the time that this ran.
+    /// that it called, if there is one, and `duration` the time that this ran.
     pub fn observe(
         &mut self,
         workspace: &Workspace,
         tool: Option<&dyn Tool>,
-        took: Option<Duration>,
+        duration: Option<Duration>,
         observed: ObservedCall<'_>,
     ) -> LoopVerdict {
         let (mut waited, mut changes) = (None, observed.changes);
         if let Some(tool) = tool {
             self.watch_named(workspace, tool, observed.arguments);
-            waited = took.filter(|_| is_wait(tool, observed.arguments));
+            waited = duration.filter(|_| is_wait(tool, observed.arguments));
             let is_reading = |shell: ShellLine<'_>| usually_reads(&shell.line);
             changes &= !tool.shell_line(observed.arguments).is_some_and(is_reading);
         }

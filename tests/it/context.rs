@@ -141,7 +141,11 @@ pub fn talks_at_length(steps: usize, of_summary: impl Fn(usize) -> Reply + Send 
             return Reply::text("Fini.");
         }
         let words = format!("step-{said} {}", "I consider what this line may mean here. ".repeat(120));
-        Reply::text_and_calls(&words, &[("list_dir", json!({"path": ".", "depth": said + 1}).to_string())])
+        // Each question is another one, so that it is no loop.
+        Reply::text_and_calls(
+            &words,
+            &[("glob", json!({"pattern": format!("{{f,step-{said}-}}*.txt")}).to_string())],
+        )
     })
 }
 
