@@ -17,13 +17,15 @@ pub use crate::config::{Effect, Permission};
 use crate::event::Event;
 
 pub use model::{
-    CallRecord, ChatModel, Delta, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind, ModelInfo,
-    ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
+    CallRecord, ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind,
+    ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
 };
 pub use plan::{PlanReview, PlanSheet, read_form};
 pub use reach::Reach;
-pub use superior::{Left, Superior};
-pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, ShellLine, Tool, ToolDefinition};
+pub use superior::Superior;
+pub use tool::{
+    Archive, CallContext, Clocks, Enclosure, Hold, Keep, ModelAccess, Refused, ShellLine, Tool, ToolDefinition,
+};
 
 /// An observer of a run. Called in order from one task.
 pub trait EventSink: Send {

@@ -38,6 +38,7 @@ pub mod knowledge;
 pub mod telemetry;
 pub mod terminal;
 pub mod process;
+pub mod ledger;
 pub mod contract;
 pub mod prompt;
 pub mod skills;

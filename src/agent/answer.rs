@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::config::ToolOutputSettings;
 use crate::contract::{CallRecord, Permission};
 use crate::event::{CallTelemetry, EventKind, Message};
-use crate::message::{Answer, CallStatus, Usage};
+use crate::message::{Answer, CallStatus};
 use crate::output::{Kept, Lost, ToolOutput};
 use crate::present::{self, Occasion, Source};
 use crate::secrets::Redactor;
@@ -159,13 +159,8 @@ impl Turn<'_> {
 
     /// Counts the call, and reports its end to the observers.
     fn account(&mut self, finished: &Finished<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
-        let Finished { carried: Carried { call, .. }, status, output, measured, spent, .. } = finished;
-        if *spent != Usage::default() {
-            let mut spent = *spent;
-            let cost = self.spend(&mut spent, None);
-            self.conversation.session.spend(spent, cost, Timestamp::now());
-        }
-        self.charge(finished.carried.slot);
+        let Finished { carried: Carried { call, .. }, status, output, measured, .. } = finished;
+        self.note_spending(finished.carried.slot);
         self.run.totals.tool_calls += 1;
         self.run.totals.denied += u64::from(*status == CallStatus::Denied);
         let tool = self.agent.tools.get(&call.name).map(|found| found.tool);

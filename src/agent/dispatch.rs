@@ -18,7 +18,7 @@ use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
 use super::permission::Decision;
 use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, prepare};
-use super::superior::Purse;
+use super::superior::HelperTerms;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -33,7 +33,7 @@ pub(super) struct Deck {
     shared: Arc<Shared>,
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
-    purse: Arc<Purse>,
+    helpers: Arc<HelperTerms>,
     /// The most tokens that the model reads of one result.
     result_tokens: usize,
     /// The most tokens that a tool gives back.
@@ -98,7 +98,7 @@ impl Turn<'_> {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             flights: Arc::clone(&self.conversation.flights),
-            purse: Arc::new(self.purse()),
+            helpers: Arc::new(self.helper_terms()),
             result_tokens,
             held_tokens: result_tokens,
             of_plan: false,
@@ -115,7 +115,7 @@ impl Turn<'_> {
             emitter: &deck.emitter,
             clock: self.clock,
             flights: &deck.flights,
-            purse: &deck.purse,
+            helpers: &deck.helpers,
             result_tokens: deck.held_tokens,
         }
     }

@@ -175,7 +175,7 @@ mod tests {
     use crate::output::{ToolError, ToolOutput};
     use crate::skills::{Catalogue, Variables};
     use crate::tools::load_skill_reference::LoadSkillReference;
-    use crate::tools::testing::Empty;
+    use crate::tools::testing::{Empty, NoModels};
     use crate::workspace::Workspace;
 
     struct Bench {
@@ -216,7 +216,7 @@ mod tests {
                 enclosure: crate::contract::Enclosure::Write,
                 variables: &[],
                 refused: &|_| {},
-                spent: &|_| {},
+                models: &NoModels,
                 notify: &notify,
                 superior: &|| unreachable!("no tool of this room begins a run"),
             };

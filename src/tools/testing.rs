@@ -9,7 +9,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::contract::{
-    Approval, Approver, Archive, CallContext, Clocks, PlanReview, PlanSheet, Question, Reach, Tool,
+    Approval, Approver, Archive, CallContext, ChatModel, Clocks, Embedded, Embedder, ModelAccess, PlanReview,
+    PlanSheet, Question, Reach, ReplyEnd, Request, Tool,
 };
 use crate::knowledge::{Ledger, Loaded};
 use crate::long_text::Found;
@@ -138,7 +139,7 @@ impl Place {
             enclosure: crate::contract::Enclosure::Write,
             variables: &[],
             refused: &|_| {},
-            spent: &|_| {},
+            models: &NoModels,
             notify: &|_| {},
             superior: &|| unreachable!("no tool of this room begins a run"),
         };
@@ -153,6 +154,24 @@ impl Place {
     /// The message of a call that must fail.
     pub fn fail(&self, tool: &dyn Tool, arguments: Value) -> String {
         self.call(tool, arguments).expect_err("the call fails").message
+    }
+}
+
+/// No model can be asked.
+pub struct NoModels;
+
+impl ModelAccess for NoModels {
+    fn ask<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a dyn ChatModel,
+        _: Request<'a>,
+    ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
+        Box::pin(async { Err("no model can be asked here".to_owned()) })
+    }
+
+    fn embed<'a>(&'a self, _: &'a dyn Embedder, _: &'a [String]) -> BoxFuture<'a, Result<Embedded, String>> {
+        Box::pin(async { Err("no model can be asked here".to_owned()) })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::agent::{
     Agent, Cancel, Conversation, Emitter, Input, Run, Stop, TurnEnd, brief, exit, settle, take_turn,
 };
 use crate::contract::{EventSink, Superior};
-use crate::event::Event;
+use crate::event::{Event, EventKind};
 use crate::message::Said;
 
 /// An errand. Dropping it in the middle of its turn stops everything and leaves a complete session.
@@ -30,6 +30,9 @@ impl EventSink for Relay {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         let mut event = event.clone();
         event.path.insert(0, self.name.clone());
+        if let EventKind::RequestFinished(request) = &mut event.kind {
+            request.helper = Some(event.path.join(" › "));
+        }
         self.superior.relay(event);
         Ok(())
     }

@@ -10,7 +10,7 @@ const FLOORS: &[&[&str]] = &[
     &["frontmatter", "markdown", "tokens", "present", "event", "disk"],
     &["workspace", "ignored", "secrets"],
     &["config", "net", "sandbox", "spill", "knowledge", "telemetry", "terminal"],
-    &["process"],
+    &["process", "ledger"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],
     &["llm", "tools", "sink"],
