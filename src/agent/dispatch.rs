@@ -18,7 +18,7 @@ use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
 use super::permission::Decision;
 use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, prepare};
-use super::superior::HelperTerms;
+use super::superior::CallerTerms;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -33,7 +33,7 @@ pub(super) struct Deck {
     shared: Arc<Shared>,
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
-    helpers: Arc<HelperTerms>,
+    helpers: Arc<CallerTerms>,
     /// The most tokens that the model reads of one result.
     result_tokens: usize,
     /// The most tokens that a tool gives back.

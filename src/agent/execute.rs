@@ -21,7 +21,7 @@ use super::flights::{Flights, Slot};
 use super::measure::{Measured, Moment, Stopwatch};
 use super::prepare::{CallPlan, Prepared, Ready, Standing};
 use super::request::CallRequests;
-use super::superior::{Desk, HelperTerms};
+use super::superior::{CallerTerms, Desk};
 use super::{Agent, Emitter, Terms, retry};
 
 /// The surroundings that all calls of a step share.
@@ -33,7 +33,7 @@ pub(super) struct Place<'a> {
     pub clock: &'a Clock,
     pub flights: &'a Arc<Flights>,
     /// The terms of helpers in this step.
-    pub helpers: &'a Arc<HelperTerms>,
+    pub helpers: &'a Arc<CallerTerms>,
     /// The most tokens that one result of this step may have.
     pub result_tokens: usize,
 }

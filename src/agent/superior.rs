@@ -20,7 +20,7 @@ use super::prepare::Standing;
 use super::turn::Turn;
 
 /// The part of a run that its helpers have to do with.
-pub(super) struct HelperTerms {
+pub(super) struct CallerTerms {
     /// The account of the turn.
     pub ledger: RunLedger,
     session: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct HelperTerms {
 
 /// The place of one helper in the run that called it.
 pub(super) struct Desk {
-    pub terms: Arc<HelperTerms>,
+    pub terms: Arc<CallerTerms>,
     pub emitter: Arc<Emitter>,
     pub flights: Arc<Flights>,
     pub slot: Slot,
@@ -88,9 +88,9 @@ impl Superior for Desk {
 
 impl Turn<'_> {
     /// The terms of the helpers that the next calls may begin.
-    pub(super) fn helper_terms(&self) -> HelperTerms {
+    pub(super) fn helper_terms(&self) -> CallerTerms {
         let session = &self.conversation.session;
-        HelperTerms {
+        CallerTerms {
             ledger: self.run.ledger.clone(),
             session: session.path().map(|_| session.id().to_owned()),
             above: self.run.superior.clone(),

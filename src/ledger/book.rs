@@ -37,7 +37,10 @@ struct Account {
 pub struct Reservation {
     account: usize,
     amount: Amount,
+    output: u64,
     output_cap: Option<u64>,
+    /// What the closing answer needs after the shortest and after the longest reply, if that depends on it.
+    closing: Option<[Amount; 2]>,
 }
 
 impl Reservation {
@@ -126,18 +129,25 @@ impl Book {
             self.keep(account, Amount { requests, ..closing });
         }
         let output_cap = (output < claim.largest_output).then_some(output);
-        Ok(Reservation { account, amount, output_cap })
+        let closing = (claim.closing == ClosingNeed::AfterReply)
+            .then(|| [0, output].map(|output| claim.closing(output).unwrap_or_default()));
+        Ok(Reservation { account, amount, output, output_cap, closing })
     }
 
     /// Enters what a request took.
     pub fn settle(&mut self, reservation: Reservation, usage: Usage, usd: Option<f64>) {
-        let Reservation { account, amount, .. } = reservation;
+        let Reservation { account, amount, output, closing, .. } = reservation;
         self.change(account, |level| {
             level.in_flight -= amount;
             level.spent.requests += 1;
             level.spent.usage += usage;
             level.spent.cost.add(&usage, usd);
         });
+        if let (Some([shortest, longest]), true) = (closing, self.accounts[account].is_open) {
+            let requests = self.accounts[account].own_closing.requests;
+            let closing = between(shortest, longest, usage.output_tokens.min(output), output);
+            self.keep(account, Amount { requests, ..closing });
+        }
     }
 
     /// Gives back what was reserved for a request that was not sent.
@@ -237,6 +247,14 @@ impl Book {
     }
 }
 
+/// What the closing answer needs after a reply of `reply` tokens; the longest has `most`.
+#[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+fn between(shortest: Amount, longest: Amount, reply: u64, most: u64) -> Amount {
+    let share = reply as f64 / most.max(1) as f64;
+    let usd = shortest.usd + (longest.usd - shortest.usd) * share;
+    Amount { tokens: shortest.tokens.saturating_add(reply), usd, ..shortest }
+}
+
 /// Adds what `times` such requests, and the closing answers after them, can take.
 fn add(held: &mut Amount, claim: &Claim<'_>, output: u64, times: u64, counts_closing: bool) {
     let request = claim.request(output);
@@ -305,6 +323,16 @@ mod tests {
         assert_eq!((again.limit, again.may_fit_later), (super::super::SpendingLimit::Tokens(5584), false));
         let closing = Claim { closing: ClosingNeed::Nothing, ..claim(2024 + 512) };
         assert_eq!(book.reserve(Book::ROOT, &closing).expect("it was kept").output_cap, Some(1024));
+    }
+
+    #[test]
+    fn after_a_short_reply_the_closing_answer_needs_less() {
+        let mut book = Book::new();
+        book.bind(Book::ROOT, tokens(20_000));
+        let first = book.reserve(Book::ROOT, &claim(1000)).expect("it fits");
+        assert_eq!(book.accounts[Book::ROOT].kept.tokens, 1000 + 4000 + 512 + 1024);
+        book.settle(first, used(1000, 20), None);
+        assert_eq!(book.accounts[Book::ROOT].kept.tokens, 1000 + 20 + 512 + 1024);
     }
 
     #[test]
