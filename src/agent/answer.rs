@@ -14,7 +14,7 @@ use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::Permission;
 use crate::config::ToolOutputSettings;
 use crate::conversation::event::{CallTelemetry, EventKind, Message};
-use crate::conversation::message::{Answer, CallStatus, Usage};
+use crate::conversation::message::{Answer, CallStatus};
 use crate::conversation::session::StateChange;
 use crate::model::CallRecord;
 
@@ -160,13 +160,8 @@ impl Turn<'_> {
 
     /// Counts the call, and reports its end to the observers.
     fn account(&mut self, finished: &Finished<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
-        let Finished { carried: Carried { call, .. }, status, output, measured, spent, .. } = finished;
-        if *spent != Usage::default() {
-            let mut spent = *spent;
-            let cost = self.spend(&mut spent, None);
-            self.conversation.session.spend(spent, cost, Timestamp::now());
-        }
-        self.charge(finished.carried.slot);
+        let Finished { carried: Carried { call, .. }, status, output, measured, .. } = finished;
+        self.note_spending(finished.carried.slot);
         self.run.totals.tool_calls += 1;
         self.run.totals.denied += u64::from(*status == CallStatus::Denied);
         let tool = self.agent.tools.get(&call.name).map(|found| found.tool);

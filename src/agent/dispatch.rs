@@ -19,7 +19,7 @@ use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
 use super::permission::Decision;
 use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, prepare};
-use super::superior::Purse;
+use super::superior::CallerTerms;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -34,7 +34,7 @@ pub(super) struct Deck {
     shared: Arc<Shared>,
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
-    purse: Arc<Purse>,
+    helpers: Arc<CallerTerms>,
     /// The most tokens that the model reads of one result.
     result_tokens: usize,
     /// The most tokens that a tool gives back.
@@ -99,7 +99,7 @@ impl Turn<'_> {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             flights: Arc::clone(&self.conversation.flights),
-            purse: Arc::new(self.purse()),
+            helpers: Arc::new(self.helper_terms()),
             result_tokens,
             held_tokens: result_tokens,
             of_plan: false,
@@ -116,7 +116,7 @@ impl Turn<'_> {
             emitter: &deck.emitter,
             clock: self.clock,
             flights: &deck.flights,
-            purse: &deck.purse,
+            helpers: &deck.helpers,
             result_tokens: deck.held_tokens,
         }
     }

@@ -11,16 +11,17 @@ use crate::base::secrets::Redacting;
 use crate::base::text;
 use crate::config::Permission;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::{CallStatus, ToolCall, Usage};
+use crate::conversation::message::{CallStatus, ToolCall};
 use crate::safety::{Enclosure, Reach, Refused};
-use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
+use crate::tools::{CallContext, Clocks, Keep, ModelAccess, Superior, Tool};
 
 use super::clock::{Clock, calling_time};
 use super::conversation::Shared;
 use super::flights::{Flights, Slot};
 use super::measure::{Measured, Moment, Stopwatch};
 use super::prepare::{CallPlan, Prepared, Ready, Standing};
-use super::superior::{Desk, Purse};
+use super::request::CallRequests;
+use super::superior::{CallerTerms, Desk};
 use super::{Agent, Emitter, Terms, retry};
 
 /// The surroundings that all calls of a step share.
@@ -31,8 +32,8 @@ pub(super) struct Place<'a> {
     pub emitter: &'a Arc<Emitter>,
     pub clock: &'a Clock,
     pub flights: &'a Arc<Flights>,
-    /// The limits of helpers in this step.
-    pub purse: &'a Arc<Purse>,
+    /// The terms of helpers in this step.
+    pub helpers: &'a Arc<CallerTerms>,
     /// The most tokens that one result of this step may have.
     pub result_tokens: usize,
 }
@@ -58,8 +59,6 @@ pub(super) struct Finished<'a> {
     pub status: CallStatus,
     pub output: ToolOutput,
     pub measured: Measured,
-    /// Tokens that it spent on model requests.
-    pub spent: Usage,
     /// Set if the sandbox may have stopped it.
     pub refused: Option<Refused>,
     /// True if it was restricted to reading.
@@ -118,7 +117,6 @@ impl<'a> Finished<'a> {
             status,
             output: reason(why),
             measured: Measured::not_run(taken_up),
-            spent: Usage::default(),
             refused: None,
             only_read: false,
             unavailable: None,
@@ -154,21 +152,22 @@ impl<'a> Carried<'a> {
         };
         let notify = |kind: EventKind| emitter.notify(kind);
         let refused = Mutex::new(None);
-        let spent = Mutex::new(Usage::default());
         let desk = OnceLock::new();
         let superior = || {
             let desk = desk.get_or_init(|| Arc::new(place.desk(slot, standing.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
+        let account = || flights.account(slot, &place.helpers.ledger);
+        let step = place.helpers.ledger.own_steps();
+        let models = CallRequests { ledger: &account, emitter, step };
         let context = CallContext {
             enclosure,
             variables: &variables,
             live: &live,
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
-            spent: &|usage| *spent.lock().expect("adding never panics") += usage,
             notify: &notify,
             superior: &superior,
-            ..place.context(tool, terms, (&arguments, &reach))
+            ..place.context(tool, terms, (&arguments, &reach), &models)
         };
         let stopwatch = Stopwatch::start(tool);
         let only_read = enclosure == Enclosure::Read;
@@ -181,7 +180,6 @@ impl<'a> Carried<'a> {
         let mut measured = Measured::ran(taken_up, stopwatch, failure);
         measured.retries = retries;
         let refused = refused.into_inner().expect("storing never panics");
-        let spent = spent.into_inner().expect("adding never panics");
         // A call refused for its arguments returns only our own words.
         let ran = !matches!(failure, Some(ToolErrorKind::Parameter | ToolErrorKind::Unavailable));
         let (status, output, unavailable) = match outcome {
@@ -201,7 +199,6 @@ impl<'a> Carried<'a> {
             status,
             output,
             measured,
-            spent,
             refused,
             only_read,
             unavailable,
@@ -212,9 +209,9 @@ impl<'a> Carried<'a> {
 impl Place<'_> {
     /// The desk for a helper that a call starts.
     fn desk(&self, slot: Slot, standing: Standing) -> Desk {
-        let Self { purse, emitter, flights, clock, .. } = *self;
+        let Self { helpers, emitter, flights, clock, .. } = *self;
         Desk {
-            purse: Arc::clone(purse),
+            terms: Arc::clone(helpers),
             emitter: Arc::clone(emitter),
             flights: Arc::clone(flights),
             slot,
@@ -230,6 +227,7 @@ impl Place<'_> {
         tool: &dyn Tool,
         terms: &Terms,
         (arguments, reach): (&Value, &'c Arc<Reach>),
+        models: &'c dyn ModelAccess,
     ) -> CallContext<'c> {
         let agent = self.agent;
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(self.clock.elapsed()));
@@ -249,7 +247,7 @@ impl Place<'_> {
             enclosure: Enclosure::Write,
             variables: &[],
             refused: &|_| {},
-            spent: &|_| {},
+            models,
             notify: &|_| {},
             superior: &|| unreachable!("the context of a call that runs has its own"),
         }

@@ -9,6 +9,7 @@ pub mod window;
 mod conversation;
 mod turn;
 mod purpose;
+mod request;
 mod ask;
 mod attempt;
 mod dispatch;
@@ -50,7 +51,6 @@ mod courses;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::Value;
 
@@ -58,9 +58,9 @@ use crate::agent::window::Budget;
 use crate::base::secrets::Redactor;
 use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
-use crate::conversation::message::{Cost, Usage};
 use crate::files::workspace::Workspace;
 use crate::model::ChatModel;
+use crate::model::ledger::RunLedger;
 use crate::safety::Approver;
 use crate::safety::policy::Rules;
 use crate::tools::Jobs;
@@ -74,7 +74,7 @@ pub use compact::{Change, Preview, compact, fill, pin, preview};
 pub use conversation::Conversation;
 pub use emitter::{Emitter, SinkClosed};
 pub use input::Input;
-pub use limits::{Limit, cost_usd};
+pub use limits::Limit;
 pub use opening::picture;
 pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
 pub use repeat::{Observed, RepeatDetector, Repetition};
@@ -138,8 +138,9 @@ impl Agent {
 /// The work of this process so far: its events and its sums.
 pub struct Run {
     pub emitter: Arc<Emitter>,
-    pub started: Instant,
-    pub totals: Totals,
+    /// What it may spend and has spent, with all its helpers.
+    pub ledger: RunLedger,
+    pub totals: CallTotals,
     /// For a helper: the run that called it.
     pub superior: Option<Arc<dyn Superior>>,
     /// The outputs of the last flow, by key.
@@ -148,13 +149,9 @@ pub struct Run {
     pub steering: Steering,
 }
 
-/// Sums over the turns of a run.
+/// The calls of a run, without those of its helpers.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Totals {
-    pub usage: Usage,
-    pub cost: Cost,
-    pub turns: u64,
-    pub steps: u64,
+pub struct CallTotals {
     pub tool_calls: u64,
     /// Denied calls, whoever denied them.
     pub denied: u64,
@@ -169,8 +166,8 @@ impl Run {
         let emitter = Arc::new(emitter);
         Self {
             emitter,
-            started: Instant::now(),
-            totals: Totals::default(),
+            ledger: RunLedger::default(),
+            totals: CallTotals::default(),
             superior: None,
             outputs: None,
             steering: Steering::default(),
@@ -180,14 +177,14 @@ impl Run {
     /// Creates the run of a helper, which spends from the limits of the run that called it.
     #[must_use]
     pub fn within(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
-        Self { superior: Some(superior), ..Self::new(emitter) }
+        Self { ledger: superior.ledger(), superior: Some(superior), ..Self::new(emitter) }
     }
 
     /// Begins the next run of a chat: its sums start at zero.
     pub fn begin(&mut self, session_id: &str, run_id: String) {
         self.emitter.begin(session_id.to_owned(), run_id);
-        self.started = Instant::now();
-        self.totals = Totals::default();
+        self.ledger = RunLedger::default();
+        self.totals = CallTotals::default();
         self.outputs = None;
     }
 }
