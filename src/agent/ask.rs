@@ -1,45 +1,59 @@
-//! One request to the model, for any purpose: made to fit, retried while that can help, counted. The reply is
+//! One reply of the model, for any purpose: the request is made to fit, reserved, and retried while that can help. The reply is
 //! complete, or the error says why there is none.
 //!
 //! A retry voids the text that this step has streamed so far: the session forgets it, and the `retry` event tells
 //! the observers. Text of the last attempt is kept as an interrupted reply.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Zoned;
 
-use crate::agent::window::{Break, Size};
+use crate::agent::window::{Basis, Break, Size};
+use crate::base::tokens;
 use crate::config::format_duration;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::{FinishReason, Item, Step, Usage};
+use crate::conversation::message::{FinishReason, Item, Step};
+use crate::model::ledger::{Claim, ClosingNeed};
 use crate::model::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
 
+use super::limits::Limit;
 use super::purpose::Purpose;
+use super::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
+use super::retry;
 use super::retry::Next;
 use super::turn::{Stop, Turn};
-use super::{limits, retry};
 
 impl Turn<'_> {
     /// Asks until there is a complete reply or an error that a retry cannot fix.
     pub(super) async fn ask(&mut self, purpose: Purpose) -> Result<Step, Stop> {
-        let mut size = self.announce(&purpose).await?;
+        let mut size = self.make_fit(&purpose).await?;
         let mut with_tools = purpose.has_tools();
-        let mut attempt = 1;
+        let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
         loop {
-            self.conversation.asking = Some(size);
+            sent += 1;
+            self.open_request(&purpose, with_tools, &size, sent).await?;
+            if !std::mem::replace(&mut is_announced, true) {
+                self.announce(&purpose, &size)?;
+            }
             let outcome = self.attempt(&purpose, with_tools).await;
             let mut error = match outcome {
                 Ok(end) => return Ok(end),
                 Err(Stop::Model(error)) => error,
                 Err(stop) => return Err(stop),
             };
-            self.settle_attempt();
+            self.settle_attempt(&error);
+            if error.is_lesson && lessons < MOST_LESSONS {
+                lessons += 1;
+                continue;
+            }
             if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_aside() {
                 self.void(attempt, Duration::ZERO, &error)?;
                 if !self.shrink(&error.message).await? {
                     return Err(error.into());
                 }
-                size = self.announce(&purpose).await?;
+                size = self.make_fit(&purpose).await?;
+                is_announced = false;
                 continue;
             }
             // A server that does not support `tool_choice: none` is asked without tools instead.
@@ -105,69 +119,91 @@ impl Turn<'_> {
         })?)
     }
 
-    /// Makes the request fit, and tells the observers that it begins. Returns its size in tokens.
-    async fn announce(&mut self, purpose: &Purpose) -> Result<u64, Stop> {
+    /// Makes the request fit into the window. Returns its size.
+    async fn make_fit(&mut self, purpose: &Purpose) -> Result<Size, Stop> {
         if let Purpose::Aside(aside) = purpose {
-            return Ok(aside.tokens);
+            let (tokens, basis) = (aside.tokens, Basis::Estimate);
+            return Ok(Size { tokens, prefix_tokens: 0, basis, broken: None });
         }
         self.show_loaded_skills()?;
-        let size = self.fit().await?;
-        self.refuse_over_limit(purpose, &size)?;
+        self.fit().await
+    }
+
+    /// Tells the observers that a request of the conversation begins.
+    fn announce(&mut self, purpose: &Purpose, size: &Size) -> Result<(), Stop> {
+        if purpose.is_aside() {
+            return Ok(());
+        }
         if size.broken == Some(Break::Tools) {
             let message =
                 "the tool definitions changed: the provider's cache of this conversation starts over".to_owned();
             self.run.emitter.emit(EventKind::Warning { message })?;
         }
-        self.run.emitter.emit(EventKind::RequestStarted {
-            step: self.run.totals.steps + 1,
+        Ok(self.run.emitter.emit(EventKind::RequestStarted {
+            step: self.run.ledger.own_steps() + 1,
             messages: messages_in(self.conversation.session.items()),
             input_tokens: size.tokens,
             prefix_tokens: size.prefix_tokens,
-        })?;
-        Ok(size.tokens)
+        })?)
     }
 
-    /// Refuses a request that would surely exceed a limit. The closing answer is exempt.
-    fn refuse_over_limit(&self, purpose: &Purpose, size: &Size) -> Result<(), Stop> {
-        if !matches!(purpose, Purpose::Answer) {
-            return Ok(());
-        }
-        let input =
-            Usage { input_tokens: size.at_least(), cached_input_tokens: size.at_least(), ..Usage::default() };
-        let prices = self.agent.model.info().prices.as_ref();
-        let mut meter = self.meter;
-        meter.add(input, prices.map(|prices| limits::cost_usd(&input, prices)));
-        match meter.exceeded(&self.limits()) {
-            Some(limit) => Err(Stop::Limit(limit)),
-            None => Ok(()),
-        }
-    }
-
-    /// Counts the tokens of a request to the agent's model; returns the cost if it is known.
-    pub(super) fn spend(&mut self, usage: &mut Usage, stated_usd: Option<f64>) -> Option<f64> {
-        self.spend_at(self.agent.model.as_ref(), usage, stated_usd)
-    }
-
-    /// Counts the tokens of a request to any model; returns the cost if it is known.
+    /// Reserves what the request can take, and what the closing answer after it needs.
     ///
-    /// A cost stated by the provider overrides the prices. Sets `cost_about` in `usage` if the prices are not certain.
-    pub(super) fn spend_at(
+    /// # Errors
+    /// It does not fit into what is left, and is not sent.
+    async fn open_request(
         &mut self,
-        model: &dyn ChatModel,
-        usage: &mut Usage,
-        stated_usd: Option<f64>,
-    ) -> Option<f64> {
-        let prices = model.info().prices.as_ref();
-        usage.cost_about = stated_usd.is_none() && prices.is_some_and(|prices| prices.about);
-        let cost = stated_usd.or_else(|| prices.map(|prices| limits::cost_usd(usage, prices)));
-        self.meter.add(*usage, cost);
-        let totals = &mut self.run.totals;
-        totals.usage += *usage;
-        totals.cost.add(usage, cost);
-        if let Some(superior) = &self.run.superior {
-            superior.spend(*usage, cost);
-        }
-        cost
+        purpose: &Purpose,
+        with_tools: bool,
+        size: &Size,
+        attempt: u32,
+    ) -> Result<(), Stop> {
+        let model = Arc::clone(purpose.model().unwrap_or(&self.agent.model));
+        let claim = self.claim(purpose, with_tools, size, model.as_ref());
+        let desk = RequestDesk {
+            ledger: self.run.ledger.clone(),
+            emitter: Arc::clone(&self.run.emitter),
+            step: self.run.ledger.own_steps() + 1,
+            role: purpose.role().to_owned(),
+        };
+        let opened = desk.open(model.info(), &claim, attempt).await;
+        self.conversation.asking = Some(opened.map_err(|refusal| Stop::Limit(Limit::Spending(refusal)))?);
+        Ok(())
+    }
+
+    fn claim<'m>(&self, purpose: &Purpose, with_tools: bool, size: &Size, model: &'m dyn ChatModel) -> Claim<'m> {
+        let is_sized = self.run.ledger.limits_sizes();
+        let as_sent = || size_as_sent(model, self.request(purpose, with_tools));
+        let input_tokens = match size.basis {
+            // A provider's own count is better than ours, but for a model that counts itself.
+            Basis::Reported if !model.info().scripted => size.tokens,
+            _ if is_sized => as_sent().max(if model.info().scripted { 0 } else { size.tokens }),
+            _ => size.tokens,
+        };
+        let closing = match purpose {
+            Purpose::Answer if self.agent.tools.definitions().is_empty() => ClosingNeed::Nothing,
+            Purpose::Answer => ClosingNeed::AfterReply,
+            Purpose::Closing => ClosingNeed::Nothing,
+            Purpose::Aside(_) => ClosingNeed::After { input_tokens: if is_sized { self.estimate() } else { 0 } },
+        };
+        let cached_tokens = self.conversation.cached_tokens(&model.info().id, size.prefix_tokens);
+        Claim { cached_tokens, closing, ..claim_for(model.info(), input_tokens) }
+    }
+
+    /// A size of the conversation that measures nothing anew.
+    fn estimate(&self) -> u64 {
+        let items = self.conversation.session.items();
+        self.conversation.ruler.fixed() + items.iter().flat_map(Item::texts).map(tokens::estimate).sum::<u64>()
+    }
+
+    /// The limit that forbids another step, if any.
+    pub(super) fn reached_limit(&self) -> Option<Limit> {
+        let ledger = &self.run.ledger;
+        let steps = self.agent.limits.max_turns.filter(|most| ledger.own_steps() >= *most);
+        steps
+            .map(|most| Limit::Steps { most, spent: ledger.spent() })
+            .or_else(|| ledger.exhausted().map(Limit::Spending))
+            .or_else(|| self.out_of_time())
     }
 }
 

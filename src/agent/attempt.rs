@@ -1,17 +1,21 @@
 //! One attempt at a request: sent while the disk syncs, read to its end, logged while it streams.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::config::format_duration;
 
-use crate::conversation::event::EventKind;
+use crate::conversation::event::{EventKind, RequestStatus};
 use crate::conversation::message::{FinishReason, Step};
 use crate::conversation::session::Syncing;
-use crate::model::{ChatModel, Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition};
+use crate::model::{
+    ChatModel, Delta, ModelError, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition,
+};
 
 use super::Emitter;
+use super::conversation::CachedPrefix;
 use super::purpose::{Aside, Purpose};
+use super::request::OpenRequest;
 use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
 
@@ -28,18 +32,26 @@ impl Turn<'_> {
         let emitter = Arc::clone(&self.run.emitter);
         let model = purpose.model().unwrap_or(&self.agent.model);
         let (asked, durable) = tokio::join!(
-            told_of_silence(&emitter, model.ask(self.request(purpose, with_tools))),
+            told_of_silence(&emitter, self.send(model.as_ref(), self.request(purpose, with_tools))),
             wait_for(syncing)
         );
         durable?;
         let mut stream = asked.map_err(Stop::Model)?;
         match purpose {
-            Purpose::Aside(aside) => self.read_aside(stream.as_mut(), aside).await,
+            Purpose::Aside(_) => self.read_aside(stream.as_mut()).await,
             Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
         }
     }
 
-    fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> Request<'r> {
+    /// Sends the request that was opened.
+    async fn send(&self, model: &dyn ChatModel, request: Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+        match &self.conversation.asking {
+            Some(open) => open.send(model, request).await,
+            None => Err(self.model_error(ModelErrorKind::BadRequest, "the request was not opened")),
+        }
+    }
+
+    pub(super) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> Request<'r> {
         let session = &self.conversation.session;
         let (items, aside) = match purpose {
             Purpose::Answer | Purpose::Closing => (session.items(), None),
@@ -59,6 +71,7 @@ impl Turn<'_> {
             tool_choice: purpose.choice(),
             schema,
             session_id: session.id(),
+            output_cap: None,
             results: &self.conversation.results,
         }
     }
@@ -100,6 +113,9 @@ impl Turn<'_> {
                 }
                 Delta::Notice(message) => (false, EventKind::Warning { message }),
                 Delta::Finished(end) if self.is_empty(&end) && purpose.choice() == ToolChoice::Auto => {
+                    if let Some(open) = self.conversation.asking.take() {
+                        self.enter_unanswered(open, RequestStatus::Failed, end.usage, end.cost_usd);
+                    }
                     return Err(Stop::Model(self.model_error(ModelErrorKind::Incomplete, "the reply was empty")));
                 }
                 Delta::Finished(end) => return Ok(self.whole(end)),
@@ -120,16 +136,12 @@ impl Turn<'_> {
     }
 
     /// Reads a reply that is not part of the conversation.
-    async fn read_aside(&mut self, stream: &mut dyn ReplyStream, aside: &Aside) -> Result<Step, Stop> {
+    async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, Stop> {
         loop {
             match stream.next().await.map_err(Stop::Model)? {
                 Delta::Text(_) | Delta::Reasoning(_) | Delta::CallBegun(_) => {}
                 Delta::Notice(message) => self.run.emitter.emit(EventKind::Warning { message })?,
-                Delta::Finished(end) => {
-                    self.conversation.asking = None;
-                    let model = aside.model.as_ref().unwrap_or(&self.agent.model);
-                    return Ok(self.counted(model.as_ref(), end));
-                }
+                Delta::Finished(end) => return Ok(self.enter_reply(end)),
             }
         }
     }
@@ -155,21 +167,23 @@ impl Turn<'_> {
         end.finish == FinishReason::Stop && end.calls().next().is_none() && text.trim().is_empty()
     }
 
-    /// Counts the reply.
+    /// Counts a reply of the conversation.
     fn whole(&mut self, end: ReplyEnd) -> Step {
-        self.conversation.asking = None;
-        self.meter.steps += 1;
-        self.run.totals.steps += 1;
+        self.run.ledger.count_step();
         if !end.usage.estimated {
             self.take_report(end.usage.input_tokens);
+            let tokens = end.usage.cached_input_tokens + end.usage.cache_write_tokens;
+            let model = self.agent.model.info().id.clone();
+            self.conversation.cached = Some(CachedPrefix { model, tokens, at: Instant::now() });
         }
-        self.counted(self.agent.model.as_ref(), end)
+        self.enter_reply(end)
     }
 
-    /// Turns a reply into a step and counts its tokens.
-    fn counted(&mut self, model: &dyn ChatModel, end: ReplyEnd) -> Step {
-        let mut usage = end.usage;
-        let cost_usd = self.spend_at(model, &mut usage, end.cost_usd);
+    /// Ends the request with its reply, as a step.
+    fn enter_reply(&mut self, end: ReplyEnd) -> Step {
+        let open = self.conversation.asking.take();
+        self.output_cap = open.as_ref().and_then(OpenRequest::output_cap);
+        let (usage, cost_usd) = open.map_or((end.usage, None), |open| open.finish(&end));
         Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, given: false }
     }
 }

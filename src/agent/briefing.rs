@@ -9,6 +9,7 @@ use crate::agent::window::{self, PARTS};
 use crate::config::{Limits, SkillDisclosure};
 use crate::conversation::event::PromptUsed;
 use crate::conversation::message::Usage;
+use crate::model::ledger::Spent;
 use crate::prompt::chat::ChatMessage;
 use crate::prompt::{EndingFacts, Prompt, PromptContext, Released, SessionFacts, SummaryFacts, SummaryPart};
 use crate::skills::Catalogue;
@@ -77,7 +78,11 @@ impl Briefing {
         let mut context = self.context(conversation, run_id, 0, None);
         if !prompt.undefined_in(&context.value_for(prompt)).is_empty() {
             context.ending = Some(EndingFacts {
-                termination_reason: Limit::Steps(limits.max_turns.unwrap_or_default()).to_string(),
+                termination_reason: Limit::Steps {
+                    most: limits.max_turns.unwrap_or_default(),
+                    spent: Spent::default(),
+                }
+                .to_string(),
                 limits: limits.into(),
                 usage: Usage::default(),
             });
@@ -111,10 +116,10 @@ impl Briefing {
         let ending = EndingFacts {
             termination_reason: limit.to_string(),
             limits: (&turn.agent.limits).into(),
-            usage: turn.meter.usage,
+            usage: turn.run.ledger.spent().usage,
         };
         let run_id = turn.run.emitter.run_id();
-        let context = self.context(turn.conversation, &run_id, turn.meter.steps, Some(ending));
+        let context = self.context(turn.conversation, &run_id, turn.run.ledger.own_steps(), Some(ending));
         let prompt = self.termination.of_session(turn.conversation.session.id());
         prompt.render(&context.value_for(prompt)).map_err(|error| Stop::Failed(error.into()))
     }
@@ -127,7 +132,7 @@ impl Briefing {
         focus: &str,
     ) -> Result<String, Stop> {
         let run_id = turn.run.emitter.run_id();
-        let mut context = self.context(turn.conversation, &run_id, turn.meter.steps, None);
+        let mut context = self.context(turn.conversation, &run_id, turn.run.ledger.own_steps(), None);
         let (focus, updates, tokens) = (focus.to_owned(), facts.updates(), facts.room.allowed());
         context.summary = Some(SummaryFacts { parts: parts(), focus, updates, tokens });
         let prompt = self.compression.of_session(turn.conversation.session.id());

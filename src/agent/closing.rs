@@ -24,7 +24,8 @@ impl Turn<'_> {
         };
         let (stop, text) = match asked {
             Some(Ok((_, step))) if !step.has_calls() => (Stop::Limit(limit), step.text()),
-            Some(Ok(_)) | None => (Stop::Limit(limit), String::new()),
+            // What is left does not pay for it, or it called again.
+            Some(Ok(_) | Err(Stop::Limit(_))) | None => (Stop::Limit(limit), String::new()),
             // Running out of time outranks a provider that fails; the other limits do not.
             Some(Err(Stop::Model(_) | Stop::ContextFull(_))) if matches!(limit, Limit::Time(_)) => {
                 (Stop::Limit(limit), String::new())

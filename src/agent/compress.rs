@@ -248,6 +248,7 @@ impl Turn<'_> {
         let (material, most) = (self.material(&weights), self.budget().tokens);
         let asked = self.conversation.ruler.weigh(prompt);
         let about = |items| Aside {
+            role: "summary".to_owned(),
             model: None,
             schema: None,
             items,
@@ -273,6 +274,7 @@ impl Turn<'_> {
     /// Edits the view, and tells the observers.
     fn carry_out(&mut self, plan: &Plan, summary: Option<Summary>, done: &mut Compressed) -> Result<(), Stop> {
         let now = Timestamp::now();
+        self.conversation.cached = None;
         self.conversation.session.compress(done, &plan.edits, summary, now).map_err(anyhow::Error::from)?;
         for (name, tokens) in &plan.unloaded {
             self.forget_skill(name, *tokens)?;

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -19,6 +20,7 @@ use crate::tools::{LeftOut, recalled};
 
 use super::Agent;
 use super::live_calls::LiveCalls;
+use super::request::OpenRequest;
 
 /// One conversation, whichever agent answers in it.
 pub struct Conversation {
@@ -43,8 +45,19 @@ pub struct Conversation {
     pub(super) clock: Timestamp,
     /// The calls that have begun and have no answer yet.
     pub(super) live: Arc<LiveCalls>,
-    /// The size of the running request, if any.
-    pub(super) asking: Option<u64>,
+    /// The running request, if any.
+    pub(super) asking: Option<OpenRequest>,
+    /// The beginning of the last request, as far as the provider has it in its cache.
+    pub(super) cached: Option<CachedPrefix>,
+}
+
+/// The beginning of a request that a provider has said to be in its cache.
+#[derive(Debug, Clone)]
+pub(super) struct CachedPrefix {
+    /// The provider's name for the model.
+    pub model: String,
+    pub tokens: u64,
+    pub at: Instant,
 }
 
 /// The part of a conversation that its calls share while they run.
@@ -82,6 +95,7 @@ impl Conversation {
             warned_of_cut: false,
             live: Arc::default(),
             asking: None,
+            cached: None,
             clock: if day(session.started_at()) == day(now) { session.started_at() } else { now },
             session,
         }
@@ -114,6 +128,14 @@ impl Conversation {
     /// A sentence for the person.
     pub fn recall(&self, id_or_words: &str) -> Result<String, String> {
         recalled(id_or_words, LeftOut { spill: &self.shared.spill, archive: self.shared.archive.as_ref() })
+    }
+
+    /// The leading tokens of a request that are known to be cached, if its first `unchanged` ones are those of the last
+    /// request. Providers keep them for five minutes at least.
+    pub(super) fn cached_tokens(&self, model: &str, unchanged: u64) -> u64 {
+        const KEPT: Duration = Duration::from_mins(4);
+        let known = self.cached.as_ref().filter(|cached| cached.model == model && cached.at.elapsed() < KEPT);
+        known.map_or(0, |cached| cached.tokens.min(unchanged))
     }
 
     /// The tokens that a request may hold, lowered by the server's refusals.

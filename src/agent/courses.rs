@@ -40,10 +40,13 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     let info = ModelInfo {
         name: "puppet".to_owned(),
         id: "puppet".to_owned(),
+        provider: "puppet".to_owned(),
         context_window: window,
         window_source: WindowSource::Declared,
         max_input_tokens: None,
         max_output_tokens: None,
+        largest_output: None,
+        thinking_budget: None,
         prices: None,
         calls_tools: true,
         sees: false,
@@ -63,7 +66,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     }))
     .expect("settings");
     let limits = serde_json::from_value(json!({
-        "max_turns": 30, "max_time": null, "max_tokens": null, "max_cost": null, "tool_timeout": "10s",
+        "max_turns": 30, "max_requests": null, "max_time": null, "max_tokens": null, "max_cost": null, "tool_timeout": "10s",
         "max_tool_timeout": "10s", "tool_idle_timeout": null, "max_parallel": 4, "max_depth": 1, "loop_window": 12,
         "loop_threshold": 3,
     }))

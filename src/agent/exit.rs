@@ -90,10 +90,10 @@ pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
             let code = match limit {
                 Limit::Time(_) => TIME,
                 Limit::Loop(_) => LOOP,
-                Limit::Steps(_)
-                | Limit::Tokens { .. }
-                | Limit::Cost { .. }
+                Limit::Steps { .. }
+                | Limit::Spending(_)
                 | Limit::Output
+                | Limit::Remainder { .. }
                 | Limit::Window { .. } => LIMIT,
             };
             (code, RunStatus::Limit, limit.to_string())
@@ -154,18 +154,20 @@ pub fn told(error: &anyhow::Error) -> String {
 mod tests {
     use super::super::loop_detector::Standstill;
     use super::*;
+    use crate::model::ledger::Spent;
 
     #[test]
     fn a_signal_beats_everything_and_a_denial_nothing() {
+        let steps = || Stop::Limit(Limit::Steps { most: 3, spent: Spent::default() });
         let table = [
             (Stop::Answered, 0, None, DONE),
             (Stop::Answered, 2, None, DENIED),
-            (Stop::Limit(Limit::Steps(3)), 2, None, LIMIT),
+            (steps(), 2, None, LIMIT),
             (Stop::Limit(Limit::Loop(Standstill::SameResult(6))), 1, None, LOOP),
             (Stop::SchemaMismatch(String::new()), 1, None, SCHEMA),
             (Stop::ContextFull(String::new()), 1, None, CONTEXT),
             (Stop::Unavailable(String::new()), 1, None, UNAVAILABLE),
-            (Stop::Limit(Limit::Steps(3)), 2, Some(Signal::Interrupt), 130),
+            (steps(), 2, Some(Signal::Interrupt), 130),
             (Stop::Answered, 0, Some(Signal::Hangup), 143),
             (Stop::SinkClosed, 1, None, DONE),
         ];

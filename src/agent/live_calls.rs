@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::base::{present, text};
-use crate::conversation::message::{Cost, Usage};
+use crate::model::ledger::RunLedger;
 
 /// A call's slot: the number of its step, and the position among its calls.
 pub(super) type CallSlot = (u64, usize);
@@ -21,8 +21,8 @@ pub(super) struct LiveCall {
     running: Option<Instant>,
     /// The end of its live output.
     output: String,
-    /// The spending of a helper in this call that the turn has not counted yet.
-    spent: (Usage, Cost),
+    /// The account of the requests to models that it makes, if it makes any.
+    account: Option<RunLedger>,
 }
 
 /// The most output kept for a call that may be interrupted, in bytes.
@@ -50,17 +50,17 @@ impl LiveCalls {
         }
     }
 
-    /// Adds a request that a helper made in it.
-    pub(super) fn spend(&self, slot: CallSlot, usage: Usage, cost_usd: Option<f64>) {
-        if let Some(call) = self.all().get_mut(&slot) {
-            call.spent.0 += usage;
-            call.spent.1.add(&usage, cost_usd);
+    /// The account of the requests that a call makes, opened below that of its turn.
+    pub(super) fn account(&self, slot: CallSlot, turn: &RunLedger) -> RunLedger {
+        match self.all().get_mut(&slot) {
+            Some(call) => call.account.get_or_insert_with(|| turn.open_below()).clone(),
+            None => turn.open_below(),
         }
     }
 
-    /// Takes the spending of helpers in a call, to count it now.
-    pub(super) fn take_spent(&self, slot: CallSlot) -> (Usage, Cost) {
-        self.all().get_mut(&slot).map(|call| std::mem::take(&mut call.spent)).unwrap_or_default()
+    /// Takes the account of a call, to note what it spent.
+    pub(super) fn take_account(&self, slot: CallSlot) -> Option<RunLedger> {
+        self.all().get_mut(&slot)?.account.take()
     }
 
     /// Records that it was answered.
@@ -80,7 +80,7 @@ impl LiveCalls {
 
 impl LiveCall {
     fn new(running: Option<Instant>) -> Self {
-        Self { running, output: String::new(), spent: <(Usage, Cost)>::default() }
+        Self { running, output: String::new(), account: None }
     }
 
     /// The time that its tool ran, if it did.

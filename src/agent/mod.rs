@@ -9,6 +9,7 @@ pub mod window;
 mod conversation;
 mod turn;
 mod purpose;
+mod request;
 mod ask;
 mod attempt;
 mod live_calls;
@@ -46,7 +47,6 @@ mod courses;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::Value;
 
@@ -54,9 +54,9 @@ use crate::agent::window::Budget;
 use crate::base::secrets::Redactor;
 use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
-use crate::conversation::message::{Cost, Usage};
 use crate::files::workspace::Workspace;
 use crate::model::ChatModel;
+use crate::model::ledger::RunLedger;
 use crate::safety::Approver;
 use crate::safety::policy::Rules;
 use crate::tools::Jobs;
@@ -70,7 +70,6 @@ pub use compact::{Preview, compact, fill, pin, preview};
 pub use conversation::Conversation;
 pub use emitter::Emitter;
 pub use input::Input;
-pub use limits::cost_usd;
 pub use loop_detector::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 pub use opening::picture;
 pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
@@ -134,8 +133,9 @@ impl Agent {
 /// The work of this process so far: its events and its sums.
 pub struct Run {
     pub emitter: Arc<Emitter>,
-    pub started: Instant,
-    pub totals: Totals,
+    /// What it may spend and has spent, with all its helpers.
+    pub ledger: RunLedger,
+    pub totals: CallTotals,
     /// For a helper: the run that called it.
     pub superior: Option<Arc<dyn Superior>>,
     /// The outputs of the last flow, by key.
@@ -144,13 +144,9 @@ pub struct Run {
     pub steering: Steering,
 }
 
-/// Sums over the turns of a run.
+/// The calls of a run, without those of its helpers.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Totals {
-    pub usage: Usage,
-    pub cost: Cost,
-    pub turns: u64,
-    pub steps: u64,
+pub struct CallTotals {
     pub tool_calls: u64,
     /// Denied calls, whoever denied them.
     pub denied: u64,
@@ -165,8 +161,8 @@ impl Run {
         let emitter = Arc::new(emitter);
         Self {
             emitter,
-            started: Instant::now(),
-            totals: Totals::default(),
+            ledger: RunLedger::default(),
+            totals: CallTotals::default(),
             superior: None,
             outputs: None,
             steering: Steering::default(),
@@ -176,14 +172,14 @@ impl Run {
     /// Creates the run of a helper, which spends from the limits of the run that called it.
     #[must_use]
     pub fn within(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
-        Self { superior: Some(superior), ..Self::new(emitter) }
+        Self { ledger: superior.ledger(), superior: Some(superior), ..Self::new(emitter) }
     }
 
     /// Begins the next run of a chat: its sums start at zero.
     pub fn begin(&mut self, session_id: &str, run_id: String) {
         self.emitter.begin(session_id.to_owned(), run_id);
-        self.started = Instant::now();
-        self.totals = Totals::default();
+        self.ledger = RunLedger::default();
+        self.totals = CallTotals::default();
         self.outputs = None;
     }
 }

@@ -114,7 +114,14 @@ impl ReplyStream for Playing {
 impl Puppet {
     fn error(&self, kind: ModelErrorKind) -> ModelError {
         let message = "the prompt is too long".to_owned();
-        ModelError { kind, status: None, message, model: self.info.id.clone(), retry_after: None }
+        ModelError {
+            kind,
+            status: None,
+            message,
+            model: self.info.id.clone(),
+            retry_after: None,
+            is_lesson: false,
+        }
     }
 
     fn end(calls: Vec<ToolCall>, finish: FinishReason, input_tokens: u64) -> Delta {

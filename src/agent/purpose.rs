@@ -21,6 +21,8 @@ pub(super) enum Purpose {
 /// A request beside the conversation.
 #[derive(Clone)]
 pub(super) struct Aside {
+    /// Who asks: `summary`, a role, a step of a flow.
+    pub role: String,
     /// The model to ask; `None` means the agent's, with the system prompt of the conversation.
     pub model: Option<Arc<dyn ChatModel>>,
     /// The JSON Schema that the reply must match, if any.
@@ -46,6 +48,15 @@ impl Purpose {
 
     pub(super) fn is_aside(&self) -> bool {
         matches!(self, Self::Aside(_))
+    }
+
+    /// Who asks, in events.
+    pub(super) fn role(&self) -> &str {
+        match self {
+            Self::Answer => "main",
+            Self::Closing => "closing",
+            Self::Aside(aside) => &aside.role,
+        }
     }
 
     /// The model to ask, if it is not the agent's.

@@ -16,6 +16,7 @@ pub fn started(agent: &Agent, session: &str) -> EventKind {
         agent: agent.name.clone(),
         model: agent.model.info().id.clone(),
         scripted: agent.model.info().scripted,
+        provider: agent.model.info().provider.clone(),
         prompts: agent.briefing.used(session),
         tools: agent.tools.names().map(str::to_owned).collect(),
         limits: (&agent.limits).into(),
@@ -32,19 +33,20 @@ pub fn completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> Ev
         Some(_) => Value::Null,
         None => Value::String(end.answer.clone()),
     };
-    let totals = run.totals;
+    let (totals, spent) = (run.totals, run.ledger.spent());
     EventKind::RunCompleted(RunCompleted {
         status: ending.status,
         exit_code: ending.code,
         reason: ending.reason.clone(),
         result,
         outputs: run.outputs.clone().filter(|_| valid),
-        usage: totals.usage,
-        cost_usd: totals.cost.usd(),
-        turns: totals.turns,
-        steps: totals.steps,
+        usage: spent.usage,
+        cost_usd: spent.cost.usd(),
+        turns: spent.turns,
+        steps: spent.steps,
+        requests: spent.requests,
         tool_calls: totals.tool_calls,
         denied: totals.denied,
-        duration_ms: u64::try_from(run.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: u64::try_from(run.ledger.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
 }

@@ -98,7 +98,14 @@ mod tests {
 
     fn error(kind: ModelErrorKind, retry_after: Option<u64>) -> ModelError {
         let retry_after = retry_after.map(Duration::from_secs);
-        ModelError { kind, status: None, message: String::new(), model: String::new(), retry_after }
+        ModelError {
+            kind,
+            status: None,
+            message: String::new(),
+            model: String::new(),
+            retry_after,
+            is_lesson: false,
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Turn<'_> {
                 return Err(Stop::SchemaMismatch(mistake));
             }
             corrections += 1;
-            if let Some(limit) = self.meter.reached(&self.agent.limits) {
+            if let Some(limit) = self.reached_limit() {
                 return Err(Stop::Limit(limit));
             }
             let content = format!("That answer cannot be used. {mistake}\n\n{}", schema.instruction());

@@ -4,8 +4,11 @@
 use jiff::Timestamp;
 
 use crate::base::tokens;
+use crate::conversation::event::RequestStatus;
 use crate::conversation::message::{FinishReason, Part, Step, Usage};
+use crate::model::ModelError;
 
+use super::request::{OpenRequest, status_of};
 use super::turn::{Stop, Turn};
 
 impl Turn<'_> {
@@ -17,31 +20,46 @@ impl Turn<'_> {
         Usage { input_tokens, output_tokens, reasoning_tokens, estimated: true, ..Usage::default() }
     }
 
-    /// Counts a failed attempt if the server had begun to answer.
-    pub(super) fn settle_attempt(&mut self) {
-        let Some(input) = self.conversation.asking.take() else { return };
-        let mut usage = self.cut_usage(input);
-        if usage.output_tokens > 0 {
-            let cost = self.spend(&mut usage, None);
+    /// Enters a failed attempt, with the reply as far as it came.
+    pub(super) fn settle_attempt(&mut self, error: &ModelError) {
+        let Some(open) = self.conversation.asking.take() else { return };
+        let usage = self.cut_usage(open.input_tokens);
+        let usage = if usage.output_tokens > 0 { usage } else { Usage::default() };
+        self.enter_unanswered(open, status_of(error), usage, None);
+    }
+
+    /// Enters a request that brought no step, in the ledger and in the session.
+    pub(super) fn enter_unanswered(
+        &mut self,
+        open: OpenRequest,
+        status: RequestStatus,
+        usage: Usage,
+        stated_usd: Option<f64>,
+    ) {
+        let (usage, cost) = open.settle(status, usage, stated_usd);
+        if usage.total() > 0 {
             self.conversation.session.spend(usage, cost, Timestamp::now());
         }
     }
 
-    /// Keeps streamed text as an interrupted reply after an interruption, and counts the running request.
+    /// Keeps streamed text as an interrupted reply after an interruption, and enters the running request.
     pub(super) fn settle_reply(&mut self) -> Result<(), Stop> {
-        let mut usage = self.conversation.asking.take().map(|input| self.cut_usage(input)).unwrap_or_default();
+        let open = self.conversation.asking.take();
+        let usage = open.as_ref().map(|open| self.cut_usage(open.input_tokens)).unwrap_or_default();
         if self.conversation.session.partial().0.trim().is_empty() {
-            if usage != Usage::default() {
-                let cost = self.spend(&mut usage, None);
-                self.conversation.session.spend(usage, cost, Timestamp::now());
+            if let Some(open) = open {
+                self.enter_unanswered(open, RequestStatus::Cancelled, usage, None);
             }
             self.conversation.session.clear_partial();
             return self.conversation.session.sync().map_err(|error| Stop::Failed(error.into()));
         }
-        if usage != Usage::default() {
-            self.run.totals.steps += 1;
-        }
-        let cost_usd = if usage == Usage::default() { None } else { self.spend(&mut usage, None) };
+        let (usage, cost_usd) = match open {
+            Some(open) => {
+                self.run.ledger.count_step();
+                open.settle(RequestStatus::Cancelled, usage, None)
+            }
+            None => (usage, None),
+        };
         let (text, reasoning) = self.conversation.session.partial();
         let mut step = Step { usage, cost_usd, ..Step::of_text(text, FinishReason::Interrupted) };
         if !reasoning.is_empty() {

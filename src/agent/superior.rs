@@ -1,31 +1,27 @@
-//! The interface of a run to its helpers: what they may spend, where their events go, and the taint that they bring
-//! back.
+//! The interface of a run to its helpers: the account that they spend from, where their events go, and the taint that
+//! they bring back.
 //!
-//! The spending of a helper counts at once against all shared limits. The turn that called it adds it to its sums when
-//! the call is answered or settled.
+//! A helper spends from the account of its call, which is below that of the turn: every limit above holds at once. The
+//! turn notes the sum in its session when the call is answered or settled.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 
-use crate::config::Limits;
 use crate::conversation::event::Event;
 use crate::conversation::message::Usage;
-use crate::tools::{Left, Superior};
+use crate::model::ledger::RunLedger;
+use crate::tools::Superior;
 
 use super::Emitter;
 use super::clock::Clock;
-use super::limits::{Limit, Meter};
 use super::live_calls::{CallSlot, LiveCalls};
 use super::turn::Turn;
 
-/// The amount that the helpers of one step may spend.
-pub(super) struct Purse {
-    /// The amount left when the step began.
-    left: Left,
-    /// The spending of helpers since then.
-    spent: Mutex<Meter>,
+/// The part of a run that its helpers have to do with.
+pub(super) struct CallerTerms {
+    /// The account of the turn.
+    pub ledger: RunLedger,
     session: Option<String>,
     above: Option<Arc<dyn Superior>>,
 }
@@ -41,7 +37,7 @@ pub(super) struct TrustState {
 
 /// The place of one helper in the run that called it.
 pub(super) struct Desk {
-    pub purse: Arc<Purse>,
+    pub terms: Arc<CallerTerms>,
     pub emitter: Arc<Emitter>,
     pub live: Arc<LiveCalls>,
     pub slot: CallSlot,
@@ -60,7 +56,7 @@ impl Desk {
 
 impl Superior for Desk {
     fn session(&self) -> Option<&str> {
-        self.purse.session.as_deref()
+        self.terms.session.as_deref()
     }
 
     fn taint(&self) -> Option<&str> {
@@ -75,18 +71,8 @@ impl Superior for Desk {
         *self.brought.lock().expect("storing never panics") = Some(source.to_owned());
     }
 
-    fn left(&self) -> Left {
-        let spent = *self.purse.spent.lock().expect("adding never panics");
-        let left = self.purse.left.less(spent.usage.total(), spent.cost_usd);
-        self.purse.above.as_ref().map_or(left, |above| left.at_most(above.left()))
-    }
-
-    fn spend(&self, usage: Usage, cost_usd: Option<f64>) {
-        self.live.spend(self.slot, usage, cost_usd);
-        self.purse.spent.lock().expect("adding never panics").add(usage, cost_usd);
-        if let Some(above) = &self.purse.above {
-            above.spend(usage, cost_usd);
-        }
+    fn ledger(&self) -> RunLedger {
+        self.live.account(self.slot, &self.terms.ledger)
     }
 
     fn relay(&self, event: Event) {
@@ -95,62 +81,36 @@ impl Superior for Desk {
 
     fn pause(&self) {
         self.clock.stop();
-        if let Some(above) = &self.purse.above {
+        if let Some(above) = &self.terms.above {
             above.pause();
         }
     }
 
     fn resume(&self) {
         self.clock.go_on();
-        if let Some(above) = &self.purse.above {
+        if let Some(above) = &self.terms.above {
             above.resume();
         }
     }
 }
 
 impl Turn<'_> {
-    /// The amount that the helpers of the next calls may spend.
-    pub(super) fn purse(&self) -> Purse {
-        let Limits { max_tokens, max_cost, .. } = self.agent.limits;
-        let own = Left { tokens: max_tokens, cost: max_cost };
+    /// The terms of the helpers that the next calls may begin.
+    pub(super) fn helper_terms(&self) -> CallerTerms {
         let session = &self.conversation.session;
-        Purse {
-            left: own.less(self.meter.usage.total(), self.meter.cost_usd),
-            spent: Mutex::default(),
+        CallerTerms {
+            ledger: self.run.ledger.clone(),
             session: session.path().map(|_| session.id().to_owned()),
             above: self.run.superior.clone(),
         }
     }
 
-    /// The limits of the turn. Those of a helper are also bounded by what its superior has left.
-    pub(super) fn limits(&self) -> Cow<'_, Limits> {
-        let Some(superior) = &self.run.superior else { return Cow::Borrowed(&self.agent.limits) };
-        let Left { tokens, cost } = superior.left();
-        let mut limits = self.agent.limits.clone();
-        let tokens = tokens.map(|left| left.saturating_add(self.meter.usage.total()));
-        let cost = cost.map(|left| left + self.meter.cost_usd);
-        limits.max_tokens = [limits.max_tokens, tokens].into_iter().flatten().min();
-        limits.max_cost = [limits.max_cost, cost].into_iter().flatten().reduce(f64::min);
-        Cow::Owned(limits)
-    }
-
-    /// True if it is a limit of the superior's, which leaves nothing for a closing answer.
-    pub(super) fn is_superiors(&self, limit: Limit) -> bool {
-        self.run.superior.is_some()
-            && matches!(limit, Limit::Tokens { .. } | Limit::Cost { .. })
-            && self.meter.reached(&self.agent.limits).is_none()
-    }
-
-    /// Counts the spending of a helper in a call. Superiors above this run have already counted it.
-    pub(super) fn charge(&mut self, slot: CallSlot) {
-        let (usage, cost) = self.conversation.live.take_spent(slot);
-        if usage == Usage::default() {
-            return;
+    /// Notes in the session what a call spent on requests of its own: those of a helper, or of a tool.
+    pub(super) fn note_spending(&mut self, slot: CallSlot) {
+        let Some(account) = self.conversation.live.take_account(slot) else { return };
+        let spent = account.spent();
+        if spent.usage != Usage::default() {
+            self.conversation.session.spend(spent.usage, spent.cost.usd(), Timestamp::now());
         }
-        let cost_usd = cost.usd();
-        self.meter.add(usage, cost_usd);
-        self.run.totals.usage += usage;
-        self.run.totals.cost.add(&usage, cost_usd);
-        self.conversation.session.spend(usage, cost_usd, Timestamp::now());
     }
 }

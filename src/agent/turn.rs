@@ -14,7 +14,7 @@ use crate::model::{ModelError, ModelErrorKind};
 use super::clock::{Clock, calling_time, working_time};
 use super::emitter::SinkClosed;
 use super::input::Input;
-use super::limits::{Limit, Meter};
+use super::limits::Limit;
 use super::loop_watch::LoopWatch;
 use super::purpose::Purpose;
 use super::{Agent, Cancel, Conversation, Run};
@@ -81,8 +81,9 @@ pub(super) struct Turn<'a> {
     pub conversation: &'a mut Conversation,
     pub run: &'a mut Run,
     pub clock: &'a Clock,
-    pub meter: Meter,
     pub loops: LoopWatch,
+    /// The limit of the last reply, if what was left was less than the model could write.
+    pub output_cap: Option<u64>,
     /// True if nothing may change until a person approves a proposal.
     pub is_exploring: bool,
 }
@@ -109,7 +110,7 @@ pub async fn take_turn(
         outcome = emitter.paced(Box::pin(turn.work(input))) => outcome,
     };
     let outcome = match outcome {
-        Err(Stop::Limit(limit)) if !limit.is_of_output() && !turn.is_superiors(limit) => {
+        Err(Stop::Limit(limit)) if !limit.is_of_output() => {
             tokio::select! {
                 biased;
                 () = cancel.triggered() => Err(Stop::Interrupted),
@@ -119,8 +120,15 @@ pub async fn take_turn(
         }
         outcome => outcome,
     };
-    turn.run.totals.turns += 1;
-    turn.finish(outcome)
+    turn.run.ledger.count_turn();
+    let end = turn.finish(outcome);
+    match end.stop {
+        // The limits of a helper may be its caller's, whose sums are not its own.
+        Stop::Limit(limit) if run.superior.is_none() => {
+            TurnEnd { stop: Stop::Limit(limit.after(run.ledger.spent())), ..end }
+        }
+        _ => end,
+    }
 }
 
 impl<'a> Turn<'a> {
@@ -132,7 +140,8 @@ impl<'a> Turn<'a> {
     ) -> Self {
         let loops = LoopWatch::new(&agent.limits);
         let is_exploring = agent.mode == Mode::Explore;
-        Self { agent, conversation, run, clock, meter: Meter::default(), loops, is_exploring }
+        run.ledger.bind(agent.limits.spending_bounds());
+        Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring }
     }
 
     async fn work(&mut self, input: Input) -> Result<TurnEnd, Stop> {
@@ -161,7 +170,7 @@ impl<'a> Turn<'a> {
     /// Asks the model and runs its calls until it answers.
     pub(super) async fn converse(&mut self) -> Result<TurnEnd, Stop> {
         loop {
-            if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
+            if let Some(limit) = self.reached_limit() {
                 return Err(Stop::Limit(limit));
             }
             self.heed()?;
@@ -219,7 +228,11 @@ impl<'a> Turn<'a> {
         let window = self.agent.budget.window;
         // Servers end a little before the declared end of the window.
         let is_full = step.usage.total() >= window - window / 50;
-        if is_full { Limit::Window { tokens: window } } else { Limit::Output }
+        match self.output_cap {
+            _ if is_full => Limit::Window { tokens: window },
+            Some(tokens) => Limit::Remainder { tokens, spent: self.run.ledger.spent() },
+            None => Limit::Output,
+        }
     }
 
     /// One step: asks the model and records its reply. Returns its number.
@@ -253,6 +266,7 @@ impl<'a> Turn<'a> {
             message: message.to_owned(),
             model: self.agent.model.info().id.clone(),
             retry_after: None,
+            is_lesson: false,
         }
     }
 

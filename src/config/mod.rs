@@ -12,6 +12,7 @@ mod narrowed;
 mod prompt_source;
 mod roles;
 mod settings;
+mod limits;
 mod selection;
 mod ui;
 mod wire;

@@ -10,6 +10,7 @@ mod table;
 use std::collections::BTreeMap;
 
 use super::duration;
+use super::limits::usual_requests;
 use super::merge::{Merged, lay};
 use super::narrowed::Narrowed;
 use super::permissions::{PermissionRule, RuleEffect};
@@ -188,6 +189,13 @@ impl Pass<'_> {
             Rule::Own => (true, ""),
             Rule::Lower => (at_most(value, base, number), LOWER),
             Rule::LowerThan(path) => (at_most(value, given(base).or(settings(path)), number), LOWER),
+            Rule::FewerRequests => {
+                let count = |node: &Node| node.read::<u64>().ok();
+                let turns = || settings(&["limits", "max_turns"]).and_then(count);
+                let most = given(base).and_then(count).or_else(|| turns().map(usual_requests));
+                let asked = count(value).filter(|_| !value.fits("null"));
+                (asked.is_some_and(|asked| most.is_none_or(|most| asked <= most)), LOWER)
+            }
             Rule::Shorter => (at_most(value, base, time), LOWER),
             Rule::ShorterThan(path) => (at_most(value, given(base).or(settings(path)), time), LOWER),
             Rule::Stricter(words) => {
@@ -321,9 +329,11 @@ mod tests {
     }
 
     /// Key, the person's value, one that narrows, one that widens.
-    const ROWS: [(&str, &str, &str, &str); 20] = [
+    const ROWS: [(&str, &str, &str, &str); 22] = [
         ("limits.max_turns", "10", "9", "11"),
         ("limits.max_turns", "10", "10", "null"),
+        ("limits.max_requests", "100", "99", "101"),
+        ("limits.max_requests", "null", "500", "501"),
         ("limits.max_time", "5m", "1m", "1h"),
         ("limits.max_time", "5m", "20s", "null"),
         ("limits.max_tokens", "1000", "999", "1001"),

@@ -65,7 +65,8 @@ pub(super) fn check(
 }
 
 fn limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
-    let rules: [(&str, bool, &str); 9] = [
+    let rules: [(&str, bool, &str); 10] = [
+        ("max_requests", limits.max_requests != Some(0), "at least 1, or null for ten times max_turns"),
         ("max_turns", limits.max_turns != Some(0), "at least 1, or null for no limit"),
         (
             "max_time",

@@ -154,8 +154,10 @@ pub struct SkillSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Model requests in one turn.
+    /// Model requests of one conversation in one turn.
     pub max_turns: Option<u64>,
+    /// Model requests of a run with all its helpers; `null` means ten times `max_turns`.
+    pub max_requests: Option<u64>,
     /// Wall-clock time of one turn, not counting waits for a person.
     #[serde(with = "duration::optional")]
     #[schemars(with = "Option<duration::DurationText>")]

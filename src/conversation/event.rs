@@ -4,11 +4,13 @@
 //! that they do not know, so adding is free and renaming is not.
 
 pub mod plan;
+mod request;
 mod telemetry;
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::image::Image;
+pub use request::{RequestFinished, RequestStatus};
 pub use telemetry::CallTelemetry;
 
 use plan::{PlanCreated, Reflection, Routed, StepFinished, StepStarted};
@@ -57,6 +59,9 @@ pub enum EventKind {
         /// The number of leading tokens that are the same as in the previous request.
         prefix_tokens: u64,
     },
+    /// A request to a model ended, whatever became of it and whoever sent it.
+    #[serde(rename = "request.finished")]
+    RequestFinished(RequestFinished),
     /// A piece of the text of a reply.
     #[serde(rename = "text.delta")]
     TextDelta { text: String },
@@ -249,6 +254,8 @@ pub struct RunStarted {
     pub model: String,
     /// True when a script, not a model, writes the replies.
     pub scripted: bool,
+    /// Who serves the model, by the names of OpenTelemetry.
+    pub provider: String,
     pub prompts: Vec<PromptUsed>,
     pub tools: Vec<String>,
     pub limits: serde_json::Value,
@@ -350,8 +357,10 @@ pub struct RunCompleted {
     pub outputs: Option<serde_json::Value>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
+    /// Turns, steps and requests of the run with all its helpers, like tokens and cost.
     pub turns: u64,
     pub steps: u64,
+    pub requests: u64,
     pub tool_calls: u64,
     pub denied: u64,
     pub duration_ms: u64,

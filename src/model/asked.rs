@@ -32,6 +32,10 @@ pub struct Settings {
     pub max_output_tokens: Option<u64>,
     /// The most tokens of a reply according to the model file or the catalogue, for wires that demand a limit.
     pub most_output_tokens: Option<u64>,
+    /// The most that the server said it accepts as a limit.
+    pub accepted_output_tokens: Option<u64>,
+    /// The limit of this request alone, if it is lower.
+    pub output_cap: Option<u64>,
     pub temperature: Option<f64>,
     /// A level that the model has; `None`: nothing about it is sent.
     pub effort: Option<Effort>,
@@ -42,6 +46,35 @@ pub struct Settings {
     /// The fields that the model file adds or replaces (RFC 7396).
     pub extra: Map<String, Value>,
 }
+
+impl Settings {
+    /// The limit of a reply that is sent, if one is.
+    #[must_use]
+    pub fn output_limit(&self) -> Option<u64> {
+        let limit = [self.max_output_tokens, self.output_cap].into_iter().flatten().min()?;
+        Some(self.accepted_output_tokens.map_or(limit, |most| most.min(limit)))
+    }
+
+    /// Lowers a limit that the model file wrote into the body to that of this request.
+    pub fn cap_output(&self, body: &mut Map<String, Value>) {
+        for key in OUTPUT_FIELDS {
+            if let (Some(cap), Some(limit)) = (self.output_cap, body.get_mut(key))
+                && limit.as_u64().is_some_and(|limit| limit > cap)
+            {
+                *limit = cap.into();
+            }
+        }
+    }
+
+    /// The limit of a reply that the model file writes into the body, if it writes one.
+    #[must_use]
+    pub fn written_limit(&self) -> Option<u64> {
+        OUTPUT_FIELDS.iter().find_map(|key| self.extra.get(*key)?.as_u64())
+    }
+}
+
+/// The fields by which servers know the limit of a reply.
+const OUTPUT_FIELDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 /// Estimates the bytes of a request, so that its buffer need not grow.
 #[must_use]

@@ -8,13 +8,11 @@ use crate::model::{Embedded, Embedder, ModelError, ModelErrorKind};
 
 use super::endpoint::Endpoint;
 
-/// The number of texts in one request. Every server takes as many.
-const BATCH: usize = 256;
-
 /// A model behind a server that makes vectors.
 pub(super) struct Embeddings {
     server: Endpoint,
     model: String,
+    provider: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -37,11 +35,11 @@ struct Usage {
 }
 
 impl Embeddings {
-    pub fn new(server: Endpoint, model: String) -> Self {
-        Self { server, model }
+    pub fn new(server: Endpoint, model: String, provider: &'static str) -> Self {
+        Self { server, model, provider }
     }
 
-    async fn batch(&self, texts: &[String], into: &mut Embedded) -> Result<(), ModelError> {
+    async fn request(&self, texts: &[String]) -> Result<Embedded, ModelError> {
         let body = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
         let reply = self.server.post("/embeddings", body.to_string().into()).await?;
         let unusable = |why: String| self.server.error(ModelErrorKind::BadRequest, why);
@@ -51,20 +49,21 @@ impl Embeddings {
         if data.len() != texts.len() || data.iter().any(|item| item.embedding.is_empty()) {
             return Err(unusable(format!("{} texts were sent, {} embeddings came", texts.len(), data.len())));
         }
-        into.vectors.extend(data.into_iter().map(|item| item.embedding));
-        into.tokens += usage.prompt_tokens;
-        Ok(())
+        let vectors = data.into_iter().map(|item| item.embedding).collect();
+        Ok(Embedded { vectors, tokens: usage.prompt_tokens })
     }
 }
 
 impl Embedder for Embeddings {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn provider(&self) -> &str {
+        self.provider
+    }
+
     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>> {
-        Box::pin(async move {
-            let mut embedded = Embedded::default();
-            for texts in texts.chunks(BATCH) {
-                self.batch(texts, &mut embedded).await?;
-            }
-            Ok(embedded)
-        })
+        Box::pin(self.request(texts))
     }
 }

@@ -208,7 +208,7 @@ impl Endpoint {
     /// A failure, with secrets redacted.
     pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
         let message = self.redactor.redact_known(&words.into()).into_owned();
-        ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None }
+        ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None, is_lesson: false }
     }
 
     /// A failure in the server's words. `status` is that of the response, if it was not a success.

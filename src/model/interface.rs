@@ -34,6 +34,11 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
+    /// The exact size of a request in tokens, if it is known without asking.
+    fn measured(&self, _request: Request<'_>) -> Option<u64> {
+        None
+    }
+
     /// The lessons of the server's refusals so far.
     fn learnt(&self) -> Learnt {
         Learnt::default()
@@ -105,12 +110,21 @@ impl ReplyEnd {
 
 /// Turns texts into vectors; texts with similar meanings get vectors that are close to each other.
 pub trait Embedder: Send + Sync {
-    /// One vector per text, in the order of the texts. One call is one attempt.
+    /// The provider's name for the model.
+    fn model(&self) -> &str;
+
+    /// The provider, by the names of OpenTelemetry.
+    fn provider(&self) -> &str;
+
+    /// One vector per text, in the order of the texts; at most [`EMBEDDED_AT_ONCE`] of them. One call is one request.
     ///
     /// # Errors
     /// The vectors did not arrive; the error says why, by kind.
     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>>;
 }
+
+/// The number of texts in one request for vectors. Every server takes as many.
+pub const EMBEDDED_AT_ONCE: usize = 256;
 
 /// Texts as vectors.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -135,6 +149,8 @@ pub struct Request<'a> {
     /// The JSON Schema that the final answer must match, if any.
     pub schema: Option<&'a Value>,
     pub session_id: &'a str,
+    /// The most tokens that the reply may have, if that is less than the model's own limit.
+    pub output_cap: Option<u64>,
     /// The results of this run's calls, as data, in order. Only scripts read them.
     pub results: &'a [CallRecord],
 }
@@ -144,7 +160,17 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn of(items: &'a [Item], session_id: &'a str) -> Self {
         let tool_choice = ToolChoice::None;
-        Self { system: "", items, aside: None, tools: &[], tool_choice, schema: None, session_id, results: &[] }
+        Self {
+            system: "",
+            items,
+            aside: None,
+            tools: &[],
+            tool_choice,
+            schema: None,
+            session_id,
+            output_cap: None,
+            results: &[],
+        }
     }
 }
 
@@ -174,12 +200,19 @@ pub struct ModelInfo {
     pub name: String,
     /// The provider's name for it, `gpt-5-mini`.
     pub id: String,
+    /// Who serves it, by the names of OpenTelemetry: `openai`, `anthropic`; for an unknown host, that of the protocol.
+    pub provider: String,
     pub context_window: u64,
     pub window_source: WindowSource,
     /// The most tokens of a request, if that is known and less than the window.
     pub max_input_tokens: Option<u64>,
     /// Tokens of the window that are kept for a reply, if known.
     pub max_output_tokens: Option<u64>,
+    /// The most tokens that a reply can have: what requests ask for, else what the model can write. `None` if only the
+    /// window bounds it.
+    pub largest_output: Option<u64>,
+    /// The tokens of thought that requests ask for, if they ask for a number.
+    pub thinking_budget: Option<u64>,
     pub prices: Option<Prices>,
     /// True if it may be given tools.
     pub calls_tools: bool,
@@ -216,6 +249,8 @@ pub struct ModelError {
     pub model: String,
     /// The least time to wait before another attempt, as the provider asked.
     pub retry_after: Option<Duration>,
+    /// True if the form of requests has changed because of this refusal: the same request may be sent again at once.
+    pub is_lesson: bool,
 }
 
 /// The kind of failure. Decides retries and the exit code.

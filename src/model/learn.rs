@@ -167,6 +167,7 @@ const RULES: &[Rule] = &[
             let most: u64 = most.parse().ok()?;
             let settings = &mut plan.settings;
             settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));
+            settings.accepted_output_tokens = Some(most);
             change(&mut settings.most_output_tokens, Some(most), &format!("{most} tokens at most are asked for"))
         },
     ),
@@ -359,7 +360,7 @@ fn to_responses(plan: &mut Plan) -> Option<String> {
 
 fn swap_output(plan: &mut Plan, from: OutputField, to: OutputField) -> Option<String> {
     let field = &mut plan.dialect.chat.output_field;
-    (*field == from && plan.settings.max_output_tokens.is_some()).then(|| {
+    (*field == from && plan.settings.output_limit().is_some()).then(|| {
         *field = to;
         "the other field is used".to_owned()
     })

@@ -5,6 +5,7 @@
 //! pure. The differences between servers are data (`dialect`), and a server's refusals change the plan (`learn`). Only
 //! `server`, `endpoint` and `reply` use the network. The public modules are public for benches/inside/.
 
+pub mod ledger;
 mod tool_definition;
 mod interface;
 mod arguments;
@@ -59,15 +60,15 @@ mod demo_tests;
 
 use std::sync::Arc;
 
-use crate::config::{ModelConfig, Profile, Provider};
+use crate::config::{ModelConfig, Profile, Provider, Wire};
 use crate::safety::net::Net;
 
 use plan::Known;
 
 pub use endpoint::is_configured;
 pub use interface::{
-    CallRecord, ChatModel, Delta, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind, ModelInfo,
-    ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
+    CallRecord, ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind,
+    ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
 };
 pub use local::{LocalServer, probe_local};
 pub use probe::Probed;
@@ -151,7 +152,8 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
     }
     let endpoint = endpoint::Endpoint::new(config, id, around)?;
-    Ok(Arc::new(embeddings::Embeddings::new(endpoint, id.to_owned())))
+    let provider = server::provider_name(config, Wire::Chat);
+    Ok(Arc::new(embeddings::Embeddings::new(endpoint, id.to_owned(), provider)))
 }
 
 /// Facts about a model: those that its file declares, else those of the catalogue, else assumptions.
@@ -171,10 +173,13 @@ fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, K
     let info = ModelInfo {
         name: config.name.clone(),
         id: id.to_owned(),
+        provider: "scripted".to_owned(),
         context_window,
         window_source,
         max_input_tokens: input,
         max_output_tokens: output,
+        largest_output: config.max_output_tokens.or_else(|| known.as_ref()?.output),
+        thinking_budget: None,
         prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
         calls_tools: config.capabilities.tools,
         sees: config.capabilities.vision.or(sees).unwrap_or(false),

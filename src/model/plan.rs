@@ -8,7 +8,7 @@ use super::extra::merge;
 use super::history::{self, Pictures, Rules};
 use super::turns::{ModelPart, Turn};
 use super::written::Written;
-use super::{ConnectError, chat, wires};
+use super::{ConnectError, anthropic, chat, wires};
 use serde_json::Map;
 
 use crate::config::{Capabilities, ModelConfig, Wire};
@@ -71,6 +71,8 @@ impl Plan {
             streaming: can.streaming,
             max_output_tokens: config.max_output_tokens,
             most_output_tokens: config.max_output_tokens.or(known.most_output_tokens),
+            accepted_output_tokens: None,
+            output_cap: None,
             temperature: config.temperature,
             effort,
             parallel_calls: can.parallel_tool_calls,
@@ -97,6 +99,30 @@ impl Plan {
     #[must_use]
     pub fn origin(&self) -> Origin {
         Origin { wire: self.wire.name().to_owned(), host: self.host.clone(), model: self.settings.model.clone() }
+    }
+
+    /// The plan of a single request whose reply may have at most `cap` tokens.
+    #[must_use]
+    pub fn with_cap(&self, cap: Option<u64>) -> Self {
+        Self { settings: Settings { output_cap: cap, ..self.settings.clone() }, ..self.clone() }
+    }
+
+    /// The most tokens that a reply can have, if more is known than the window.
+    #[must_use]
+    pub fn largest_output(&self, model_writes: Option<u64>) -> Option<u64> {
+        let written = self.settings.written_limit().or(self.settings.max_output_tokens);
+        match self.wire {
+            Wire::Anthropic => Some(anthropic::most_tokens(&self.settings)),
+            Wire::Chat | Wire::Responses => written.or(model_writes),
+        }
+    }
+
+    /// The tokens of thought that requests ask for, if they ask for a number.
+    #[must_use]
+    pub fn thinking_budget(&self) -> Option<u64> {
+        (self.wire == Wire::Anthropic)
+            .then(|| anthropic::thinking_budget(&self.settings, &self.dialect.anthropic))
+            .flatten()
     }
 
     /// The body of a request, and the headers that it needs beside the key. `written` knows the request before.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::ConnectError;
+use crate::base::tokens;
 use crate::config::{ScriptCondition, ScriptReply};
 use crate::conversation::message::Item;
 use crate::model::{CallRecord, Request};
@@ -35,6 +36,38 @@ pub(super) struct Words {
     pub reasoning: String,
     /// Name and arguments.
     pub calls: Vec<(String, String)>,
+}
+
+impl Words {
+    /// The tokens of the reply, as they are estimated.
+    pub fn tokens(&self) -> u64 {
+        let calls =
+            self.calls.iter().map(|(name, arguments)| tokens::estimate(name) + tokens::estimate(arguments));
+        tokens::estimate(&self.reasoning) + tokens::estimate(&self.text) + calls.sum::<u64>()
+    }
+
+    /// Cuts the reply where a server would that was asked for at most `most` tokens. Returns true if it did.
+    pub fn cut_to(&mut self, most: u64) -> bool {
+        if self.tokens() <= most {
+            return false;
+        }
+        self.calls.clear();
+        cut(&mut self.reasoning, most);
+        cut(&mut self.text, most - tokens::estimate(&self.reasoning));
+        true
+    }
+}
+
+/// Cuts a text to at most so many tokens.
+fn cut(text: &mut String, most: u64) {
+    let mut quarters = 0;
+    let beyond = text.char_indices().find(|(_, c)| {
+        quarters += tokens::quarters(c.encode_utf8(&mut [0; 4]).as_bytes());
+        quarters > most * 4
+    });
+    if let Some((at, _)) = beyond {
+        text.truncate(at);
+    }
 }
 
 /// A value whose strings may be templates.

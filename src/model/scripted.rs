@@ -84,15 +84,14 @@ impl Scripted {
         Ok(ScriptedReply { deltas, end: Some(failure.map_or(Ok(end), Err)), delay: reply.config.delay })
     }
 
-    fn perform(&self, request: &Request<'_>, words: Words, chunk_size: usize) -> (VecDeque<Delta>, ReplyEnd) {
+    fn perform(&self, request: &Request<'_>, mut words: Words, chunk_size: usize) -> (VecDeque<Delta>, ReplyEnd) {
         let used = history::call_ids(request.items);
+        let was_cut = request.output_cap.is_some_and(|cap| words.cut_to(cap));
         let mut ids = (used.len() + 1..).map(|n| format!("call_{n}")).filter(|id| !used.contains(id));
         let reasoning_tokens = tokens::estimate(&words.reasoning);
-        let written: u64 =
-            words.calls.iter().map(|(name, arguments)| tokens::estimate(name) + tokens::estimate(arguments)).sum();
         let usage = Usage {
-            input_tokens: tokens::estimate_bytes(&self.body(request)),
-            output_tokens: reasoning_tokens + tokens::estimate(&words.text) + written,
+            input_tokens: self.input_tokens(request),
+            output_tokens: words.tokens(),
             reasoning_tokens,
             estimated: true,
             ..Usage::default()
@@ -107,7 +106,11 @@ impl Scripted {
         let calls = words.calls.into_iter().map(&mut call);
         let calls: Vec<Part> =
             calls.map(|request| Part::Call(Call { request, opaque: None, answer: None })).collect();
-        let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+        let finish = match calls.is_empty() {
+            _ if was_cut => FinishReason::Length,
+            true => FinishReason::Stop,
+            false => FinishReason::ToolCalls,
+        };
         let mut parts = Vec::new();
         if !words.reasoning.is_empty() {
             parts.push(Part::Reasoning { text: words.reasoning, opaque: None });
@@ -117,6 +120,10 @@ impl Scripted {
         }
         parts.extend(calls);
         (deltas, ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
+    }
+
+    fn input_tokens(&self, request: &Request<'_>) -> u64 {
+        tokens::estimate_bytes(&self.body(request))
     }
 
     /// The request as a server of chat completions would get it.
@@ -145,7 +152,14 @@ impl Scripted {
 
     fn error(&self, status: Option<u16>, message: &str) -> ModelError {
         let (message, model) = (message.to_owned(), self.info.id.clone());
-        ModelError { kind: ModelErrorKind::BadRequest, status, message, model, retry_after: None }
+        ModelError {
+            kind: ModelErrorKind::BadRequest,
+            status,
+            message,
+            model,
+            retry_after: None,
+            is_lesson: false,
+        }
     }
 }
 
@@ -156,6 +170,10 @@ impl ChatModel for Scripted {
 
     fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         Box::pin(async move { Ok(Box::new(self.reply(&request)?) as Box<dyn ReplyStream>) })
+    }
+
+    fn measured(&self, request: Request<'_>) -> Option<u64> {
+        Some(self.input_tokens(&request))
     }
 
     fn preview(&self, request: Request<'_>) -> Value {

@@ -1,7 +1,7 @@
 //! A model behind a server: sends requests and receives replies, whatever the wire.
 //!
-//! If a server refuses an optional part, it is left out and the request is sent again (`learn`), a few times at most;
-//! the plan stays changed for all later requests of this process.
+//! If a server refuses an optional part, the plan of requests changes (`learn`) for the rest of this process, and the
+//! error says so: who asked sends the request again, and counts it.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::assembly::Assembly;
+use super::catalogue::providers::{self, place_of};
 use super::decode::Reading;
 use super::endpoint::Endpoint;
 use super::endpoint::is_configured;
@@ -21,12 +22,9 @@ use super::reply::HttpReply;
 use super::unconfigured::no_model;
 use super::written::Written;
 use super::{ConnectError, Surroundings, history, learn, wires};
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Wire};
 use crate::model::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
 use crate::safety::net::{self, Net};
-
-/// The most changes of one request because its server refused a part of it.
-const MOST_LESSONS: usize = 3;
 
 /// A model behind a server.
 pub(super) struct Server {
@@ -77,6 +75,9 @@ impl Server {
         info.configured = is_configured(config);
         info.sees = plan.sees;
         info.calls_tools = plan.tools;
+        info.largest_output = plan.largest_output(info.largest_output);
+        info.thinking_budget = plan.thinking_budget();
+        provider_name(config, plan.wire).clone_into(&mut info.provider);
         let first_plan = Arc::new(plan);
         let state = Mutex::new(State { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
         let asks = config.context_window.is_none() && net::is_private(endpoint.base());
@@ -102,7 +103,7 @@ impl Server {
     fn learn(&self, refused: &Plan, error: &ModelError) -> bool {
         let mut state = self.state.lock().expect("no holder of the plan panics");
         let Some(lesson) = learn::from(refused, error) else { return false };
-        state.plan = Arc::new(lesson.plan);
+        state.plan = Arc::new(lesson.plan.with_cap(None));
         state.notices.push(lesson.notice);
         state.refusals.push(error.message.clone());
         true
@@ -112,17 +113,13 @@ impl Server {
         if !self.info.configured {
             return Err(no_model(&self.net, &self.info.id, &self.keys_set).await);
         }
-        let mut lessons = 0;
-        loop {
-            let plan = self.plan();
-            if let Some(why) = plan.refuses_tools(&self.info.name).filter(|_| !request.tools.is_empty()) {
-                return Err(self.endpoint.error(ModelErrorKind::BadRequest, why));
-            }
-            match self.send(&plan, &request).await {
-                Err(error) if lessons < MOST_LESSONS && self.learn(&plan, &error) => lessons += 1,
-                sent => return sent,
-            }
+        let plan = self.plan();
+        let plan = if request.output_cap.is_some() { Arc::new(plan.with_cap(request.output_cap)) } else { plan };
+        if let Some(why) = plan.refuses_tools(&self.info.name).filter(|_| !request.tools.is_empty()) {
+            return Err(self.endpoint.error(ModelErrorKind::BadRequest, why));
         }
+        let sent = self.send(&plan, &request).await;
+        sent.map_err(|error| ModelError { is_lesson: self.learn(&plan, &error), ..error })
     }
 
     /// Asks a private server which program it is, and waits for the answer.
@@ -177,6 +174,23 @@ impl Server {
         let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect, request.tools), reply);
         let stream = Box::pin(response.bytes_stream());
         Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
+    }
+}
+
+/// The provider behind a server, by the names of OpenTelemetry; for an unknown host, the one whose protocol it speaks.
+pub(super) fn provider_name(config: &ModelConfig, wire: Wire) -> &'static str {
+    let host = place_of(config.base_url.as_deref());
+    match providers::by_host(host).map(|provider| provider.id) {
+        Some("google") => "gcp.gemini",
+        Some("xai") => "x_ai",
+        Some("mistral") => "mistral_ai",
+        Some("moonshotai") => "moonshot_ai",
+        Some(id) => id,
+        None if host == "openai" => "openai",
+        None => match wire {
+            Wire::Chat | Wire::Responses => "openai",
+            Wire::Anthropic => "anthropic",
+        },
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelErr
         message: format!("no model is configured. {}", advice(&probe_local(net).await, keys_set, Face::Run)),
         model: id.to_owned(),
         retry_after: None,
+        is_lesson: false,
     }
 }
 

@@ -178,7 +178,7 @@ mod tests {
     use crate::safety::Reach;
     use crate::skills::{Catalogue, Variables};
     use crate::tools::load_skill_reference::LoadSkillReference;
-    use crate::tools::testing::Empty;
+    use crate::tools::testing::{Empty, NoModels};
     use crate::tools::{CallContext, Clocks, Tool};
 
     struct Bench {
@@ -219,7 +219,7 @@ mod tests {
                 enclosure: crate::safety::Enclosure::Write,
                 variables: &[],
                 refused: &|_| {},
-                spent: &|_| {},
+                models: &NoModels,
                 notify: &notify,
                 superior: &|| unreachable!("no tool of this room begins a run"),
             };

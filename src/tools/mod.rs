@@ -71,8 +71,8 @@ pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 pub use recall::{LeftOut, recalled};
 pub use run_command::RUN_COMMAND;
-pub use superior::{Left, Superior};
-pub use tool::{CallContext, Clocks, Keep, ShellLine, Tool};
+pub use superior::Superior;
+pub use tool::{CallContext, Clocks, Keep, ModelAccess, ShellLine, Tool};
 
 /// The parts of the run that the built-in tools need.
 pub struct Kit {

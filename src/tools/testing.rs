@@ -15,8 +15,9 @@ use crate::conversation::knowledge::{Ledger, Loaded};
 use crate::conversation::message::Handle;
 use crate::conversation::spill::Spill;
 use crate::files::workspace::Workspace;
+use crate::model::{ChatModel, Embedded, Embedder, ReplyEnd, Request};
 use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question, Reach};
-use crate::tools::{CallContext, Clocks, Tool};
+use crate::tools::{CallContext, Clocks, ModelAccess, Tool};
 
 pub struct Place {
     pub dir: TempDir,
@@ -138,7 +139,7 @@ impl Place {
             enclosure: crate::safety::Enclosure::Write,
             variables: &[],
             refused: &|_| {},
-            spent: &|_| {},
+            models: &NoModels,
             notify: &|_| {},
             superior: &|| unreachable!("no tool of this room begins a run"),
         };
@@ -153,6 +154,24 @@ impl Place {
     /// The message of a call that must fail.
     pub fn fail(&self, tool: &dyn Tool, arguments: Value) -> String {
         self.call(tool, arguments).expect_err("the call fails").message
+    }
+}
+
+/// No model can be asked.
+pub struct NoModels;
+
+impl ModelAccess for NoModels {
+    fn ask<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a dyn ChatModel,
+        _: Request<'a>,
+    ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
+        Box::pin(async { Err("no model can be asked here".to_owned()) })
+    }
+
+    fn embed<'a>(&'a self, _: &'a dyn Embedder, _: &'a [String]) -> BoxFuture<'a, Result<Embedded, String>> {
+        Box::pin(async { Err("no model can be asked here".to_owned()) })
     }
 }
 

@@ -13,12 +13,11 @@ use crate::base::secrets::Redactor;
 use crate::config::{Effect, Permission};
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::{Ledger, Loaded};
-use crate::conversation::message::Usage;
 use crate::conversation::spill::Spill;
 use crate::files::workspace::Workspace;
 
 use crate::conversation::Archive;
-use crate::model::ToolDefinition;
+use crate::model::{ChatModel, Embedded, Embedder, ReplyEnd, Request, ToolDefinition};
 use crate::safety::{Enclosure, Hold, Reach, Refused};
 
 use super::superior::Superior;
@@ -165,6 +164,30 @@ pub struct Keep<'a> {
     pub redactor: &'a Arc<Redactor>,
 }
 
+/// The way of a tool to models: the run reserves, sends, counts and reports each request.
+pub trait ModelAccess: Send + Sync {
+    /// Asks a model beside the conversation. `role` names the request in events.
+    ///
+    /// # Errors
+    /// A limit forbids the request, or it failed; a sentence.
+    fn ask<'a>(
+        &'a self,
+        role: &'a str,
+        model: &'a dyn ChatModel,
+        request: Request<'a>,
+    ) -> BoxFuture<'a, Result<ReplyEnd, String>>;
+
+    /// Turns texts into vectors.
+    ///
+    /// # Errors
+    /// A limit forbids a request, or one failed; a sentence.
+    fn embed<'a>(
+        &'a self,
+        embedder: &'a dyn Embedder,
+        texts: &'a [String],
+    ) -> BoxFuture<'a, Result<Embedded, String>>;
+}
+
 /// The other limits that may end a long call.
 #[derive(Debug, Clone, Copy)]
 pub struct Clocks {
@@ -206,8 +229,8 @@ pub struct CallContext<'a> {
     pub variables: &'a [(String, String)],
     /// Reports that its walls may have stopped the call: a person may then let it run again in wider ones.
     pub refused: &'a (dyn Fn(Refused) + Send + Sync),
-    /// Reports tokens that the call spent on model requests: they count as the run's own.
-    pub spent: &'a (dyn Fn(Usage) + Send + Sync),
+    /// The way to models, for a tool that asks one itself.
+    pub models: &'a dyn ModelAccess,
     /// Reports a fact to observers (a skill was loaded).
     pub notify: &'a (dyn Fn(EventKind) + Send + Sync),
     /// The run, for a tool that begins one within it.

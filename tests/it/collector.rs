@@ -5,6 +5,9 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use serde_json::json;
+
+use crate::plans::{self, Role};
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::server::Server;
@@ -120,6 +123,34 @@ fn a_collector_gets_spans_and_metrics_and_no_text() {
     let got = collector.got.lock().expect("no panic");
     assert!(got.iter().all(|(head, _)| head.to_ascii_lowercase().contains("x-tenant: tenant-0123456789")));
     assert!(server.requests().iter().all(|request| !request.raw.contains("tenant-0123456789")));
+}
+
+fn count(bytes: &[u8], text: &str) -> usize {
+    bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count()
+}
+
+#[test]
+fn every_request_is_a_span_with_its_own_provider() {
+    let collector = Collector::start("200 OK");
+    let setting = format!("telemetry.otlp_endpoint={}", collector.url);
+    let steps = [plans::step(1, "explore", &json!({ "prompt": "look" }), &[])];
+    let server =
+        plans::roles(vec![(Role::Planner, vec![plans::plan(&steps)]), (Role::Reflector, vec![plans::accepted()])]);
+    plans::run(&server, &["--set", &setting]).run().success();
+    let spans = collector.bodies("/v1/traces");
+    assert_eq!((count(&spans, "chat scripted-model"), server.requests().len()), (4, 4));
+    for part in ["planner", "reflector", "closing", "explore#1"] {
+        assert!(has(&spans, part), "no {part} among the spans");
+    }
+
+    let (collector, server) = (Collector::start("200 OK"), Server::always(Reply::error(401, "no")));
+    Run::task(&server, "task")
+        .config("models/default.yaml", "wire: anthropic\n")
+        .args(["--set", &format!("telemetry.otlp_endpoint={}", collector.url)])
+        .run()
+        .exits(4);
+    let spans = collector.bodies("/v1/traces");
+    assert!(has(&spans, "anthropic") && has(&spans, "refused") && !has(&spans, "openai"));
 }
 
 #[test]

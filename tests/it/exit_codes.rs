@@ -127,7 +127,7 @@ fn code_7_denied_because_nobody_could_be_asked() {
 #[test]
 fn code_8_each_limit() {
     let list = json!({"path": "."});
-    for (option, value) in [("--max-turns", "2"), ("--max-tokens", "200"), ("--max-cost", "0.0001")] {
+    for (option, value) in [("--max-turns", "2"), ("--max-tokens", "12000"), ("--max-cost", "0.012")] {
         let server = calls_until_stopped("list_dir", &list, "Summary of what was done.");
         let output = Run::task(&server, "task")
             .args([option, value])

@@ -76,6 +76,7 @@ mod provider;
 mod background;
 mod arguments;
 mod calls;
+mod ledger;
 mod limits;
 mod loops;
 mod context;

@@ -69,6 +69,7 @@ pub struct Options {
     /// The flow that carries out every input.
     pub flow: Option<FlowChoice>,
     pub max_turns: Option<u64>,
+    pub max_requests: Option<u64>,
     pub max_time: Option<Duration>,
     pub max_tokens: Option<u64>,
     pub max_cost: Option<f64>,
@@ -333,6 +334,8 @@ pub fn net(config: &Config) -> Net {
 fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Result<Limits, SetupError> {
     let mut limits = agent.limits.clone();
     limits.max_turns = options.max_turns.or(limits.max_turns);
+    limits.max_requests = options.max_requests.or(limits.max_requests);
+    limits.max_requests = limits.most_requests();
     limits.max_time = options.max_time.or(limits.max_time);
     limits.max_tokens = options.max_tokens.or(limits.max_tokens);
     limits.max_cost = options.max_cost.or(limits.max_cost);

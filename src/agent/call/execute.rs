@@ -8,16 +8,17 @@ use serde_json::Value;
 use crate::agent::clock::{Clock, calling_time};
 use crate::agent::conversation::Shared;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
-use crate::agent::superior::{Desk, Purse, TrustState};
+use crate::agent::request::CallRequests;
+use crate::agent::superior::{CallerTerms, Desk, TrustState};
 use crate::agent::{Agent, Emitter, retry};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::secrets::Redacting;
 use crate::base::text;
 use crate::config::Permission;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::{ToolCall, Usage};
+use crate::conversation::message::ToolCall;
 use crate::safety::{Enclosure, Refused};
-use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
+use crate::tools::{CallContext, Clocks, Keep, ModelAccess, Superior, Tool};
 
 use super::end::{CallEnd, CallFailure};
 use super::measure::{CallMeasurement, CallStart, ToolWatch};
@@ -30,8 +31,8 @@ pub(in crate::agent) struct CallServices<'a> {
     pub shared: Arc<Shared>,
     pub emitter: Arc<Emitter>,
     pub live: Arc<LiveCalls>,
-    /// The limits of helpers in this step.
-    pub purse: Arc<Purse>,
+    /// The terms of helpers in this step.
+    pub helpers: Arc<CallerTerms>,
     pub limits: CallLimits,
 }
 
@@ -58,8 +59,6 @@ pub(in crate::agent) struct CallOutcome<'a> {
     /// The outside source whose content the result introduces, if any.
     pub brings: Option<String>,
     pub(super) measured: CallMeasurement,
-    /// Tokens that it spent on model requests.
-    pub spent: Usage,
     /// Set if the sandbox may have stopped it.
     pub refused: Option<Refused>,
     /// True if it was restricted to reading.
@@ -98,7 +97,6 @@ impl<'a> PreparedCall<'a> {
             trusted: true,
             remarks: Vec::new(),
             brings: None,
-            spent: Usage::default(),
             refused: None,
             only_read: false,
         }
@@ -125,21 +123,22 @@ impl<'a> PreparedCall<'a> {
         };
         let notify = |kind: EventKind| emitter.notify(kind);
         let refused = Mutex::new(None);
-        let spent = Mutex::new(Usage::default());
         let desk = OnceLock::new();
         let superior = || {
             let desk = desk.get_or_init(|| Arc::new(services.desk(slot, plan.trust.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
+        let account = || live.account(slot, &services.helpers.ledger);
+        let step = services.helpers.ledger.own_steps();
+        let models = CallRequests { ledger: &account, emitter, step };
         let context = CallContext {
             enclosure,
             variables: &self.variables,
             live: &report,
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
-            spent: &|usage| *spent.lock().expect("adding never panics") += usage,
             notify: &notify,
             superior: &superior,
-            ..services.context(plan, &self.arguments)
+            ..services.context(plan, &self.arguments, &models)
         };
         let watch = ToolWatch::start(tool);
         let only_read = enclosure == Enclosure::Read;
@@ -150,7 +149,6 @@ impl<'a> PreparedCall<'a> {
         };
         let measured = CallMeasurement::ran(start, watch, retries);
         let refused = refused.into_inner().expect("storing never panics");
-        let spent = spent.into_inner().expect("adding never panics");
         let (end, output) = match result {
             Ok(output) => (CallEnd::of_output(&output), output),
             Err(error) => {
@@ -167,7 +165,7 @@ impl<'a> PreparedCall<'a> {
         // A tool's error may quote a file or a command.
         let trusted = tool.trusted();
         let remarks = Vec::new();
-        CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, spent, refused, only_read }
+        CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, refused, only_read }
     }
 }
 
@@ -208,7 +206,7 @@ impl CallServices<'_> {
     /// The desk for a helper that a call starts.
     fn desk(&self, slot: CallSlot, standing: TrustState) -> Desk {
         Desk {
-            purse: Arc::clone(&self.purse),
+            terms: Arc::clone(&self.helpers),
             emitter: Arc::clone(&self.emitter),
             live: Arc::clone(&self.live),
             slot,
@@ -219,7 +217,12 @@ impl CallServices<'_> {
     }
 
     /// The context of a call whose effects nobody observes.
-    fn context<'c>(&'c self, plan: &'c CallPlan<'_>, arguments: &Value) -> CallContext<'c> {
+    fn context<'c>(
+        &'c self,
+        plan: &'c CallPlan<'_>,
+        arguments: &Value,
+        models: &'c dyn ModelAccess,
+    ) -> CallContext<'c> {
         let agent = self.agent;
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(self.clock.elapsed()));
         let keep = Keep { spill: &self.shared.spill, redactor: &agent.redactor };
@@ -238,7 +241,7 @@ impl CallServices<'_> {
             enclosure: Enclosure::Write,
             variables: &[],
             refused: &|_| {},
-            spent: &|_| {},
+            models,
             notify: &|_| {},
             superior: &|| unreachable!("the context of a call that runs has its own"),
         }

@@ -18,7 +18,7 @@ mod given;
 mod by_hand;
 
 pub use by_hand::{CalledByHand, call_by_hand};
-pub use end::{CallEnd, CallFailure};
+pub use end::CallEnd;
 pub(super) use given::{GivenCall, GivenOutcome};
 pub(super) use prepare::CallLane;
 pub(super) use schedule::{CallScheduler, OutcomeOrder};

@@ -330,7 +330,7 @@ impl<'t> Turn<'t> {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             live: Arc::clone(&self.conversation.live),
-            purse: Arc::new(self.purse()),
+            helpers: Arc::new(self.helper_terms()),
             limits: CallLimits { shown_tokens: tokens, held_tokens: tokens, of_plan: false },
         }
     }

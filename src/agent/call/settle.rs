@@ -15,7 +15,7 @@ use crate::base::json;
 use crate::base::output::Kept;
 use crate::config::Permission;
 use crate::conversation::event::{CallTelemetry, EventKind, Message};
-use crate::conversation::message::{Answer, Usage};
+use crate::conversation::message::Answer;
 use crate::conversation::session::{OpenCall, StateChange};
 use crate::model::CallRecord;
 
@@ -85,14 +85,9 @@ impl Turn<'_> {
 
     /// Counts the call, and reports its end to the observers.
     fn account(&mut self, outcome: &CallOutcome<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
-        let CallOutcome { prepared, end, output, measured, spent, .. } = outcome;
+        let CallOutcome { prepared, end, output, measured, .. } = outcome;
         let call = &prepared.call;
-        if *spent != Usage::default() {
-            let mut spent = *spent;
-            let cost = self.spend(&mut spent, None);
-            self.conversation.session.spend(spent, cost, Timestamp::now());
-        }
-        self.charge(prepared.slot);
+        self.note_spending(prepared.slot);
         self.run.totals.tool_calls += 1;
         self.run.totals.denied += u64::from(matches!(end, CallEnd::Denied(_)));
         let tool = self.agent.tools.get(&call.name).map(|found| found.tool);
@@ -139,7 +134,7 @@ impl Turn<'_> {
     /// Answers every open call with what is known about it.
     pub(in crate::agent) fn settle_calls(&mut self, why: &str) -> Result<(), Stop> {
         for OpenCall { number, call, request } in self.conversation.session.open_calls() {
-            self.charge((number, call));
+            self.note_spending((number, call));
             let live = self.conversation.live.take((number, call));
             if live.is_none() {
                 let arguments = json::object_or_unparsed(&request.arguments);

@@ -193,7 +193,7 @@ impl Turn<'_> {
 
     /// Asks the model for the answer, without tools.
     pub(super) async fn conclude(&mut self, note: &str, machine: &Progress) -> Result<TurnEnd, Stop> {
-        if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
+        if let Some(limit) = self.reached_limit() {
             return Err(Stop::Limit(limit));
         }
         self.say(Said::by_program(note))?;

@@ -134,7 +134,7 @@ impl Turn<'_> {
         items: Vec<Item>,
         prompt: String,
     ) -> Result<Step, Stop> {
-        if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
+        if let Some(limit) = self.reached_limit() {
             return Err(Stop::Limit(limit));
         }
         let texts: u64 = items.iter().flat_map(Item::texts).map(tokens::estimate).sum();
@@ -145,10 +145,10 @@ impl Turn<'_> {
             input_tokens: tokens,
         })?;
         let model = Some(Arc::clone(model));
-        let aside = Aside { model, schema, items, prompt, with_tools: false, tokens };
+        let role = name.to_owned();
+        let aside = Aside { role, model, schema, items, prompt, with_tools: false, tokens };
         let step = self.ask(Purpose::Aside(aside)).await?;
-        self.meter.steps += 1;
-        self.run.totals.steps += 1;
+        self.run.ledger.count_step();
         let text = self.agent.redactor.redact(&step.text()).into_owned();
         let spent = (step.usage, step.cost_usd);
         self.conversation.session.note_role((name, &text), spent, Timestamp::now());

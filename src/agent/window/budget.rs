@@ -121,10 +121,13 @@ mod tests {
         ModelInfo {
             name: "m".to_owned(),
             id: "m".to_owned(),
+            provider: String::new(),
             context_window,
             window_source: WindowSource::Declared,
             max_input_tokens: None,
             max_output_tokens: None,
+            largest_output: None,
+            thinking_budget: None,
             prices: None,
             calls_tools: true,
             sees: false,

@@ -14,6 +14,8 @@ pub(super) enum Rule {
     Shorter,
     /// A number that is not larger, for a single tool, whose own value overrides the settings'.
     LowerThan(&'static [&'static str]),
+    /// A number of requests that is not larger than the user's, or than the default for the user's turns.
+    FewerRequests,
     ShorterThan(&'static [&'static str]),
     /// One of these words, strictest first: the user's, or one before it.
     Stricter(&'static [&'static str]),
@@ -31,8 +33,9 @@ pub(super) enum Rule {
 /// A key, and its rule.
 pub(super) type Row = (&'static [&'static str], Rule);
 
-const LIMITS: [Row; 11] = [
+const LIMITS: [Row; 12] = [
     (&["limits", "max_turns"], Rule::Lower),
+    (&["limits", "max_requests"], Rule::FewerRequests),
     (&["limits", "max_time"], Rule::Shorter),
     (&["limits", "max_tokens"], Rule::Lower),
     (&["limits", "max_cost"], Rule::Lower),

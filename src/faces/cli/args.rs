@@ -181,9 +181,12 @@ pub struct TurnArgs {
     /// Append each request and answer to this file as it went over the wire, without keys
     #[arg(long, value_name = "FILE")]
     pub log_wire: Option<PathBuf>,
-    /// The most requests to the model
+    /// The most requests to the model in a conversation
     #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_turns: Option<u64>,
+    /// The most requests of the run with its helpers [default: ten times --max-turns]
+    #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_requests: Option<u64>,
     /// The longest time: 90s, 10m
     #[arg(long, help_heading = LIMITS, value_name = "DURATION", value_parser = parse_duration)]
     pub max_time: Option<Duration>,

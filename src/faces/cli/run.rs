@@ -140,6 +140,7 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options,
         mode: args.mode,
         flow: None,
         max_turns: args.max_turns,
+        max_requests: args.max_requests,
         max_time: args.max_time,
         max_tokens: args.max_tokens,
         max_cost: args.max_cost,
@@ -297,7 +298,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     run.emitter.notify(completed(&agent, &run, &ending, &end));
     let out_of_time = async {
         match agent.limits.max_time {
-            Some(most) => tokio::time::sleep(most.saturating_sub(run.started.elapsed())).await,
+            Some(most) => tokio::time::sleep(most.saturating_sub(run.ledger.elapsed())).await,
             None => std::future::pending().await,
         }
     };

@@ -39,6 +39,7 @@ impl Serialize for Body<'_> {
         let (mut fixed, mut varying) = (head(asked), tail(asked, flags));
         let (late, early) = extra.clone().into_iter().partition(|(key, _)| VARYING.contains(&key.as_str()));
         merge(&mut fixed, &early);
+        asked.settings.cap_output(&mut fixed);
         merge(&mut varying, &late);
         for (key, value) in &fixed {
             body.serialize_entry(key, value)?;

@@ -19,3 +19,4 @@ pub use decode::Decoder;
 pub use encode::encode;
 pub use flags::{Flags, Thinking};
 pub use headers::headers;
+pub use thinking::{most_tokens, thinking_budget};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::asked::Asked;
+use super::super::asked::{Asked, Settings};
 use super::super::effort::Effort;
 use super::super::turns::Turn;
 use super::flags::{Flags, Thinking};
@@ -67,9 +67,14 @@ impl Asks {
     }
 }
 
-/// The limit of the reply, thoughts included.
+/// The limit of the reply, thoughts included, without the cap of a single request: the thinking budget follows from it
+/// and stays the same for a session.
 pub(super) fn max_tokens(asked: &Asked<'_>) -> u64 {
-    let settings = asked.settings;
+    most_tokens(asked.settings)
+}
+
+/// The limit of a reply with these settings.
+pub fn most_tokens(settings: &Settings) -> u64 {
     let replaced = settings.extra.get("max_tokens").and_then(Value::as_u64);
     let limit = replaced.or(settings.max_output_tokens).or(settings.most_output_tokens);
     limit.unwrap_or(ASSUMED_OUTPUT)
@@ -87,6 +92,12 @@ fn budget(effort: Effort, max_tokens: u64) -> Option<u64> {
         Effort::Max => u64::MAX,
     };
     Some(wanted.min(max_tokens - max_tokens / 4)).filter(|budget| *budget >= LEAST_BUDGET && *budget < max_tokens)
+}
+
+/// The tokens of thought that requests with these settings ask for, if they ask for a number.
+pub fn thinking_budget(settings: &Settings, flags: &Flags) -> Option<u64> {
+    let effort = settings.effort.filter(|_| flags.thinking == Thinking::Budget)?;
+    budget(effort, most_tokens(settings))
 }
 
 /// The level as `output_config.effort` spells it: it has neither `none` nor `minimal`.

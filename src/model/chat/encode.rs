@@ -37,6 +37,7 @@ impl Serialize for Body<'_> {
         let mut body = serializer.serialize_map(None)?;
         let mut fixed = head(asked, flags);
         merge(&mut fixed, extra);
+        asked.settings.cap_output(&mut fixed);
         for (key, value) in &fixed {
             body.serialize_entry(key, value)?;
         }
@@ -73,7 +74,7 @@ fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
     if settings.streaming && flags.stream_options {
         set("stream_options", json!({"include_usage": true}));
     }
-    if let Some(most) = settings.max_output_tokens {
+    if let Some(most) = settings.output_limit() {
         let field = match flags.output_field {
             OutputField::MaxTokens => "max_tokens",
             OutputField::MaxCompletionTokens => "max_completion_tokens",

@@ -35,6 +35,7 @@ impl Serialize for Body<'_> {
         let extra = asked.settings.extra.clone();
         let (late, early): (Map<_, _>, Map<_, _>) = extra.into_iter().partition(|(key, _)| tail.contains_key(key));
         merge(&mut head, &early);
+        asked.settings.cap_output(&mut head);
         merge(&mut tail, &late);
         let is_ours = |key: &str| !early.contains_key(key);
 
@@ -81,7 +82,7 @@ fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
     if flags.encrypted_include {
         set("include", json!(["reasoning.encrypted_content"]));
     }
-    if let Some(most) = settings.max_output_tokens {
+    if let Some(most) = settings.output_limit() {
         set("max_output_tokens", most.max(flags.min_output).into());
     }
     if let Some(temperature) = settings.temperature.filter(|_| flags.temperature) {
@@ -177,6 +178,8 @@ mod tests {
             streaming: true,
             max_output_tokens: None,
             most_output_tokens: None,
+            accepted_output_tokens: None,
+            output_cap: None,
             temperature: None,
             effort: None,
             parallel_calls: true,

@@ -1,8 +1,8 @@
-//! Exports runs, steps and calls to OpenTelemetry: one span each, and the standard metrics, named by the semantic
+//! Exports runs, requests and calls to OpenTelemetry: one span each, and the standard metrics, named by the semantic
 //! conventions for generative AI (`gen_ai.*`). Everything else is named `agent.*`.
 //!
 //! It sends figures and names only: no text of the conversation, no arguments, no results. A run is the parent of its
-//! steps and calls. The sink never fails and never blocks; [`export`] sends the spans.
+//! requests, those of helpers included, and of its calls. The sink never fails and never blocks; [`export`] sends the spans.
 
 mod export;
 
@@ -17,7 +17,7 @@ use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 
 use crate::conversation::EventSink;
 use crate::conversation::event::{
-    CallTelemetry, Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus,
+    CallTelemetry, Event, EventKind, RequestFinished, RequestStatus, RunCompleted, RunStarted, RunStatus,
 };
 use crate::conversation::message::{FinishReason, Usage};
 
@@ -33,7 +33,6 @@ pub struct Otlp {
     tracer: SdkTracer,
     instruments: Instruments,
     run: Option<OpenRun>,
-    step: Option<Open>,
     calls: HashMap<String, Open>,
 }
 
@@ -55,13 +54,12 @@ struct OpenRun {
     start: Instant,
     /// The attributes of every span in the run.
     about: Vec<KeyValue>,
-    model: String,
+    session_id: String,
 }
 
 struct Open {
     span: SdkSpan,
     began: SystemTime,
-    start: Instant,
 }
 
 impl Otlp {
@@ -75,16 +73,14 @@ impl Otlp {
             tracer: export.spans.tracer(SCOPE),
             instruments: Instruments::new(&export),
             run: None,
-            step: None,
             calls: HashMap::new(),
         };
         Ok((sink, Closing { export }))
     }
 
     fn run_started(&mut self, event: &Event, started: &RunStarted) {
-        let provider = if started.scripted { "scripted" } else { "openai" };
         let about = vec![
-            KeyValue::new("gen_ai.provider.name", provider),
+            KeyValue::new("gen_ai.provider.name", started.provider.clone()),
             KeyValue::new("gen_ai.request.model", started.model.clone()),
             KeyValue::new("gen_ai.agent.name", started.agent.clone()),
             KeyValue::new("gen_ai.conversation.id", event.session_id.clone()),
@@ -98,7 +94,7 @@ impl Otlp {
             .with_attributes(attributes)
             .start_with_context(&self.tracer, &Context::new());
         let context = Context::new().with_span(span);
-        self.run = Some(OpenRun { context, start: Instant::now(), about, model: started.model.clone() });
+        self.run = Some(OpenRun { context, start: Instant::now(), about, session_id: event.session_id.clone() });
     }
 
     fn open(&self, run: &OpenRun, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> Open {
@@ -108,29 +104,48 @@ impl Otlp {
             .with_start_time(began)
             .with_attributes(run.about.iter().cloned().chain(attributes))
             .start_with_context(&self.tracer, &run.context);
-        Open { span, began, start: Instant::now() }
+        Open { span, began }
     }
 
-    fn step_started(&mut self, number: u64) {
+    /// A request is one span, whoever sent it; it is known when it has ended.
+    fn request_finished(&mut self, request: &RequestFinished) {
         let Some(run) = &self.run else { return };
-        let attributes = vec![KeyValue::new(OPERATION, "chat"), KeyValue::new("agent.step", signed(number))];
-        let step = self.open(run, format!("chat {}", run.model), SpanKind::Client, attributes);
-        self.step = Some(step);
-    }
-
-    fn step_finished(&mut self, reply: &Reply) {
-        let (Some(mut step), Some(run)) = (self.step.take(), &self.run) else { return };
-        step.span.set_attributes(usage(reply.usage));
-        let reason = StringValue::from(finish_reason(reply.finish_reason));
-        let reasons = Value::Array(Array::String(vec![reason]));
-        step.span.set_attribute(KeyValue::new("gen_ai.response.finish_reasons", reasons));
-        step.span.set_attributes(reply.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
-        step.span.end();
-        let about = of_request(run);
-        self.instruments.request.record(step.start.elapsed().as_secs_f64(), &about);
+        let (duration, end) = (Duration::from_millis(request.duration_ms), SystemTime::now());
+        let about = vec![
+            KeyValue::new(OPERATION, "chat"),
+            KeyValue::new("gen_ai.provider.name", request.provider.clone()),
+            KeyValue::new("gen_ai.request.model", request.model.clone()),
+        ];
+        let mut attributes = about.clone();
+        attributes.extend([
+            KeyValue::new("gen_ai.conversation.id", run.session_id.clone()),
+            KeyValue::new("agent.step", signed(request.step)),
+            KeyValue::new("agent.attempt", i64::from(request.attempt)),
+            KeyValue::new("agent.role", request.role.clone()),
+        ]);
+        attributes.extend(request.helper.clone().map(|helper| KeyValue::new("agent.helper", helper)));
+        attributes.extend(usage(request.usage));
+        attributes.extend(request.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
+        attributes.extend(request.finish_reason.map(|reason| {
+            let reason = StringValue::from(finish_reason(reason));
+            KeyValue::new("gen_ai.response.finish_reasons", Value::Array(Array::String(vec![reason])))
+        }));
+        let mut span = SpanBuilder::from_name(format!("chat {}", request.model))
+            .with_kind(SpanKind::Client)
+            .with_start_time(end.checked_sub(duration).unwrap_or(end))
+            .with_attributes(attributes)
+            .start_with_context(&self.tracer, &run.context);
+        let mut about_duration = about.clone();
+        if request.status != RequestStatus::Ok {
+            fail(&mut span, request.status.word().to_owned());
+            about_duration.push(KeyValue::new("error.type", request.status.word()));
+        }
+        span.end_with_timestamp(end);
+        self.instruments.request.record(duration.as_secs_f64(), &about_duration);
         // Estimates are not recorded as measurements.
-        if !reply.usage.estimated {
-            for (kind, tokens) in [("input", reply.usage.input_tokens), ("output", reply.usage.output_tokens)] {
+        if !request.usage.estimated && request.usage.total() > 0 {
+            for (kind, tokens) in [("input", request.usage.input_tokens), ("output", request.usage.output_tokens)]
+            {
                 let mut about = about.clone();
                 about.push(KeyValue::new("gen_ai.token.type", kind));
                 self.instruments.tokens.record(tokens, &about);
@@ -179,7 +194,7 @@ impl Otlp {
             RunStatus::Interrupted => Some("interrupted"),
         };
         let Some(run) = self.run.take() else { return };
-        for mut left in self.calls.drain().map(|(_, open)| open).chain(self.step.take()) {
+        for mut left in self.calls.drain().map(|(_, open)| open) {
             fail(&mut left.span, code.unwrap_or("interrupted"));
             left.span.end();
         }
@@ -189,8 +204,7 @@ impl Otlp {
         span.set_attribute(KeyValue::new("agent.tool_calls", signed(end.tool_calls)));
         span.set_attribute(KeyValue::new("agent.exit_code", i64::from(end.exit_code)));
         span.set_attributes(end.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
-        let mut about = of_request(&run);
-        about.retain(|pair| pair.key.as_str() != OPERATION);
+        let mut about = of_run(&run);
         if let Some(code) = code {
             span.set_attribute(KeyValue::new("error.type", code));
             span.set_status(Status::error(code));
@@ -203,23 +217,15 @@ impl Otlp {
 
 impl EventSink for Otlp {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
+        if let EventKind::RequestFinished(request) = &event.kind {
+            self.request_finished(request);
+        }
         if !event.path.is_empty() {
-            // The call that runs a helper is one span, and the sums of the run include the helper's cost.
+            // The call that runs a helper is one span, beside those of its requests.
             return Ok(());
         }
         match &event.kind {
             EventKind::RunStarted(started) => self.run_started(event, started),
-            EventKind::RequestStarted { step, .. } => self.step_started(*step),
-            EventKind::Retry { attempt, delay_ms, .. } => {
-                let told = vec![
-                    KeyValue::new("agent.attempt", i64::from(*attempt)),
-                    KeyValue::new("agent.delay_ms", signed(*delay_ms)),
-                ];
-                if let Some(step) = &mut self.step {
-                    step.span.add_event("retry", told);
-                }
-            }
-            EventKind::Message(Message::Assistant(reply)) if !reply.given => self.step_finished(reply),
             EventKind::ToolStarted { call_id, name, .. } => self.call_started(call_id, name),
             EventKind::ToolFinished { call_id, name, telemetry, .. } => {
                 self.call_finished(call_id, name, telemetry);
@@ -279,10 +285,9 @@ impl Instruments {
     }
 }
 
-/// The attributes of request metrics: never a conversation id.
-fn of_request(run: &OpenRun) -> Vec<KeyValue> {
-    let kept = |pair: &&KeyValue| pair.key.as_str() != "gen_ai.conversation.id";
-    run.about.iter().filter(kept).cloned().chain([KeyValue::new(OPERATION, "chat")]).collect()
+/// The attributes of a run's metrics: never a conversation id.
+fn of_run(run: &OpenRun) -> Vec<KeyValue> {
+    run.about.iter().filter(|pair| pair.key.as_str() != "gen_ai.conversation.id").cloned().collect()
 }
 
 fn of_call(telemetry: &CallTelemetry) -> Vec<KeyValue> {

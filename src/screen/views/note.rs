@@ -113,6 +113,7 @@ mod tests {
                 cost_usd: None,
                 turns: 1,
                 steps: 50,
+                requests: 50,
                 tool_calls: 49,
                 denied: 0,
                 duration_ms: 4210,

@@ -207,6 +207,7 @@ mod tests {
                 cost_usd,
                 turns: 1,
                 steps: 1,
+                requests: 1,
                 tool_calls: 0,
                 denied: 0,
                 duration_ms: 4210,

@@ -10,8 +10,8 @@ use tokio::sync::OnceCell;
 
 use crate::base::text;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::{Item, Said};
-use crate::model::{ChatModel, Delta, Embedder, Request, ToolDefinition};
+use crate::conversation::message::{Item, Part, Said};
+use crate::model::{ChatModel, Embedder, Request, ToolDefinition};
 use crate::tools::CallContext;
 
 use super::rank::{closest, rank};
@@ -63,7 +63,7 @@ impl Ranking {
         let asked = async {
             match &self.judge {
                 Judge::Words => Ok(Ranked::default()),
-                Judge::Embedding(embedder) => self.by_meaning(embedder.as_ref(), query).await,
+                Judge::Embedding(embedder) => self.by_meaning(embedder.as_ref(), query, context).await,
                 Judge::Model(model) => asked(model.as_ref(), query, tools, context).await,
             }
         };
@@ -81,17 +81,22 @@ impl Ranking {
         if ranked.positions.is_empty() { Ranked { positions: rank(query, &self.texts), ..ranked } } else { ranked }
     }
 
-    async fn by_meaning(&self, embedder: &dyn Embedder, query: &str) -> Result<Ranked, String> {
+    async fn by_meaning(
+        &self,
+        embedder: &dyn Embedder,
+        query: &str,
+        context: &CallContext<'_>,
+    ) -> Result<Ranked, String> {
         let mut embedded_tokens = 0;
         let vectors = self
             .vectors
             .get_or_try_init(|| async {
-                let made = embedder.embed(&self.texts).await.map_err(|error| error.to_string())?;
+                let made = context.models.embed(embedder, &self.texts).await?;
                 embedded_tokens += made.tokens;
                 Ok::<_, String>(made.vectors)
             })
             .await?;
-        let query = embedder.embed(&[query.to_owned()]).await.map_err(|error| error.to_string())?;
+        let query = context.models.embed(embedder, &[query.to_owned()]).await?;
         embedded_tokens += query.tokens;
         Ok(Ranked { positions: closest(&query.vectors[0], vectors), embedded_tokens })
     }
@@ -108,18 +113,12 @@ async fn asked(
         tools.iter().fold(String::new(), |listed, tool| listed + "\n" + &tool.name + ": " + tool.summary());
     let (system, items) = (format!("{TASK}\n{listed}"), [Item::Said(Said::by_person(query))]);
     let request = Request { system: &system, ..Request::of(&items, crate::tools::FIND_TOOLS) };
-    let mut stream = model.ask(request).await.map_err(|error| error.to_string())?;
-    let mut reply = String::new();
-    loop {
-        match stream.next().await.map_err(|error| error.to_string())? {
-            Delta::Text(text) => reply += &text,
-            Delta::Finished(end) => {
-                (context.spent)(end.usage);
-                break;
-            }
-            Delta::Reasoning(_) | Delta::CallBegun(_) | Delta::Notice(_) => {}
-        }
-    }
+    let end = context.models.ask(crate::tools::FIND_TOOLS, model, request).await?;
+    let text = |part: &Part| match part {
+        Part::Text { text, .. } => text.clone(),
+        Part::Reasoning { .. } | Part::Call(_) => String::new(),
+    };
+    let reply: String = end.parts.iter().map(text).collect();
     let named = reply.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c)));
     let mut positions: Vec<usize> = Vec::new();
     for position in named.filter_map(|word| tools.iter().position(|tool| tool.name == word)) {

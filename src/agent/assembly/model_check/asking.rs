@@ -8,10 +8,10 @@ use super::super::{Options, SetupError, chosen_model, net, surroundings};
 use super::fitting::{self, Auto};
 use super::judgement::{self, Feature, Finding, Heard, Outcome};
 use super::questions;
-use crate::agent::cost_usd;
 use crate::base::secrets::{Redactor, Secret};
 use crate::config::{Capabilities, Config, ModelConfig, Provider};
 use crate::conversation::message::{Cost, Part, Usage};
+use crate::model::ledger::cost_usd;
 use crate::model::{self, Probed, Surroundings};
 use crate::model::{ChatModel, Delta, ModelError, ModelErrorKind, ReplyEnd, Request, ToolChoice, WindowSource};
 
@@ -330,8 +330,16 @@ impl<'t> Asker<'t> {
     }
 }
 
+/// Reads the reply to a request, which is sent again as long as the server's refusals teach something.
 async fn read(model: &dyn ChatModel, request: Request<'_>) -> Result<ReplyEnd, ModelError> {
-    let mut stream = model.ask(request).await?;
+    const MOST_LESSONS: usize = 3;
+    let mut lessons = 0;
+    let mut stream = loop {
+        match model.ask(request).await {
+            Err(error) if error.is_lesson && lessons < MOST_LESSONS => lessons += 1,
+            asked => break asked?,
+        }
+    };
     loop {
         if let Delta::Finished(end) = stream.next().await? {
             return Ok(end);

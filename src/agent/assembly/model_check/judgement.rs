@@ -277,6 +277,7 @@ mod tests {
             message: "no".to_owned(),
             model: "m".to_owned(),
             retry_after: None,
+            is_lesson: false,
         };
         Heard { reply: Err(error), refusals: Vec::new() }
     }

@@ -179,10 +179,10 @@ async fn ask(
         output: end.answer,
         calls: noted.calls(),
         skills,
-        tokens: run.totals.usage.total(),
-        cost: run.totals.cost.usd(),
+        tokens: run.ledger.spent().usage.total(),
+        cost: run.ledger.spent().cost.usd(),
         judging_cost: None,
-        latency_ms: u64::try_from(run.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        latency_ms: u64::try_from(run.ledger.elapsed().as_millis()).unwrap_or(u64::MAX),
         code: ending.code,
         failure: (ending.code != exit::DONE).then(|| agent.redactor.redact(&ending.reason).into_owned()),
     })

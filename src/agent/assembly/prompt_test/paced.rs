@@ -77,6 +77,10 @@ impl ChatModel for Paced {
         })
     }
 
+    fn measured(&self, request: Request<'_>) -> Option<u64> {
+        self.model.measured(request)
+    }
+
     fn preview(&self, request: Request<'_>) -> Value {
         self.model.preview(request)
     }
@@ -105,6 +109,7 @@ mod tests {
             message: String::new(),
             model: String::new(),
             retry_after: retry_after.map(Duration::from_secs),
+            is_lesson: false,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::agent::{
     Agent, Cancel, Conversation, Emitter, Input, Run, Stop, TurnEnd, brief, exit, settle, take_turn,
 };
 use crate::conversation::EventSink;
-use crate::conversation::event::Event;
+use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::Said;
 use crate::tools::Superior;
 
@@ -31,6 +31,9 @@ impl EventSink for Relay {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         let mut event = event.clone();
         event.path.insert(0, self.name.clone());
+        if let EventKind::RequestFinished(request) = &mut event.kind {
+            request.helper = Some(event.path.join(" › "));
+        }
         self.superior.relay(event);
         Ok(())
     }

@@ -171,7 +171,7 @@ impl Task {
         let failed = |why: &str| ToolError::permanent(format!("The helper could not begin: {why}"));
         let services = assemble_on(ground).map_err(|error| failed(&error.message))?;
         let info = services.agent.model.info();
-        if superior.left().cost.is_some() && info.prices.is_none() && !info.scripted {
+        if superior.ledger().limits_cost() && info.prices.is_none() && !info.scripted {
             return Err(failed(&format!(
                 "a cost limit is set, but no prices are known for the model `{}`",
                 info.id
@@ -294,8 +294,8 @@ impl Report<'_> {
         }
         let is_whole = matches!(end.stop, Stop::Answered);
         let stopped = if is_whole { String::new() } else { format!("The helper did not finish: {reason}\n\n") };
-        let totals = errand.run.totals;
-        let counts = [(totals.steps, "step"), (totals.tool_calls, "call")];
+        let steps = errand.run.ledger.own_steps();
+        let counts = [(steps, "step"), (errand.run.totals.tool_calls, "call")];
         let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
         let mut result = json!({ "report": answer, "complete": is_whole });
         for (key, value) in [("session", session), ("branch", branch)] {

@@ -89,7 +89,7 @@ mod tests {
         let mut whole = json!({
             "name": "a",
             "limits": {
-                "max_turns": 30, "max_time": "10m", "max_tokens": null, "max_cost": null, "tool_timeout": "10s",
+                "max_turns": 30, "max_requests": null, "max_time": "10m", "max_tokens": null, "max_cost": null, "tool_timeout": "10s",
                 "max_tool_timeout": "10s", "tool_idle_timeout": null, "max_parallel": 4, "max_depth": 1,
                 "loop_window": 12, "loop_threshold": 3,
             },

@@ -230,7 +230,7 @@ impl Turn<'_> {
         if !remembered.is_empty() {
             return Ok(remembered);
         }
-        if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
+        if let Some(limit) = self.reached_limit() {
             return Err(Stop::Limit(limit));
         }
         let ended = self.run_beside(course, spot, waiting).await?;

@@ -80,7 +80,7 @@ fn note(change: &Changed, options: &Options) -> Option<String> {
 }
 
 /// The choices that override values of the configuration, by the ends of their keys.
-fn above(options: &Options) -> [(&'static str, Option<String>); 8] {
+fn above(options: &Options) -> [(&'static str, Option<String>); 9] {
     let said = |what: &str, value: Option<String>| value.map(|value| format!("{what} {value}"));
     [
         (".approval", said("/approve", options.approve.map(|mode| mode.name().to_owned()))),
@@ -88,6 +88,7 @@ fn above(options: &Options) -> [(&'static str, Option<String>); 8] {
         (".model", said("/model", options.model.clone())),
         (".system_prompt.ref", said("/prompt", options.prompt.clone())),
         ("limits.max_turns", said("--max-turns", options.max_turns.map(|most| most.to_string()))),
+        ("limits.max_requests", said("--max-requests", options.max_requests.map(|most| most.to_string()))),
         ("limits.max_time", said("--max-time", options.max_time.map(|most| format!("{} s", most.as_secs())))),
         ("limits.max_tokens", said("--max-tokens", options.max_tokens.map(|most| most.to_string()))),
         ("limits.max_cost", said("--max-cost", options.max_cost.map(|most| most.to_string()))),

@@ -29,6 +29,8 @@ pub fn make(items: Vec<Item>) -> Make {
         streaming: true,
         max_output_tokens: None,
         most_output_tokens: Some(64_000),
+        accepted_output_tokens: None,
+        output_cap: None,
         temperature: None,
         effort: None,
         parallel_calls: true,
