@@ -1,10 +1,11 @@
 //! The loop: ask the model, run its calls, answer them, and repeat until there is a final answer.
 //!
 //! Three things are separate: [`Agent`] holds services and settings and no state, [`Conversation`] is the state,
-//! [`Run`] is what this process has done with it. Dropping the work cancels it: [`take_turn`] drops it and then
-//! settles what it left open, so that the next request is valid.
+//! [`Run`] is what this process has done with it. [`run_input`] drives a run from an input to its ending. Dropping the
+//! work cancels it: what it left open is settled, so that the next request is valid.
 
 mod conversation;
+mod run;
 mod turn;
 mod purpose;
 mod ask;
@@ -72,8 +73,9 @@ pub use input::Input;
 pub use limits::{Limit, cost_usd};
 pub use opening::picture;
 pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
-pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use report::{completed, started};
+pub use repeat::{Observed, RepeatDetector, Repetition};
+pub use run::{KeepAnswer, RunEnd, RunInput, refresh_prompt, run_compression, run_input};
 pub use schema::AnswerSchema;
 pub use skills_by_hand::{already_loaded, load_skills, unload_skill};
 pub use steering::Steering;
@@ -141,6 +143,8 @@ pub struct Run {
     pub outputs: Option<Value>,
     /// The person's messages during a running turn.
     pub steering: Steering,
+    /// True if the first request is shown instead of sent: [`Stop::Shown`].
+    pub is_dry: bool,
 }
 
 /// Sums over the turns of a run.
@@ -169,6 +173,7 @@ impl Run {
             superior: None,
             outputs: None,
             steering: Steering::default(),
+            is_dry: false,
         }
     }
 

@@ -51,7 +51,7 @@ use ground::{Ground, Shared};
 pub use model_check::{Checked, Finding, ModelCheck, Reached, yaml as model_file};
 use models::chosen_model;
 pub use outlook::{NetworkOf, Outlook, outlook, without_model};
-pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
+pub use sessions::{SessionChoice, new_run_id, open_conversation, read_conversation, store};
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;

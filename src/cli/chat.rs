@@ -113,7 +113,7 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
     let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look, manner)), &config)?;
     let opening = Opening {
         options,
-        session: session_choice(&args.turn, false),
+        session: session_choice(&args.turn),
         skills: args.turn.skills.clone(),
         rendering,
         own: config.own_commands(repl::is_built_in),

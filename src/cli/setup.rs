@@ -133,12 +133,12 @@ impl Setup {
     }
 }
 
-/// Returns the session that the options ask for. `nothing_kept` makes a new session ephemeral.
-pub(super) fn session_choice(args: &TurnArgs, nothing_kept: bool) -> SessionChoice {
+/// Returns the session that the options ask for.
+pub(super) fn session_choice(args: &TurnArgs) -> SessionChoice {
     match (&args.session, args.continue_latest) {
         (Some(id), _) => SessionChoice::Id(id.clone()),
         (None, true) => SessionChoice::Latest,
-        (None, false) if args.ephemeral || nothing_kept => SessionChoice::Ephemeral,
+        (None, false) if args.ephemeral => SessionChoice::Ephemeral,
         (None, false) => SessionChoice::New,
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app::{self, Options, Services};
 use crate::sink::Nobody;
-use crate::skills::{self, Body, Checked, Skill, SkillError, SkillErrorKind};
+use crate::skills::{self, Body, Checked, Skill, SkillError};
 use crate::text;
 
 use super::args::{ReportFormat, SkillCommand};
@@ -162,10 +162,6 @@ fn report(checked: &[Checked], problems: usize) -> String {
 impl Failure {
     /// Maps an unknown name to wrong usage.
     pub(super) fn skill(error: SkillError) -> Self {
-        let code = match error.kind {
-            SkillErrorKind::Unknown | SkillErrorKind::Outside => exit::USAGE,
-            SkillErrorKind::Unreadable => exit::FAILED,
-        };
-        Self::new(code, error)
+        Self::new(exit::of_skill(error.kind), error)
     }
 }

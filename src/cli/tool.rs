@@ -17,8 +17,7 @@ use crate::workspace::Workspace;
 
 use super::args::{CallArgs, ToolCommand};
 use super::setup::Setup;
-use super::signals::Signals;
-use super::{Failure, Outcome, exit, print, tables};
+use super::{Failure, Outcome, exit, print, signals, tables};
 
 pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
     let workspace = setup.workspace()?;
@@ -92,10 +91,10 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, signal) = runtime.block_on(async {
         let cancel = Cancel::default();
-        let signals = Signals::listen(cancel.clone())?;
+        signals::listen(cancel.clone())?;
         let outcome = call_by_hand(&agent, &mut conversation, &mut run, (&name, &arguments), &cancel).await;
         outlets.flush(cancel.triggered()).await;
-        io::Result::Ok((outcome, signals.seen()))
+        io::Result::Ok((outcome, cancel.signal()))
     })?;
     // A thread may still wait for a line; it must not keep the process alive.
     runtime.shutdown_background();
