@@ -29,6 +29,7 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
         prepare(setup, &args, &runtime)?;
     let code = runtime.block_on(async {
         let chat = async move {
+            let cancel = chat.cancel();
             let signal = tokio::select! {
                 biased;
                 code = repl::run(&mut chat, &lines, &mut interrupts, &mut outlets) => {
@@ -44,9 +45,10 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
                     };
                     return if outlets.flush(hurry).await { code } else { stopped };
                 }
-                Some(signal) = ended.recv() => signal,
+                // Dropping the turn ends it, and its end names the signal.
+                Some(signal) = async { ended.recv().await.inspect(|signal| cancel.trigger_by(*signal)) } => signal,
             };
-            chat.ended_by(signal);
+            chat.end_background();
             outlets.flush(std::future::ready(())).await;
             signal.code()
         };
