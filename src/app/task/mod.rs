@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::{Conversation, Stop, TurnEnd, exit};
+use crate::agent::{Conversation, RunEnd, Stop};
 use crate::config::{AgentConfig, Config, Isolation};
 use crate::contract::{CallContext, Effect, Permission, Superior, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -219,9 +219,7 @@ impl Task {
             (context.live)(&format!("{name} works in session {session}\n"));
         }
         let end = errand.work(prompt).await;
-        if let Some(source) = errand.conversation.session.taint() {
-            superior.tainted(source);
-        }
+        let end = end.map_err(|refused| ToolError::permanent(format!("The helper failed: {}", refused.reason)))?;
         let branch = match worktree {
             Some(worktree) => worktree.keep(&name).await?,
             None => None,
@@ -268,7 +266,7 @@ impl Tool for Task {
 struct Report<'a> {
     name: String,
     session: Option<String>,
-    end: TurnEnd,
+    end: RunEnd,
     branch: Option<String>,
     errand: &'a Errand,
 }
@@ -276,7 +274,7 @@ struct Report<'a> {
 impl Report<'_> {
     fn output(self) -> Result<ToolOutput, ToolError> {
         let Self { name, session, end, branch, errand } = self;
-        let reason = exit::ending(&end.stop, 0, None).reason;
+        let reason = end.ending.reason;
         let answer = end.answer.trim();
         let mut notes = vec![name];
         notes.extend(session.as_ref().map(|session| format!("session {session}")));
