@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use agent::agent::{Agent, Cancel, Conversation, Emitter, Run, Stop, Terms, take_turn};
+use agent::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, Stop, Terms, run_input};
 use agent::app::{self, Options};
 use agent::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
 use agent::contract::{EventSink, ModelInfo};
@@ -69,8 +69,9 @@ pub fn play(play: &Arc<Play>, setting: Setting) -> Vec<Duration> {
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), Box::new(watch)));
     let runtime = runtime();
     for (said, _) in &play.work.turns {
-        let (said, cancel) = (Said::by_person(said), Cancel::default());
-        let end = runtime.block_on(take_turn(&agent, &mut conversation, &mut run, said, &cancel));
+        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        let end = runtime.block_on(run_input(&agent, &mut conversation, &mut run, input, &Cancel::default()));
+        let end = end.expect("the prompt can be rendered");
         assert!(matches!(end.stop, Stop::Answered), "{:?}", end.stop);
     }
     let mut state = play.state();

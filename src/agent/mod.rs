@@ -62,25 +62,23 @@ use crate::tools::Jobs;
 use crate::window::Budget;
 use crate::workspace::Workspace;
 
-pub use brief::{PROMPT_BASIS, brief};
+pub use brief::PROMPT_BASIS;
 pub use briefing::Briefing;
 pub use by_hand::{Called, call_by_hand};
 pub use cancel::Cancel;
-pub use compact::{Change, Preview, compact, fill, pin, preview};
+pub use compact::{Change, Preview, fill, pin, preview};
 pub use conversation::Conversation;
 pub use emitter::{Emitter, SinkClosed};
-pub use input::Input;
 pub use limits::{Limit, cost_usd};
 pub use opening::picture;
 pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
-pub use report::{completed, started};
 pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use run::{KeepAnswer, RunEnd, RunInput, refresh_prompt, run_compression, run_input};
 pub use schema::AnswerSchema;
-pub use skills_by_hand::{already_loaded, load_skills, unload_skill};
+pub use skills_by_hand::unload_skill;
 pub use steering::Steering;
 pub use toolbox::{Filter, Found, Terms, Toolbox};
-pub use turn::{Stop, TurnEnd, settle, take_turn};
+pub use turn::{Stop, TurnEnd};
 
 /// An agent: everything that a turn needs besides the conversation. It does not change while it answers.
 pub struct Agent {
