@@ -97,8 +97,16 @@ pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
     let pairs = [("HOME", "/nonexistent/home"), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")];
     let env = Env::from_pairs(pairs);
     let (config_dir, brought) = (None, None);
-    let options =
-        LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], brought, trust: false, tools: &[] };
+    let options = LoadOptions {
+        env: &env,
+        workspace: &workspace,
+        config_dir,
+        sets: &[],
+        flags: config::SettingFlags::default(),
+        brought,
+        trust: false,
+        tools: &[],
+    };
     let config = config::load(&options).expect("the built-in configuration is sound");
     let assembled = app::assemble(&Arc::new(config), &workspace, &Options::default(), Arc::new(Nobody));
     let mut agent = assembled.expect("the built-in agent").agent;

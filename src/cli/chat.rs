@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 
 use super::args::ChatArgs;
 use super::collector::Export;
-use super::setup::{Setup, session_choice};
+use super::setup::{Setup, session_choice, setting_flags};
 use super::{Failure, Outcome, attachments, exit, run, signals};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
@@ -72,7 +72,7 @@ struct Prepared {
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
     let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();

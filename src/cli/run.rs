@@ -21,7 +21,7 @@ use crate::sink::{Facts, Fanout, Jsonl, Nobody, Outlets, Person, Screen};
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
 use super::collector::Export;
-use super::setup::{Setup, session_choice};
+use super::setup::{Setup, session_choice, setting_flags};
 use super::stdin::{self, Input as Piped};
 use super::{Failure, Outcome, print, signals, vars};
 
@@ -54,7 +54,7 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
 
 fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     if let Some(path) = &args.output_file {
         attachments::writable(path).map_err(Failure::usage)?;
@@ -126,13 +126,7 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options,
         model: args.model.clone(),
         prompt: args.prompt.clone(),
         vars: vars::read(&args.vars)?,
-        approve: args.approve,
-        mode: args.mode,
         flow: None,
-        max_turns: args.max_turns,
-        max_time: args.max_time,
-        max_tokens: args.max_tokens,
-        max_cost: args.max_cost,
         schema,
         effort: None,
         log_wire: args.log_wire.clone(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::agent::{Called, Cancel, Emitter, Filter, Found, Run, Stop, call_by_hand};
 use crate::app::{self, Options, SessionChoice};
-use crate::config::Config;
+use crate::config::{Config, SettingFlag, SettingFlags};
 use crate::contract::Approver;
 use crate::json;
 use crate::message::CallStatus;
@@ -21,7 +21,13 @@ use super::{Failure, Outcome, exit, print, signals, tables};
 
 pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
     let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let flags = match &command {
+        ToolCommand::Call(args) => {
+            SettingFlags::default().with(SettingFlag::Approve, args.approve.map(|mode| mode.name().to_owned()))
+        }
+        _ => SettingFlags::default(),
+    };
+    let config = setup.config_with(&workspace, flags)?;
     let services = |agent: Option<String>| {
         let options = Options { agent, ..Options::default() };
         app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)
@@ -62,7 +68,7 @@ fn row(found: Found<'_>) -> [String; 5] {
 }
 
 fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallArgs) -> Outcome {
-    let CallArgs { name, arguments, format, encoding, approve, agent } = args;
+    let CallArgs { name, arguments, format, encoding, agent, .. } = args;
     let arguments = json::object(&arguments)
         .map(Value::Object)
         .map_err(|why| Failure::usage(format!("the arguments are not a JSON object: {why}")))?;
@@ -74,7 +80,7 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     } else {
         Arc::new(Nobody)
     };
-    let options = Options { agent, approve, ..Options::default() };
+    let options = Options { agent, ..Options::default() };
     let mut services = app::assemble(config, workspace, &options, approver).map_err(Failure::from_setup)?;
     services.agent.tools.find(&name).map_err(Failure::usage)?;
     if let Some(terms) = services.agent.tools.terms_mut(&name) {

@@ -60,8 +60,8 @@ fn a_wrong_prompt_ends_every_face_with_the_same_code_and_leaves_no_session() {
     let server = Server::start([]);
     for args in [&["run", "--prompt", "wrong"][..], &["chat", "--prompt", "wrong"]] {
         let run = Run::new().server(&server).config("prompts/wrong/v1.0.md", WRONG);
-        let output = run.args(args.iter().copied()).stdin("hello\n").run().exits(3).stdout_is("");
-        output.stderr_has("`role`");
+        let output =
+            run.args(args.iter().copied()).stdin("hello\n").run().exits(3).stdout_is("").stderr_has("`role`");
         assert!(output.place.session_logs().is_empty(), "{args:?} left a session");
     }
     assert!(server.requests().is_empty());

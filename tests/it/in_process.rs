@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use agent::agent::{Cancel, Conversation, Emitter, Run as AgentRun, RunEnd, RunInput, Steering, Stop, run_input};
 use agent::app::{self, Options};
-use agent::config::{Env, LoadOptions, load};
+use agent::config::{Env, LoadOptions, SettingFlags, load};
 use agent::contract::{Approval, Approver, EventSink, PlanReview, PlanSheet, Question};
 use agent::event::Event;
 use agent::message::Said;
@@ -62,6 +62,7 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
         workspace: &workspace,
         config_dir: None,
         sets: &sets,
+        flags: SettingFlags::default(),
         brought: None,
         trust: false,
         tools: &agent::tools::NAMES,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, RunInput, exit, run_input};
-use crate::config::{ApprovalMode, Config, Permission};
+use crate::config::{Config, Permission};
 use crate::contract::ToolDefinition;
 use crate::message::{FinishReason, Item, Said, Step};
 use crate::prompt::test::{Case, Reply, Speaker, with_vars};
@@ -100,9 +100,7 @@ pub(super) fn model_of(around: Around<'_>) -> Result<String, SetupError> {
 
 fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, SetupError> {
     let workspace = Workspace::open(dir).map_err(SetupError::failed)?;
-    // The configured approval is for daily work; here nobody watches.
-    let approve = options.approve.or(Some(ApprovalMode::Edits));
-    let options = Options { approve, prompt: None, ..options.clone() };
+    let options = Options { prompt: None, ..options.clone() };
     let mut agent = assemble(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
     agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: around.gate.clone() });
     Ok(agent)

@@ -193,14 +193,8 @@ impl Task {
             serde_json::from_value(given).map_err(|error| ToolError::parameter(error.to_string()))?;
         let (own, config) = (self.own()?, self.helper(agent.as_deref())?);
         let superior = (context.superior)();
-        let approve = self.ground.options.approve;
-        let caller = Caller {
-            settings: own,
-            approval: approve.unwrap_or(own.approval),
-            tools: &self.tools,
-            time: context.clocks.run,
-        };
-        let mut settings = narrowed(config, &caller, approve);
+        let caller = Caller { settings: own, tools: &self.tools, time: context.clocks.run };
+        let mut settings = narrowed(config, &caller);
         if superior.only_reads() {
             settings.permissions.max = Permission::Read;
         }

@@ -88,12 +88,7 @@ async fn test_all(
             let bench = Bench {
                 config,
                 registry,
-                options: Options {
-                    agent: args.agent.clone(),
-                    model: model.clone(),
-                    approve: args.approve,
-                    ..Options::default()
-                },
+                options: Options { agent: args.agent.clone(), model: model.clone(), ..Options::default() },
                 replies,
                 jobs: args.jobs.unwrap_or(agent.limits.max_parallel),
                 runs: args.runs,
