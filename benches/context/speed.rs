@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::agent::window::{Request, Ruler};
-use agent::agent::{Cancel, Emitter, Run, compact, fill};
+use agent::agent::{Cancel, Emitter, Run, fill, run_compression};
 use agent::base::tokens::{self, Vocabulary};
 use agent::config::Strategy;
 use agent::conversation::EventSink;
@@ -106,7 +106,8 @@ pub fn measure_memory(thousands: u64) {
     let text: usize = conversation.session.items().iter().flat_map(Item::texts).map(str::len).sum();
     let _ = fill(&agent, &mut conversation, &mut run);
     let held = resident().unwrap_or_default().saturating_sub(before);
-    let done = stage::runtime().block_on(compact(&agent, &mut conversation, &mut run, "", &Cancel::default()));
+    let done =
+        stage::runtime().block_on(run_compression(&agent, &mut conversation, &mut run, "", &Cancel::default()));
     assert!(matches!(done, Ok(Some(_))), "there is something to gain");
     let compressed = resident().unwrap_or_default().saturating_sub(before);
     crate::say(&format!("{text} {held} {compressed}"));

@@ -36,6 +36,7 @@ mod document;
 mod key;
 mod merge;
 mod narrow;
+mod flags;
 mod gather;
 mod partly;
 mod inspect;
@@ -51,6 +52,7 @@ mod init;
 pub use changed::Changed;
 pub use duration::{format as format_duration, parse as parse_duration};
 pub use env::{Dirs, Env};
+pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, Work};
 pub use init::{InitFile, init};
 pub use inspect::PromptCheck;
@@ -94,7 +96,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{ConfigError, Env, LoadOptions, brought, check, load};
+    use super::{ConfigError, Env, LoadOptions, SettingFlags, brought, check, load};
     use crate::files::workspace::Workspace;
 
     #[test]
@@ -150,6 +152,7 @@ mod tests {
             workspace: &workspace,
             config_dir: given.is_dir().then_some(given),
             sets: &lines("set"),
+            flags: SettingFlags::default(),
             brought: brought(&env, &workspace, None),
             trust: true,
             tools: &["read_file", "write_file", "edit_file", "run_command"],

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use agent::agent::assembly::{self, Options};
-use agent::agent::{Cancel, Conversation, Emitter, Run as AgentRun, Steering, Stop, TurnEnd, brief, take_turn};
-use agent::config::{Env, LoadOptions, load};
+use agent::agent::{Cancel, Conversation, Emitter, Run as AgentRun, RunEnd, RunInput, Steering, Stop, run_input};
+use agent::config::{Env, LoadOptions, SettingFlags, load};
 use agent::conversation::EventSink;
 use agent::conversation::event::Event;
 use agent::conversation::message::Said;
@@ -22,7 +22,7 @@ pub type Hear = dyn Fn(&Value, &Steering) + Send;
 
 /// A turn that is over.
 pub struct Taken {
-    pub end: TurnEnd,
+    pub end: RunEnd,
     pub events: Vec<Value>,
     /// The person's messages that came meanwhile and are in no request.
     pub rest: Vec<String>,
@@ -63,6 +63,7 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
         workspace: &workspace,
         config_dir: None,
         sets: &sets,
+        flags: SettingFlags::default(),
         brought: None,
         trust: false,
         tools: &agent::tools::NAMES,
@@ -78,9 +79,10 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
     run.steering = steering;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let end = runtime.block_on(async {
-        brief(&services.agent, &mut conversation, &run).expect("the prompt can be rendered");
-        take_turn(&services.agent, &mut conversation, &mut run, Said::by_person(said), &Cancel::default()).await
+        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        run_input(&services.agent, &mut conversation, &mut run, input, &Cancel::default()).await
     });
+    let end = end.expect("the prompt can be rendered");
     assert!(!matches!(end.stop, Stop::Failed(_)), "{:?}", end.stop);
     let events = std::mem::take(&mut *events.lock().expect("no holder panics"));
     Taken { end, events, rest: run.steering.take_rest() }
