@@ -142,8 +142,8 @@ pub mod tools {
 }
 pub mod agent {
     pub use crate::agent::{
-        Agent, Cancel, Conversation, Emitter, LoopDetector, LoopVerdict, ObservedCall, ObservedEnd, Run, Steering,
-        Stop, Terms, TurnEnd, brief, call_by_hand, compact, fill, take_turn,
+        Agent, Cancel, Conversation, Emitter, LoopDetector, LoopVerdict, ObservedCall, ObservedEnd, Run, RunEnd,
+        RunInput, Steering, Stop, Terms, call_by_hand, fill, run_compression, run_input,
     };
     pub mod assembly {
         pub use crate::agent::assembly::{Options, Services, assemble, new_run_id};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::facade::agent::window::{Request, Ruler};
-use agent::facade::agent::{Cancel, Emitter, Run, compact, fill};
+use agent::facade::agent::{Cancel, Emitter, Run, fill, run_compression};
 use agent::facade::base::tokens::{self, Vocabulary};
 use agent::facade::config::Strategy;
 use agent::facade::conversation::EventSink;
@@ -108,7 +108,8 @@ pub fn measure_memory(thousands: u64) {
     let text: usize = conversation.session.items().iter().flat_map(Item::texts).map(str::len).sum();
     let _ = fill(&agent, &mut conversation, &mut run);
     let held = resident().unwrap_or_default().saturating_sub(before);
-    let done = stage::runtime().block_on(compact(&agent, &mut conversation, &mut run, "", &Cancel::default()));
+    let done =
+        stage::runtime().block_on(run_compression(&agent, &mut conversation, &mut run, "", &Cancel::default()));
     assert!(matches!(done, Ok(Some(_))), "there is something to gain");
     let compressed = resident().unwrap_or_default().saturating_sub(before);
     crate::say(&format!("{text} {held} {compressed}"));

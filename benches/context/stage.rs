@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use agent::facade::agent::assembly::{self, Options};
 use agent::facade::agent::window::Budget;
-use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, Stop, Terms, take_turn};
+use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, Stop, Terms, run_input};
 use agent::facade::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::{Event, EventKind};
@@ -71,8 +71,9 @@ pub fn play(play: &Arc<Play>, setting: Setting) -> Vec<Duration> {
         Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), Box::new(watch)));
     let runtime = runtime();
     for (said, _) in &play.work.turns {
-        let (said, cancel) = (Said::by_person(said), Cancel::default());
-        let end = runtime.block_on(take_turn(&agent, &mut conversation, &mut run, said, &cancel));
+        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        let end = runtime.block_on(run_input(&agent, &mut conversation, &mut run, input, &Cancel::default()));
+        let end = end.expect("the prompt can be rendered");
         assert!(matches!(end.stop, Stop::Answered), "{:?}", end.stop);
     }
     let mut state = play.state();
@@ -98,8 +99,16 @@ pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
     let pairs = [("HOME", "/nonexistent/home"), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")];
     let env = Env::from_pairs(pairs);
     let (config_dir, brought) = (None, None);
-    let options =
-        LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], brought, trust: false, tools: &[] };
+    let options = LoadOptions {
+        env: &env,
+        workspace: &workspace,
+        config_dir,
+        sets: &[],
+        flags: config::SettingFlags::default(),
+        brought,
+        trust: false,
+        tools: &[],
+    };
     let config = config::load(&options).expect("the built-in configuration is sound");
     let assembled = assembly::assemble(&Arc::new(config), &workspace, &Options::default(), Arc::new(Nobody));
     let mut agent = assembled.expect("the built-in agent").agent;

@@ -95,7 +95,16 @@ fn configuration(workspace: &Workspace) -> Arc<Config> {
     let nowhere = "/nonexistent/home";
     let env = Env::from_pairs([("HOME", nowhere), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")]);
     let (config_dir, brought) = (None, None);
-    let options = LoadOptions { env: &env, workspace, config_dir, sets: &[], brought, trust: false, tools: &[] };
+    let options = LoadOptions {
+        env: &env,
+        workspace,
+        config_dir,
+        sets: &[],
+        flags: config::SettingFlags::default(),
+        brought,
+        trust: false,
+        tools: &[],
+    };
     Arc::new(config::load(&options).expect("the built-in configuration is sound"))
 }
 

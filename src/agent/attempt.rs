@@ -27,6 +27,11 @@ const SILENT_FOR: Duration = Duration::from_secs(15);
 
 impl Turn<'_> {
     pub(super) async fn attempt(&mut self, purpose: &Purpose, with_tools: bool) -> Result<Step, Stop> {
+        if self.run.is_dry {
+            self.conversation.asking = None;
+            let model = purpose.model().unwrap_or(&self.agent.model);
+            return Err(Stop::Shown(model.preview(self.request(purpose, with_tools))));
+        }
         let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
         // The disk and the network work at the same time.
         let emitter = Arc::clone(&self.run.emitter);

@@ -8,10 +8,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::compact::compact;
 use super::puppet::{Act, Look, Looker, Nobody, Puppet, Shared, Watching, text};
-use super::{
-    Agent, Briefing, Cancel, Conversation, Emitter, Run, Stop, Terms, Toolbox, brief, compact, take_turn,
-};
+use super::{Agent, Briefing, Cancel, Conversation, Emitter, Run, RunInput, Stop, Terms, Toolbox, run_input};
 use crate::agent::window::Budget;
 use crate::base::secrets::Redactor;
 use crate::config::Permission;
@@ -216,13 +215,13 @@ impl Course {
         said: String,
         acts: Vec<Act>,
     ) -> Result<Stop, TestCaseError> {
-        brief(&self.agent, conversation, &self.run).expect("the prompt can be rendered");
         let cancel = self.shared.with(|stage| {
             stage.acts = acts.into();
             stage.cancel.clone()
         });
-        let said = Said::by_person(said);
-        let end = Box::pin(take_turn(&self.agent, conversation, &mut self.run, said, &cancel)).await;
+        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        let end = Box::pin(run_input(&self.agent, conversation, &mut self.run, input, &cancel)).await;
+        let end = end.expect("the prompt can be rendered");
         let faults = self.shared.with(|stage| std::mem::take(&mut stage.faults));
         prop_assert!(faults.is_empty(), "{faults:#?}");
         let (steered, mut heard) = self.shared.with(|stage| {

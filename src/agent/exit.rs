@@ -3,36 +3,12 @@
 use crate::conversation::event::RunStatus;
 use crate::conversation::session::SessionError;
 use crate::model::ModelErrorKind;
+use crate::prompt::PromptError;
+use crate::skills::{SkillError, SkillErrorKind};
 
+pub use super::cancel::Signal;
 use super::limits::Limit;
 use super::turn::Stop;
-
-/// A signal that ends the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    Interrupt,
-    Terminate,
-    Hangup,
-}
-
-impl Signal {
-    #[must_use]
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Interrupt => 130,
-            Self::Terminate | Self::Hangup => 143,
-        }
-    }
-
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Interrupt => "SIGINT",
-            Self::Terminate => "SIGTERM",
-            Self::Hangup => "SIGHUP",
-        }
-    }
-}
 
 pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
@@ -85,7 +61,7 @@ pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
             let reason = format!("{calls} denied because nobody could be asked. {}", allow(them));
             (DENIED, RunStatus::Completed, reason)
         }
-        (Stop::Answered, None) => (DONE, RunStatus::Completed, "done".to_owned()),
+        (Stop::Answered | Stop::Shown(_), None) => (DONE, RunStatus::Completed, "done".to_owned()),
         (Stop::Limit(limit), None) => {
             let code = match limit {
                 Limit::Time(_) => TIME,
@@ -108,6 +84,26 @@ pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
         (Stop::Failed(error), None) => (FAILED, RunStatus::Error, told(error)),
     };
     Ending { code, status, reason }
+}
+
+/// Returns the ending of a run that did not begin, because a skill or a prompt is wrong.
+#[must_use]
+pub fn refused(error: &anyhow::Error) -> Ending {
+    let code = match (error.downcast_ref::<SkillError>(), error.is::<PromptError>()) {
+        (Some(error), _) => of_skill(error.kind),
+        (None, true) => CONFIGURATION,
+        (None, false) => FAILED,
+    };
+    Ending { code, status: RunStatus::Error, reason: told(error) }
+}
+
+/// The code for a skill that cannot be loaded.
+#[must_use]
+pub fn of_skill(kind: SkillErrorKind) -> u8 {
+    match kind {
+        SkillErrorKind::Unknown | SkillErrorKind::Outside => USAGE,
+        SkillErrorKind::Unreadable => FAILED,
+    }
 }
 
 /// The code for a failure of the model or its server.

@@ -1,12 +1,13 @@
 //! The loop: ask the model, run its calls, answer them, and repeat until there is a final answer.
 //!
 //! Three things are separate: [`Agent`] holds services and settings and no state, [`Conversation`] is the state,
-//! [`Run`] is what this process has done with it. Dropping the work cancels it: [`take_turn`] drops it and then
-//! settles what it left open, so that the next request is valid.
+//! [`Run`] is what this process has done with it. [`run_input`] drives a run from an input to its ending. Dropping the
+//! work cancels it: what it left open is settled, so that the next request is valid.
 
 pub mod window;
 
 mod conversation;
+mod run;
 mod turn;
 mod purpose;
 mod request;
@@ -62,23 +63,21 @@ use crate::safety::policy::Rules;
 use crate::tools::Jobs;
 use crate::tools::Superior;
 
-pub use brief::{PROMPT_BASIS, brief};
+pub use brief::PROMPT_BASIS;
 pub use briefing::Briefing;
 pub use call::{CallEnd, CalledByHand, call_by_hand};
 pub use cancel::Cancel;
-pub use compact::{Preview, compact, fill, pin, preview};
+pub use compact::{Preview, fill, pin, preview};
 pub use conversation::Conversation;
 pub use emitter::Emitter;
-pub use input::Input;
 pub use loop_detector::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
-pub use opening::picture;
 pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
-pub use report::{completed, started};
+pub use run::{KeepAnswer, RunEnd, RunInput, refresh_prompt, run_compression, run_input};
 pub use schema::AnswerSchema;
-pub use skills_by_hand::{already_loaded, load_skills, unload_skill};
+pub use skills_by_hand::unload_skill;
 pub use steering::Steering;
 pub use toolbox::{Filter, Found, Terms, Toolbox};
-pub use turn::{Stop, TurnEnd, settle, take_turn};
+pub use turn::{Stop, TurnEnd};
 
 /// An agent: everything that a turn needs besides the conversation. It does not change while it answers.
 pub struct Agent {
@@ -142,6 +141,8 @@ pub struct Run {
     pub outputs: Option<Value>,
     /// The person's messages during a running turn.
     pub steering: Steering,
+    /// True if the first request is shown instead of sent: [`Stop::Shown`].
+    pub is_dry: bool,
 }
 
 /// The calls of a run, without those of its helpers.
@@ -166,6 +167,7 @@ impl Run {
             superior: None,
             outputs: None,
             steering: Steering::default(),
+            is_dry: false,
         }
     }
 

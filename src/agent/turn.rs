@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::agent::window::Layer;
 use crate::config::Mode;
@@ -43,6 +44,8 @@ pub enum Stop {
     Unavailable(String),
     /// The roles of an orchestrated task gave it back: the reason, or a question to the person.
     Escalated(String),
+    /// A dry run: the body of the request that was not sent.
+    Shown(Value),
     /// Cancelled from outside.
     Interrupted,
     /// Nobody can read the output any more.

@@ -51,8 +51,9 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
         }
     }
     key::apply(&mut reading, options.sets);
-    let Reading { sources, mut documents, mistakes, mut warnings, .. } = reading;
+    let Reading { mut sources, mut documents, mistakes, mut warnings, .. } = reading;
     let Outcome { agents: narrowed, warnings: left_out } = narrow::narrow(&mut documents, &sources);
     warnings.extend(left_out);
+    options.flags.lay(&mut documents, &mut sources);
     (Gathered { layers, sources, documents, warnings, narrowed }, mistakes)
 }

@@ -76,7 +76,7 @@ mod tests {
     use std::fs;
 
     use super::init;
-    use crate::config::{Env, LoadOptions, load};
+    use crate::config::{Env, LoadOptions, SettingFlags, load};
     use crate::files::workspace::Workspace;
 
     #[test]
@@ -100,6 +100,7 @@ mod tests {
                 workspace: &workspace,
                 config_dir,
                 sets: &[],
+                flags: SettingFlags::default(),
                 brought: None,
                 trust: false,
                 tools: &[],

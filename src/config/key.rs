@@ -3,7 +3,7 @@
 use super::document::Reading;
 use super::mistake::Mistake;
 use super::source::{Document, Kind, Layer, Source};
-use crate::base::yaml::{self, Form, Key, Node, Place, Scalar, Tree};
+use crate::base::yaml::{self, Form, Node, Place, Scalar, Tree};
 
 const VARIABLE: &str = "AGENT_SET_";
 
@@ -109,11 +109,7 @@ impl Reading<'_> {
                 return;
             }
         };
-        let node = path.into_iter().rev().fold(value, |inner, step| Node {
-            tree: Tree::Map(vec![(Key { text: step.into(), place }, inner)]),
-            place,
-        });
-        self.documents.push(Document { layer, kind, name, node });
+        self.documents.push(Document::of_value(layer, kind, name, path, value));
     }
 }
 

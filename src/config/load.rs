@@ -204,6 +204,7 @@ fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option
         given: Given {
             config_dir: options.config_dir.clone(),
             sets: options.sets.to_vec(),
+            flags: options.flags.clone(),
             brought: options.brought.clone(),
             trust: options.trust,
         },

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::env::{Dirs, Env};
+use super::flags::SettingFlags;
 use super::flow::FlowConfig;
 use super::manifest::Manifest;
 use super::mistake::did_you_mean;
@@ -49,6 +50,7 @@ pub struct Config {
 pub(super) struct Given {
     pub config_dir: Option<PathBuf>,
     pub sets: Vec<String>,
+    pub flags: SettingFlags,
     pub brought: Option<Arc<Manifest>>,
     pub trust: bool,
 }
@@ -74,6 +76,12 @@ impl Config {
         &self.given.sets
     }
 
+    /// The flags that name a setting, which it was read with.
+    #[must_use]
+    pub fn flags(&self) -> &SettingFlags {
+        &self.given.flags
+    }
+
     /// The options to read it again with other flags: from the same places, with the same trust in what the workspace
     /// brought along when the program started.
     #[must_use]
@@ -83,8 +91,8 @@ impl Config {
         sets: &'a [String],
         tools: &'a [&'a str],
     ) -> LoadOptions<'a> {
-        let Given { config_dir, brought, trust, .. } = self.given.clone();
-        LoadOptions { env: &self.env, workspace, config_dir, sets, brought, trust, tools }
+        let Given { config_dir, flags, brought, trust, .. } = self.given.clone();
+        LoadOptions { env: &self.env, workspace, config_dir, sets, flags, brought, trust, tools }
     }
 
     /// An agent by name; the default one without.

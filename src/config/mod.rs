@@ -37,6 +37,7 @@ mod document;
 mod key;
 mod merge;
 mod narrow;
+mod flags;
 mod gather;
 mod partly;
 mod inspect;
@@ -52,6 +53,7 @@ mod init;
 pub use changed::Changed;
 pub use duration::{format as format_duration, parse as parse_duration};
 pub use env::Env;
+pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, Work};
 pub use init::init;
 pub use load::{check, load};
@@ -92,7 +94,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{ConfigError, Env, LoadOptions, brought, check, load};
+    use super::{ConfigError, Env, LoadOptions, SettingFlags, brought, check, load};
     use crate::files::workspace::Workspace;
 
     #[test]
@@ -148,6 +150,7 @@ mod tests {
             workspace: &workspace,
             config_dir: given.is_dir().then_some(given),
             sets: &lines("set"),
+            flags: SettingFlags::default(),
             brought: brought(&env, &workspace, None),
             trust: true,
             tools: &["read_file", "write_file", "edit_file", "run_command"],

@@ -282,7 +282,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::{Config, Env, LoadOptions, Mode, brought, load};
+    use super::super::{Config, Env, LoadOptions, Mode, SettingFlags, brought, load};
     use crate::files::workspace::Workspace;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
@@ -309,6 +309,7 @@ mod tests {
             workspace: &workspace,
             config_dir: None,
             sets: &sets,
+            flags: SettingFlags::default(),
             brought,
             trust: true,
             tools: &["grep", "write_file"],

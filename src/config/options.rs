@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::env::Env;
+use super::flags::SettingFlags;
 use super::folders::FOLDER;
 use super::manifest::Manifest;
 use super::skill_dirs;
@@ -19,6 +20,8 @@ pub struct LoadOptions<'a> {
     pub config_dir: Option<PathBuf>,
     /// `--set KEY=VALUE`, in order.
     pub sets: &'a [String],
+    /// The flags that name a setting.
+    pub flags: SettingFlags,
     /// The content that the workspace brings along.
     pub brought: Option<Arc<Manifest>>,
     /// True if that is used.

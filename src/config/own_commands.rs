@@ -165,7 +165,7 @@ fn read(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) ->
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, Env, LoadOptions, brought, load};
+    use crate::config::{Config, Env, LoadOptions, SettingFlags, brought, load};
     use crate::files::workspace::Workspace;
 
     fn write(root: &Path, path: &str, text: &str) {
@@ -188,6 +188,7 @@ mod tests {
             workspace: &workspace,
             config_dir: None,
             sets: &[],
+            flags: SettingFlags::default(),
             brought: brought(&env, &workspace, None),
             trust,
             tools: &[],

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::base::yaml::{Node, Place};
+use crate::base::yaml::{Key, Node, Place, Tree};
 
 /// The layers, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,6 +104,18 @@ pub(super) struct Document {
     /// Empty for the settings.
     pub name: String,
     pub node: Node,
+}
+
+impl Document {
+    /// A document with one value, at a path of keys.
+    pub fn of_value(layer: Layer, kind: Kind, name: String, path: Vec<String>, value: Node) -> Self {
+        let place = value.place;
+        let node = path.into_iter().rev().fold(value, |inner, step| Node {
+            tree: Tree::Map(vec![(Key { text: step.into(), place }, inner)]),
+            place,
+        });
+        Self { layer, kind, name, node }
+    }
 }
 
 /// Every source that was read; a [`Place`] carries its number.

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use agent::facade::agent::assembly::{self, Options};
 use agent::facade::agent::{
-    Cancel, Conversation, Emitter, Run as AgentRun, Steering, Stop, TurnEnd, brief, take_turn,
+    Cancel, Conversation, Emitter, Run as AgentRun, RunEnd, RunInput, Steering, Stop, run_input,
 };
-use agent::facade::config::{Env, LoadOptions, load};
+use agent::facade::config::{Env, LoadOptions, SettingFlags, load};
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::Event;
 use agent::facade::conversation::message::Said;
@@ -24,7 +24,7 @@ pub type Hear = dyn Fn(&Value, &Steering) + Send;
 
 /// A turn that is over.
 pub struct Taken {
-    pub end: TurnEnd,
+    pub end: RunEnd,
     pub events: Vec<Value>,
     /// The person's messages that came meanwhile and are in no request.
     pub rest: Vec<String>,
@@ -65,6 +65,7 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
         workspace: &workspace,
         config_dir: None,
         sets: &sets,
+        flags: SettingFlags::default(),
         brought: None,
         trust: false,
         tools: &agent::facade::tools::NAMES,
@@ -80,9 +81,10 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
     run.steering = steering;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let end = runtime.block_on(async {
-        brief(&services.agent, &mut conversation, &run).expect("the prompt can be rendered");
-        take_turn(&services.agent, &mut conversation, &mut run, Said::by_person(said), &Cancel::default()).await
+        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        run_input(&services.agent, &mut conversation, &mut run, input, &Cancel::default()).await
     });
+    let end = end.expect("the prompt can be rendered");
     assert!(!matches!(end.stop, Stop::Failed(_)), "{:?}", end.stop);
     let events = std::mem::take(&mut *events.lock().expect("no holder panics"));
     Taken { end, events, rest: run.steering.take_rest() }

@@ -19,6 +19,7 @@ mod first_steps;
 mod exit_codes;
 mod house;
 mod signals;
+mod driver;
 mod secrets;
 mod security;
 mod sandbox;

@@ -20,15 +20,12 @@ pub mod prompt_test;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::agent::window::Budget;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{
-    AgentConfig, ApprovalMode, Config, Limits, Mode, PromptRef, PromptSource, SelectBy, ToolsSettings,
-};
+use crate::config::{AgentConfig, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
 use crate::files::ignored;
 use crate::files::workspace::Workspace;
 use crate::model::ChatModel;
@@ -50,12 +47,12 @@ use ground::{Ground, Shared};
 pub use model_check::{Checked, ModelCheck, Reached, yaml as model_file};
 use models::chosen_model;
 pub use outlook::{NetworkOf, Outlook, outlook, without_model};
-pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
+pub use sessions::{SessionChoice, new_run_id, open_conversation, read_conversation, store};
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;
 
-/// Choices of the user that override the configuration.
+/// Choices of the user about one run. Flags that name a setting are a layer of the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub agent: Option<String>,
@@ -64,15 +61,8 @@ pub struct Options {
     pub prompt: Option<String>,
     /// The values that prompts read as `vars.NAME`.
     pub vars: Vec<(String, Value)>,
-    pub approve: Option<ApprovalMode>,
-    pub mode: Option<Mode>,
     /// The flow that carries out every input.
     pub flow: Option<FlowChoice>,
-    pub max_turns: Option<u64>,
-    pub max_requests: Option<u64>,
-    pub max_time: Option<Duration>,
-    pub max_tokens: Option<u64>,
-    pub max_cost: Option<f64>,
     pub schema: Option<Value>,
     /// The reasoning effort of the model, in place of the one in its file.
     pub effort: Option<String>,
@@ -144,7 +134,7 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
     };
     let net = &services.net;
     let model = model(config, settings, options, &services)?;
-    let limits = limits(settings, options, model.as_ref())?;
+    let limits = limits(settings, model.as_ref())?;
     let registry = Registry::new(&config.prompt_dirs);
     let Prompts { system, own, termination, compression } = prompts(config, settings, options, &registry)?;
 
@@ -199,9 +189,8 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
-    let mode = options.mode.unwrap_or(settings.mode);
     let needs = needs::Needs { config, settings, options, registry: &registry, model: &model, around: &services };
-    let orchestration = orchestration::assemble(&needs, mode, &toolbox)?;
+    let orchestration = orchestration::assemble(&needs, settings.mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -219,8 +208,8 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         budget,
         context: settings.context.clone(),
         tool_output: settings.tool_output,
-        approval: options.approve.unwrap_or(settings.approval),
-        mode,
+        approval: settings.approval,
+        mode: settings.mode,
         orchestration,
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
@@ -331,14 +320,9 @@ pub fn net(config: &Config) -> Net {
     Net::new(|name| config.env.get(name))
 }
 
-fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Result<Limits, SetupError> {
+fn limits(agent: &AgentConfig, model: &dyn ChatModel) -> Result<Limits, SetupError> {
     let mut limits = agent.limits.clone();
-    limits.max_turns = options.max_turns.or(limits.max_turns);
-    limits.max_requests = options.max_requests.or(limits.max_requests);
     limits.max_requests = limits.most_requests();
-    limits.max_time = options.max_time.or(limits.max_time);
-    limits.max_tokens = options.max_tokens.or(limits.max_tokens);
-    limits.max_cost = options.max_cost.or(limits.max_cost);
     let info = model.info();
     if limits.max_cost.is_some() && info.prices.is_none() && !info.scripted {
         let (id, name) = (&info.id, &info.name);

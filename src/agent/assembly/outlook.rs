@@ -54,8 +54,8 @@ pub fn outlook(config: &Config, options: &Options) -> Result<Outlook, SetupError
         is_configured: model::is_configured(&chosen),
         model: chosen.model.filter(|_| !is_script).unwrap_or(chosen.name),
         server,
-        approval: options.approve.unwrap_or(agent.approval),
-        mode: options.mode.unwrap_or(agent.mode),
+        approval: agent.approval,
+        mode: agent.mode,
         is_sandboxed,
         network,
     })

@@ -38,24 +38,49 @@ pub fn open_conversation(
     agent: &Agent,
 ) -> Result<(Conversation, Vec<String>), SetupError> {
     let now = Timestamp::now();
-    let info = agent.model.info();
-    let about = About { workspace: workspace.root(), agent: &agent.name, model: &info.id };
-    let id = match choice {
-        SessionChoice::Ephemeral => {
-            return Ok((Conversation::new(Session::ephemeral(about, now), now), Vec::new()));
-        }
-        SessionChoice::New => return Ok((Conversation::new(store.create(about, now), now), Vec::new())),
-        SessionChoice::Id(id) => id.clone(),
+    let (session, warnings) = match chosen_id(store, workspace, choice)? {
+        Some(id) => store.open(&id, now).map_err(SetupError::session)?,
+        None if *choice == SessionChoice::New => (store.create(about(agent, workspace), now), Vec::new()),
+        None => (Session::ephemeral(about(agent, workspace), now), Vec::new()),
+    };
+    Ok((Conversation::new(session, now), warnings))
+}
+
+/// Reads or begins a conversation, none of which is kept.
+///
+/// # Errors
+/// There is no such session, or it cannot be read.
+pub fn read_conversation(
+    store: &Store,
+    workspace: &Workspace,
+    choice: &SessionChoice,
+    agent: &Agent,
+) -> Result<(Conversation, Vec<String>), SetupError> {
+    let now = Timestamp::now();
+    let (session, warnings) = match chosen_id(store, workspace, choice)? {
+        Some(id) => store.read_settled(&id, now).map_err(SetupError::session)?,
+        None => (Session::ephemeral(about(agent, workspace), now), Vec::new()),
+    };
+    Ok((Conversation::new(session, now), warnings))
+}
+
+/// The id of an earlier session, if the choice is one.
+fn chosen_id(store: &Store, workspace: &Workspace, choice: &SessionChoice) -> Result<Option<String>, SetupError> {
+    match choice {
+        SessionChoice::New | SessionChoice::Ephemeral => Ok(None),
+        SessionChoice::Id(id) => Ok(Some(id.clone())),
         SessionChoice::Latest => {
             let latest = store.latest(workspace.root()).map_err(SetupError::failed)?;
             let latest = latest.ok_or_else(|| {
                 SetupError::usage("there is no session in this workspace to continue; leave --continue out")
             })?;
-            latest.id
+            Ok(Some(latest.id))
         }
-    };
-    let (session, warnings) = store.open(&id, now).map_err(SetupError::session)?;
-    Ok((Conversation::new(session, now), warnings))
+    }
+}
+
+fn about<'a>(agent: &'a Agent, workspace: &'a Workspace) -> About<'a> {
+    About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id }
 }
 
 /// Makes an id for the run of one process, or of one turn in a chat.

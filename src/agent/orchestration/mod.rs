@@ -20,7 +20,6 @@ mod reflect;
 mod review;
 mod plan;
 mod routing;
-mod preview;
 mod flow;
 mod explore;
 #[cfg(test)]

@@ -254,7 +254,7 @@ fn ended(machine: &Progress, step: u32) -> Option<&StepFinished> {
 }
 
 /// The variables of the planner's prompt.
-pub(super) fn planner_variables(
+fn planner_variables(
     agent: &Agent,
     orchestration: &Orchestration,
     request: &str,

@@ -116,7 +116,7 @@ impl Turn<'_> {
 }
 
 /// The variables of the router's prompt.
-pub(super) fn router_variables(agent: &Agent, orchestration: &Orchestration, request: &str) -> Map<String, Value> {
+fn router_variables(agent: &Agent, orchestration: &Orchestration, request: &str) -> Map<String, Value> {
     let mut variables = orchestration.candidates(agent, request);
     variables.insert("flows".to_owned(), orchestration.flows.listed());
     variables

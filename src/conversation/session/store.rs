@@ -98,6 +98,16 @@ impl Store {
         restored(&path, replay::replay(&path, &file, &*self.tell)?, None)
     }
 
+    /// Reads a session as [`Store::open`] opens it, without changing it.
+    ///
+    /// # Errors
+    /// There is no such session or its log cannot be read.
+    pub fn read_settled(&self, id: &str, now: Timestamp) -> Result<(Session, Vec<String>), SessionError> {
+        let (mut session, warnings) = self.read(id)?;
+        session.settle(INTERRUPTED, now)?;
+        Ok((session, warnings))
+    }
+
     /// The most recently used session of this workspace, leaving out those of helpers.
     ///
     /// # Errors

@@ -2,22 +2,17 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use super::at_hand::AtHand;
 use super::look::Heard;
 use super::mentions;
 use crate::agent::assembly::{self, Options, Services, SessionChoice, SetupError};
-use crate::agent::exit::{self, Signal};
-use crate::agent::{
-    Agent, Cancel, Conversation, Emitter, Input, Run, Stop, TurnEnd, already_loaded, brief, completed,
-    load_skills, settle, started, take_turn,
-};
+use crate::agent::exit::Ending;
+use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, refresh_prompt, run_input};
 use crate::base::image::Image;
 use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
-use crate::conversation::attachment::{Attachment, attach};
-use crate::conversation::message::{Item, Said};
+use crate::conversation::attachment::Attachment;
+use crate::conversation::message::Said;
 use crate::files::workspace::Workspace;
 use crate::safety::Approver;
 use crate::screen::{Fanout, Outlets, Rendering};
@@ -66,15 +61,17 @@ pub struct Chat {
     pub(super) is_ephemeral: bool,
     pub(super) rendering: Rendering,
     pub(super) heard: Heard,
-    /// A turn has begun and its end has not been emitted.
-    in_turn: bool,
+    /// Stops the running turn.
+    cancel: Cancel,
 }
 
 /// The end of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
     /// It ended; the exit code that it would have as a run.
     With(u8),
+    /// It did not begin: a skill or a prompt is wrong.
+    Refused(Ending),
     /// stdout is closed: nobody sees later output.
     Unseen,
 }
@@ -115,7 +112,7 @@ impl Chat {
             is_ephemeral,
             rendering,
             heard,
-            in_turn: false,
+            cancel: Cancel::default(),
         })
     }
 
@@ -138,109 +135,51 @@ impl Chat {
         self.attached.push(Attachment { name, content });
     }
 
+    /// The switch that stops the running turn.
+    #[must_use]
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
     /// True if the prompt's messages end with a user message, so the model answers first. Also true if that cannot be
     /// determined: the turn then reports the error.
     pub(super) fn is_asked(&self) -> bool {
-        let opening = self.services.agent.opening(&self.conversation, &self.run.emitter.run_id());
-        opening.map_or(true, |items| matches!(items.last(), Some(Item::Said(_))))
+        self.services.agent.is_asked(&self.conversation, &self.run.emitter.run_id()).unwrap_or(true)
     }
 
     /// Takes one turn. The sink shows everything that happens in it. Dropping the future stops it.
     ///
     /// Without a message, the turn answers the user message that ends the prompt's messages.
     pub(super) async fn turn(&mut self, message: Option<String>) -> Ended {
-        self.in_turn = true;
         self.begin_run();
         self.heard.begin(self.conversation.left_out());
-        let agent = &self.services.agent;
-        self.run.emitter.notify(started(agent, self.conversation.session.id()));
-        let opened = agent.opening(&self.conversation, &self.run.emitter.run_id());
-        let (mut said, opened) = with_asked(message, opened);
-        let (skills, attached) = (std::mem::take(&mut self.skills), std::mem::take(&mut self.attached));
-        let prepared = load_skills(agent, &self.conversation, &mut said, &skills)
-            .map_err(anyhow::Error::from)
-            .and_then(|events| Ok((events, opened?)))
-            .and_then(|(events, opening)| {
-                self.run.emitter.warn(already_loaded(&skills, &events));
-                for event in events {
-                    self.run.emitter.notify(event);
-                }
-                Ok((brief(agent, &mut self.conversation, &self.run)?, opening))
-            });
-        said.text = attach(&said.text, &attached);
-        said.images.append(&mut self.images);
-        let end = match prepared {
-            Ok((notes, opening)) => {
-                self.run.emitter.warn(notes);
-                let input = Input { opening, said };
-                take_turn(agent, &mut self.conversation, &mut self.run, input, &Cancel::default()).await
-            }
-            Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
+        let images = |message| Said { images: std::mem::take(&mut self.images), ..Said::by_person(message) };
+        let input = RunInput {
+            said: message.map(images),
+            skills: std::mem::take(&mut self.skills),
+            attached: std::mem::take(&mut self.attached),
+            keeps_background: true,
+            ..RunInput::default()
         };
-        self.finish(&end, None)
+        let agent = &self.services.agent;
+        let ended = run_input(agent, &mut self.conversation, &mut self.run, input, &self.cancel).await;
+        self.take_back();
+        match ended {
+            Ok(end) if end.is_seen => Ended::With(end.ending.code),
+            Ok(_) => Ended::Unseen,
+            Err(refused) => Ended::Refused(refused),
+        }
     }
 
     /// Begins the run of a turn or of a compression.
     pub(super) fn begin_run(&mut self) {
+        self.cancel.reset();
         self.run.begin(self.conversation.session.id(), assembly::new_run_id());
     }
 
-    /// Settles the turn that Ctrl-C dropped.
-    pub(super) fn interrupted(&mut self) -> Ended {
-        self.end_background();
-        self.settle_turn(None)
-    }
-
-    /// Settles the command that Ctrl-C dropped: counts its unfinished request.
-    pub(super) fn command_interrupted(&mut self) {
-        if let Err(stop) = self.settle() {
-            self.run.emitter.warn([self.reason(&stop)]);
-        }
-    }
-
-    /// Settles the turn that a signal dropped, if one was running.
-    pub fn ended_by(&mut self, signal: Signal) {
-        self.end_background();
-        if self.in_turn {
-            self.settle_turn(Some(signal));
-        }
-    }
-
-    /// Kills the background commands, because the person stopped a turn, left the conversation or is gone.
+    /// Kills the background commands, because the person left the conversation or is gone.
     pub fn end_background(&self) {
         self.run.emitter.warn(self.services.agent.end_background());
-    }
-
-    fn settle_turn(&mut self, signal: Option<Signal>) -> Ended {
-        let stop = self.settle().err().unwrap_or(Stop::Interrupted);
-        self.finish(&TurnEnd { stop, answer: String::new() }, signal)
-    }
-
-    fn settle(&mut self) -> Result<(), Stop> {
-        settle(&self.services.agent, &mut self.conversation, &mut self.run, &Stop::Interrupted)
-    }
-
-    /// Records the end of the turn in the session, and emits it.
-    fn finish(&mut self, end: &TurnEnd, signal: Option<Signal>) -> Ended {
-        self.in_turn = false;
-        let agent = &self.services.agent;
-        let mut ending = exit::ending(&end.stop, self.run.totals.unasked, signal);
-        ending.reason = agent.redactor.redact(&ending.reason).into_owned();
-        if let Err(error) = self.conversation.session.end_turn(&ending.reason, ending.code, Timestamp::now()) {
-            let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
-            self.run.emitter.warn([message]);
-        }
-        let seen = self.run.emitter.emit(completed(agent, &self.run, &ending, end));
-        self.take_back();
-        match seen {
-            Ok(()) => Ended::With(ending.code),
-            Err(_) => Ended::Unseen,
-        }
-    }
-
-    /// The reason of `stop`, with secrets masked.
-    pub(super) fn reason(&self, stop: &Stop) -> String {
-        self.services.agent.redactor.redact(&exit::ending(stop, 0, None).reason).into_owned()
     }
 
     /// Renders a table of the next request. The system prompt is rendered first, because it is part of the request.
@@ -249,8 +188,7 @@ impl Chat {
         table: fn(&Agent, &mut Conversation, &mut Run) -> String,
     ) -> Result<String, String> {
         let agent = &self.services.agent;
-        let notes = brief(agent, &mut self.conversation, &self.run).map_err(|error| format!("{error:#}"))?;
-        self.run.emitter.warn(notes);
+        refresh_prompt(agent, &mut self.conversation, &self.run).map_err(|refused| refused.reason)?;
         Ok(table(agent, &mut self.conversation, &mut self.run))
     }
 
@@ -263,17 +201,4 @@ impl Chat {
         self.end_background();
         Ok(std::mem::replace(&mut self.conversation, conversation))
     }
-}
-
-/// Returns the input of a turn and the messages before it. Without a message, the last of them is the input.
-fn with_asked(message: Option<String>, opened: anyhow::Result<Vec<Item>>) -> (Said, anyhow::Result<Vec<Item>>) {
-    let Some(message) = message else {
-        let mut items = opened;
-        let asked = items.as_mut().ok().and_then(|items| items.pop_if(|last| matches!(last, Item::Said(_))));
-        return match asked {
-            Some(Item::Said(said)) => (said, items),
-            _ => (Said::by_person(""), items),
-        };
-    };
-    (Said::by_person(message), opened)
 }

@@ -114,7 +114,7 @@ fn width_at(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Env, LoadOptions, load};
+    use crate::config::{Env, LoadOptions, SettingFlags, load};
     use crate::files::workspace::Workspace;
 
     fn inserted(line: &str, vocabulary: &Vocabulary) -> (usize, Vec<String>) {
@@ -131,8 +131,16 @@ mod tests {
         let env = Env::from_pairs([("HOME", dir.path().display().to_string())]);
         let workspace = Workspace::open(dir.path()).expect("it exists");
         let (config_dir, brought, trust) = (None, None, false);
-        let options =
-            LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], brought, trust, tools: &[] };
+        let options = LoadOptions {
+            env: &env,
+            workspace: &workspace,
+            config_dir,
+            sets: &[],
+            flags: SettingFlags::default(),
+            brought,
+            trust,
+            tools: &[],
+        };
         let config = load(&options).expect("nothing is wrong with it");
         let own = |name: &str, text: &str| OwnCommand {
             name: name.to_owned(),

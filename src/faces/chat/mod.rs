@@ -45,6 +45,7 @@ pub use complete::Vocabulary;
 pub use interrupts::{Interrupter, Interrupts, interrupts};
 pub use lines::{Lines, Setup};
 
+use crate::agent::Cancel;
 use crate::agent::exit::{self, Signal};
 use crate::base::text;
 use crate::screen::Outlets;
@@ -249,6 +250,10 @@ async fn taken(
     let end = match Box::pin(turn(chat, message, interrupts, beside)).await {
         Some(Ended::Unseen) => return Some(*code),
         Some(Ended::With(end)) => end,
+        Some(Ended::Refused(ending)) => {
+            tell(&mut beside.outlets, &error(ending.reason));
+            ending.code
+        }
         None => return Some(interrupted),
     };
     if !interactive && end != exit::DONE {
@@ -268,10 +273,7 @@ async fn answer(chat: &mut Chat, command: &Command, argument: &str, interrupts: 
                 () = interrupts.next() => None,
                 answer = run(chat, argument) => Some(answer),
             };
-            answer.unwrap_or_else(|| {
-                chat.command_interrupted();
-                Ok(Outcome::Tell("Stopped.".to_owned()))
-            })
+            answer.unwrap_or_else(|| Ok(Outcome::Tell("Stopped.".to_owned())))
         }
     };
     answer.unwrap_or_else(|why| Outcome::Tell(error(why)))
@@ -290,13 +292,13 @@ async fn turn(
     beside: &mut Beside<'_>,
 ) -> Option<Ended> {
     interrupts.forget();
-    let (at_hand, heard) = (chat.at_hand.clone(), chat.heard.clone());
+    let (at_hand, heard, cancel) = (chat.at_hand.clone(), chat.heard.clone(), chat.cancel());
     let open = tokio::sync::Mutex::new(());
     let taking = async {
         let ended = tokio::select! {
             biased;
-            () = interrupts.next() => None,
-            ended = chat.turn(message) => Some(ended),
+            never = cancel_at_interrupt(interrupts, &cancel) => match never {},
+            ended = chat.turn(message) => ended,
         };
         // A pager that is open is read to its end.
         drop(open.lock().await);
@@ -307,11 +309,14 @@ async fn turn(
         ended = taking => ended,
         never = beside.serve(&open, &at_hand, &heard) => match never {},
     };
-    if ended.is_some() {
-        return ended;
-    }
-    let ended = chat.interrupted();
-    (!interrupts.forget()).then_some(ended)
+    (!(cancel.is_triggered() && interrupts.forget())).then_some(ended)
+}
+
+/// Stops the running turn at the first Ctrl-C.
+async fn cancel_at_interrupt(interrupts: &mut Interrupts, cancel: &Cancel) -> Infallible {
+    interrupts.next().await;
+    cancel.trigger();
+    std::future::pending().await
 }
 
 /// The actions of the user during a turn.

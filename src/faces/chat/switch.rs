@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::chat_session::Chat;
 use crate::agent::assembly::{self, Options, Services, SetupError};
-use crate::config::{self, ApprovalMode, Changed, Config, Mode};
+use crate::config::{self, ApprovalMode, Changed, Config, LoadOptions, Mode, SettingFlag, SettingFlags};
 use crate::model::effort::Effort;
 use crate::tools;
 
@@ -22,10 +22,11 @@ impl Chat {
 
     /// Changes to another agent with its own model, prompt and mode. The conversation goes on; the limits and the
     /// approval that the person chose stay.
-    pub(super) fn switch_agent(&mut self, name: &str) -> Result<(), SetupError> {
+    pub(super) fn switch_agent(&mut self, name: &str) -> Result<(), String> {
         let agent = Some(name.to_owned());
-        let (model, prompt, mode, effort) = (None, None, None, None);
-        self.assemble_again(Options { agent, model, prompt, mode, effort, ..self.options.clone() })
+        let flags = self.config.flags().clone().with(SettingFlag::Mode, None).of_agent(agent.clone());
+        let (model, prompt, effort) = (None, None, None);
+        self.load_again(flags, Options { agent, model, prompt, effort, ..self.options.clone() })
     }
 
     /// Changes the system prompt to `NAME[@VERSION]`. The conversation goes on.
@@ -34,13 +35,29 @@ impl Chat {
     }
 
     /// Changes the mode for later requests. The conversation goes on.
-    pub(super) fn switch_mode(&mut self, mode: Mode) -> Result<(), SetupError> {
-        self.assemble_again(Options { mode: Some(mode), ..self.options.clone() })
+    pub(super) fn switch_mode(&mut self, mode: Mode) -> Result<(), String> {
+        self.switch_flag(SettingFlag::Mode, mode.name())
     }
 
     /// Changes which calls run without a question, as `--approve` does.
-    pub(super) fn switch_approval(&mut self, mode: ApprovalMode) -> Result<(), SetupError> {
-        self.assemble_again(Options { approve: Some(mode), ..self.options.clone() })
+    pub(super) fn switch_approval(&mut self, mode: ApprovalMode) -> Result<(), String> {
+        self.switch_flag(SettingFlag::Approve, mode.name())
+    }
+
+    fn switch_flag(&mut self, flag: SettingFlag, value: &str) -> Result<(), String> {
+        let flags = self.config.flags().clone().with(flag, Some(value.to_owned()));
+        self.load_again(flags, self.options.clone())
+    }
+
+    /// Reads the configuration again with other flags.
+    fn load_again(&mut self, flags: SettingFlags, options: Options) -> Result<(), String> {
+        let again = self.config.again(&self.workspace, self.config.sets(), &tools::NAMES);
+        let config = config::load(&LoadOptions { flags, ..again }).map_err(|error| error.to_string())?;
+        let config = Arc::new(config);
+        let services = self.assembled(&config, &options).map_err(|error| error.to_string())?;
+        (self.config, self.options) = (config, options);
+        self.replace(services);
+        Ok(())
     }
 
     /// Sets a value as `--set KEY=VALUE` does. Returns the changed values.

@@ -21,7 +21,7 @@ use crate::screen::{Facts, Keyed, Look, Outlets, Person, Screen};
 
 use super::args::ChatArgs;
 use super::collector::Export;
-use super::setup::{Setup, session_choice};
+use super::setup::{Setup, session_choice, setting_flags};
 use super::{Failure, Outcome, attachments, exit, run, signals};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
@@ -30,6 +30,7 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
         prepare(setup, &args, &runtime)?;
     let code = runtime.block_on(async {
         let chat = async move {
+            let cancel = chat.cancel();
             let signal = tokio::select! {
                 biased;
                 code = chat::run(&mut chat, &lines, &mut interrupts, &mut outlets) => {
@@ -45,9 +46,10 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
                     };
                     return if outlets.flush(hurry).await { code } else { stopped };
                 }
-                Some(signal) = ended.recv() => signal,
+                // Dropping the turn ends it, and its end names the signal.
+                Some(signal) = async { ended.recv().await.inspect(|signal| cancel.trigger_by(*signal)) } => signal,
             };
-            chat.ended_by(signal);
+            chat.end_background();
             outlets.flush(std::future::ready(())).await;
             signal.code()
         };
@@ -71,7 +73,7 @@ struct Prepared {
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
     let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -114,7 +116,7 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
     let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look, manner)), &config)?;
     let opening = Opening {
         options,
-        session: session_choice(&args.turn, false),
+        session: session_choice(&args.turn),
         skills: args.turn.skills.clone(),
         rendering,
         own: config.own_commands(chat::is_built_in),

@@ -88,6 +88,11 @@ impl Failure {
         Self::new(exit::USAGE, anyhow::anyhow!("{message}"))
     }
 
+    /// A run that has ended or did not begin.
+    fn ended(ending: exit::Ending) -> Self {
+        Self::new(ending.code, anyhow::anyhow!(ending.reason))
+    }
+
     /// The reason in words for a person.
     fn told(&self) -> String {
         exit::told(&self.error)

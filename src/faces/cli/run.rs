@@ -1,24 +1,21 @@
 //! `agent run`: carries out one task, writes its answer and returns an exit code.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agent::assembly::{self, FlowChoice, Options, Services};
 use crate::agent::{
-    Agent, Cancel, Conversation, Emitter, Input, Run, Stop, TurnEnd, already_loaded, brief, completed, exit,
-    load_skills, started, take_turn,
+    Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, Stop, TurnEnd, exit, run_input,
 };
 use crate::config::Config;
 use crate::conversation::EventSink;
-use crate::conversation::attachment::{Attachment, attach};
-use crate::conversation::event::EventKind;
-use crate::conversation::message::{Item, Said};
-use crate::model::{Request, ToolChoice};
-use crate::prompt::{PromptError, Reader};
+use crate::conversation::attachment::Attachment;
+use crate::conversation::event::{Event, EventKind};
+use crate::conversation::message::Said;
+use crate::prompt::Reader;
 use crate::safety::Approver;
 use crate::safety::Nobody;
 use crate::screen::{Facts, Fanout, Jsonl, Outlets, Person, Screen};
@@ -26,37 +23,27 @@ use crate::screen::{Facts, Fanout, Jsonl, Outlets, Person, Screen};
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
 use super::collector::Export;
-use super::setup::{Setup, session_choice};
-use super::signals::Signals;
+use super::setup::{Setup, session_choice, setting_flags};
 use super::stdin::{self, Input as Piped};
-use super::{Failure, Outcome, print, vars};
+use super::{Failure, Outcome, print, signals, vars};
 
-/// Everything that is known before the first request.
+/// Everything that is known before the run begins.
 struct Prepared {
     services: Services,
     conversation: Conversation,
-    input: Input,
-    run_id: String,
-    sink: Box<dyn EventSink>,
+    run: Run,
+    input: RunInput<'static>,
     outlets: Outlets,
-    output_file: Option<PathBuf>,
-    warnings: Vec<String>,
-    /// Events before the turn: loaded skills.
-    events: Vec<EventKind>,
     export: Export,
 }
 
 pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
-    let dry_run = args.dry_run;
     let mut prepared = prepare(&setup, args)?;
-    if dry_run {
-        return preview(&prepared);
-    }
     // Spawned, because the runtime polls its root future far more often than a task.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let export = std::mem::take(&mut prepared.export);
     let code = runtime.block_on(async {
-        let code = tokio::spawn(drive(prepared)).await;
+        let code = tokio::spawn(carry_out(prepared)).await;
         // Lets the runtime drop the tasks that the run aborted, which clean up after themselves.
         tokio::task::yield_now().await;
         code
@@ -69,7 +56,7 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
 
 fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     if let Some(path) = &args.output_file {
         attachments::writable(path).map_err(Failure::usage)?;
@@ -100,33 +87,38 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let flow = options.flow.clone();
     let mut services = assembly::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
-    let choice = session_choice(&args.turn, args.dry_run);
-    let opened = assembly::open_conversation(&setup.store(&config), &workspace, &choice, &services.agent);
+    let (store, choice) = (setup.store(&config), session_choice(&args.turn));
+    let opened = if args.dry_run {
+        assembly::read_conversation(&store, &workspace, &choice, &services.agent)
+    } else {
+        assembly::open_conversation(&store, &workspace, &choice, &services.agent)
+    };
     let (conversation, notes) = opened.map_err(Failure::from_setup)?;
     warnings.extend(notes);
-    let run_id = assembly::new_run_id();
-    let mut opening = services.agent.opening(&conversation, &run_id).map_err(Failure::briefing)?;
-    let say = if setup.global.quiet { |_: &str| {} } else { super::note };
-    let (mut said, attached) = input(&args, (flow.as_ref(), &options.vars), &mut opening, say, &mut warnings)?;
-    let events =
-        load_skills(&services.agent, &conversation, &mut said, &args.turn.skills).map_err(Failure::skill)?;
-    warnings.extend(already_loaded(&args.turn.skills, &events));
-    said.text = attach(&said.text, &attached);
-    if let Some(schema) = &services.agent.schema {
-        said.text = format!("{}\n\n{}", said.text, schema.instruction());
-    }
-    let input = Input { opening, said };
     let screen = Screen::on(&outlets, look, Setup::manner(&config));
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
+        _ if args.dry_run => Box::new(OnlyWarnings { screen }),
         OutputFormat::Text => Box::new(screen),
         OutputFormat::Json => Box::new(Fanout { sinks: vec![Box::new(Jsonl::last(stdout)), Box::new(screen)] }),
         OutputFormat::Jsonl => Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(stdout)), Box::new(screen)] }),
     };
     // A dry run sends no telemetry.
     let (sink, export) = if args.dry_run { (sink, Export::default()) } else { Export::beside(sink, &config)? };
-    let output_file = args.output_file;
-    Ok(Prepared { services, conversation, input, run_id, sink, outlets, output_file, warnings, events, export })
+    let emitter = Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), sink);
+    let run = Run { is_dry: args.dry_run, ..Run::new(emitter.through(Box::new(outlets.clone()))) };
+    let is_asked = args.task.is_none() && is_asked(&services.agent, &conversation, &run)?;
+    let say = if setup.global.quiet { |_: &str| {} } else { super::note };
+    let flow = flow.as_ref().filter(|flow| !flow.has_task).map(|flow| flow.request(&options.vars));
+    let (said, attached) = input(&args, flow, is_asked, say, &mut warnings)?;
+    let has_schema = services.agent.schema.is_some();
+    let keep_answer: Option<KeepAnswer<'static>> = match args.output_file {
+        Some(path) => Some(Box::new(move |end| keep_answer(&path, has_schema, end))),
+        None => None,
+    };
+    let input =
+        RunInput { said, skills: args.turn.skills, attached, warnings, keep_answer, ..RunInput::default() };
+    Ok(Prepared { services, conversation, run, input, outlets, export })
 }
 
 /// Translates the options of a turn for the agent.
@@ -136,14 +128,7 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options,
         model: args.model.clone(),
         prompt: args.prompt.clone(),
         vars: vars::read(&args.vars)?,
-        approve: args.approve,
-        mode: args.mode,
         flow: None,
-        max_turns: args.max_turns,
-        max_requests: args.max_requests,
-        max_time: args.max_time,
-        max_tokens: args.max_tokens,
-        max_cost: args.max_cost,
         schema,
         effort: None,
         log_wire: args.log_wire.clone(),
@@ -169,47 +154,51 @@ pub(super) fn plain_output() -> Reader {
     if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Pipe }
 }
 
-fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
+fn read_schema(path: &Path) -> Result<Value, Failure> {
     let name = path.display();
     let text =
         std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("--schema {name}: {error}")))?;
     serde_json::from_str(&text).map_err(|error| Failure::usage(format!("--schema {name}: not JSON: {error}")))
 }
 
-/// Returns the task and its attachments. Without a task argument, the task is the user message that ends the prompt's
-/// messages, and is taken from `opening`; without one, stdin is the task.
+/// True if the messages of the prompt end with a question, which is the task if no other is given.
+fn is_asked(agent: &Agent, conversation: &Conversation, run: &Run) -> Result<bool, Failure> {
+    agent.is_asked(conversation, &run.emitter.run_id()).map_err(Failure::briefing)
+}
+
+/// Returns the task and its attachments. Without a task argument, the task is the question of the prompt (`is_asked`),
+/// else stdin. `flow` is the request of a flow that takes no task.
 fn input(
     args: &RunArgs,
-    (flow, vars): (Option<&FlowChoice>, &[(String, Value)]),
-    opening: &mut Vec<Item>,
+    flow: Option<String>,
+    is_asked: bool,
     say: fn(&str),
     warnings: &mut Vec<String>,
-) -> Result<(Said, Vec<Attachment>), Failure> {
-    if let Some(flow) = flow.filter(|flow| !flow.has_task) {
+) -> Result<(Option<Said>, Vec<Attachment>), Failure> {
+    if let Some(request) = flow {
         if !args.turn.files.is_empty() {
             return Err(Failure::usage("a flow without a task takes no -f: give it an input, --var NAME=@FILE"));
         }
-        return Ok((Said::by_person(flow.request(vars)), Vec::new()));
+        return Ok((Some(Said::by_person(request)), Vec::new()));
     }
     let task = args.task.as_deref().filter(|task| *task != "-");
-    let asked = if args.task.is_none() { opening.pop_if(|last| matches!(last, Item::Said(_))) } else { None };
     let mut attached = Vec::new();
     for file in &args.turn.files {
         attached.push(attachments::read(file).map_err(Failure::usage)?);
     }
     let from_stdin = args.turn.files.iter().any(|file| file.as_os_str() == "-");
-    let task = match (task, asked) {
-        (Some(task), _) if task.trim().is_empty() => return Err(Failure::usage("the task is empty")),
-        (Some(task), _) => Said::by_person(task),
-        (None, Some(Item::Said(said))) => said,
-        _ if from_stdin => return Err(Failure::usage("`-f -` reads stdin, so the task must be an argument")),
-        _ => {
+    let task = match task {
+        Some(task) if task.trim().is_empty() => return Err(Failure::usage("the task is empty")),
+        Some(task) => Some(Said::by_person(task)),
+        None if is_asked => None,
+        None if from_stdin => return Err(Failure::usage("`-f -` reads stdin, so the task must be an argument")),
+        None => {
             let bytes = stdin::whole(say).map_err(|error| {
                 Failure::usage(format!(
                     "no task: {error}. Pass it as an argument, agent run \"task\", or pipe it in."
                 ))
             })?;
-            return Ok((Said::by_person(String::from_utf8_lossy(&bytes).trim_end()), attached));
+            return Ok((Some(Said::by_person(String::from_utf8_lossy(&bytes).trim_end())), attached));
         }
     };
     if !from_stdin {
@@ -221,81 +210,18 @@ fn input(
     Ok((task, attached))
 }
 
-/// `--dry-run`: prints the request instead of sending it.
-fn preview(prepared: &Prepared) -> Outcome {
-    let agent = &prepared.services.agent;
-    let conversation = &prepared.conversation;
-    let system = match conversation.session.system() {
-        Some(prompt) => prompt.text.clone(),
-        None => agent.system_prompt(conversation, &prepared.run_id).map_err(Failure::briefing)?,
-    };
-    let Input { opening, mut said } = prepared.input.clone();
-    said.text = agent.redactor.redact_known(&said.text).into_owned();
-    let role = agent.preview_role(conversation, &prepared.run_id, &said.text);
-    if let Some(body) = role.map_err(Failure::briefing)? {
-        return print(serde_json::to_string_pretty(&body)? + "\n");
+async fn carry_out(prepared: Prepared) -> Result<u8, Failure> {
+    let Prepared { services, mut conversation, mut run, input, mut outlets, .. } = prepared;
+    let (agent, cancel) = (services.agent, Cancel::default());
+    signals::listen(cancel.clone())?;
+    let end = run_input(&agent, &mut conversation, &mut run, input, &cancel).await.map_err(Failure::ended)?;
+    if run.is_dry {
+        outlets.flush(cancel.triggered()).await;
+        return match end.stop {
+            Stop::Shown(request) => print(serde_json::to_string_pretty(&request)? + "\n"),
+            _ => Err(Failure::ended(end.ending)),
+        };
     }
-    let mut items = conversation.session.items().to_vec();
-    items.extend(opening);
-    items.extend(agent.before_input().map(Item::Said));
-    items.push(Item::Said(said));
-    let request = Request {
-        system: &system,
-        tools: agent.tools.definitions(),
-        tool_choice: ToolChoice::Auto,
-        ..Request::of(&items, conversation.session.id())
-    };
-    let body = serde_json::to_string_pretty(&agent.model.preview(request))?;
-    print(body + "\n")
-}
-
-async fn drive(prepared: Prepared) -> Result<u8, Failure> {
-    let Prepared {
-        services,
-        mut conversation,
-        input,
-        run_id,
-        sink,
-        mut outlets,
-        output_file,
-        warnings,
-        events,
-        ..
-    } = prepared;
-    let agent = services.agent;
-    let cancel = Cancel::default();
-    let signals = Signals::listen(cancel.clone())?;
-    let id = conversation.session.id().to_owned();
-    let mut run = Run::new(Emitter::new(id, run_id, sink).through(Box::new(outlets.clone())));
-    let briefed = brief(&agent, &mut conversation, &run);
-    if briefed.as_ref().is_err_and(anyhow::Error::is::<PromptError>) {
-        // A mistake in the configuration is reported before any event.
-        return briefed.map(|_| exit::DONE).map_err(Failure::briefing);
-    }
-    run.emitter.notify(started(&agent, conversation.session.id()));
-    run.emitter.warn(warnings);
-    for event in events {
-        run.emitter.notify(event);
-    }
-    let end = match briefed {
-        Ok(contradictions) => {
-            run.emitter.warn(contradictions);
-            take_turn(&agent, &mut conversation, &mut run, input, &cancel).await
-        }
-        Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
-    };
-    run.emitter.warn(agent.end_background());
-    let mut ending = exit::ending(&end.stop, run.totals.unasked, signals.seen());
-    ending.reason = agent.redactor.redact(&ending.reason).into_owned();
-    if let Some(path) = output_file.filter(|_| is_final(&agent, &end.stop))
-        && let Err(error) = std::fs::write(&path, &end.answer)
-    {
-        ending.fail(format!("cannot write the answer to {}: {error}", path.display()));
-    }
-    if let Err(error) = conversation.session.end_turn(&ending.reason, ending.code, Timestamp::now()) {
-        ending.fail(exit::told(&error.into()));
-    }
-    run.emitter.notify(completed(&agent, &run, &ending, &end));
     let out_of_time = async {
         match agent.limits.max_time {
             Some(most) => tokio::time::sleep(most.saturating_sub(run.ledger.elapsed())).await,
@@ -309,8 +235,8 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         }
     };
     if !outlets.flush(hurry).await {
-        let unread = exit::unread(signals.seen());
-        if unread.code != ending.code {
+        let unread = exit::unread(cancel.signal());
+        if unread.code != end.ending.code {
             outlets.last_words(&unread.reason).await;
         }
         return Ok(unread.code);
@@ -318,14 +244,33 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
-    Ok(ending.code)
+    Ok(end.ending.code)
 }
 
-/// True if there is an answer to write to a file. Under a schema, the summary after a limit does not count as one.
-fn is_final(agent: &Agent, stop: &Stop) -> bool {
-    match stop {
+/// `--output-file`: writes the answer, if there is one. With a schema, the summary after a limit does not count.
+fn keep_answer(path: &Path, has_schema: bool, end: &TurnEnd) -> Result<(), String> {
+    let is_final = match end.stop {
         Stop::Answered => true,
-        Stop::Limit(_) | Stop::Escalated(_) => agent.schema.is_none(),
+        Stop::Limit(_) | Stop::Escalated(_) => !has_schema,
         _ => false,
+    };
+    if !is_final {
+        return Ok(());
+    }
+    std::fs::write(path, &end.answer)
+        .map_err(|error| format!("cannot write the answer to {}: {error}", path.display()))
+}
+
+/// The sink of a dry run, whose stdout is for the request.
+struct OnlyWarnings {
+    screen: Screen,
+}
+
+impl EventSink for OnlyWarnings {
+    fn emit(&mut self, event: &Event) -> io::Result<()> {
+        match event.kind {
+            EventKind::Warning { .. } => self.screen.emit(event),
+            _ => Ok(()),
+        }
     }
 }

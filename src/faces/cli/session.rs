@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::assembly::{self, Options};
-use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, brief, compact};
+use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, refresh_prompt, run_compression};
 use crate::base::text;
 use crate::config::Config;
 use crate::conversation::EventSink;
@@ -23,7 +23,7 @@ use crate::screen::{Facts, Outlets, Screen};
 
 use super::args::SessionCommand;
 use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, tables};
+use super::{Failure, Outcome, exit, print, signals, tables};
 
 pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     let workspace = setup.workspace()?;
@@ -53,7 +53,9 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
             let (session, _) = setup.store(&config).read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
             let agent = agent_of(&session, &config, &workspace)?;
             let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), Box::new(Unwatched)));
-            print(context::table(&agent, &mut Conversation::new(session, Timestamp::now()), &mut run))
+            let mut conversation = Conversation::new(session, Timestamp::now());
+            refresh_prompt(&agent, &mut conversation, &run).map_err(Failure::ended)?;
+            print(context::table(&agent, &mut conversation, &mut run))
         }
         SessionCommand::Compact { id, focus, dry_run } => {
             compact_by_id(&config, &workspace, &id, &focus, dry_run, setup)
@@ -125,26 +127,23 @@ fn compact_by_id(
     let screen = Box::new(Screen::on(&outlets, look, Setup::manner(config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
     run.emitter.warn(warnings);
-    run.emitter.warn(brief(&agent, &mut conversation, &run)?);
     if dry_run {
+        refresh_prompt(&agent, &mut conversation, &run).map_err(Failure::ended)?;
         outlets.wait();
         return print(context::plan(&agent, &mut conversation, &mut run));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(compact(&agent, &mut conversation, &mut run, focus, &Cancel::default()));
+    let done = runtime.block_on(async {
+        let cancel = Cancel::default();
+        signals::listen(cancel.clone())?;
+        io::Result::Ok(run_compression(&agent, &mut conversation, &mut run, focus, &cancel).await)
+    })?;
     outlets.display.settle();
     outlets.wait();
-    match done {
-        Ok(Some(_)) => Ok(exit::DONE),
-        Ok(None) => {
-            let _ = writeln!(io::stderr(), "Nothing to compact. Recent steps and pinned messages stay whole.");
-            Ok(exit::DONE)
-        }
-        Err(stop) => {
-            let ending = exit::ending(&stop, 0, None);
-            Err(Failure::new(ending.code, anyhow::anyhow!(agent.redactor.redact(&ending.reason).into_owned())))
-        }
+    if done.map_err(Failure::ended)?.is_none() {
+        let _ = writeln!(io::stderr(), "Nothing to compact. Recent steps and pinned messages stay whole.");
     }
+    Ok(exit::DONE)
 }
 
 /// Discards events, for commands that print only a table.

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::assembly::{self, SessionChoice, SetupError, SetupErrorKind};
-use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
+use crate::config::{
+    self, Config, Env, LoadOptions, Manifest, SettingFlag, SettingFlags, TrustStore, format_duration,
+};
 use crate::conversation::session::{Far, Store};
 use crate::files::workspace::Workspace;
 use crate::screen::ink::Wishes;
@@ -34,7 +36,12 @@ impl Setup {
 
     /// Loads the merged configuration.
     pub(super) fn config(&self, workspace: &Workspace) -> Result<Arc<Config>, Failure> {
-        let options = self.load_options(workspace)?;
+        self.config_with(workspace, SettingFlags::default())
+    }
+
+    /// Loads the merged configuration, with the flags of a command above it.
+    pub(super) fn config_with(&self, workspace: &Workspace, flags: SettingFlags) -> Result<Arc<Config>, Failure> {
+        let options = LoadOptions { flags, ..self.load_options(workspace)? };
         config::load(&options).map(Arc::new).map_err(|error| Failure::new(exit::CONFIGURATION, error))
     }
 
@@ -45,6 +52,7 @@ impl Setup {
             workspace,
             config_dir: self.global.config.clone(),
             sets: &self.global.sets,
+            flags: SettingFlags::default(),
             brought: config::brought(&self.env, workspace, self.global.config.as_deref()),
             trust: self.global.trust,
             tools: &tools::NAMES,
@@ -133,12 +141,25 @@ impl Setup {
     }
 }
 
-/// Returns the session that the options ask for. `nothing_kept` makes a new session ephemeral.
-pub(super) fn session_choice(args: &TurnArgs, nothing_kept: bool) -> SessionChoice {
+/// Returns the flags of a turn that name a setting.
+pub(super) fn setting_flags(args: &TurnArgs) -> SettingFlags {
+    SettingFlags::default()
+        .of_agent(args.agent.clone())
+        .with(SettingFlag::Approve, args.approve.map(|mode| mode.name().to_owned()))
+        .with(SettingFlag::Mode, args.mode.map(|mode| mode.name().to_owned()))
+        .with(SettingFlag::MaxTurns, args.max_turns.map(|most| most.to_string()))
+        .with(SettingFlag::MaxRequests, args.max_requests.map(|most| most.to_string()))
+        .with(SettingFlag::MaxTime, args.max_time.map(format_duration))
+        .with(SettingFlag::MaxTokens, args.max_tokens.map(|most| most.to_string()))
+        .with(SettingFlag::MaxCost, args.max_cost.map(|most| most.to_string()))
+}
+
+/// Returns the session that the options ask for.
+pub(super) fn session_choice(args: &TurnArgs) -> SessionChoice {
     match (&args.session, args.continue_latest) {
         (Some(id), _) => SessionChoice::Id(id.clone()),
         (None, true) => SessionChoice::Latest,
-        (None, false) if args.ephemeral || nothing_kept => SessionChoice::Ephemeral,
+        (None, false) if args.ephemeral => SessionChoice::Ephemeral,
         (None, false) => SessionChoice::New,
     }
 }

@@ -3,45 +3,23 @@
 //! A separate thread waits for them, so a busy or blocked loop never delays one.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::agent::Cancel;
 use crate::agent::exit::Signal;
 use crate::safety::process;
 use crate::screen::{self, terminal};
 
-/// The signals received so far.
-pub(super) struct Signals {
-    seen: Arc<AtomicU8>,
-}
-
-const NONE: u8 = u8::MAX;
-const ALL: [Signal; 3] = [Signal::Interrupt, Signal::Terminate, Signal::Hangup];
-
-impl Signals {
-    /// Triggers `cancel` at the first signal.
-    ///
-    /// # Errors
-    /// The system refuses a handler or a thread.
-    pub(super) fn listen(cancel: Cancel) -> io::Result<Self> {
-        let seen = Arc::new(AtomicU8::new(NONE));
-        let slot = Arc::clone(&seen);
-        each(move |signal| {
-            if cancel.is_triggered() {
-                die(signal);
-            }
-            let which = ALL.iter().zip(0..).find(|(known, _)| **known == signal).map_or(NONE, |(_, which)| which);
-            slot.store(which, Ordering::SeqCst);
-            cancel.trigger();
-        })?;
-        Ok(Self { seen })
-    }
-
-    /// The first signal received.
-    pub(super) fn seen(&self) -> Option<Signal> {
-        ALL.get(usize::from(self.seen.load(Ordering::SeqCst))).copied()
-    }
+/// Triggers `cancel` at the first signal.
+///
+/// # Errors
+/// The system refuses a handler or a thread.
+pub(super) fn listen(cancel: Cancel) -> io::Result<()> {
+    each(move |signal| {
+        if cancel.is_triggered() {
+            die(signal);
+        }
+        cancel.trigger_by(signal);
+    })
 }
 
 /// Calls `handle` for each signal, on a separate thread, except for an interrupt that is meant for a program of the

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::agent::assembly::{self, Options, Services};
 use crate::base::text;
 use crate::safety::Nobody;
-use crate::skills::{self, Body, Checked, Skill, SkillError, SkillErrorKind};
+use crate::skills::{self, Body, Checked, Skill, SkillError};
 
 use super::args::{ReportFormat, SkillCommand};
 use super::setup::Setup;
@@ -162,10 +162,6 @@ fn report(checked: &[Checked], problems: usize) -> String {
 impl Failure {
     /// Maps an unknown name to wrong usage.
     pub(super) fn skill(error: SkillError) -> Self {
-        let code = match error.kind {
-            SkillErrorKind::Unknown | SkillErrorKind::Outside => exit::USAGE,
-            SkillErrorKind::Unreadable => exit::FAILED,
-        };
-        Self::new(code, error)
+        Self::new(exit::of_skill(error.kind), error)
     }
 }

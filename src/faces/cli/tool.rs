@@ -9,7 +9,7 @@ use crate::agent::assembly::{self, Options, SessionChoice};
 use crate::agent::{CallEnd, CalledByHand, Cancel, Emitter, Filter, Found, Run, Stop, call_by_hand};
 use crate::base::json;
 use crate::base::text;
-use crate::config::Config;
+use crate::config::{Config, SettingFlag, SettingFlags};
 use crate::files::workspace::Workspace;
 use crate::safety::Approver;
 use crate::safety::Nobody;
@@ -17,12 +17,17 @@ use crate::screen::{Facts, Outlets, Person, Screen};
 
 use super::args::{CallArgs, ToolCommand};
 use super::setup::Setup;
-use super::signals::Signals;
-use super::{Failure, Outcome, exit, print, tables};
+use super::{Failure, Outcome, exit, print, signals, tables};
 
 pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
     let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let flags = match &command {
+        ToolCommand::Call(args) => {
+            SettingFlags::default().with(SettingFlag::Approve, args.approve.map(|mode| mode.name().to_owned()))
+        }
+        _ => SettingFlags::default(),
+    };
+    let config = setup.config_with(&workspace, flags)?;
     let services = |agent: Option<String>| {
         let options = Options { agent, ..Options::default() };
         assembly::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)
@@ -63,7 +68,7 @@ fn row(found: Found<'_>) -> [String; 5] {
 }
 
 fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallArgs) -> Outcome {
-    let CallArgs { name, arguments, format, encoding, approve, agent } = args;
+    let CallArgs { name, arguments, format, encoding, agent, .. } = args;
     let arguments = json::object(&arguments)
         .map(Value::Object)
         .map_err(|why| Failure::usage(format!("the arguments are not a JSON object: {why}")))?;
@@ -75,7 +80,7 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     } else {
         Arc::new(Nobody)
     };
-    let options = Options { agent, approve, ..Options::default() };
+    let options = Options { agent, ..Options::default() };
     let mut services = assembly::assemble(config, workspace, &options, approver).map_err(Failure::from_setup)?;
     services.agent.tools.find(&name).map_err(Failure::usage)?;
     if let Some(terms) = services.agent.tools.terms_mut(&name) {
@@ -92,10 +97,10 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, signal) = runtime.block_on(async {
         let cancel = Cancel::default();
-        let signals = Signals::listen(cancel.clone())?;
+        signals::listen(cancel.clone())?;
         let outcome = call_by_hand(&agent, &mut conversation, &mut run, &name, &arguments, &cancel).await;
         outlets.flush(cancel.triggered()).await;
-        io::Result::Ok((outcome, signals.seen()))
+        io::Result::Ok((outcome, cancel.signal()))
     })?;
     // A thread may still wait for a line; it must not keep the process alive.
     runtime.shutdown_background();

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::{
-    Agent, AnswerSchema, Cancel, Conversation, Emitter, Input, Run, brief, exit, picture, take_turn,
-};
-use crate::config::{ApprovalMode, Config, Permission};
+use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, RunInput, exit, run_input};
+use crate::config::{Config, Permission};
 use crate::conversation::message::{FinishReason, Item, Said, Step};
 use crate::conversation::session::{About, Session};
 use crate::files::workspace::Workspace;
@@ -56,13 +54,11 @@ pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Cas
             return Ok(Reply { code: exit::CONFIGURATION, failure: Some(error.to_string()), ..Reply::default() });
         }
     };
-    let mut opening = opening;
-    let Some(Item::Said(said)) = opening.pop() else {
+    if !matches!(opening.last(), Some(Item::Said(_))) {
         let why = "nothing is left to answer: give the case `messages` that end with one of the user";
         return Ok(Reply { code: exit::CONFIGURATION, failure: Some(why.to_owned()), ..Reply::default() });
-    };
-    let conversation = conversation(&agent);
-    ask(agent, conversation, system, Input { opening, said }, around.cancel).await
+    }
+    ask(agent, system, RunInput { opening: Some(opening), ..RunInput::default() }, around.cancel).await
 }
 
 /// Returns the system prompt and the messages up to the one to answer. If the case has no messages and neither has the
@@ -75,7 +71,7 @@ fn opening(
 ) -> Result<(String, Vec<Item>), PromptError> {
     let text = prompt.render(context)?;
     let (system, mut items) = match (prompt.has_messages(), case.messages.is_empty()) {
-        (true, _) => (text, prompt.items(context, |source| picture(&agent.workspace, source))?),
+        (true, _) => (text, agent.items_of(prompt, context)?),
         (false, true) => (String::new(), vec![Item::Said(Said::by_person(text))]),
         (false, false) => (text, Vec::new()),
     };
@@ -91,11 +87,9 @@ pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value
     let dir = tempfile::tempdir().map_err(SetupError::failed)?;
     let mut agent = agent(around, dir.path(), around.options)?;
     retain_tools(&mut agent, |_| false);
-    let schema = AnswerSchema::new(schema).map_err(SetupError::configuration)?;
-    let question = format!("{question}\n\n{}", schema.instruction());
-    agent.schema = Some(schema);
-    let conversation = conversation(&agent);
-    ask(agent, conversation, String::new(), Said::by_person(question).into(), around.cancel).await
+    agent.schema = Some(AnswerSchema::new(schema).map_err(SetupError::configuration)?);
+    let input = RunInput { said: Some(Said::by_person(question)), ..RunInput::default() };
+    ask(agent, String::new(), input, around.cancel).await
 }
 
 /// The name of the model in recordings and reports.
@@ -106,9 +100,7 @@ pub(super) fn model_of(around: Around<'_>) -> Result<String, SetupError> {
 
 fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, SetupError> {
     let workspace = Workspace::open(dir).map_err(SetupError::failed)?;
-    // The configured approval is for daily work; here nobody watches.
-    let approve = options.approve.or(Some(ApprovalMode::Edits));
-    let options = Options { approve, prompt: None, ..options.clone() };
+    let options = Options { prompt: None, ..options.clone() };
     let mut agent = assemble(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
     agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: around.gate.clone() });
     Ok(agent)
@@ -155,28 +147,24 @@ fn conversation(agent: &Agent) -> Conversation {
     Conversation::new(Session::ephemeral(about, now), now)
 }
 
-async fn ask(
-    mut agent: Agent,
-    mut conversation: Conversation,
-    system: String,
-    input: Input,
-    cancel: &Cancel,
-) -> Result<Reply, SetupError> {
+async fn ask(mut agent: Agent, system: String, input: RunInput<'_>, cancel: &Cancel) -> Result<Reply, SetupError> {
     let prompt = Prompt::inline(&format!("{{{{ vars.{RENDERED} }}}}"), "the prompt under test");
     agent.briefing.system = Released::only(Arc::new(prompt.map_err(SetupError::configuration)?));
     agent.briefing.own = None;
     agent.briefing.facts.vars.insert(RENDERED.to_owned(), system.into());
+    let mut conversation = conversation(&agent);
     let watch = Watch::default();
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
-    brief(&agent, &mut conversation, &run).map_err(SetupError::failed)?;
-    let end = Box::pin(take_turn(&agent, &mut conversation, &mut run, input, cancel)).await;
-    drop(agent.end_background());
-    let ending = exit::ending(&end.stop, run.totals.unasked, None);
+    let end = Box::pin(run_input(&agent, &mut conversation, &mut run, input, cancel)).await;
+    let (answer, ending) = match end {
+        Ok(end) => (end.answer, end.ending),
+        Err(refused) => (String::new(), refused),
+    };
     let mut noted = watch.take();
     let skills = std::mem::take(&mut noted.skills);
     Ok(Reply {
-        output: end.answer,
+        output: answer,
         calls: noted.calls(),
         skills,
         tokens: run.ledger.spent().usage.total(),
@@ -184,7 +172,7 @@ async fn ask(
         judging_cost: None,
         latency_ms: u64::try_from(run.ledger.elapsed().as_millis()).unwrap_or(u64::MAX),
         code: ending.code,
-        failure: (ending.code != exit::DONE).then(|| agent.redactor.redact(&ending.reason).into_owned()),
+        failure: (ending.code != exit::DONE).then_some(ending.reason),
     })
 }
 

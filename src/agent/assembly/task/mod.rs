@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::{Conversation, Stop, TurnEnd, exit};
+use crate::agent::{Conversation, RunEnd, Stop};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::text;
 use crate::config::{AgentConfig, Config, Isolation};
@@ -195,14 +195,8 @@ impl Task {
             serde_json::from_value(given).map_err(|error| ToolError::parameter(error.to_string()))?;
         let (own, config) = (self.own()?, self.helper(agent.as_deref())?);
         let superior = (context.superior)();
-        let approve = self.ground.options.approve;
-        let caller = Caller {
-            settings: own,
-            approval: approve.unwrap_or(own.approval),
-            tools: &self.tools,
-            time: context.clocks.run,
-        };
-        let mut settings = narrowed(config, &caller, approve);
+        let caller = Caller { settings: own, tools: &self.tools, time: context.clocks.run };
+        let mut settings = narrowed(config, &caller);
         if superior.only_reads() {
             settings.permissions.max = Permission::Read;
         }
@@ -221,9 +215,7 @@ impl Task {
             (context.live)(&format!("{name} works in session {session}\n"));
         }
         let end = errand.work(prompt).await;
-        if let Some(source) = errand.conversation.session.taint() {
-            superior.tainted(source);
-        }
+        let end = end.map_err(|refused| ToolError::permanent(format!("The helper failed: {}", refused.reason)))?;
         let branch = match worktree {
             Some(worktree) => worktree.keep(&name).await?,
             None => None,
@@ -270,7 +262,7 @@ impl Tool for Task {
 struct Report<'a> {
     name: String,
     session: Option<String>,
-    end: TurnEnd,
+    end: RunEnd,
     branch: Option<String>,
     errand: &'a Errand,
 }
@@ -278,7 +270,7 @@ struct Report<'a> {
 impl Report<'_> {
     fn output(self) -> Result<ToolOutput, ToolError> {
         let Self { name, session, end, branch, errand } = self;
-        let reason = exit::ending(&end.stop, 0, None).reason;
+        let reason = end.ending.reason;
         let answer = end.answer.trim();
         let mut notes = vec![name];
         notes.extend(session.as_ref().map(|session| format!("session {session}")));

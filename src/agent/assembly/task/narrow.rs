@@ -9,20 +9,18 @@ use crate::config::{
 /// The bounds that the caller sets.
 pub(super) struct Caller<'a> {
     pub settings: &'a AgentConfig,
-    /// The approval mode that it actually runs with.
-    pub approval: ApprovalMode,
     /// The names of the caller's tools.
     pub tools: &'a [String],
     /// The time that the caller has left.
     pub time: Option<Duration>,
 }
 
-/// Returns the settings of `helper` when `caller` calls it. `approve` is the mode that the person chose for this run.
-pub(super) fn narrowed(helper: &AgentConfig, caller: &Caller<'_>, approve: Option<ApprovalMode>) -> AgentConfig {
+/// Returns the settings of `helper` when `caller` calls it.
+pub(super) fn narrowed(helper: &AgentConfig, caller: &Caller<'_>) -> AgentConfig {
     let above = caller.settings;
     let mut own = helper.clone();
     own.model = helper.model.clone().or_else(|| Some(above.model_name().to_owned()));
-    own.approval = stricter(approve.unwrap_or(helper.approval), caller.approval);
+    own.approval = stricter(helper.approval, above.approval);
     own.permissions.max = helper.permissions.max.min(above.permissions.max);
     own.permissions.rules = rules(&above.permissions.rules, &helper.permissions.rules);
     own.sandbox = sandbox(&above.sandbox, &helper.sandbox);
@@ -116,9 +114,8 @@ mod tests {
             None => agent(json!({ path: value })),
         };
         let above = over(callers);
-        let caller =
-            Caller { settings: &above, approval: above.approval, tools: &[], time: Some(Duration::from_mins(5)) };
-        let whole = serde_json::to_value(narrowed(&over(own), &caller, None)).expect("data");
+        let caller = Caller { settings: &above, tools: &[], time: Some(Duration::from_mins(5)) };
+        let whole = serde_json::to_value(narrowed(&over(own), &caller)).expect("data");
         whole.pointer(&format!("/{}", path.replace('.', "/"))).cloned().unwrap_or_default()
     }
 
@@ -158,19 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_that_a_person_chose_for_the_run_is_that_of_helpers_too() {
-        let above = agent(json!({}));
-        let caller = Caller { settings: &above, approval: ApprovalMode::All, tools: &[], time: None };
-        assert_eq!(narrowed(&above, &caller, Some(ApprovalMode::All)).approval, ApprovalMode::All);
-        assert_eq!(narrowed(&above, &caller, None).approval, ApprovalMode::Ask);
-    }
-
-    #[test]
     fn the_lists_of_the_caller_hold_for_the_helper() {
         let above = agent(json!({ "skills": ["a-*"] }));
         let tools = ["read_file".to_owned()];
-        let caller = Caller { settings: &above, approval: above.approval, tools: &tools, time: None };
-        let own = narrowed(&agent(json!({})), &caller, None);
+        let caller = Caller { settings: &above, tools: &tools, time: None };
+        let own = narrowed(&agent(json!({})), &caller);
         assert_eq!(own.narrowed.tools, [["read_file"]]);
         assert_eq!(own.narrowed.skills, [["a-*"]]);
     }

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::{Answer, Outcome};
-use crate::agent::{Cancel, compact as compress, pin as pin_messages};
+use crate::agent::{pin as pin_messages, run_compression};
 use crate::base::text;
 use crate::faces::chat::chat_session::Chat;
 use crate::faces::chat::context as tables;
@@ -21,16 +21,14 @@ pub(super) fn compact<'c>(chat: &'c mut Chat, focus: &'c str) -> BoxFuture<'c, A
             return chat.table(tables::plan).map(Outcome::Tell);
         }
         chat.begin_run();
-        let agent = &chat.services.agent;
-        let cancel = Cancel::default();
-        let done = compress(agent, &mut chat.conversation, &mut chat.run, focus, &cancel).await;
-        match done {
+        let (agent, cancel) = (&chat.services.agent, chat.cancel());
+        match run_compression(agent, &mut chat.conversation, &mut chat.run, focus, &cancel).await {
             // The event of the compression reports the result.
             Ok(Some(_)) => Ok(Outcome::Tell(String::new())),
             Ok(None) => {
                 Ok(Outcome::Tell("Nothing to compact: recent steps and pinned messages stay whole.".to_owned()))
             }
-            Err(stop) => Err(chat.reason(&stop)),
+            Err(ending) => Err(ending.reason),
         }
     }
     .boxed()

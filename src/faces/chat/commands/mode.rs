@@ -16,7 +16,7 @@ pub(super) fn mode(chat: &mut Chat, name: &str) -> Answer {
         let known = Mode::ALL.map(Mode::name).join(", ");
         format!("there is no mode `{}`; there are {known}", crate::base::text::one_line(name, 40))
     })?;
-    chat.switch_mode(mode).map_err(|error| error.to_string())?;
+    chat.switch_mode(mode)?;
     Ok(Outcome::Tell(format!("The mode is now {name}: {}.", tables::meaning(mode))))
 }
 

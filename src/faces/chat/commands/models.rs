@@ -69,7 +69,7 @@ pub(super) fn agent(chat: &mut Chat, name: &str) -> Answer {
     if name.is_empty() {
         return Ok(Outcome::Tell(tables::agents(&chat.config, &chat.services.agent.name)));
     }
-    chat.switch_agent(name).map_err(|error| error.to_string())?;
+    chat.switch_agent(name)?;
     let agent = &chat.services.agent;
     let model = text::visible(&agent.model.info().id);
     Ok(Outcome::Tell(format!("The agent is now {}, with the model {model}.", agent.name)))

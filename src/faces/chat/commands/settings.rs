@@ -3,7 +3,7 @@
 use super::{Answer, Outcome};
 use crate::agent::assembly::Options;
 use crate::base::text;
-use crate::config::{ApprovalMode, Changed};
+use crate::config::{ApprovalMode, Changed, SettingFlag, SettingFlags};
 use crate::faces::chat::chat_session::Chat;
 use crate::faces::chat::tables;
 use crate::screen::terminal;
@@ -29,7 +29,7 @@ pub(super) fn set(chat: &mut Chat, assignment: &str) -> Answer {
         return Ok(Outcome::Tell(format!("Nothing that can be shown changes{shown}.")));
     }
     let mut lines: Vec<String> = changed.iter().map(line).collect();
-    lines.extend(changed.iter().filter_map(|change| note(change, &chat.options)));
+    lines.extend(changed.iter().filter_map(|change| note(change, chat.config.flags(), &chat.options)));
     Ok(Outcome::Tell(lines.join("\n")))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn approve(chat: &mut Chat, name: &str) -> Answer {
         let known = ApprovalMode::ALL.map(ApprovalMode::name).join(", ");
         format!("there is no approval mode `{}`; there are {known}", text::one_line(name, 40))
     })?;
-    chat.switch_approval(mode).map_err(|error| error.to_string())?;
+    chat.switch_approval(mode)?;
     let shown = |mode: ApprovalMode| format!("{} ({})", mode.name(), mode.meaning());
     Ok(Outcome::Tell(format!("approval: {} → {}", shown(current), shown(mode))))
 }
@@ -70,29 +70,25 @@ fn line(change: &Changed) -> String {
 }
 
 /// Explains why a change has no effect yet, if it has none.
-fn note(change: &Changed, options: &Options) -> Option<String> {
+fn note(change: &Changed, flags: &SettingFlags, options: &Options) -> Option<String> {
     let key = &change.key;
     if READ_AT_START.iter().any(|known| key.starts_with(known)) {
         return Some(format!("{key} is read when the program starts: --set, or agent.yaml"));
     }
-    let (_, option) = above(options).into_iter().find(|(end, option)| key.ends_with(end) && option.is_some())?;
-    Some(format!("but {}, which was chosen for this chat, overrides it", option?))
+    let option = above(flags, options).into_iter().find(|(end, _)| key.ends_with(end.as_str()));
+    Some(format!("but {}, which was chosen for this chat, overrides it", option?.1))
 }
 
 /// The choices that override values of the configuration, by the ends of their keys.
-fn above(options: &Options) -> [(&'static str, Option<String>); 9] {
-    let said = |what: &str, value: Option<String>| value.map(|value| format!("{what} {value}"));
-    [
-        (".approval", said("/approve", options.approve.map(|mode| mode.name().to_owned()))),
-        (".mode", said("/mode", options.mode.map(|mode| mode.name().to_owned()))),
-        (".model", said("/model", options.model.clone())),
-        (".system_prompt.ref", said("/prompt", options.prompt.clone())),
-        ("limits.max_turns", said("--max-turns", options.max_turns.map(|most| most.to_string()))),
-        ("limits.max_requests", said("--max-requests", options.max_requests.map(|most| most.to_string()))),
-        ("limits.max_time", said("--max-time", options.max_time.map(|most| format!("{} s", most.as_secs())))),
-        ("limits.max_tokens", said("--max-tokens", options.max_tokens.map(|most| most.to_string()))),
-        ("limits.max_cost", said("--max-cost", options.max_cost.map(|most| most.to_string()))),
-    ]
+fn above(flags: &SettingFlags, options: &Options) -> Vec<(String, String)> {
+    let model = options.model.iter().map(|name| (".model".to_owned(), format!("/model {name}")));
+    let prompt = options.prompt.iter().map(|name| (".system_prompt.ref".to_owned(), format!("/prompt {name}")));
+    let flags = flags.iter().map(|(flag, value)| match flag {
+        SettingFlag::Approve => (".approval".to_owned(), format!("/approve {value}")),
+        SettingFlag::Mode => (".mode".to_owned(), format!("/mode {value}")),
+        limit => (limit.key().to_owned(), format!("{} {value}", limit.name())),
+    });
+    model.chain(prompt).chain(flags).collect()
 }
 
 #[cfg(test)]
@@ -101,7 +97,9 @@ mod tests {
 
     #[test]
     fn a_change_that_is_not_seen_at_once_says_why() {
-        let options = Options { max_turns: Some(3), approve: Some(ApprovalMode::Never), ..Options::default() };
+        let flags = SettingFlags::default()
+            .with(SettingFlag::MaxTurns, Some("3".to_owned()))
+            .with(SettingFlag::Approve, Some("never".to_owned()));
         for (key, expected) in [
             ("limits.max_turns", Some("but --max-turns 3, which was chosen for this chat, overrides it")),
             ("agents.default.approval", Some("but /approve never, which was chosen for this chat, overrides it")),
@@ -116,7 +114,7 @@ mod tests {
                 after: "1".to_owned(),
                 place: String::new(),
             };
-            assert_eq!(note(&change, &options).as_deref(), expected, "{key}");
+            assert_eq!(note(&change, &flags, &Options::default()).as_deref(), expected, "{key}");
         }
     }
 }

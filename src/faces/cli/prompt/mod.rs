@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::agent::Conversation;
 use crate::agent::assembly::{self, Options};
+use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
 use crate::conversation::session::{About, Session};
 use crate::prompt::{Listed, MODULES, Prompt, PromptError, Registry};
 use crate::safety::Nobody;
@@ -22,7 +23,7 @@ use super::{Failure, Outcome, exit, print, tables, vars};
 
 pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let config = setup.config_with(&workspace, flags(&command))?;
     let registry = Registry::new(&config.prompt_dirs);
     match command {
         PromptCommand::List => {
@@ -99,6 +100,13 @@ fn list(prompts: &[Listed]) -> String {
         })
         .collect();
     tables::columns(&rows, tables::edge())
+}
+
+/// The flags of a command that name a setting. The configured approval is for daily work; nobody watches a test.
+fn flags(command: &PromptCommand) -> SettingFlags {
+    let PromptCommand::Test(args) = command else { return SettingFlags::default() };
+    let approve = args.approve.unwrap_or(ApprovalMode::Edits);
+    SettingFlags::default().with(SettingFlag::Approve, Some(approve.name().to_owned()))
 }
 
 impl Failure {

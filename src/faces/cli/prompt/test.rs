@@ -18,7 +18,7 @@ use crate::screen::Bar;
 
 use super::super::args::{PromptTestArgs, TestFormat};
 use super::super::setup::Setup;
-use super::super::signals::Signals;
+use super::super::signals;
 use super::super::{Failure, Outcome, exit, print, warn};
 
 /// A version and its cases.
@@ -47,10 +47,10 @@ pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (report, code) = runtime.block_on(async {
         let cancel = Cancel::default();
-        let signals = Signals::listen(cancel.clone())?;
+        signals::listen(cancel.clone())?;
         let bar = setup.bar();
         let report = test_all(config, registry, &args, &subjects, &cancel, &bar).await?;
-        Ok::<_, Failure>((report, signals.seen().map(Signal::code)))
+        Ok::<_, Failure>((report, cancel.signal().map(Signal::code)))
     })?;
     if let Some(code) = code {
         return Ok(code);
@@ -88,12 +88,7 @@ async fn test_all(
             let bench = Bench {
                 config,
                 registry,
-                options: Options {
-                    agent: args.agent.clone(),
-                    model: model.clone(),
-                    approve: args.approve,
-                    ..Options::default()
-                },
+                options: Options { agent: args.agent.clone(), model: model.clone(), ..Options::default() },
                 replies,
                 jobs: args.jobs.unwrap_or(agent.limits.max_parallel),
                 runs: args.runs,

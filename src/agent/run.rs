@@ -1,0 +1,257 @@
+//! The driver: one run, from what a face gives it to its ending. Chat, one task, helpers and tests of prompts go through
+//! here, so that none of them leaves a part out.
+//!
+//! The order: the messages of the prompt, the skills and the system prompt, so that a mistake in them comes before any
+//! event; `run.started` and the warnings; the turn; the end of background commands; the ending with secrets masked,
+//! recorded in the session and emitted as `run.completed`. A run whose future is dropped is settled and ends the same
+//! way. The events of a helper belong to the run of its caller, which alone begins and ends. A dry run is the same run,
+//! stopped before its first request.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::conversation::attachment::{Attachment, attach};
+use crate::conversation::event::{Compressed, EventKind};
+use crate::conversation::message::{Item, Said};
+
+use super::brief::brief;
+use super::compact::compact;
+use super::exit::{self, Ending};
+use super::input::Input;
+use super::report::{completed, started};
+use super::skills_by_hand::{already_loaded, load_skills};
+use super::turn::{Stop, TurnEnd, settle, take_turn};
+use super::{Agent, Cancel, Conversation, Run};
+
+/// Keeps the answer of a run somewhere else. The error is a sentence, and fails the run.
+pub type KeepAnswer<'a> = Box<dyn FnOnce(&TurnEnd) -> Result<(), String> + Send + 'a>;
+
+/// What a face gives a run.
+#[derive(Default)]
+pub struct RunInput<'a> {
+    /// The person's message. `None`: the user message that ends the messages of the prompt.
+    pub said: Option<Said>,
+    /// The messages before it, in place of those of the prompt.
+    pub opening: Option<Vec<Item>>,
+    /// The skills to load with it.
+    pub skills: Vec<String>,
+    /// The texts to attach to it.
+    pub attached: Vec<Attachment>,
+    /// Warnings about the preparation, to show first.
+    pub warnings: Vec<String>,
+    /// Background commands go on after the run, unless it was interrupted.
+    pub keeps_background: bool,
+    /// Called with the end of the turn, before the ending is recorded.
+    pub keep_answer: Option<KeepAnswer<'a>>,
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub struct RunEnd {
+    pub stop: Stop,
+    /// As in [`TurnEnd`].
+    pub answer: String,
+    pub ending: Ending,
+    /// False if nobody can read the output any more.
+    pub is_seen: bool,
+}
+
+/// Runs one input to its ending.
+///
+/// # Errors
+/// A skill or a prompt is wrong, or there is nothing to answer: the run has not begun, and no event was emitted.
+pub async fn run_input(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    run: &mut Run,
+    input: RunInput<'_>,
+    cancel: &Cancel,
+) -> Result<RunEnd, Ending> {
+    let RunInput { said, opening, skills, attached, warnings, keeps_background, keep_answer } = input;
+    if let Some(source) = run.superior.as_ref().and_then(|superior| superior.taint()) {
+        conversation.session.mark_tainted(source, Timestamp::now());
+    }
+    let prepared = agent
+        .input_of(conversation, run, said, opening)
+        .and_then(|input| agent.complete_input(conversation, input, &skills, &attached))
+        .and_then(|(input, loaded)| Ok((input, loaded, brief(agent, conversation, run)?)));
+    let (input, loaded, notes) = prepared.map_err(|error| agent.refuse(&error))?;
+    let emitter = Arc::clone(&run.emitter);
+    if announces(run) {
+        emitter.notify(started(agent, conversation.session.id()));
+    }
+    emitter.warn(warnings);
+    emitter.warn(already_loaded(&skills, &loaded));
+    for event in loaded {
+        emitter.notify(event);
+    }
+    emitter.warn(notes);
+    let work = Some(Work::Turn);
+    let mut open = OpenRun { agent, conversation, run, cancel, keeps_background, keep_answer, work };
+    let end = take_turn(agent, open.conversation, open.run, input, cancel).await;
+    Ok(open.end_turn(end))
+}
+
+/// Compresses a conversation as a run of its own. `focus` is the topic that a summary must keep. `None` if there is
+/// nothing to gain.
+///
+/// # Errors
+/// The prompt is wrong, it was interrupted, or the program itself failed.
+pub async fn run_compression(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    run: &mut Run,
+    focus: &str,
+    cancel: &Cancel,
+) -> Result<Option<Compressed>, Ending> {
+    refresh_prompt(agent, conversation, run)?;
+    let work = Some(Work::Compression);
+    let mut open = OpenRun { agent, conversation, run, cancel, keeps_background: true, keep_answer: None, work };
+    let done = compact(agent, open.conversation, open.run, focus, cancel).await;
+    let done = done.map_err(|stop| open.settle().err().unwrap_or(stop));
+    open.work = None;
+    done.map_err(|stop| agent.ending(&stop, open.run, cancel))
+}
+
+/// Gives a conversation the system prompt of its next request, for a look at that request. Warns as a run would.
+///
+/// # Errors
+/// The prompt is wrong.
+pub fn refresh_prompt(agent: &Agent, conversation: &mut Conversation, run: &Run) -> Result<(), Ending> {
+    let notes = brief(agent, conversation, run).map_err(|error| agent.refuse(&error))?;
+    run.emitter.warn(notes);
+    Ok(())
+}
+
+/// A run that has begun. Dropping it ends it as interrupted.
+struct OpenRun<'a> {
+    agent: &'a Agent,
+    conversation: &'a mut Conversation,
+    run: &'a mut Run,
+    cancel: &'a Cancel,
+    keeps_background: bool,
+    keep_answer: Option<KeepAnswer<'a>>,
+    /// `None` once it has ended.
+    work: Option<Work>,
+}
+
+/// The work of a run.
+#[derive(Clone, Copy)]
+enum Work {
+    Turn,
+    Compression,
+}
+
+impl OpenRun<'_> {
+    fn settle(&mut self) -> Result<(), Stop> {
+        settle(self.agent, self.conversation, self.run, &Stop::Interrupted)
+    }
+
+    /// Ends the turn: for its helpers and commands, in the session, and for the observers.
+    fn end_turn(&mut self, end: TurnEnd) -> RunEnd {
+        self.work = None;
+        let Self { agent, conversation, run, cancel, .. } = self;
+        if !self.keeps_background || matches!(end.stop, Stop::Interrupted) {
+            run.emitter.warn(agent.end_background());
+        }
+        if let (Some(superior), Some(source)) = (&run.superior, conversation.session.taint()) {
+            superior.tainted(source);
+        }
+        let mut ending = agent.ending(&end.stop, run, cancel);
+        if let Some(Err(why)) = self.keep_answer.take().map(|keep| keep(&end)) {
+            ending.fail(why);
+        }
+        if let Err(error) = conversation.session.end_turn(&ending.reason, ending.code, Timestamp::now()) {
+            ending.fail(exit::told(&error.into()));
+        }
+        let is_seen = !announces(run) || run.emitter.emit(completed(agent, run, &ending, &end)).is_ok();
+        RunEnd { stop: end.stop, answer: end.answer, ending, is_seen }
+    }
+}
+
+impl Drop for OpenRun<'_> {
+    fn drop(&mut self) {
+        let Some(work) = self.work else { return };
+        let settled = self.settle();
+        match (work, settled) {
+            (Work::Turn, settled) => {
+                let stop = settled.err().unwrap_or(Stop::Interrupted);
+                self.end_turn(TurnEnd { stop, answer: String::new() });
+            }
+            (Work::Compression, Err(stop)) => {
+                self.run.emitter.warn([self.agent.ending(&stop, self.run, self.cancel).reason]);
+            }
+            (Work::Compression, Ok(())) => {}
+        }
+    }
+}
+
+/// True if the observers hear where the run begins and ends: a helper's run is part of its caller's, and a dry run
+/// reports nothing but warnings.
+fn announces(run: &Run) -> bool {
+    run.superior.is_none() && !run.is_dry
+}
+
+impl Agent {
+    /// True if the messages of the prompt end with one of the user, so that a run needs no message.
+    ///
+    /// # Errors
+    /// As [`Agent::opening`].
+    pub fn is_asked(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<bool> {
+        let opening = self.opening(conversation, run_id)?;
+        Ok(matches!(opening.last(), Some(Item::Said(_))))
+    }
+
+    /// The input of the turn: the message, and what opens the conversation.
+    fn input_of(
+        &self,
+        conversation: &Conversation,
+        run: &Run,
+        said: Option<Said>,
+        opening: Option<Vec<Item>>,
+    ) -> anyhow::Result<Input> {
+        let mut opening = match opening {
+            Some(given) => given,
+            None => self.opening(conversation, &run.emitter.run_id())?,
+        };
+        let said = match said {
+            Some(said) => said,
+            None => match opening.pop() {
+                Some(Item::Said(said)) => said,
+                _ => anyhow::bail!("nothing is left to answer: the prompt's messages end with none of the user"),
+            },
+        };
+        Ok(Input { opening, said })
+    }
+
+    /// Adds skills, attachments and the instruction of the schema to the message. Returns the events of the skills.
+    fn complete_input(
+        &self,
+        conversation: &Conversation,
+        mut input: Input,
+        skills: &[String],
+        attached: &[Attachment],
+    ) -> anyhow::Result<(Input, Vec<EventKind>)> {
+        let said = &mut input.said;
+        let loaded = load_skills(self, conversation, said, skills)?;
+        said.text = attach(&said.text, attached);
+        if let Some(schema) = &self.schema {
+            said.text = format!("{}\n\n{}", said.text, schema.instruction());
+        }
+        Ok((input, loaded))
+    }
+
+    /// The ending of a run that did not begin.
+    fn refuse(&self, error: &anyhow::Error) -> Ending {
+        self.mask_reason(exit::refused(error))
+    }
+
+    fn ending(&self, stop: &Stop, run: &Run, cancel: &Cancel) -> Ending {
+        self.mask_reason(exit::ending(stop, run.totals.unasked, cancel.signal()))
+    }
+
+    fn mask_reason(&self, ending: Ending) -> Ending {
+        Ending { reason: self.redactor.redact(&ending.reason).into_owned(), ..ending }
+    }
+}

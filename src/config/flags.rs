@@ -1,0 +1,163 @@
+//! Flags that name a setting: each is a value above all other layers, under the name that a person types.
+
+use std::collections::BTreeSet;
+
+use super::source::{Document, Kind, Layer, Source, Sources};
+use crate::base::yaml::{Form, Node, Place, Scalar, Tree};
+
+/// A flag that sets a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingFlag {
+    Approve,
+    Mode,
+    MaxTurns,
+    MaxRequests,
+    MaxTime,
+    MaxTokens,
+    MaxCost,
+}
+
+/// The agents whose value a flag sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FlagReach {
+    RunningAgent,
+    EveryAgent,
+}
+
+/// The flags, with the key of an agent that each sets.
+const TABLE: [(SettingFlag, &str, &str, FlagReach); 7] = [
+    (SettingFlag::Approve, "--approve", "approval", FlagReach::EveryAgent),
+    (SettingFlag::Mode, "--mode", "mode", FlagReach::RunningAgent),
+    (SettingFlag::MaxTurns, "--max-turns", "limits.max_turns", FlagReach::RunningAgent),
+    (SettingFlag::MaxRequests, "--max-requests", "limits.max_requests", FlagReach::RunningAgent),
+    (SettingFlag::MaxTime, "--max-time", "limits.max_time", FlagReach::RunningAgent),
+    (SettingFlag::MaxTokens, "--max-tokens", "limits.max_tokens", FlagReach::RunningAgent),
+    (SettingFlag::MaxCost, "--max-cost", "limits.max_cost", FlagReach::RunningAgent),
+];
+
+impl SettingFlag {
+    /// The flag as a person types it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The dotted key of an agent that it sets.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        self.row().2
+    }
+
+    fn row(self) -> &'static (Self, &'static str, &'static str, FlagReach) {
+        TABLE.iter().find(|row| row.0 == self).expect("every flag has a row")
+    }
+}
+
+/// The flags of a run that name a setting, and the agent that it runs.
+#[derive(Debug, Clone, Default)]
+pub struct SettingFlags {
+    /// `None`: the default agent.
+    agent: Option<String>,
+    values: Vec<(SettingFlag, String)>,
+}
+
+impl SettingFlags {
+    /// The same flags for the run of another agent; `None` for the default one.
+    #[must_use]
+    pub fn of_agent(self, agent: Option<String>) -> Self {
+        Self { agent, ..self }
+    }
+
+    /// Sets a flag to a value as files write it, in place of an earlier one. `None` unsets it.
+    #[must_use]
+    pub fn with(mut self, flag: SettingFlag, value: Option<String>) -> Self {
+        self.values.retain(|(known, _)| *known != flag);
+        self.values.extend(value.map(|value| (flag, value)));
+        self
+    }
+
+    /// The flags that are set, with their values.
+    pub fn iter(&self) -> impl Iterator<Item = (SettingFlag, &str)> {
+        self.values.iter().map(|(flag, value)| (*flag, value.as_str()))
+    }
+
+    /// Adds a document for each agent that a flag reaches. An unknown agent is reported when it is assembled.
+    pub(super) fn lay(&self, documents: &mut Vec<Document>, sources: &mut Sources) {
+        let agents = documents.iter().filter(|document| document.kind == Kind::Agents);
+        let agents: BTreeSet<String> = agents.map(|document| document.name.clone()).collect();
+        let running = self.agent.clone().or_else(|| default_agent(documents));
+        for (flag, value) in self.iter() {
+            let (_, name, key, reach) = flag.row();
+            let source =
+                Source { layer: Layer::Flags, name: (*name).to_owned(), text: "".into(), rendered: false };
+            let place = Place { source: sources.add(source), ..Place::default() };
+            let scalar = Scalar { text: value.to_owned().into(), form: Form::Given };
+            let value = Node { tree: Tree::Scalar(scalar), place };
+            let reached =
+                agents.iter().filter(|agent| *reach == FlagReach::EveryAgent || Some(*agent) == running.as_ref());
+            let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+            documents.extend(reached.map(|agent| {
+                Document::of_value(Layer::Flags, Kind::Agents, agent.clone(), path.clone(), value.clone())
+            }));
+        }
+    }
+}
+
+/// The name of the default agent; the highest layer decides.
+fn default_agent(documents: &[Document]) -> Option<String> {
+    let settings = documents.iter().rev().filter(|document| document.kind == Kind::Settings);
+    settings.filter_map(|document| document.node.get("default_agent")?.text()).map(str::to_owned).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ApprovalMode, Config, Env, LoadOptions, load};
+    use crate::files::workspace::Workspace;
+
+    /// The built-in configuration under these flags.
+    fn under(flags: SettingFlags) -> Config {
+        let dir = tempfile::tempdir().expect("a directory");
+        let env = Env::from_pairs([("HOME", dir.path().to_str().expect("UTF-8"))]);
+        let workspace = Workspace::open(dir.path()).expect("a workspace");
+        let sets = ["agents.default.limits.max_turns=9".to_owned()];
+        let (config_dir, brought) = (None, None);
+        let options = LoadOptions {
+            env: &env,
+            workspace: &workspace,
+            config_dir,
+            sets: &sets,
+            flags,
+            brought,
+            trust: false,
+            tools: &[],
+        };
+        load(&options).expect("the configuration is valid")
+    }
+
+    #[test]
+    fn a_limit_is_that_of_the_agent_that_runs_and_an_approval_that_of_all() {
+        let flags = SettingFlags::default()
+            .with(SettingFlag::MaxTurns, Some("3".to_owned()))
+            .with(SettingFlag::MaxTime, Some("90s".to_owned()))
+            .with(SettingFlag::Approve, Some("all".to_owned()));
+        for (agent, [of_default, of_explore]) in
+            [(None, [true, false]), (Some("explore"), [false, true]), (Some("unknown"), [false, false])]
+        {
+            let config = under(flags.clone().of_agent(agent.map(str::to_owned)));
+            for (name, is_reached) in [("default", of_default), ("explore", of_explore)] {
+                let limits = &config.agents[name].limits;
+                assert_eq!(limits.max_turns == Some(3), is_reached, "{name} where {agent:?} runs");
+                assert_eq!(config.place(&format!("agents.{name}.limits.max_time")) == "--max-time", is_reached);
+            }
+            assert!(config.agents.values().all(|agent| agent.approval == ApprovalMode::All));
+        }
+    }
+
+    #[test]
+    fn a_flag_is_above_set_until_it_is_unset() {
+        let flags = SettingFlags::default().with(SettingFlag::MaxTurns, Some("3".to_owned()));
+        assert_eq!(under(flags.clone()).agents["default"].limits.max_turns, Some(3));
+        assert_eq!(under(flags.with(SettingFlag::MaxTurns, None)).agents["default"].limits.max_turns, Some(9));
+    }
+}
