@@ -88,6 +88,15 @@ impl Failure {
         Self::new(exit::USAGE, anyhow::anyhow!("{message}"))
     }
 
+    /// A list of what is wrong, such as `doubts`: its first line tells how many there are, and the first of them.
+    fn listed(code: u8, noun: &str, all: &[String]) -> Self {
+        let list = all.join("\n");
+        let first = list.lines().next().unwrap_or_default();
+        let text =
+            if all.len() > 1 { format!("{} {noun}, the first: {first}\n\n{list}", all.len()) } else { list };
+        Self::new(code, anyhow::anyhow!(text))
+    }
+
     /// The reason in one line, and lines that explain it.
     fn told(&self) -> String {
         exit::told(&self.error)

@@ -16,7 +16,7 @@ const FORMATS: [(&str, &str); 4] = [
 
 /// With the languages of their blocks.
 const ENCODINGS: [(&str, &str); 5] =
-    [("text", ""), ("json", "json"), ("yaml", "yaml"), ("xml", "xml"), ("compact", "")];
+    [("text", ""), ("json", "json output"), ("yaml", "yaml output"), ("xml", "xml output"), ("compact", "")];
 
 /// The file that is searched.
 const FILE: &str = "use std::time::Duration;
