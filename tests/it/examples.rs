@@ -181,6 +181,8 @@ fn write(blocks: &[Block], place: &Place, server: &Server) -> Vec<String> {
             _ => "agent config check".to_owned(),
         });
     }
+    checks.sort();
+    checks.dedup();
     checks
 }
 
