@@ -3,6 +3,34 @@
 //! Three things are separate: [`Agent`] holds services and settings and no state, [`Conversation`] is the state,
 //! [`Run`] is what this process has done with it. Dropping the work cancels it: [`take_turn`] drops it and then
 //! settles what it left open, so that the next request is valid.
+//!
+//! Invariants:
+//! - Every call has one answer before the next request, whatever was cancelled: cancelling drops the turn, then
+//!   `settle.rs` answers open calls with what is known about them.
+//! - The messages of a prompt are recorded before the first input of a conversation, and never again (`opening.rs`).
+//!   Their replies are marked as given, and no sum counts them.
+//! - Marks in a tool's result are broken once, before the loop adds its own notices (a cut, a hint): an unbroken notice
+//!   is ours.
+//! - Only a compression breaks the prefix of requests, in one pass, recorded as one entry when it is complete. Pure
+//!   functions plan what is removed (`window/plan.rs`, cases in `tests/plan_cases/`). The log keeps the originals, and
+//!   `recall` reads them there. A request that can be made to fit is never refused: the last step and the person's last
+//!   message are shortened last.
+//! - Roles (`orchestration/`) are asked beside the conversation, and their replies are data: pure functions check
+//!   plans, follow their steps and decide from scores; the drivers do what these decide. A step of a plan is a call
+//!   that no model wrote (`Step.given`), and takes the path of every call. The events of a plan are logged, and its
+//!   state is the fold over them.
+//! - A helper (`assembly/task/`) is a run within a run, with no more tools, permissions, limits or trust than its
+//!   caller.
+//! - A retry voids the text that its step has shown; a pipe sees only the final answer, so nothing is doubled there.
+//! - A call through `call_tool` becomes the call that it names before anything else looks at it (`prepare.rs`).
+//!
+//! To add:
+//! - a role: one file beside its prompt (`reply.json`), one type in `orchestration/reply.rs`.
+//! - a reply of a role that is read, or refused: one file in `tests/reply_cases/ROLE/`; a plan, one in
+//!   `tests/graph_cases/`.
+//! - a kind of step of a flow: one variant of `Work` in `config/flow/`, its code in `orchestration/flow/work.rs`.
+//! - a case for loop detection: one file in `tests/loop_cases/`.
+//! - a case for compression: one file in `tests/plan_cases/`.
 
 pub mod window;
 
