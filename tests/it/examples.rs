@@ -17,6 +17,7 @@
 //! A `console` block shows output: the test of its page compares it.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -234,7 +235,7 @@ fn the_examples_of_the_pages_do_as_they_say() {
     assert!(by_hand <= MOST_BY_HAND, "{by_hand} blocks are left to people, at most {MOST_BY_HAND}");
     for block in all() {
         if let Fate::Lacks(programs) = block.fate() {
-            eprintln!("SKIPPED: {} needs {programs}", block.place);
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {} needs {programs}", block.place);
         }
     }
     let has_examples = |page: &&Vec<Block>| page.iter().any(|b| matches!(b.fate(), Fate::Runs | Fate::IsFile(_)));
