@@ -36,8 +36,8 @@ pub mod files {
 }
 pub mod config {
     pub use crate::config::{
-        ApprovalMode, Config, Effect, Env, LoadOptions, ModelConfig, Permission, Profile, SkillDir, SkillScope,
-        Strategy, Wire, load,
+        ApprovalMode, Config, Effect, Env, LoadOptions, ModelConfig, Permission, Profile, SettingFlags, SkillDir,
+        SkillScope, Strategy, Wire, load,
     };
 }
 pub mod conversation {

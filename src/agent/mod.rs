@@ -3,6 +3,41 @@
 //! Three things are separate: [`Agent`] holds services and settings and no state, [`Conversation`] is the state,
 //! [`Run`] is what this process has done with it. [`run_input`] drives a run from an input to its ending. Dropping the
 //! work cancels it: what it left open is settled, so that the next request is valid.
+//!
+//! Invariants:
+//! - Every face drives its runs through `run.rs`, and a dry run is that run, stopped before its first request. A run
+//!   whose future is dropped is settled and ends like any other.
+//! - Every request of a run passes `request.rs`: reserved in the ledger (`model/ledger/`) at every caller above, sent,
+//!   entered, and reported by one event. What does not fit into a limit, with the closing answer after it, is not sent.
+//! - Every call, whoever wrote it, takes one path (`call/`): prepared, scheduled, permitted, executed, shaped, settled.
+//!   Which calls run side by side is decided in `schedule.rs` alone, what the model reads of a result in `shape.rs`
+//!   alone. How a call ended is a type (`CallEnd`); `ok` and ✓ stand only for what was done.
+//! - Every call has one answer before the next request, whatever was cancelled: cancelling drops the turn, then
+//!   `call/settle.rs` answers open calls with what is known about them.
+//! - The messages of a prompt are recorded before the first input of a conversation, and never again (`opening.rs`).
+//!   Their replies are marked as given, and no sum counts them.
+//! - Marks in a tool's result are broken once, before the loop adds its own notices (a cut, a hint): an unbroken notice
+//!   is ours.
+//! - Only a compression breaks the prefix of requests, in one pass, recorded as one entry when it is complete. Pure
+//!   functions plan what is removed (`window/plan.rs`, cases in `tests/plan_cases/`). The log keeps the originals, and
+//!   `recall` reads them there. A request that can be made to fit is never refused: the last step and the person's last
+//!   message are shortened last.
+//! - Roles (`orchestration/`) are asked beside the conversation, and their replies are data: pure functions check
+//!   plans, follow their steps and decide from scores; the drivers do what these decide. A step of a plan is a call
+//!   that no model wrote (`Step.given`), and takes the path of every call. The events of a plan are logged, and its
+//!   state is the fold over them.
+//! - A helper (`assembly/task/`) is a run within a run, with no more tools, permissions, limits or trust than its
+//!   caller.
+//! - A retry voids the text that its step has shown; a pipe sees only the final answer, so nothing is doubled there.
+//! - A call through `call_tool` becomes the call that it names before anything else looks at it (`call/prepare.rs`).
+//!
+//! To add:
+//! - a role: one file beside its prompt (`reply.json`), one type in `orchestration/reply.rs`.
+//! - a reply of a role that is read, or refused: one file in `tests/reply_cases/ROLE/`; a plan, one in
+//!   `tests/graph_cases/`.
+//! - a kind of step of a flow: one variant of `Work` in `config/flow/`, its code in `orchestration/flow/work.rs`.
+//! - a case for loop detection: one file in `tests/loop_cases/`.
+//! - a case for compression: one file in `tests/plan_cases/`.
 
 pub mod window;
 

@@ -1,7 +1,7 @@
 //! The mistakes of a configuration: all at once, each with its place and the line itself, without the secrets that may
 //! be in it.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::source::Sources;
 use crate::base::secrets::mask_line;
@@ -155,13 +155,14 @@ impl fmt::Display for Mistake {
 }
 
 impl fmt::Display for ConfigError {
+    /// The first line is the reason: the only mistake, or their number and the first of them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        for mistake in &self.mistakes {
-            write!(text, "{mistake}\n\n")?;
-        }
-        let count = self.mistakes.len();
-        let noun = if count == 1 { "1 mistake".to_owned() } else { format!("{count} mistakes") };
-        write!(f, "{text}the configuration has {noun}")
+        let [first, _, ..] = self.mistakes.as_slice() else {
+            return self.mistakes.iter().try_for_each(|mistake| write!(f, "{mistake}"));
+        };
+        let first = first.to_string();
+        let first = first.lines().next().unwrap_or_default();
+        write!(f, "the configuration has {} mistakes, the first at {first}", self.mistakes.len())?;
+        self.mistakes.iter().try_for_each(|mistake| write!(f, "\n\n{mistake}"))
     }
 }

@@ -2,6 +2,16 @@
 //!
 //! Nothing else in the program reads the environment ([`Env`] is its one snapshot). [`load`] is the entry point; the
 //! modules below are in the order in which a configuration is made.
+//!
+//! Invariants:
+//! - Files that a workspace brings along are read only through `config::Manifest` (`Through`), made once at startup; a
+//!   project's values only narrow, by `narrow/table.rs`.
+//!
+//! To add:
+//! - a configuration key: one field in `settings.rs` or `model.rs`.
+//! - a place for skills: `skill_dirs.rs`; of a project also `folders.rs`.
+//! - a key that a project may set: one row of `narrow/table.rs`.
+//! - a variable that commands may see: one name in `children.rs`.
 
 // The shapes.
 mod children;

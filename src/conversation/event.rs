@@ -375,3 +375,292 @@ pub enum RunStatus {
     Error,
     Interrupted,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+
+    use serde_json::{Value, json};
+
+    use super::plan::{Checked, Decision, Evaluation, PlanStep, Score, StepCheck, StepStatus};
+    use super::*;
+
+    /// Objects with a table of their own.
+    const SHARED: [&str; 2] = ["usage", "telemetry"];
+
+    /// An event of every kind: with everything that may be absent, or without.
+    #[expect(clippy::too_many_lines, reason = "one sample for each kind of event")]
+    fn samples(full: bool) -> Vec<EventKind> {
+        let text = || "x".to_owned();
+        let name = || full.then(text);
+        let cost_usd = full.then_some(0.1);
+        let usage = Usage { cache_write_tokens: u64::from(full), cost_about: full, ..Usage::default() };
+        let images = || if full { vec![Image { mime: text(), data: text() }] } else { Vec::new() };
+        let call = ToolCall { id: text(), name: text(), arguments: text() };
+        let score = || Score { score: 5, reason: text() };
+        let reflection = |decision| {
+            let evaluation = Evaluation { completeness: score(), correctness: score(), format: score() };
+            EventKind::Reflection(Reflection { evaluation, overall_pass: true, decision, retries: 0 })
+        };
+        let planned = |check| {
+            let step = PlanStep {
+                step_id: 1,
+                description: text(),
+                tool_name: text(),
+                tool_input: Value::Null,
+                depends_on: Vec::new(),
+                check: Some(check).filter(|_| full),
+            };
+            let kept = if full { vec![1] } else { Vec::new() };
+            let (request, analysis) = (text(), text());
+            EventKind::PlanCreated(PlanCreated { request, revision: 1, analysis, steps: vec![step], kept })
+        };
+        let telemetry = CallTelemetry {
+            latency_ms: full.then_some(1.0),
+            error_code: name(),
+            error_message: name(),
+            cpu_ms: full.then_some(1.0),
+            peak_memory_bytes: full.then_some(1),
+            metrics: full.then(|| ("NAME".to_owned(), 1.0)).into_iter().collect(),
+            ..CallTelemetry::default()
+        };
+        let (call_id, tool) = (text, text);
+        vec![
+            EventKind::RunStarted(RunStarted {
+                cwd: text(),
+                agent: text(),
+                model: text(),
+                scripted: false,
+                provider: text(),
+                prompts: vec![PromptUsed { name: text(), version: text(), fingerprint: text() }],
+                tools: vec![text()],
+                limits: Value::Null,
+                context: ContextSize { budget: 1, window: 1 },
+            }),
+            EventKind::TurnStarted { input: text() },
+            EventKind::RequestStarted { step: 1, messages: 1, input_tokens: 1, prefix_tokens: 0 },
+            EventKind::RequestFinished(RequestFinished {
+                step: 1,
+                attempt: 1,
+                model: text(),
+                provider: text(),
+                role: text(),
+                helper: name(),
+                status: RequestStatus::Ok,
+                finish_reason: full.then_some(FinishReason::Stop),
+                usage,
+                cost_usd,
+                duration_ms: 1,
+            }),
+            EventKind::TextDelta { text: text() },
+            EventKind::ReasoningDelta { text: text() },
+            EventKind::Message(Message::User {
+                content: text(),
+                author: if full { Author::Program } else { Author::Person },
+                images: images(),
+            }),
+            EventKind::Message(Message::Assistant(Reply {
+                content: text(),
+                reasoning: name().unwrap_or_default(),
+                tool_calls: full.then_some(call).into_iter().collect(),
+                finish_reason: FinishReason::Stop,
+                usage,
+                cost_usd,
+                given: full,
+            })),
+            EventKind::Message(Message::Tool {
+                call_id: call_id(),
+                name: tool(),
+                content: text(),
+                status: CallStatus::Ok,
+                images: images(),
+            }),
+            EventKind::ToolStarted { call_id: call_id(), name: tool(), arguments: Value::Null, subject: text() },
+            EventKind::ToolOutput { call_id: call_id(), chunk: text() },
+            EventKind::ToolFinished {
+                call_id: call_id(),
+                name: tool(),
+                status: CallStatus::Ok,
+                summary: text(),
+                telemetry,
+                truncated: full,
+                spill_id: name(),
+            },
+            EventKind::PermissionRequested { call_id: call_id(), name: tool(), why: text() },
+            EventKind::PermissionResolved {
+                call_id: call_id(),
+                name: tool(),
+                verdict: PermissionVerdict::Allowed,
+                by: DecidedBy::Person,
+            },
+            EventKind::SkillLoaded { name: text(), path: text(), tokens: 1 },
+            EventKind::SkillUnloaded { name: text(), path: text(), tokens: 1 },
+            EventKind::SkillReferenced { name: text(), path: text(), tokens: 1 },
+            EventKind::ContextCompressing { reason: CompressionReason::Manual, tokens: 1 },
+            EventKind::ContextCompressed(Compressed {
+                reason: CompressionReason::Manual,
+                strategy: text(),
+                tokens_before: 2,
+                tokens_after: 1,
+                budget: 2,
+                masked: 0,
+                summarized: 0,
+                unloaded: 0,
+                usage,
+                cost_usd,
+            }),
+            EventKind::RoleStarted { role: text(), model: text(), input_tokens: 1 },
+            EventKind::RoleReplied { role: text(), usage, cost_usd },
+            EventKind::RouteDecided(Routed { kind: text(), name: text(), reasoning: text(), confidence: 1.0 }),
+            planned(StepCheck::Command(text())),
+            planned(StepCheck::File(text())),
+            planned(StepCheck::Schema(Value::Null)),
+            EventKind::StepStarted(StepStarted {
+                step_id: 1,
+                name: name(),
+                attempt: 1,
+                tool_name: tool(),
+                description: text(),
+            }),
+            EventKind::StepFinished(StepFinished {
+                step_id: 1,
+                name: name(),
+                attempt: 1,
+                status: StepStatus::Ok,
+                summary: text(),
+                check: full.then(|| Checked { passed: true, detail: text() }),
+                duration_ms: 1,
+                result: if full { json!(1) } else { Value::Null },
+            }),
+            reflection(Decision::Accept),
+            reflection(Decision::RetryStep { step_id: 1, modification: text() }),
+            reflection(Decision::Replan { modification: text() }),
+            reflection(Decision::Escalate { why: text() }),
+            EventKind::Retry { attempt: 2, attempts: 5, delay_ms: 1, cause: text() },
+            EventKind::Warning { message: text() },
+            EventKind::RunCompleted(RunCompleted {
+                status: RunStatus::Completed,
+                exit_code: 0,
+                reason: text(),
+                result: Value::Null,
+                outputs: full.then_some(Value::Null),
+                usage,
+                cost_usd,
+                turns: 1,
+                steps: 1,
+                requests: 1,
+                tool_calls: 0,
+                denied: 0,
+                duration_ms: 1,
+            }),
+        ]
+    }
+
+    /// The fields of an object, those of objects in it with dots.
+    fn fields(value: &Value, above: &str, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(entries) => {
+                for (key, value) in entries {
+                    let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+                    let is_shared = SHARED.contains(&key.as_str());
+                    fields(if is_shared { &Value::Null } else { value }, &path, found);
+                }
+            }
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                for item in items {
+                    fields(item, &format!("{above}[]"), found);
+                }
+            }
+            _ => {
+                found.insert(above.to_owned());
+            }
+        }
+    }
+
+    /// The rows of the page: the fields of each event, with `?` where they may be absent.
+    fn written() -> BTreeMap<String, BTreeSet<String>> {
+        type Samples = Vec<BTreeSet<String>>;
+        fn note(name: &str, value: &Value, all: &mut BTreeMap<String, Samples>) {
+            let mut found = BTreeSet::new();
+            fields(value, "", &mut found);
+            all.entry(name.to_owned()).or_default().push(found);
+        }
+        let mut all: BTreeMap<String, Samples> = BTreeMap::new();
+        for full in [true, false] {
+            for kind in samples(full) {
+                let envelope = Event {
+                    v: EVENT_VERSION,
+                    kind,
+                    seq: 0,
+                    time: String::new(),
+                    session_id: String::new(),
+                    run_id: String::new(),
+                    path: full.then(String::new).into_iter().collect(),
+                };
+                let mut kind = serde_json::to_value(&envelope.kind).expect("it is data");
+                let mut around = serde_json::to_value(&envelope).expect("it is data");
+                let of_kind = kind.as_object_mut().expect("an object");
+                around
+                    .as_object_mut()
+                    .expect("an object")
+                    .retain(|key, _| key == "type" || !of_kind.contains_key(key));
+                note("every event", &around, &mut all);
+                let name = of_kind.shift_remove("type").expect("it has a type");
+                let name = name.as_str().unwrap_or_default().to_owned();
+                let role = of_kind.get("role").and_then(Value::as_str).filter(|_| name == "message");
+                let name = role.map_or(format!("`{name}`"), |role| format!("`{name}` ({role})"));
+                note(&name, &kind, &mut all);
+                for shared in SHARED {
+                    if let Some(value) = kind.get(shared) {
+                        note(&format!("`{shared}`"), value, &mut all);
+                    }
+                }
+            }
+        }
+        let rows = |samples: &Samples| {
+            let every: BTreeSet<&String> = samples.iter().flatten().collect();
+            let is_always = |field: &&String| samples.iter().all(|sample| sample.contains(*field));
+            every.iter().map(|field| format!("{field}{}", if is_always(field) { "" } else { "?" })).collect()
+        };
+        all.iter().map(|(name, samples)| (name.clone(), rows(samples))).collect()
+    }
+
+    /// The same, as docs/events.md has it.
+    fn documented() -> BTreeMap<String, BTreeSet<String>> {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/events.md");
+        let page = fs::read_to_string(page).expect("the page is there");
+        let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut event = String::new();
+        for line in page.lines() {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let ["", name, field, ..] = cells[..] else { continue };
+            if let Some(field) = field.strip_prefix('`').and_then(|field| field.strip_suffix('`')) {
+                event = if name.is_empty() { event } else { name.to_owned() };
+                assert!(all.entry(event.clone()).or_default().insert(field.to_owned()), "twice: {line}");
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_page_about_events_lists_every_field() {
+        let (written, documented) = (written(), documented());
+        for name in written.keys().chain(documented.keys()) {
+            assert_eq!(documented.get(name), written.get(name), "{name} in docs/events.md, and as it is written");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_event_has_a_sample() {
+        let source = include_str!("event.rs");
+        let (_, kinds) = source.split_once("pub enum EventKind {").expect("the kinds are here");
+        let (kinds, _) = kinds.split_once("\n}").expect("the enum ends");
+        let renamed = kinds.split("#[serde(rename = \"").skip(1).filter_map(|rest| rest.split('"').next());
+        let written = written();
+        for name in renamed {
+            let is_there = written.keys().any(|key| key.starts_with(&format!("`{name}`")));
+            assert!(is_there, "{name} needs a sample in this test, and rows in docs/events.md");
+        }
+    }
+}

@@ -1,4 +1,9 @@
 //! The faces of the program: the chat and the command line.
+//!
+//! To add:
+//! - a slash command: one row in `chat/commands/table.rs`, its function beside it, a row of `docs/chat-commands.md`.
+//! - a subcommand: one file in `cli/`, one variant in `cli/args.rs`.
+//! - a program that starts `agent` and only waits: `WAITING` in `cli/stdin/holders.rs`.
 
 pub mod chat;
 pub mod cli;

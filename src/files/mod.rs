@@ -1,5 +1,12 @@
 //! Files and the directory that paths are relative to: careful opening, the names that may be shown, what is protected and
 //! what is ignored.
+//!
+//! Invariants:
+//! - A path that a model writes is read by `Workspace::resolve`, its quoted form included; paths shown to it are
+//!   written by `Workspace::display` and can be read back. Rules see the path, not its spelling.
+//!
+//! To add:
+//! - a file that decides what runs later: one row in `protected.rs`.
 
 pub mod protected;
 pub mod file_name;

@@ -2,6 +2,17 @@
 //!
 //! Code contains no prompts. [`PromptContext`] is everything that a prompt may read; text from a file or a person is a
 //! value in it and is never rendered as a template.
+//!
+//! Invariants:
+//! - A prompt belongs to the least trusted of its parts (`owner.rs`): if one module or included file is a project's, it
+//!   sees no secrets. Only names written literally in a template are included. A module sees what its head declares.
+//! - The version of a session follows from its id and `release.yaml` (`prompt::Released`). `release.yaml` is replaced
+//!   last (`change.rs`): until then nothing has changed for a run.
+//!
+//! To add:
+//! - a warning about prompts: one function in `check.rs`.
+//! - a kind of assertion in tests of prompts: one row of `test/assertion.rs`, how it is read in `given.rs`, whether it
+//!   holds in `check.rs`.
 
 mod context;
 mod error;

@@ -2,6 +2,16 @@
 //!
 //! stdout carries the answer (or JSON) and nothing else; stderr carries the rest. A closed stdout ends a turn; an
 //! error on stderr never does.
+//!
+//! Invariants:
+//! - On a terminal that can be drawn on, one thread owns the screen (`surface/`) and one the keys
+//!   (`terminal/console.rs`). Everything drawn is made of `screen::ink::Line`s; the text above the live area is written
+//!   once.
+//! - stdout and stderr are written by separate threads (`lane.rs`), unless they are files, which no reader can block. A
+//!   turn pauses while their readers are behind (`Emitter::paced`); signals, which have a separate thread, and clocks
+//!   do not.
+//! - A question shows exactly what would run, in full (`question.rs`). Only known secrets are masked in it, never text
+//!   that merely looks like one, and the question says so.
 
 pub mod ink;
 pub mod highlight;

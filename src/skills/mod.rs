@@ -4,6 +4,9 @@
 //! skill is loaded; then single files, when the body names them. Files are read leniently: mistakes are reported
 //! and never stop a run; [`check`] reports strictly by the standard. Nothing outside a skill's own folder is ever
 //! read through it, and a body is rendered only if its author asked for that.
+//!
+//! Invariants:
+//! - A skill grants nothing: `allowed-tools` is shown, but never applied.
 
 mod catalogue;
 mod discover;

@@ -4,6 +4,9 @@
 //! The sandbox: steps are counted, the output and single values are limited (for Jinja by `sizes` and `growth`), files
 //! come only from the caller's loader, and the context cannot be dumped. Errors name places and variables, never
 //! values.
+//!
+//! To add:
+//! - a form of a template syntax: one file in `tests/template_cases/SYNTAX/`; `BLESS=1` writes docs/templates.md.
 
 mod error;
 mod objects;

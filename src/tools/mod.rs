@@ -2,6 +2,17 @@
 //!
 //! The directories beside them contain the code that several tools share: paths and writes (`files`), commands and
 //! their output (`commands`), patches (`patch`), the search for tools (`finding`).
+//!
+//! Invariants:
+//! - A tool cannot end a turn: its error is for the model to read. A sink can, and so does a sandbox that was asked for
+//!   and is unavailable.
+//! - Background commands belong to `commands/jobs.rs`, which kills all of them when it is dropped; a process that exits
+//!   without unwinding kills every group by `process::kill_all`.
+//! - No value of a call is ever part of a command's text: a list gets it as one argument, a shell as a positional
+//!   parameter (`template::PieceTemplate`, `commands/command_line.rs`).
+//!
+//! To add:
+//! - a tool: one file in ``, one line in its list, its name in `tools::NAMES`.
 
 mod superior;
 mod tool;

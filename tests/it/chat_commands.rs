@@ -133,7 +133,7 @@ fn what_set_refuses_leaves_the_chat_as_it_was() {
     let output = chat(Run::new().server(&server), &typed);
     output
         .stderr_has("there is no agent `nobody`")
-        .stderr_has("the configuration has 1 mistake")
+        .stderr_has("`nothing` names nothing that exists")
         .stdout_has("Noted.");
     let request = server.only_request();
     assert_eq!(request.body["model"], "scripted-model");

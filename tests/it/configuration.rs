@@ -307,6 +307,27 @@ fn one_round_tells_everything() {
 }
 
 #[test]
+fn a_window_that_is_too_small_is_told_of_every_model() {
+    let small = "provider: openai\nbase_url: http://127.0.0.1:9/v1\nmodel: x\ncontext_window: 2048\n";
+    let output = check(&[("models/small.yaml", small)]).exits(3);
+    let output = output.stderr_has("models/small.yaml:4:17: the layer `context` has");
+    let run = Run::at(&output.place).args(["run", "-m", "small", "hi"]).env("OPENAI_API_KEY", "k").run().exits(3);
+    assert_eq!(run.reason(), output.reason(), "the run says the same");
+    // A model that an agent or a role names is checked with that one alone.
+    let with_few_tools = "model: small\ntools: []\n";
+    check(&[("models/small.yaml", small), ("agents/tiny.yaml", with_few_tools)]).success();
+    let router = "mode: route\nroles: { router: { model: small } }\n";
+    check(&[("models/small.yaml", small), ("agents/routed.yaml", router)]).success();
+    // A share that is too small for every model is one mistake.
+    let share = ("agent.yaml", "context: { layers: { context: 0.001 } }\n");
+    let other = ("models/other.yaml", "provider: openai\nmodel: x\ncontext_window: 64000\n");
+    let alone = check(&[share]).exits(3);
+    assert_eq!(check(&[share, other]).exits(3).stderr.matches("1:31: the layer").count(), {
+        alone.stderr.matches("1:31: the layer").count()
+    });
+}
+
+#[test]
 fn a_layer_that_is_too_large_is_told_at_the_value_that_made_it_so() {
     let output = Run::new().args(["run", "-m", "demo", "--set", "context.budget=900", "hi"]).run().exits(3);
     assert!(output.stderr.contains("--set context.budget: the layer `"), "{}", output.shown());

@@ -27,6 +27,31 @@ fn code_0_done() {
 }
 
 #[test]
+fn code_2_the_last_line_is_the_reason() {
+    for (args, reason) in [
+        (&["run", "--no-such-option"][..], "error: unexpected argument '--no-such-option' found"),
+        (&["run", "--max-turns", "x", "task"], "error: invalid value 'x' for '--max-turns <N>'"),
+        (&["run", "--stdin", "x", "task"], "[possible values: auto, none, require]"),
+        (&["config", "explain"], "error: the following required arguments were not provided: <KEY>"),
+        (&["config"], "error: a command is missing"),
+        (&["run", "-a", "nobody", "task"], "error: there is no agent `nobody`"),
+    ] {
+        Run::new().args(args.iter().copied()).run().exits(2).stdout_is("").reason_has(reason);
+    }
+}
+
+#[test]
+fn code_3_the_last_line_is_the_reason() {
+    let one = Run::new().config("agent.yaml", "default_agnet: default\n").args(["run", "task"]).run().exits(3);
+    one.reason_has("agent.yaml:1:1: unknown key `default_agnet`").stderr_has("did you mean `default_agent`?");
+    let both = "default_agnet: default\nlimits: { max_turn: 3 }\n";
+    let several = Run::new().config("agent.yaml", both).args(["config", "check"]).run().exits(3);
+    several.reason_has("error: the configuration has 2 mistakes, the first at").reason_has("`default_agnet`");
+    let layer = Run::new().args(["run", "-m", "demo", "--set", "context.budget=900", "hi"]).run().exits(3);
+    layer.reason_has("mistakes, the first at --set context.budget: the layer `system` has");
+}
+
+#[test]
 fn code_3_the_configuration_is_wrong() {
     let server = Server::start([]);
     Run::task(&server, "task")

@@ -100,6 +100,7 @@ mod stdin;
 mod summaries;
 mod dialects;
 mod events;
+mod examples;
 mod everyday;
 mod explore;
 mod orchestration_docs;

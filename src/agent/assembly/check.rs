@@ -1,6 +1,8 @@
 //! Finds mistakes that only a run would show: undefined tools, skills and names in prompts, for every configured agent.
 //! It uses the functions that assemble an agent, so the check and the run cannot disagree.
 
+use std::collections::BTreeSet;
+use std::iter;
 use std::sync::Arc;
 
 use crate::config::{AgentConfig, Config, Mistake, PromptSource};
@@ -36,7 +38,37 @@ pub fn check(
             Err(_) => {}
         }
     }
+    for model in models_for_a_flag(config) {
+        let options = Options { model: Some(model.to_owned()), ..Options::default() };
+        let found = match super::assemble_on(Ground::new(config, workspace, &options, Arc::clone(approver))) {
+            Ok(services) => layers::mistakes(config, &services.agent),
+            Err(error) if known.is_empty() && mistakes.is_empty() => {
+                vec![Mistake::in_file(format!("model `{model}`"), error.message)]
+            }
+            Err(_) => Vec::new(),
+        };
+        // A share that is too small is so with every model: it is reported once.
+        let is_new = |new: &Mistake| !mistakes.iter().any(|old| place(old) == place(new));
+        let found: Vec<Mistake> = found.into_iter().filter(is_new).collect();
+        mistakes.extend(found);
+    }
     mistakes
+}
+
+fn place(mistake: &Mistake) -> (&str, Option<usize>, Option<usize>) {
+    (&mistake.file, mistake.line, mistake.column)
+}
+
+/// The configured models that only `--model` chooses: no agent, role or step of a flow names them.
+fn models_for_a_flag(config: &Config) -> impl Iterator<Item = &str> {
+    let of_agents = config.agents.values().flat_map(|agent| {
+        let roles = &agent.roles;
+        let roles = [&roles.router, &roles.planner, &roles.executor, &roles.reflector];
+        iter::once(agent.model_name()).chain(roles.into_iter().filter_map(|role| role.model.as_deref()))
+    });
+    let of_steps = config.flows.values().flat_map(flows::models_of_steps);
+    let named: BTreeSet<&str> = of_agents.chain(of_steps).collect();
+    config.models.keys().map(String::as_str).filter(move |name| !named.contains(name))
 }
 
 /// Returns a sentence for each tool that an agent has although its system prompt forbids it, by the list in its head or

@@ -1,6 +1,6 @@
 //! The errors of assembling an agent, by kind: the front end maps a kind to an exit code.
 
-use crate::config::Mistake;
+use crate::config::{ConfigError, Mistake};
 use crate::conversation::session::SessionError;
 
 /// The reason that no agent could be assembled.
@@ -38,7 +38,7 @@ impl SetupError {
     }
 
     pub(super) fn mistakes(mistakes: &[Mistake]) -> Self {
-        Self::configuration(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n"))
+        Self::configuration(ConfigError { mistakes: mistakes.to_vec() })
     }
 
     /// Maps a session that does not exist to a usage error, and one that cannot be used to a failure.

@@ -133,6 +133,11 @@ fn located(flow: &FlowConfig) -> Vec<(String, &FlowStep)> {
     all
 }
 
+/// Lists the models that steps of a flow name.
+pub(super) fn models_of_steps(flow: &FlowConfig) -> impl Iterator<Item = &str> {
+    located(flow).into_iter().filter_map(|(_, step)| step.model.as_deref())
+}
+
 /// Finds tools that an agent does not have, and arguments that its tools do not take.
 pub(super) fn mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> Vec<Mistake> {
     let mut found = Vec::new();

@@ -9,6 +9,7 @@ mod quick;
 mod session;
 mod skill;
 mod tool;
+mod usage;
 mod values;
 mod var;
 
@@ -29,6 +30,7 @@ pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use session::SessionCommand;
 pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};
+pub use usage::Usage;
 use values::{approval, assignment, dollars, mode};
 pub use var::{Var, VarValue};
 
@@ -273,14 +275,6 @@ pub enum StdinMode {
     Require,
 }
 
-/// The outcome of a command line that cannot be parsed or asks for help: the text to print, and whether it is an
-/// error.
-#[derive(Debug)]
-pub struct Usage {
-    pub text: String,
-    pub is_error: bool,
-}
-
 /// Parses the command line. Without a command, `interactive` chooses between chat and run.
 ///
 /// # Errors
@@ -306,9 +300,7 @@ fn parse_all(args: &[OsString], default: &str) -> Result<Cli, Usage> {
         }
         _ => Err(error),
     });
-    parsed
-        .map(with_sandbox)
-        .map_err(|error| Usage { text: error.render().ansi().to_string(), is_error: error.use_stderr() })
+    parsed.map(with_sandbox).map_err(Usage::from)
 }
 
 /// `--sandbox off` is short for `--set sandbox.mode=off`.

@@ -93,18 +93,31 @@ impl Failure {
         Self::new(ending.code, anyhow::anyhow!(ending.reason))
     }
 
-    /// The reason in words for a person.
+    /// A list of what is wrong, such as `doubts`: its first line tells how many there are, and the first of them.
+    fn listed(code: u8, noun: &str, all: &[String]) -> Self {
+        let list = all.join("\n");
+        let first = list.lines().next().unwrap_or_default();
+        let text =
+            if all.len() > 1 { format!("{} {noun}, the first: {first}\n\n{list}", all.len()) } else { list };
+        Self::new(code, anyhow::anyhow!(text))
+    }
+
+    /// The reason in one line, and lines that explain it.
     fn told(&self) -> String {
         exit::told(&self.error)
     }
 
-    /// Prints the reason, unless the reader of our output is gone.
+    /// Prints the reason as the last line, after what explains it, unless the reader of our output is gone.
     fn report(self) -> u8 {
         let left = self.error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe);
         if left {
             return exit::DONE;
         }
-        let _ = writeln!(io::stderr(), "error: {}", exit::told(&self.error));
+        let told = self.told();
+        let (reason, more) = told.split_once('\n').unwrap_or((&told, ""));
+        let more = more.trim_matches('\n');
+        let blank = if more.is_empty() { "" } else { "\n\n" };
+        let _ = writeln!(io::stderr(), "{more}{blank}error: {reason}");
         self.code
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::base::text;
+use crate::conversation::message::{Cost, Usage};
 use crate::prompt::file::Prompt;
 use crate::template;
 
@@ -88,10 +89,10 @@ impl Outcome {
         Count { passed, runs: self.runs.len() as u64 }
     }
 
-    /// USD of its runs and their judges, as far as it is known.
+    /// USD of its runs and their judges; `None` if a part of it is unknown, or no model was asked.
     #[must_use]
-    pub fn cost(&self) -> f64 {
-        self.runs.iter().flat_map(|run| [run.reply.cost, run.reply.judging_cost]).flatten().sum()
+    pub fn cost(&self) -> Option<f64> {
+        cost_of(&self.runs)
     }
 
     /// The same count if a model was asked; zero if every run would be the same.
@@ -149,15 +150,25 @@ impl Tested {
         self.counted().all(Outcome::passed)
     }
 
-    /// USD of all runs and their judges, as far as it is known.
+    /// USD of all runs and their judges; `None` if a part of it is unknown, or no model was asked.
     #[must_use]
-    pub fn cost(&self) -> f64 {
-        self.cases.iter().map(Outcome::cost).sum()
+    pub fn cost(&self) -> Option<f64> {
+        cost_of(self.cases.iter().flat_map(|case| &case.runs))
     }
 
     fn counted(&self) -> impl Iterator<Item = &Outcome> {
         self.cases.iter().filter(|case| case.weight > 0.0)
     }
+}
+
+fn cost_of<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Option<f64> {
+    let mut cost = Cost::default();
+    for Run { reply, .. } in runs {
+        cost.add(&Usage { input_tokens: reply.tokens, ..Usage::default() }, reply.cost);
+        // The requests of judges have no count of their own: their cost is added where it is known.
+        cost.add(&Usage::default(), reply.judging_cost);
+    }
+    cost.usd()
 }
 
 /// Runs a case for which no model is asked: once, since every run would be the same.

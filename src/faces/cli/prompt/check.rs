@@ -42,12 +42,8 @@ pub(super) fn run(
     if once.is_empty() {
         return Ok(exit::DONE);
     }
-    let lines: Vec<&str> = once.iter().map(|line| line.as_str()).collect();
-    let count = match lines.len() {
-        1 => "1 doubt".to_owned(),
-        many => format!("{many} doubts"),
-    };
-    Err(Failure::new(exit::CONFIGURATION, anyhow::anyhow!("{}\n\n{count}", lines.join("\n"))))
+    let lines: Vec<String> = once.into_iter().cloned().collect();
+    Err(Failure::listed(exit::CONFIGURATION, "doubts", &lines))
 }
 
 /// Returns the prompts to check, and the errors of those that cannot be read.

@@ -222,7 +222,7 @@ fn read_file(path: &Path) -> Result<String, Failure> {
 }
 
 fn mistaken(mistakes: &[String]) -> Failure {
-    Failure::new(exit::CONFIGURATION, anyhow::anyhow!("{}", mistakes.join("\n\n")))
+    Failure::listed(exit::CONFIGURATION, "mistakes", mistakes)
 }
 
 fn read_recordings(registry: &Registry, args: &PromptTestArgs, prompt: &Prompt) -> Result<Recordings, Failure> {

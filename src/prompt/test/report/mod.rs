@@ -96,8 +96,8 @@ fn interval(count: Count) -> String {
     format!("{:.0}–{:.0} %", (low * 100.0).floor(), (high * 100.0).ceil())
 }
 
-fn dollars(cost: f64) -> String {
-    if cost > 0.0 { format!("${cost:.4}") } else { "-".to_owned() }
+fn dollars(cost: Option<f64>) -> String {
+    cost.filter(|cost| *cost > 0.0).map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"))
 }
 
 #[cfg(test)]
@@ -168,6 +168,18 @@ mod tests {
         assert_eq!(json["passed"], false);
         assert_eq!(json["tested"][0]["cases"][1]["runs"][0]["verdicts"][0]["diff"][0]["side"], "both");
         assert_eq!(json["tested"][0]["count"], json!({"passed": 3, "runs": 4}));
+    }
+
+    #[test]
+    fn a_cost_is_the_sum_of_the_runs_or_unknown() {
+        let mut report = report();
+        assert_eq!(report.json()["tested"][0]["cost_usd"], json!(null), "no model was asked");
+        for run in &mut report.tested[0].cases[0].runs {
+            (run.reply.tokens, run.reply.cost) = (100, Some(0.25));
+        }
+        assert_eq!(report.json()["tested"][0]["cost_usd"], 0.75);
+        report.tested[0].cases[0].runs[1].reply.cost = None;
+        assert_eq!(report.json()["tested"][0]["cost_usd"], json!(null), "a run has no known price");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(super) fn of(report: &Report) -> String {
 }
 
 fn table(tested: &Tested) -> String {
-    let row = |mark: &str, name: &str, count: Count, sampled: Count, cost: f64| -> [String; 5] {
+    let row = |mark: &str, name: &str, count: Count, sampled: Count, cost: Option<f64>| -> [String; 5] {
         let name = format!("{mark} {}", text::one_line(name, WIDEST));
         let rate = percent(count.rate());
         [name, format!("{}/{}", count.passed, count.runs), rate, interval(sampled), dollars(cost)]

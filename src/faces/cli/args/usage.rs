@@ -1,0 +1,31 @@
+//! A command line that cannot be parsed, or that asks for help.
+
+use clap::error::ErrorKind;
+
+/// The text to print, and whether it is an error. The last line of an error is its reason.
+#[derive(Debug)]
+pub struct Usage {
+    pub text: String,
+    pub is_error: bool,
+}
+
+impl From<clap::Error> for Usage {
+    fn from(error: clap::Error) -> Self {
+        let text = error.render().ansi().to_string();
+        let text = match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => text,
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                format!("{}\n\nerror: a command is missing\n", text.trim_end())
+            }
+            _ => reason_last(&text),
+        };
+        Self { text, is_error: error.use_stderr() }
+    }
+}
+
+/// Puts the first paragraph, which is the reason, behind the others, as one line.
+fn reason_last(text: &str) -> String {
+    let (reason, more) = text.trim_end().split_once("\n\n").unwrap_or((text.trim_end(), ""));
+    let reason = reason.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    if more.is_empty() { format!("{reason}\n") } else { format!("{more}\n\n{reason}\n") }
+}
