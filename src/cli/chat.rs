@@ -69,15 +69,15 @@ struct Prepared {
 
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared, Failure> {
+    let (interrupter, interrupts) = repl::interrupts();
+    // Before the line editor starts: it restores the handlers that it found.
+    terminal::leave_signals_to_the_reader();
+    let ended = listen(interrupter.clone())?;
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let (interrupter, interrupts) = repl::interrupts();
-    // Before the line editor starts: it restores the handlers that it found.
-    terminal::leave_signals_to_the_reader();
-    let ended = listen(interrupter.clone())?;
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
     // Every message is a task for the flow.
     options.flow = run::flow(&config, &args.turn, true, &options.vars)?;

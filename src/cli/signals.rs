@@ -1,50 +1,55 @@
-//! Signals: the first cancels the run, a second one exits at once.
+//! Signals: the first cancels the run, a second one exits at once; before there is a run to cancel, the first one exits.
 //!
-//! A separate thread waits for them, so a busy or blocked loop never delays one.
+//! An inherited ignore of SIGHUP (`nohup`) or SIGINT (a background job of a script) is honoured from the start to the end,
+//! because no handler replaces it; SIGTERM always has one. A separate thread waits for signals, so a busy or blocked loop
+//! never delays one.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::agent::Cancel;
 use crate::agent::exit::Signal;
 use crate::{process, sink, terminal};
 
-/// The signals received so far.
+/// The signals of a run.
+#[derive(Default, Clone)]
 pub(super) struct Signals {
-    seen: Arc<AtomicU8>,
+    /// The first one that cancelled the run.
+    seen: Arc<OnceLock<Signal>>,
+    cancel: Arc<OnceLock<Cancel>>,
 }
 
-const NONE: u8 = u8::MAX;
-const ALL: [Signal; 3] = [Signal::Interrupt, Signal::Terminate, Signal::Hangup];
-
 impl Signals {
-    /// Triggers `cancel` at the first signal.
+    /// Listens from now on. A signal ends the program at once until [`Signals::trigger`] says what it cancels.
     ///
     /// # Errors
     /// The system refuses a handler or a thread.
-    pub(super) fn listen(cancel: Cancel) -> io::Result<Self> {
-        let seen = Arc::new(AtomicU8::new(NONE));
-        let slot = Arc::clone(&seen);
-        each(move |signal| {
-            if cancel.is_triggered() {
-                die(signal);
+    pub(super) fn listen() -> io::Result<Self> {
+        let signals = Self::default();
+        let Self { seen, cancel } = signals.clone();
+        each(move |signal| match cancel.get() {
+            Some(cancel) if !cancel.is_triggered() => {
+                seen.get_or_init(|| signal);
+                cancel.trigger();
             }
-            let which = ALL.iter().zip(0..).find(|(known, _)| **known == signal).map_or(NONE, |(_, which)| which);
-            slot.store(which, Ordering::SeqCst);
-            cancel.trigger();
+            _ => die(signal),
         })?;
-        Ok(Self { seen })
+        Ok(signals)
     }
 
-    /// The first signal received.
+    /// Lets the first signal from now on trigger `cancel`. Called once.
+    pub(super) fn trigger(&self, cancel: &Cancel) {
+        self.cancel.get_or_init(|| cancel.clone());
+    }
+
+    /// The signal that cancelled the run.
     pub(super) fn seen(&self) -> Option<Signal> {
-        ALL.get(usize::from(self.seen.load(Ordering::SeqCst))).copied()
+        self.seen.get().copied()
     }
 }
 
 /// Calls `handle` for each signal, on a separate thread, except for an interrupt that is meant for a program of the
-/// user. The handlers are installed when this returns.
+/// user, and for signals whose ignore was inherited. The handlers are installed when this returns.
 ///
 /// # Errors
 /// The system refuses a handler or a thread.
@@ -76,18 +81,48 @@ pub(super) fn die(signal: Signal) -> ! {
 
 #[cfg(unix)]
 fn source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    use tokio::signal::unix::{self, SignalKind, signal};
+
+    async fn next(signal: &mut Option<unix::Signal>) -> Option<()> {
+        match signal {
+            Some(signal) => signal.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    let ignored = inherited_ignores();
+    let unless_ignored = |kind: SignalKind| {
+        let is_ignored = ignored & 1 << (kind.as_raw_value() - 1) != 0;
+        (!is_ignored).then(|| signal(kind)).transpose()
+    };
+    let mut interrupt = unless_ignored(SignalKind::interrupt())?;
+    let mut hangup = unless_ignored(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move || {
         tokio::select! {
-            Some(()) = interrupt.recv() => Some(Signal::Interrupt),
+            Some(()) = next(&mut interrupt) => Some(Signal::Interrupt),
             Some(()) = terminate.recv() => Some(Signal::Terminate),
-            Some(()) = hangup.recv() => Some(Signal::Hangup),
+            Some(()) = next(&mut hangup) => Some(Signal::Hangup),
             else => None,
         }
     })
+}
+
+/// The signals that this process was started to ignore: bit 0 is signal 1. Known before a handler is installed.
+#[cfg(target_os = "linux")]
+fn inherited_ignores() -> u64 {
+    use std::io::BufRead;
+
+    let Ok(status) = std::fs::File::open("/proc/self/status") else { return 0 };
+    let lines = io::BufReader::new(status).lines().map_while(Result::ok);
+    let mask = lines.filter_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).next();
+    mask.unwrap_or(0)
+}
+
+/// Returns 0: other systems tell only code that is unsafe.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn inherited_ignores() -> u64 {
+    0
 }
 
 /// Systems without Unix signals have only Ctrl-C.

@@ -3,6 +3,7 @@
 #![expect(clippy::format_collect, reason = "a text in a test is read more often than it is made")]
 
 mod run;
+mod dispositions;
 mod pipe;
 mod output;
 mod reply;

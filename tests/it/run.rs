@@ -161,11 +161,10 @@ impl Run {
             ("TERM".to_owned(), "xterm-256color".to_owned()),
             ("USER".to_owned(), "tester".to_owned()),
         ];
-        let (place, args) = (Arc::clone(place), Vec::new());
         Self {
-            place,
+            place: Arc::clone(place),
             program: AGENT,
-            args,
+            args: Vec::new(),
             env,
             input: Input::Nothing,
             pace: Pace::Eager,
@@ -273,8 +272,9 @@ impl Run {
         command
     }
 
-    /// Starts it and does not wait.
+    /// Starts it with the default actions of signals and does not wait.
     pub fn spawn(self) -> Running {
+        crate::dispositions::restore_defaults();
         let mut command = self.command();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(if matches!(self.input, Input::Nothing) { Stdio::null() } else { Stdio::piped() });

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::Cancel;
-use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::app::prompt_test::{Bench, Progress, Replies};
 use crate::config::Config;
@@ -30,6 +29,7 @@ struct Subject {
 }
 
 pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args: PromptTestArgs) -> Outcome {
+    let signals = Signals::listen()?;
     let mut subjects = subjects(registry, &args)?;
     for subject in &mut subjects {
         for note in std::mem::take(&mut subject.suite.notes) {
@@ -45,15 +45,12 @@ pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args
     }
     // The root future may borrow; a spawned task may not.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (report, code) = runtime.block_on(async {
-        let cancel = Cancel::default();
-        let signals = Signals::listen(cancel.clone())?;
-        let bar = setup.bar();
-        let report = test_all(config, registry, &args, &subjects, &cancel, &bar).await?;
-        Ok::<_, Failure>((report, signals.seen().map(Signal::code)))
-    })?;
-    if let Some(code) = code {
-        return Ok(code);
+    let cancel = Cancel::default();
+    signals.trigger(&cancel);
+    let bar = setup.bar();
+    let report = runtime.block_on(test_all(config, registry, &args, &subjects, &cancel, &bar))?;
+    if let Some(signal) = signals.seen() {
+        return Ok(signal.code());
     }
     print(match args.output {
         TestFormat::Text => report.text(),
