@@ -11,65 +11,66 @@ use crate::agent::Cancel;
 use crate::agent::exit::Signal;
 use crate::{process, sink, terminal};
 
-/// The signals of a run.
+/// The signals of this process.
 #[derive(Default, Clone)]
 pub(super) struct Signals {
+    handler: Arc<OnceLock<Handler>>,
     /// The first one that cancelled the run.
     seen: Arc<OnceLock<Signal>>,
-    cancel: Arc<OnceLock<Cancel>>,
 }
 
+type Handler = Box<dyn Fn(Signal) + Send + Sync>;
+
 impl Signals {
-    /// Listens from now on. A signal ends the program at once until [`Signals::trigger`] says what it cancels.
+    /// Listens from now on, on a separate thread. A signal ends the program at once until a handler is given. Nobody gets
+    /// an interrupt that is meant for a program of the user.
     ///
     /// # Errors
     /// The system refuses a handler or a thread.
     pub(super) fn listen() -> io::Result<Self> {
         let signals = Self::default();
-        let Self { seen, cancel } = signals.clone();
-        each(move |signal| match cancel.get() {
-            Some(cancel) if !cancel.is_triggered() => {
-                seen.get_or_init(|| signal);
-                cancel.trigger();
-            }
-            _ => die(signal),
-        })?;
+        let handler = Arc::clone(&signals.handler);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let mut next = {
+            let _entered = runtime.enter();
+            source()?
+        };
+        let serve = move || {
+            // These it would take in their stead, as it may be older than they are.
+            terminal::leave_signals_to_the_reader();
+            runtime.block_on(async {
+                while let Some(signal) = next().await {
+                    if signal != Signal::Interrupt || !sink::is_lent() {
+                        handler.get().map_or_else(|| die(signal), |handle| handle(signal));
+                    }
+                }
+            });
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
         Ok(signals)
     }
 
-    /// Lets the first signal from now on trigger `cancel`. Called once.
+    /// Calls `handle` for each signal from now on.
+    pub(super) fn pass(&self, handle: impl Fn(Signal) + Send + Sync + 'static) {
+        self.handler.get_or_init(|| Box::new(handle));
+    }
+
+    /// Lets the first signal from now on trigger `cancel`; a second one ends the program at once.
     pub(super) fn trigger(&self, cancel: &Cancel) {
-        self.cancel.get_or_init(|| cancel.clone());
+        let (seen, cancel) = (Arc::clone(&self.seen), cancel.clone());
+        self.pass(move |signal| {
+            if cancel.is_triggered() {
+                die(signal);
+            }
+            seen.get_or_init(|| signal);
+            cancel.trigger();
+        });
     }
 
     /// The signal that cancelled the run.
     pub(super) fn seen(&self) -> Option<Signal> {
         self.seen.get().copied()
     }
-}
-
-/// Calls `handle` for each signal, on a separate thread, except for an interrupt that is meant for a program of the
-/// user, and for signals whose ignore was inherited. The handlers are installed when this returns.
-///
-/// # Errors
-/// The system refuses a handler or a thread.
-pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let mut next = {
-        let _entered = runtime.enter();
-        source()?
-    };
-    let serve = move || {
-        runtime.block_on(async {
-            while let Some(signal) = next().await {
-                if signal != Signal::Interrupt || !sink::is_lent() {
-                    handle(signal);
-                }
-            }
-        });
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
-    Ok(())
 }
 
 /// Kills every command and exits at once.
@@ -111,12 +112,14 @@ fn source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
 /// The signals that this process was started to ignore: bit 0 is signal 1. Known before a handler is installed.
 #[cfg(target_os = "linux")]
 fn inherited_ignores() -> u64 {
-    use std::io::BufRead;
+    use std::io::Read;
 
-    let Ok(status) = std::fs::File::open("/proc/self/status") else { return 0 };
-    let lines = io::BufReader::new(status).lines().map_while(Result::ok);
-    let mask = lines.filter_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).next();
-    mask.unwrap_or(0)
+    // Where the system does not tell, nothing is ignored.
+    let mut status = String::with_capacity(4096);
+    let _ =
+        std::fs::File::open("/proc/self/status").and_then(|file| file.take(1 << 16).read_to_string(&mut status));
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Returns 0: other systems tell only code that is unsafe.
