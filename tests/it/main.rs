@@ -1,4 +1,7 @@
 //! The program seen from outside: one binary, a scripted server, a terminal, and the rules of the house.
+//!
+//! Property tests, here and in `src/`, draw the same cases each time: `.cargo/config.toml` fixes their seed, and
+//! `PROPTEST_RNG_SEED=$RANDOM cargo test` draws others. A case that fails is kept in `proptest-regressions/`.
 
 #![expect(clippy::format_collect, reason = "a text in a test is read more often than it is made")]
 
