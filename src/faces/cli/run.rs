@@ -47,6 +47,7 @@ struct Prepared {
 }
 
 pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
+    let signals = Signals::listen()?;
     let dry_run = args.dry_run;
     let mut prepared = prepare(&setup, args)?;
     if dry_run {
@@ -56,7 +57,7 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let export = std::mem::take(&mut prepared.export);
     let code = runtime.block_on(async {
-        let code = tokio::spawn(drive(prepared)).await;
+        let code = tokio::spawn(drive(prepared, signals)).await;
         // Lets the runtime drop the tasks that the run aborted, which clean up after themselves.
         tokio::task::yield_now().await;
         code
@@ -248,7 +249,7 @@ fn preview(prepared: &Prepared) -> Outcome {
     print(body + "\n")
 }
 
-async fn drive(prepared: Prepared) -> Result<u8, Failure> {
+async fn drive(prepared: Prepared, signals: Signals) -> Result<u8, Failure> {
     let Prepared {
         services,
         mut conversation,
@@ -263,7 +264,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     } = prepared;
     let agent = services.agent;
     let cancel = Cancel::default();
-    let signals = Signals::listen(cancel.clone())?;
+    signals.trigger(&cancel);
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, run_id, sink).through(Box::new(outlets.clone())));
     let briefed = brief(&agent, &mut conversation, &run);

@@ -64,6 +64,7 @@ fn row(found: Found<'_>) -> [String; 5] {
 }
 
 fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallArgs) -> Outcome {
+    let signals = Signals::listen()?;
     let CallArgs { name, arguments, format, encoding, approve, agent } = args;
     let arguments = json::object(&arguments)
         .map(Value::Object)
@@ -91,20 +92,20 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
     run.emitter.warn(services.warnings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (outcome, signal) = runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let cancel = Cancel::default();
-        let signals = Signals::listen(cancel.clone())?;
+        signals.trigger(&cancel);
         let outcome = call_by_hand(&agent, &mut conversation, &mut run, (&name, &arguments), &cancel).await;
         outlets.flush(cancel.triggered()).await;
-        io::Result::Ok((outcome, signals.seen()))
-    })?;
+        outcome
+    });
     // A thread may still wait for a line; it must not keep the process alive.
     runtime.shutdown_background();
     match outcome {
         Ok(called) => finish(&name, &called, run.totals.unasked > 0),
         Err(Stop::Failed(error)) => Err(Failure::new(exit::FAILED, error)),
         Err(stop) => {
-            let ending = exit::ending(&stop, 0, signal);
+            let ending = exit::ending(&stop, 0, signals.seen());
             Err(Failure::new(ending.code, anyhow::anyhow!("{}", ending.reason)))
         }
     }
