@@ -9,23 +9,24 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+built=${CARGO_TARGET_DIR:-$PWD/target}/dist
 host=$(rustc -vV | sed -n 's/^host: //p')
 case $host in
 *-linux-gnu) ;;
 *)
     echo "Linking for a fast start is known on Linux with glibc only: this is the plain profile." >&2
     cargo build --locked --profile dist
-    [ $# = 0 ] || install -D target/dist/agent "$1/agent"
+    [ $# = 0 ] || install -D "$built/agent" "$1/agent"
     exit
     ;;
 esac
 
 if command -v valgrind >/dev/null; then
-    mkdir -p target/dist
-    rustc --edition 2024 -o target/dist/functions benches/start/functions.rs
-    export AGENT_FUNCTIONS=$PWD/target/dist/functions
+    mkdir -p "$built"
+    rustc --edition 2024 -o "$built/functions" benches/start/functions.rs
+    export AGENT_FUNCTIONS=$built/functions
 else
     echo "valgrind is not installed: functions stay where the compiler puts them, and a start takes 6 MB more." >&2
 fi
 cargo rustc --locked --profile dist --bin agent -- -C linker="$PWD/benches/dist-cc"
-[ $# = 0 ] || install -D target/dist/agent "$1/agent"
+[ $# = 0 ] || install -D "$built/agent" "$1/agent"

@@ -281,7 +281,7 @@ fn moves(window: usize) -> impl Strategy<Value = Vec<Move>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 300, ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn whatever_happens_every_request_is_whole_and_the_session_goes_on(

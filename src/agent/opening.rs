@@ -122,7 +122,7 @@ pub fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
     Image::of(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

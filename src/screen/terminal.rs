@@ -78,11 +78,10 @@ pub fn stdin_is_spent() -> bool {
 #[cfg(unix)]
 #[must_use]
 pub fn stdin_is_null() -> bool {
-    use std::os::unix::fs::MetadataExt;
+    use nix::sys::stat::{fstat, stat};
 
-    let stdin = nix::sys::stat::fstat(io::stdin());
-    let null = std::fs::metadata("/dev/null");
-    stdin.is_ok_and(|stdin| null.is_ok_and(|null| (null.dev(), null.ino()) == (stdin.st_dev, stdin.st_ino)))
+    let (stdin, null) = (fstat(io::stdin()), stat("/dev/null"));
+    stdin.is_ok_and(|stdin| null.is_ok_and(|null| (null.st_dev, null.st_ino) == (stdin.st_dev, stdin.st_ino)))
 }
 
 /// Returns false: on this system, `/dev/null` is read like any other file.

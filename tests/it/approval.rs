@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::kernel::has_landlock;
 use crate::output::Output;
 use crate::pty::Terminal;
 use crate::reply::Reply;
 use crate::run::Run;
-use crate::sandbox::has_landlock;
 use crate::server::{Server, assert_answered_once};
 
 /// One call under `--approve MODE`; the output, and what the model read.

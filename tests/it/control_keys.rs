@@ -53,8 +53,6 @@ fn follows(state: &State, at: &mut At, after: After) {
             at.answered();
             None
         }
-        // The code that the terminal's crate has for any signal.
-        After::Dies => Some(1),
         After::Leaves(code) => Some(code),
         After::LeavesLater => {
             (state.go_on)(at);

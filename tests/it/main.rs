@@ -1,8 +1,14 @@
 //! The program seen from outside: one binary, a scripted server, a terminal, and the rules of the house.
+//!
+//! Property tests, here and in `src/`, draw the same cases each time: `.cargo/config.toml` fixes their seed, and
+//! `PROPTEST_RNG_SEED=$RANDOM cargo test` draws others. A case that fails is kept in `proptest-regressions/`.
 
+#![cfg(unix)]
 #![expect(clippy::format_collect, reason = "a text in a test is read more often than it is made")]
 
 mod run;
+mod dispositions;
+mod kernel;
 mod pipe;
 mod output;
 mod reply;

@@ -293,7 +293,7 @@ fn a_new_width_holds_for_what_comes_then() {
 }
 
 proptest! {
-    #![proptest_config(Config { failure_persistence: None, cases: 400, ..Config::default() })]
+    #![proptest_config(Config::with_cases(400))]
 
     /// However a text is split, and whatever is drawn in between, the same lines stand in the end.
     #[test]

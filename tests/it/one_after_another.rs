@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::kernel::has_landlock;
 use crate::reply::Reply;
 use crate::run::{Place, Run};
-use crate::sandbox::{Form, has, has_landlock, not_tried, tried_in};
+use crate::sandbox::{Form, has, not_tried, tried_in};
 use crate::server::{Server, between_tags};
 
 const FORMS: [Form; 3] = [Form::Namespaces, Form::NamespacesOfAUser, Form::NoLandlock];

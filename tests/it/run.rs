@@ -16,6 +16,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
+use crate::dispositions::restore_defaults;
+use crate::kernel;
 use crate::output::Output;
 use crate::pipe::{Pace, Stream};
 use crate::server::Server;
@@ -161,11 +163,10 @@ impl Run {
             ("TERM".to_owned(), "xterm-256color".to_owned()),
             ("USER".to_owned(), "tester".to_owned()),
         ];
-        let (place, args) = (Arc::clone(place), Vec::new());
         Self {
-            place,
+            place: Arc::clone(place),
             program: AGENT,
-            args,
+            args: Vec::new(),
             env,
             input: Input::Nothing,
             pace: Pace::Eager,
@@ -273,8 +274,9 @@ impl Run {
         command
     }
 
-    /// Starts it and does not wait.
+    /// Starts it with the default actions of signals and does not wait.
     pub fn spawn(self) -> Running {
+        restore_defaults();
         let mut command = self.command();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(if matches!(self.input, Input::Nothing) { Stdio::null() } else { Stdio::piped() });
@@ -282,17 +284,7 @@ impl Run {
             self.give_away();
             command.uid(NOBODY).gid(NOBODY);
         }
-        let mut child = if self.missing.is_empty() {
-            command.spawn().expect("the binary starts")
-        } else {
-            let filter = filter(&self.missing);
-            let start = move || {
-                seccompiler::apply_filter(&filter).expect("the kernel has seccomp");
-                command.spawn().expect("the binary starts")
-            };
-            // The thread and all that it starts are bound by the filter.
-            thread::spawn(start).join().expect("it starts")
-        };
+        let mut child = kernel::spawn(command, &self.missing).expect("the binary starts");
         let mut held = None;
         match (self.input, child.stdin.take()) {
             // A writer of its own: the child may answer before it has read everything.
@@ -319,16 +311,6 @@ impl Run {
     pub fn run(self) -> Output {
         self.spawn().wait()
     }
-}
-
-/// Makes these calls unknown.
-fn filter(calls: &[i64]) -> seccompiler::BpfProgram {
-    use seccompiler::{SeccompAction, SeccompFilter, TargetArch};
-    let arch = TargetArch::try_from(std::env::consts::ARCH).expect("a known processor");
-    let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
-    let unknown = SeccompAction::Errno(nix::libc::ENOSYS.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, unknown, arch).expect("a filter");
-    filter.try_into().expect("a filter")
 }
 
 /// A run that is going on.

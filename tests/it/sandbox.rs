@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
+use crate::kernel::has_landlock;
 use crate::output::Output;
 use crate::pty::Terminal;
 use crate::reply::Reply;
@@ -63,13 +64,6 @@ pub fn tried_in(form: Form, prepare: impl FnOnce(Run) -> Run, commands: &[&str])
     let requests = server.requests();
     let results = requests.last().expect("a request").tool_results();
     Some((output, results.into_iter().map(|(_, text)| between_tags(text).to_owned()).collect()))
-}
-
-/// Asks the kernel for what is demanded at least.
-pub fn has_landlock() -> bool {
-    use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
-    let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    asked.handle_access(AccessFs::from_all(ABI::V2)).is_ok_and(|asked| asked.create().is_ok())
 }
 
 pub fn not_tried(why: &str) {

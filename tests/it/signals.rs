@@ -1,9 +1,11 @@
-//! Signals in the middle of a stream and of a command: what was streamed is kept, children die, the log stays valid.
+//! Signals in the middle of a stream and of a command: what was streamed is kept, children die, the log stays valid. An
+//! ignore of SIGHUP or SIGINT that a run was started with holds in each of its phases.
 
 use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::lifeline::Lifeline;
+use crate::repl::start;
 use crate::reply::{Act, Gate, Reply};
 use crate::run::Run;
 use crate::server::{Server, assert_answered_once};
@@ -101,10 +103,63 @@ fn an_interrupt_beats_every_other_code() {
 }
 
 #[test]
-fn an_interrupt_while_stdin_is_read_ends_the_run() {
-    let server = Server::start([]);
-    let running = Run::task(&server, "task").args(["--stdin", "require"]).silent_stdin().spawn();
-    running.wait_stderr("stdin");
+fn a_signal_while_stdin_is_read_ends_the_run() {
+    for (signal, code) in SIGNALS {
+        let server = Server::start([]);
+        let running = Run::task(&server, "task").args(["--stdin", "require"]).silent_stdin().spawn();
+        running.wait_stderr("stdin");
+        running.signal(signal);
+        running.wait().exits(code);
+    }
+}
+
+/// `agent ARGS`, started by a shell that ignores these signals.
+fn ignoring(signals: &str, args: &str) -> Run {
+    Run::script("sh", &format!("trap '' {signals}; exec agent {args}"))
+}
+
+#[test]
+fn a_run_in_the_background_outlives_its_terminal() {
+    let gate = Gate::new();
+    let server = Server::start([Reply::text("First half, second half.").gate(&gate, 2)]);
+    // What `nohup agent run … &` in a script makes of it.
+    let script = "trap '' INT; exec nohup agent run task -o jsonl";
+    let running = Run::script("sh", script).server(&server).spawn();
+    running.wait_stdout("First half");
+    running.signal(Signal::SIGHUP);
     running.signal(Signal::SIGINT);
-    running.wait().exits(130);
+    gate.open();
+    let output = running.wait().success();
+    assert_eq!(output.events().one("run.completed")["status"], "completed");
+}
+
+#[test]
+fn an_ignored_interrupt_or_hangup_ends_neither_the_wait_for_stdin_nor_a_turn_but_sigterm_does() {
+    let server = Server::start([Reply::text("First half, second half.").then(2, Act::Hang)]);
+    let wait = ignoring("HUP INT TERM", "run task --stdin require").server(&server).silent_stdin().spawn();
+    wait.wait_stderr("waiting for stdin");
+    let turn = ignoring("HUP INT TERM", "run task -o jsonl").server(&server).spawn();
+    turn.wait_stdout("First half");
+    for running in [wait, turn] {
+        for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
+            running.signal(signal);
+        }
+        running.wait().exits(143);
+    }
+}
+
+#[test]
+fn a_chat_honours_an_ignored_interrupt_and_hangup_and_ends_by_sigterm() {
+    let gate = Gate::new();
+    let server = Server::start([Reply::text("First half, second half.").gate(&gate, 2)]);
+    let mut terminal = start(&ignoring("HUP INT TERM", "").server(&server));
+    terminal.signal(Signal::SIGHUP);
+    terminal.line("one");
+    terminal.wait_for("First half");
+    terminal.signal(Signal::SIGHUP);
+    terminal.signal(Signal::SIGINT);
+    gate.open();
+    terminal.wait_for("second half.");
+    terminal.signal(Signal::SIGTERM);
+    assert_eq!(terminal.exit_code(), 143);
 }

@@ -67,8 +67,6 @@ pub enum After {
     Nothing,
     /// The program that has the terminal shows this. The chat hears nothing of the key.
     Elsewhere(&'static str),
-    /// A signal ends the program.
-    Dies,
     /// The program ends with this code.
     Leaves(u32),
     /// The turn goes on to its end, and then the program ends with 0.

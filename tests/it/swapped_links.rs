@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
 use crate::pty::Terminal;
@@ -59,7 +59,7 @@ impl Drop for Swapping {
 }
 
 fn exchange(a: &Path, b: &Path) {
-    renameat2(AT_FDCWD, a, AT_FDCWD, b, RenameFlags::RENAME_EXCHANGE).expect("they can be exchanged");
+    renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).expect("they can be exchanged");
 }
 
 /// The same names inside and outside, with other content.

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use agent::facade::template::{self, LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value};
 use proptest::prelude::{Strategy, any, prop_assert, prop_oneof, proptest};
-use proptest::test_runner::Config;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -233,7 +232,6 @@ fn mutated() -> impl Strategy<Value = (Syntax, String)> {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 256, failure_persistence: None, ..Config::default() })]
     #[test]
     fn no_template_breaks_out_of_its_bounds((syntax, source) in mutated(), strict in any::<bool>()) {
         let data = serde_json::json!({

@@ -94,7 +94,7 @@ fn a_summary_that_grows_while_items_give_way_is_counted() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn passes_hold_what_they_promise(turns in turns(), way in ways(), window in 4096..16_000_u64, asked in any::<bool>()) {

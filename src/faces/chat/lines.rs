@@ -222,8 +222,17 @@ impl Lines {
         }
     }
 
+    /// Takes what is typed from now on, while the agent works. Until then keys belong to the next line: a Ctrl-R right
+    /// after a Ctrl-C must not be lost on the way to it.
+    pub(super) fn work_begins(&self) {
+        if let Source::Keys(keys) = &self.source {
+            keys.console.listen();
+        }
+    }
+
     /// Asks the terminal for its background at the start of a turn, which is not possible while the editor draws.
     pub(super) fn turn_begins(&self) {
+        self.work_begins();
         if let Source::Keys(keys) = &self.source
             && keys.asks_theme.swap(false, Ordering::Relaxed)
         {

@@ -99,7 +99,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
                 commands::run_own(chat, &command, &arguments).unwrap_or_else(|why| Outcome::Tell(error(why)))
             }
             Input::Command(command, argument) => {
-                let outcome = answer(chat, command, &argument, interrupts).await;
+                let outcome = answer(chat, command, &argument, lines, interrupts).await;
                 outlets.display.settle();
                 outcome
             }
@@ -263,11 +263,18 @@ async fn taken(
 }
 
 /// Runs a command. Ctrl-C stops it.
-async fn answer(chat: &mut Chat, command: &Command, argument: &str, interrupts: &mut Interrupts) -> Outcome {
+async fn answer(
+    chat: &mut Chat,
+    command: &Command,
+    argument: &str,
+    lines: &Lines,
+    interrupts: &mut Interrupts,
+) -> Outcome {
     let answer = match command.run {
         Run::Now(run) => run(chat, argument),
         Run::Later(run) => {
             interrupts.forget();
+            lines.work_begins();
             let answer = tokio::select! {
                 biased;
                 () = interrupts.next() => None,

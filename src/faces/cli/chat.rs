@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Runtime;
@@ -22,6 +23,7 @@ use crate::screen::{Facts, Keyed, Look, Outlets, Person, Screen};
 use super::args::ChatArgs;
 use super::collector::Export;
 use super::setup::{Setup, session_choice, setting_flags};
+use super::signals::Signals;
 use super::{Failure, Outcome, attachments, exit, run, signals};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
@@ -72,15 +74,16 @@ struct Prepared {
 
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared, Failure> {
+    // Before the line editor starts: it restores the handlers that it found.
+    let signals = Signals::listen()?;
     let workspace = setup.workspace()?;
     let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
     let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = chat::interrupts();
-    // Before the line editor starts: it restores the handlers that it found.
     terminal::leave_signals_to_the_reader();
-    let ended = listen(interrupter.clone())?;
+    let ended = pass(&signals, interrupter.clone());
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
     // Every message is a task for the flow.
     options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
@@ -184,16 +187,16 @@ fn approver(
 
 /// Passes each SIGINT to the running turn. The receiver yields SIGTERM and SIGHUP, which end the program; a second one
 /// ends it at once.
-fn listen(interrupter: Interrupter) -> io::Result<mpsc::UnboundedReceiver<Signal>> {
+fn pass(signals: &Signals, interrupter: Interrupter) -> mpsc::UnboundedReceiver<Signal> {
     let (sender, ended) = mpsc::unbounded_channel();
-    let mut before = None;
-    signals::each(move |signal| match signal {
+    let is_ending = AtomicBool::new(false);
+    signals.pass(move |signal| match signal {
         Signal::Interrupt => interrupter.interrupt(),
         Signal::Terminate | Signal::Hangup => {
-            if before.replace(signal).is_some() || sender.send(signal).is_err() {
+            if is_ending.swap(true, Ordering::SeqCst) || sender.send(signal).is_err() {
                 signals::die(signal);
             }
         }
-    })?;
-    Ok(ended)
+    });
+    ended
 }

@@ -24,8 +24,9 @@ use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
 use super::collector::Export;
 use super::setup::{Setup, session_choice, setting_flags};
+use super::signals::Signals;
 use super::stdin::{self, Input as Piped};
-use super::{Failure, Outcome, print, signals, vars};
+use super::{Failure, Outcome, print, vars};
 
 /// Everything that is known before the run begins.
 struct Prepared {
@@ -38,12 +39,13 @@ struct Prepared {
 }
 
 pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
+    let signals = Signals::listen()?;
     let mut prepared = prepare(&setup, args)?;
     // Spawned, because the runtime polls its root future far more often than a task.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let export = std::mem::take(&mut prepared.export);
     let code = runtime.block_on(async {
-        let code = tokio::spawn(carry_out(prepared)).await;
+        let code = tokio::spawn(carry_out(prepared, signals)).await;
         // Lets the runtime drop the tasks that the run aborted, which clean up after themselves.
         tokio::task::yield_now().await;
         code
@@ -210,10 +212,10 @@ fn input(
     Ok((task, attached))
 }
 
-async fn carry_out(prepared: Prepared) -> Result<u8, Failure> {
+async fn carry_out(prepared: Prepared, signals: Signals) -> Result<u8, Failure> {
     let Prepared { services, mut conversation, mut run, input, mut outlets, .. } = prepared;
     let (agent, cancel) = (services.agent, Cancel::default());
-    signals::listen(cancel.clone())?;
+    signals.trigger(&cancel);
     let end = run_input(&agent, &mut conversation, &mut run, input, &cancel).await.map_err(Failure::ended)?;
     if run.is_dry {
         outlets.flush(cancel.triggered()).await;

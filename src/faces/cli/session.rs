@@ -23,7 +23,8 @@ use crate::screen::{Facts, Outlets, Screen};
 
 use super::args::SessionCommand;
 use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, signals, tables};
+use super::signals::Signals;
+use super::{Failure, Outcome, exit, print, tables};
 
 pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     let workspace = setup.workspace()?;
@@ -115,6 +116,7 @@ fn compact_by_id(
     dry_run: bool,
     setup: &Setup,
 ) -> Outcome {
+    let signals = Signals::listen()?;
     let store = setup.store(config);
     let opened = if dry_run { store.read(id) } else { store.open(id, Timestamp::now()) };
     // And its bar.
@@ -133,11 +135,9 @@ fn compact_by_id(
         return print(context::plan(&agent, &mut conversation, &mut run));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
-        let cancel = Cancel::default();
-        signals::listen(cancel.clone())?;
-        io::Result::Ok(run_compression(&agent, &mut conversation, &mut run, focus, &cancel).await)
-    })?;
+    let cancel = Cancel::default();
+    signals.trigger(&cancel);
+    let done = runtime.block_on(run_compression(&agent, &mut conversation, &mut run, focus, &cancel));
     outlets.display.settle();
     outlets.wait();
     if done.map_err(Failure::ended)?.is_none() {

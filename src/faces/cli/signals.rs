@@ -1,49 +1,69 @@
-//! Signals: the first cancels the run, a second one exits at once.
+//! Signals: the first cancels the run, a second one exits at once; before there is a run to cancel, the first one exits.
 //!
-//! A separate thread waits for them, so a busy or blocked loop never delays one.
+//! An inherited ignore of SIGHUP (`nohup`) or SIGINT (a background job of a script) is honoured from the start to the end,
+//! because no handler replaces it; SIGTERM always has one. A separate thread waits for signals, so a busy or blocked loop
+//! never delays one.
 
 use std::io;
+use std::sync::{Arc, OnceLock};
 
 use crate::agent::Cancel;
 use crate::agent::exit::Signal;
 use crate::safety::process;
 use crate::screen::{self, terminal};
 
-/// Triggers `cancel` at the first signal.
-///
-/// # Errors
-/// The system refuses a handler or a thread.
-pub(super) fn listen(cancel: Cancel) -> io::Result<()> {
-    each(move |signal| {
-        if cancel.is_triggered() {
-            die(signal);
-        }
-        cancel.trigger_by(signal);
-    })
+/// The signals of this process.
+#[derive(Default, Clone)]
+pub(super) struct Signals {
+    handler: Arc<OnceLock<Handler>>,
 }
 
-/// Calls `handle` for each signal, on a separate thread, except for an interrupt that is meant for a program of the
-/// user. The handlers are installed when this returns.
-///
-/// # Errors
-/// The system refuses a handler or a thread.
-pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let mut next = {
-        let _entered = runtime.enter();
-        source()?
-    };
-    let serve = move || {
-        runtime.block_on(async {
-            while let Some(signal) = next().await {
-                if signal != Signal::Interrupt || !screen::is_lent() {
-                    handle(signal);
+type Handler = Box<dyn Fn(Signal) + Send + Sync>;
+
+impl Signals {
+    /// Listens from now on, on a separate thread. A signal ends the program at once until a handler is given. Nobody gets
+    /// an interrupt that is meant for a program of the user.
+    ///
+    /// # Errors
+    /// The system refuses a handler or a thread.
+    pub(super) fn listen() -> io::Result<Self> {
+        let signals = Self::default();
+        let handler = Arc::clone(&signals.handler);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let mut next = {
+            let _entered = runtime.enter();
+            source()?
+        };
+        let serve = move || {
+            // These it would take in their stead, as it may be older than they are.
+            terminal::leave_signals_to_the_reader();
+            runtime.block_on(async {
+                while let Some(signal) = next().await {
+                    if signal != Signal::Interrupt || !screen::is_lent() {
+                        handler.get().map_or_else(|| die(signal), |handle| handle(signal));
+                    }
                 }
+            });
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
+        Ok(signals)
+    }
+
+    /// Calls `handle` for each signal from now on.
+    pub(super) fn pass(&self, handle: impl Fn(Signal) + Send + Sync + 'static) {
+        self.handler.get_or_init(|| Box::new(handle));
+    }
+
+    /// Lets the first signal from now on trigger `cancel`; a second one ends the program at once.
+    pub(super) fn trigger(&self, cancel: &Cancel) {
+        let cancel = cancel.clone();
+        self.pass(move |signal| {
+            if cancel.is_triggered() {
+                die(signal);
             }
+            cancel.trigger_by(signal);
         });
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
-    Ok(())
+    }
 }
 
 /// Kills every command and exits at once.
@@ -55,18 +75,50 @@ pub(super) fn die(signal: Signal) -> ! {
 
 #[cfg(unix)]
 fn source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    use tokio::signal::unix::{self, SignalKind, signal};
+
+    async fn next(signal: &mut Option<unix::Signal>) -> Option<()> {
+        match signal {
+            Some(signal) => signal.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    let ignored = inherited_ignores();
+    let unless_ignored = |kind: SignalKind| {
+        let is_ignored = ignored & 1 << (kind.as_raw_value() - 1) != 0;
+        (!is_ignored).then(|| signal(kind)).transpose()
+    };
+    let mut interrupt = unless_ignored(SignalKind::interrupt())?;
+    let mut hangup = unless_ignored(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move || {
         tokio::select! {
-            Some(()) = interrupt.recv() => Some(Signal::Interrupt),
+            Some(()) = next(&mut interrupt) => Some(Signal::Interrupt),
             Some(()) = terminate.recv() => Some(Signal::Terminate),
-            Some(()) = hangup.recv() => Some(Signal::Hangup),
+            Some(()) = next(&mut hangup) => Some(Signal::Hangup),
             else => None,
         }
     })
+}
+
+/// The signals that this process was started to ignore: bit 0 is signal 1. Known before a handler is installed.
+#[cfg(target_os = "linux")]
+fn inherited_ignores() -> u64 {
+    use std::io::Read;
+
+    // Where the system does not tell, nothing is ignored.
+    let mut status = String::with_capacity(4096);
+    let _ =
+        std::fs::File::open("/proc/self/status").and_then(|file| file.take(1 << 16).read_to_string(&mut status));
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Returns 0: other systems tell only code that is unsafe.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn inherited_ignores() -> u64 {
+    0
 }
 
 /// Systems without Unix signals have only Ctrl-C.

@@ -17,7 +17,8 @@ use crate::screen::{Facts, Outlets, Person, Screen};
 
 use super::args::{CallArgs, ToolCommand};
 use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, signals, tables};
+use super::signals::Signals;
+use super::{Failure, Outcome, exit, print, tables};
 
 pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
     let workspace = setup.workspace()?;
@@ -68,6 +69,7 @@ fn row(found: Found<'_>) -> [String; 5] {
 }
 
 fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallArgs) -> Outcome {
+    let signals = Signals::listen()?;
     let CallArgs { name, arguments, format, encoding, agent, .. } = args;
     let arguments = json::object(&arguments)
         .map(Value::Object)
@@ -97,11 +99,11 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, signal) = runtime.block_on(async {
         let cancel = Cancel::default();
-        signals::listen(cancel.clone())?;
+        signals.trigger(&cancel);
         let outcome = call_by_hand(&agent, &mut conversation, &mut run, &name, &arguments, &cancel).await;
         outlets.flush(cancel.triggered()).await;
-        io::Result::Ok((outcome, cancel.signal()))
-    })?;
+        (outcome, cancel.signal())
+    });
     // A thread may still wait for a line; it must not keep the process alive.
     runtime.shutdown_background();
     match outcome {

@@ -129,6 +129,11 @@ fn sums() -> Option<Sums> {
     None
 }
 
+#[cfg(not(unix))]
+fn own_memory() -> Option<u64> {
+    None
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use super::abilities::theme_of;
 use super::burst::joined;
 use super::input::{self, Ready, wait};
 use super::keys::{Decoder, Key};
-use super::modes::{Modes, Stop};
+use super::modes::{self, Modes, Stop};
 use crate::screen::ink::Theme;
 
 /// The time after which a lone escape is the key.
@@ -72,8 +72,10 @@ enum Request {
     Focus(Claim, oneshot::Sender<()>),
     /// Keys go to the listener again.
     Blur,
-    /// Lets a function read the terminal.
+    /// Lets a function read the terminal. Afterwards keys wait for the next reader, or for [`Request::Listen`].
     Lend(Box<dyn FnOnce() + Send>),
+    /// Keys go to the listener again.
+    Listen,
     /// Another program has the terminal until the second channel closes.
     Leave(oneshot::Sender<()>, back::Receiver<()>),
     /// The program stops once the sender is dropped, and continues when the receiver is closed.
@@ -126,7 +128,7 @@ impl Console {
         let (waker, woken) = UnixStream::pair().ok()?;
         waker.set_nonblocking(true).ok()?;
         woken.set_nonblocking(true).ok()?;
-        put_back_after_panic();
+        modes::put_back_after_panic();
         input::leave_signals_to_the_reader();
         let shared = Arc::new(Shared::default());
         if !listens {
@@ -139,6 +141,7 @@ impl Console {
             modes,
             listener,
             listens,
+            pauses: false,
             focus: None,
             is_typing: false,
             last_key: None,
@@ -162,9 +165,15 @@ impl Console {
         Focus { keys, is_open, shared: Arc::clone(&self.shared), waker }
     }
 
-    /// Calls `read` on the reading thread, with exclusive use of the terminal.
+    /// Calls `read` on the reading thread, with exclusive use of the terminal. Keys that are typed afterwards stay in the
+    /// terminal until the next call or [`Console::listen`]: whose they are is not known before.
     pub fn lend(&self, read: impl FnOnce() + Send + 'static) {
         self.shared.send(Request::Lend(Box::new(read)), &self.waker);
+    }
+
+    /// Passes keys to the listener again after [`Console::lend`].
+    pub fn listen(&self) {
+        self.shared.send(Request::Listen, &self.waker);
     }
 
     /// Leaves the terminal to another program, in its original modes, until the returned value is dropped.
@@ -211,6 +220,8 @@ struct Reader {
     modes: Modes,
     listener: Box<dyn Listener>,
     listens: bool,
+    /// A function that read the terminal has returned, and nobody has said what comes next.
+    pauses: bool,
     focus: Option<Claim>,
     /// The person was typing when the question appeared, and has not paused since.
     is_typing: bool,
@@ -233,6 +244,7 @@ impl Reader {
                     Request::Focus(claim, ready) => self.give_focus(claim, ready),
                     Request::Blur => self.blur(),
                     Request::Lend(read) => self.lend(read),
+                    Request::Listen => self.pauses = false,
                     Request::Leave(left, is_returned) => self.leave(left, &is_returned),
                     Request::Stop(wanted, until_continued) => self.stop(|| {
                         drop(wanted);
@@ -242,7 +254,7 @@ impl Reader {
                     Request::Rest => return self.shared.is_away.store(true, Ordering::SeqCst),
                 }
             }
-            let reads = self.listens || self.focus.is_some();
+            let reads = self.listens && !self.pauses || self.focus.is_some();
             let patience = self.decoder.is_waiting().then_some(ESCAPE);
             match wait(reads, Some(&self.woken), patience) {
                 Ready::Input => {
@@ -345,6 +357,7 @@ impl Reader {
         self.await_answer();
         self.modes.hold_keys(Stop::IsSignal);
         read();
+        self.pauses = true;
         self.rest();
     }
 
@@ -383,16 +396,4 @@ impl Reader {
         self.listener.come_back();
         self.listener.stop(false);
     }
-}
-
-/// Restores the terminal before a panic's message is written.
-fn put_back_after_panic() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let report = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            super::put_back();
-            report(panic);
-        }));
-    });
 }

@@ -99,6 +99,19 @@ pub fn put_back() {
     modes.restore();
 }
 
+/// Restores the terminal before a panic's message is written.
+#[cfg(unix)]
+pub(super) fn put_back_after_panic() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            put_back();
+            report(panic);
+        }));
+    });
+}
+
 #[cfg(unix)]
 fn set(modes: &nix::sys::termios::Termios) {
     use nix::sys::termios::{SetArg, tcsetattr};

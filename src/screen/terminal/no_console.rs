@@ -47,6 +47,11 @@ impl Console {
     }
 
     /// Cannot be called.
+    pub fn listen(&self) {
+        match *self {}
+    }
+
+    /// Cannot be called.
     pub async fn leave(&self) -> Away {
         match *self {}
     }

@@ -121,6 +121,6 @@ pub const TRUST: State = State {
         at.prompted();
         at.terminal.line("one");
     },
-    control_c: After::Dies,
+    control_c: After::Leaves(130),
     control_d: After::Clears,
 };

@@ -458,7 +458,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig::with_cases(200))]
 
         #[test]
         fn every_flow_ends_and_nothing_runs_before_what_it_needs(flow in flows()) {

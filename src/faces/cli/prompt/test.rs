@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::agent::Cancel;
 use crate::agent::assembly::Options;
 use crate::agent::assembly::prompt_test::{Bench, Progress, Replies};
-use crate::agent::exit::Signal;
 use crate::config::Config;
 use crate::files::regular::{read_regular, replace};
 use crate::prompt::test::{
@@ -18,7 +17,7 @@ use crate::screen::Bar;
 
 use super::super::args::{PromptTestArgs, TestFormat};
 use super::super::setup::Setup;
-use super::super::signals;
+use super::super::signals::Signals;
 use super::super::{Failure, Outcome, exit, print, warn};
 
 /// A version and its cases.
@@ -30,6 +29,7 @@ struct Subject {
 }
 
 pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args: PromptTestArgs) -> Outcome {
+    let signals = Signals::listen()?;
     let mut subjects = subjects(registry, &args)?;
     for subject in &mut subjects {
         for note in std::mem::take(&mut subject.suite.notes) {
@@ -45,15 +45,12 @@ pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args
     }
     // The root future may borrow; a spawned task may not.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (report, code) = runtime.block_on(async {
-        let cancel = Cancel::default();
-        signals::listen(cancel.clone())?;
-        let bar = setup.bar();
-        let report = test_all(config, registry, &args, &subjects, &cancel, &bar).await?;
-        Ok::<_, Failure>((report, cancel.signal().map(Signal::code)))
-    })?;
-    if let Some(code) = code {
-        return Ok(code);
+    let cancel = Cancel::default();
+    signals.trigger(&cancel);
+    let bar = setup.bar();
+    let report = runtime.block_on(test_all(config, registry, &args, &subjects, &cancel, &bar))?;
+    if let Some(signal) = cancel.signal() {
+        return Ok(signal.code());
     }
     print(match args.output {
         TestFormat::Text => report.text(),
