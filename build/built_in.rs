@@ -18,7 +18,7 @@ mod node;
 #[path = "../src/base/yaml/reader.rs"]
 mod reader;
 
-use node::{Form, Node, Place, Tree};
+use node::{Node, ScalarForm, YamlPlace, YamlTree};
 
 /// Writes `built_in.rs`: for each file its tree, packed as `src/base/yaml/packed.rs` unpacks it, and for each prompt its
 /// digest.
@@ -66,7 +66,7 @@ fn add(path: &str, trees: &mut String, digests: &mut String) {
     let head =
         || text.strip_prefix("---\n").and_then(|rest| Some(format!("\n{}\n", rest.split_once("\n---\n")?.0)));
     let read = if is_yaml { text.clone() } else { head().unwrap_or_else(|| panic!("{path}: has no head")) };
-    let node = reader::tree(&read, 0).unwrap_or_else(|errors| panic!("{path}: {errors:?}"));
+    let node = reader::parse_tree(&read, 0).unwrap_or_else(|errors| panic!("{path}: {errors:?}"));
     if is_prompt {
         let _ = writeln!(digests, "    ({path:?}, {:?}),", digest(path, &text, &node));
     }
@@ -108,11 +108,11 @@ fn digest(path: &str, text: &str, head: &Node) -> String {
 
 fn pack(node: &Node, out: &mut Vec<u8>) {
     let (mark, parts) = match &node.tree {
-        Tree::List(items) => (b'l', items.len()),
-        Tree::Map(entries) => (b'm', entries.len()),
-        Tree::Scalar(scalar) => match scalar.form {
-            Form::Plain => (b'p', scalar.text.len()),
-            Form::Block => (b'b', scalar.text.len()),
+        YamlTree::List(items) => (b'l', items.len()),
+        YamlTree::Map(entries) => (b'm', entries.len()),
+        YamlTree::Scalar(scalar) => match scalar.form {
+            ScalarForm::Plain => (b'p', scalar.text.len()),
+            ScalarForm::Block => (b'b', scalar.text.len()),
             _ => (b'q', scalar.text.len()),
         },
     };
@@ -120,9 +120,9 @@ fn pack(node: &Node, out: &mut Vec<u8>) {
     pack_place(node.place, out);
     pack_number(parts, out);
     match &node.tree {
-        Tree::Scalar(scalar) => out.extend(scalar.text.as_bytes()),
-        Tree::List(items) => items.iter().for_each(|item| pack(item, out)),
-        Tree::Map(entries) => {
+        YamlTree::Scalar(scalar) => out.extend(scalar.text.as_bytes()),
+        YamlTree::List(items) => items.iter().for_each(|item| pack(item, out)),
+        YamlTree::Map(entries) => {
             for (key, value) in entries {
                 pack_place(key.place, out);
                 pack_number(key.text.len(), out);
@@ -133,7 +133,7 @@ fn pack(node: &Node, out: &mut Vec<u8>) {
     }
 }
 
-fn pack_place(place: Place, out: &mut Vec<u8>) {
+fn pack_place(place: YamlPlace, out: &mut Vec<u8>) {
     pack_number(place.line, out);
     pack_number(place.column, out);
 }

@@ -3,30 +3,30 @@
 
 pub mod base {
     pub mod tokens {
-        pub use crate::base::tokens::{Vocabulary, count, estimate};
+        pub use crate::base::tokens::{Vocabulary, count_tokens, estimate_tokens};
     }
     pub mod yaml {
-        pub use crate::base::yaml::parse;
+        pub use crate::base::yaml::parse_document;
     }
     pub mod validator {
         pub use crate::base::validator::Validator;
     }
     pub mod frontmatter {
-        pub use crate::base::frontmatter::split;
+        pub use crate::base::frontmatter::split_head;
     }
     pub mod output {
         pub use crate::base::output::{Encoding, ResponseFormat, ToolError, ToolOutput};
     }
     pub mod present {
-        pub use crate::base::present::{Occasion, Source, encode, view};
+        pub use crate::base::present::{Occasion, ResultSource, encode_view, select_view};
     }
     pub mod text {
-        pub use crate::base::text::{head, is_safe, visible};
+        pub use crate::base::text::{is_safe, make_visible, take_head};
     }
 }
 pub mod template {
     pub use crate::template::{
-        LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value, clock, object, value,
+        LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value, convert_value, make_clock, make_object,
     };
 }
 pub mod files {
@@ -36,8 +36,8 @@ pub mod files {
 }
 pub mod config {
     pub use crate::config::{
-        ApprovalMode, Config, Effect, Env, LoadOptions, ModelConfig, Permission, Profile, SettingFlags, SkillDir,
-        SkillScope, Strategy, Wire, load,
+        ApprovalMode, Config, Env, GuidanceProfile, LoadOptions, ModelConfig, Permission, SettingFlags, SkillDir,
+        SkillScope, Strategy, ToolEffect, Wire, load_config,
     };
 }
 pub mod conversation {
@@ -46,18 +46,18 @@ pub mod conversation {
         pub use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason, Event, EventKind};
         pub mod plan {
             pub use crate::conversation::event::plan::{
-                Decision, PlanCreated, PlanStep, Progress, Reflection, StepFinished, StepStarted, StepStatus,
+                PlanCreated, PlanEvent, PlanStep, Reflection, ScoreDecision, StepFinished, StepStarted, StepStatus,
             };
         }
     }
     pub mod message {
         pub use crate::conversation::message::{
-            Answer, Author, Call, CallStatus, FinishReason, Item, Opaque, Origin, Part, Said, Step, Summary,
-            ToolCall, Usage,
+            Author, Call, CallAnswer, CallStatus, FinishReason, Item, Opaque, Origin, ReplyPart, Step, Summary,
+            ToolCall, Usage, UserText,
         };
     }
     pub mod session {
-        pub use crate::conversation::session::{About, Change, Edit, ItemId, Session, Store};
+        pub use crate::conversation::session::{About, ItemChange, ItemId, Session, Store, ViewEdit};
     }
     pub mod spill {
         pub use crate::conversation::spill::Spill;
@@ -67,19 +67,22 @@ pub mod safety {
     pub use crate::safety::{Approval, Approver, Hold, Nobody, PlanReview, PlanSheet, Question};
     pub mod policy {
         pub use crate::safety::policy::{
-            Call, Grounds, Invocation, Line, Rules, Verdict, judge, read_line, targets,
+            Grounds, Invocation, ParsedLine, PolicyRules, ProposedCall, Verdict, judge_call, look_up_targets,
+            read_line,
         };
     }
     pub mod process {
-        pub use crate::safety::process::{Launch, Patience, SHELL, run};
+        pub use crate::safety::process::{ChildPatience, Launch, SHELL, run_child};
     }
     pub mod sandbox {
-        pub use crate::safety::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls, serve};
+        pub use crate::safety::sandbox::{
+            Boundary, Network, Protection, Sandbox, SandboxProfile, Walls, serve_part,
+        };
     }
 }
 pub mod model {
     pub use crate::model::{
-        ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition,
+        ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition,
     };
     pub mod catalogue {
         pub mod providers {
@@ -87,37 +90,37 @@ pub mod model {
         }
     }
     pub mod dialect {
-        pub use crate::model::dialect::{names, resolve};
+        pub use crate::model::dialect::{list_names, resolve_dialect};
     }
     pub mod assembly {
         pub use crate::model::assembly::Assembly;
     }
     pub mod decode {
-        pub use crate::model::decode::{Decode, Reading};
+        pub use crate::model::decode::{Decode, ReplyReading};
     }
     pub mod plan {
-        pub use crate::model::plan::{Known, Plan};
+        pub use crate::model::plan::{KnownFacts, RequestPlan};
     }
     pub mod sse {
-        pub use crate::model::sse::{Decoder, Event};
+        pub use crate::model::sse::{SseDecoder, SseEvent};
     }
     pub mod written {
-        pub use crate::model::written::Written;
+        pub use crate::model::written::WrittenResults;
     }
     pub mod anthropic {
-        pub use crate::model::anthropic::Decoder;
+        pub use crate::model::anthropic::AnthropicDecoder;
     }
     pub mod chat {
-        pub use crate::model::chat::{Decoder, Flags, encode};
+        pub use crate::model::chat::{ChatDecoder, ChatFlags, encode_request};
     }
     pub mod responses {
-        pub use crate::model::responses::Decoder;
+        pub use crate::model::responses::ResponsesDecoder;
     }
     pub mod asked {
-        pub use crate::model::asked::{Asked, Settings};
+        pub use crate::model::asked::{OutgoingRequest, RequestSettings};
     }
     pub mod history {
-        pub use crate::model::history::{Ids, Pictures, Rules, turns};
+        pub use crate::model::history::{CallIds, HistoryRules, Pictures, write_turns};
     }
 }
 pub mod prompt {
@@ -125,17 +128,17 @@ pub mod prompt {
     /// Chat templates and chains, as docs/chat-templates.md shows them.
     pub mod chat {
         pub use crate::prompt::chat::{
-            Callbacks, Chain, ChainError, ChatError, ChatMessage, ChatPart, ChatTemplate, Compiled, Ended, Failed,
-            MessageTemplate, Options, Outcome, Part, Problem, Role, Started, assistant, calling, parts,
-            placeholder, system, tool, user,
+            Callbacks, Chain, ChainError, ChainOutcome, ChainPart, ChatError, ChatMessage, ChatPart, ChatRole,
+            ChatTemplate, CompiledChain, FillOptions, MessageProblem, MessageTemplate, Started, TemplateFailed,
+            TemplateFilled, assistant, calling, parts, placeholder, system, tool, user,
         };
     }
     pub mod test {
-        pub use crate::prompt::test::{Suite, parse, run_all_rendered, standing};
+        pub use crate::prompt::test::{Suite, judge_standing, parse_suite, run_all_rendered};
     }
 }
 pub mod skills {
-    pub use crate::skills::{Catalogue, Variables};
+    pub use crate::skills::{RunVariables, SkillCatalogue};
 }
 pub mod tools {
     pub use crate::tools::{CallContext, NAMES, Tool};
@@ -143,32 +146,32 @@ pub mod tools {
 pub mod agent {
     pub use crate::agent::{
         Agent, Cancel, Conversation, Emitter, LoopDetector, LoopVerdict, ObservedCall, ObservedEnd, Run, RunEnd,
-        RunInput, Steering, Stop, Terms, call_by_hand, fill, run_compression, run_input,
+        RunInput, Steering, ToolTerms, TurnStop, call_by_hand, measure_fill, run_compression, run_input,
     };
     pub mod assembly {
-        pub use crate::agent::assembly::{Options, Services, assemble, new_run_id};
+        pub use crate::agent::assembly::{RunOptions, Services, assemble_services, new_run_id};
     }
     pub mod orchestration {
         pub mod graph {
-            pub use crate::agent::orchestration::graph::{Choices, check};
+            pub use crate::agent::orchestration::graph::{Choices, check_plan};
         }
         pub mod reply {
             pub use crate::agent::orchestration::reply::{
-                ExecutorReply, PlanReply, Read, ReflectorReply, RouteReply, ScratchpadReply, read,
+                ExecutorReply, ParsedReply, PlanReply, ReflectorReply, RouteReply, ScratchpadReply, read_reply,
             };
         }
         pub mod progress {
-            pub use crate::agent::orchestration::progress::{Next, Progress};
+            pub use crate::agent::orchestration::progress::{PlanAction, PlanProgress};
         }
         pub mod reference {
-            pub use crate::agent::orchestration::reference::fill;
+            pub use crate::agent::orchestration::reference::fill_references;
         }
         pub mod verdict {
-            pub use crate::agent::orchestration::verdict::decide;
+            pub use crate::agent::orchestration::verdict::decide_step;
         }
     }
     pub mod window {
-        pub use crate::agent::window::{Budget, PARTS, Request, Ruler};
+        pub use crate::agent::window::{Budget, MeasuredRequest, PARTS, Ruler};
     }
 }
 pub mod screen {
@@ -182,7 +185,7 @@ pub mod screen {
 pub mod faces {
     pub mod chat {
         pub mod fuzzy {
-            pub use crate::faces::chat::fuzzy::best;
+            pub use crate::faces::chat::fuzzy::find_best;
         }
     }
     pub mod cli {

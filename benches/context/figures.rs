@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use agent::facade::base::tokens::{self, Vocabulary};
 use agent::facade::conversation::Archive;
-use agent::facade::conversation::message::{Item, Origin, Part};
+use agent::facade::conversation::message::{Item, Origin, ReplyPart};
 use agent::facade::conversation::spill::Spill;
-use agent::facade::model::Request;
-use agent::facade::model::asked::{Asked, Settings};
+use agent::facade::model::ModelRequest;
+use agent::facade::model::asked::{OutgoingRequest, RequestSettings};
 use agent::facade::model::chat;
-use agent::facade::model::history::{self, Ids, Pictures, Rules};
+use agent::facade::model::history::{self, CallIds, HistoryRules, Pictures};
 
 use crate::workload::{Fact, Kind};
 
@@ -96,7 +96,7 @@ pub struct Figures {
 
 impl Figures {
     /// Takes in a request. Returns its tokens, and how many of them the longest prefix rule finds in the cache.
-    pub fn request(&mut self, request: Request<'_>) -> (u64, u64) {
+    pub fn request(&mut self, request: ModelRequest<'_>) -> (u64, u64) {
         let bytes = body(&request);
         // The two brackets behind the last item close what the next request goes on with.
         let before = self.bytes.len().saturating_sub(2);
@@ -185,7 +185,7 @@ impl Figures {
         let mut hasher = DefaultHasher::new();
         texts.hash(&mut hasher);
         let hash = hasher.finish();
-        let count = || FRAME + texts.iter().map(|text| tokens::count(text, Vocabulary::O200k)).sum::<u64>();
+        let count = || FRAME + texts.iter().map(|text| tokens::count_tokens(text, Vocabulary::O200k)).sum::<u64>();
         (hash, *self.counted.entry(hash).or_insert_with(count))
     }
 }
@@ -221,9 +221,9 @@ pub fn holds(items: &[Item], text: &str) -> bool {
 fn messages(item: &Item) -> Vec<Vec<&str>> {
     let Item::Step(step) = item else { return vec![item.texts().collect()] };
     let reply = step.parts.iter().flat_map(|part| match part {
-        Part::Text { text, .. } => vec![text.as_str()],
-        Part::Reasoning { .. } => Vec::new(),
-        Part::Call(call) => vec![call.request.name.as_str(), call.request.arguments.as_str()],
+        ReplyPart::Text { text, .. } => vec![text.as_str()],
+        ReplyPart::Reasoning { .. } => Vec::new(),
+        ReplyPart::Call(call) => vec![call.request.name.as_str(), call.request.arguments.as_str()],
     });
     let answers = step.calls().filter_map(|call| Some((call, call.answer.as_ref()?)));
     let answers = answers.map(|(call, answer)| vec![call.request.id.as_str(), answer.content.as_str()]);
@@ -231,13 +231,17 @@ fn messages(item: &Item) -> Vec<Vec<&str>> {
 }
 
 /// A request as a server of chat completions gets it, without the fields around the conversation.
-fn body(request: &Request<'_>) -> Vec<u8> {
+fn body(request: &ModelRequest<'_>) -> Vec<u8> {
     let origin = Origin { wire: "chat".to_owned(), host: String::new(), model: String::new() };
-    let rules =
-        Rules { origin: &origin, ids: Ids::default(), pictures: Pictures::Notes, user_after_results: true };
-    let turns = history::turns(request, &rules);
-    let settings = Settings::default();
-    let asked = Asked {
+    let rules = HistoryRules {
+        origin: &origin,
+        ids: CallIds::default(),
+        pictures: Pictures::Notes,
+        user_after_results: true,
+    };
+    let turns = history::write_turns(request, &rules);
+    let settings = RequestSettings::default();
+    let asked = OutgoingRequest {
         settings: &settings,
         system: request.system,
         turns: &turns,
@@ -246,5 +250,5 @@ fn body(request: &Request<'_>) -> Vec<u8> {
         schema: None,
         session_id: "",
     };
-    chat::encode(&asked, &chat::Flags::default())
+    chat::encode_request(&asked, &chat::ChatFlags::default())
 }

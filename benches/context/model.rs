@@ -12,9 +12,11 @@ use std::time::Instant;
 use agent::facade::agent::window;
 use agent::facade::base::output::{ToolError, ToolOutput};
 use agent::facade::base::{text, tokens};
-use agent::facade::conversation::message::{Author, CallStatus, FinishReason, Item, Part, Said, ToolCall, Usage};
+use agent::facade::conversation::message::{
+    Author, CallStatus, FinishReason, Item, ReplyPart, ToolCall, Usage, UserText,
+};
 use agent::facade::model::{
-    ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, ToolDefinition,
+    ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolDefinition,
 };
 use agent::facade::tools::{CallContext, Tool};
 use futures_util::FutureExt;
@@ -62,7 +64,7 @@ impl Play {
         self.state.lock().expect("nobody panics with it")
     }
 
-    fn reply(&self, request: Request<'_>) -> Reply {
+    fn reply(&self, request: ModelRequest<'_>) -> Reply {
         let mut state = self.state();
         let (input_tokens, cached_input_tokens) = state.figures.request(request);
         let (words, calls) = if let Some(asked) = request.aside {
@@ -81,12 +83,12 @@ impl Play {
         let usage = Usage {
             input_tokens,
             cached_input_tokens,
-            output_tokens: tokens::estimate(&words),
+            output_tokens: tokens::estimate_tokens(&words),
             ..Usage::default()
         };
-        let text = Part::Text { text: words.clone(), opaque: None };
+        let text = ReplyPart::Text { text: words.clone(), opaque: None };
         let call = |request| {
-            Part::Call(agent::facade::conversation::message::Call { request, opaque: None, answer: None })
+            ReplyPart::Call(agent::facade::conversation::message::Call { request, opaque: None, answer: None })
         };
         let parts = std::iter::once(text).chain(calls.into_iter().map(call)).collect();
         Reply { words: Some(words), end: Some(ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true }) }
@@ -149,7 +151,7 @@ fn summary(items: &[Item], tokens: usize) -> String {
                 decisions.extend(part("Decisions"));
                 done.extend(part("Done"));
             }
-            Item::Said(Said { text, author: Author::Person, .. }) => {
+            Item::Said(UserText { text, author: Author::Person, .. }) => {
                 task = text.lines().next().unwrap_or_default();
             }
             Item::Said(_) => {}
@@ -157,7 +159,7 @@ fn summary(items: &[Item], tokens: usize) -> String {
                 let words = step.text();
                 let said = words.lines().filter(|line| line.starts_with("Decision: "));
                 decisions.extend(said.filter(|line| !is_forgotten(line, 20)).map(str::to_owned));
-                done.push(text::head(words.lines().next().unwrap_or_default(), 80).to_owned());
+                done.push(text::take_head(words.lines().next().unwrap_or_default(), 80).to_owned());
                 for answer in step.calls().filter_map(|call| call.answer.as_ref()) {
                     let figures = answer.content.lines().filter(|line| line.contains("p99 of "));
                     done.extend(figures.filter(|line| is_forgotten(line, 8)).map(|line| line.trim().to_owned()));
@@ -212,7 +214,7 @@ impl ChatModel for Planned {
         &self.info
     }
 
-    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         let begun = Instant::now();
         let reply: Box<dyn ReplyStream> = Box::new(self.play.reply(request));
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -220,7 +222,7 @@ impl ChatModel for Planned {
         std::future::ready(Ok(reply)).boxed()
     }
 
-    fn preview(&self, _request: Request<'_>) -> Value {
+    fn preview(&self, _request: ModelRequest<'_>) -> Value {
         Value::Null
     }
 }

@@ -4,14 +4,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent::facade::agent::window::{Request, Ruler};
-use agent::facade::agent::{Cancel, Emitter, Run, fill, run_compression};
+use agent::facade::agent::window::{MeasuredRequest, Ruler};
+use agent::facade::agent::{Cancel, Emitter, Run, measure_fill, run_compression};
 use agent::facade::base::tokens::{self, Vocabulary};
 use agent::facade::config::Strategy;
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::{CallTelemetry, Event};
 use agent::facade::conversation::message::{
-    Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall,
+    Call, CallAnswer, CallStatus, FinishReason, Item, ReplyPart, Step, ToolCall, UserText,
 };
 use agent::facade::conversation::session::Session;
 use jiff::Timestamp;
@@ -37,7 +37,7 @@ pub fn append_and_decide(near: bool) -> (Duration, Duration) {
     let mut ruler = Ruler::default();
     let mut measure = |session: &Session, threshold: u64, report: bool| {
         let (tools, items, ids) = (agent.tools.definitions(), session.items(), session.ids());
-        let request = Request { model: "gpt-5-mini", tools, system: "", items, ids };
+        let request = MeasuredRequest { model: "gpt-5-mini", tools, system: "", items, ids };
         let size = ruler.measure(request, threshold);
         if report {
             ruler.report(size.tokens);
@@ -99,14 +99,14 @@ pub fn measure_memory(thousands: u64) {
     let dir = tempfile::tempdir().expect("a directory");
     let play = Play::new(Workload::new(1, Sizes::Lognormal));
     let agent = stage::agent(dir.path(), &play, Setting::budget(Strategy::Staged, thousands * 1250));
-    let _ = tokens::count("the tables are loaded", Vocabulary::O200k);
+    let _ = tokens::count_tokens("the tables are loaded", Vocabulary::O200k);
     let mut conversation = stage::conversation(dir.path());
-    conversation.session.say(Said::by_person("Mend the reader."), NOW).expect("in memory");
+    conversation.session.say(UserText::by_person("Mend the reader."), NOW).expect("in memory");
     let mut run = Run::new(Emitter::new("session".to_owned(), "run".to_owned(), Box::new(Unseen)));
     let Some(before) = resident() else { return };
     grow(&mut conversation.session, &mut fastrand::Rng::with_seed(1), thousands * 1000);
     let text: usize = conversation.session.items().iter().flat_map(Item::texts).map(str::len).sum();
-    let _ = fill(&agent, &mut conversation, &mut run);
+    let _ = measure_fill(&agent, &mut conversation, &mut run);
     let held = resident().unwrap_or_default().saturating_sub(before);
     let done =
         stage::runtime().block_on(run_compression(&agent, &mut conversation, &mut run, "", &Cancel::default()));
@@ -134,15 +134,15 @@ fn grow(session: &mut Session, rng: &mut fastrand::Rng, tokens: u64) {
 }
 
 /// A reply and the answer to its call.
-fn step(rng: &mut fastrand::Rng, number: usize, tokens: usize) -> (Step, Answer) {
+fn step(rng: &mut fastrand::Rng, number: usize, tokens: usize) -> (Step, CallAnswer) {
     let arguments = format!("{{\"path\":\"src/file_{number}.rs\"}}");
     let request = ToolCall { id: format!("call_{number}"), name: "read_file".to_owned(), arguments };
     let mut reply = Step::of_text("I read on.", FinishReason::ToolCalls);
-    reply.parts.push(Part::Call(Call { request, opaque: None, answer: None }));
+    reply.parts.push(ReplyPart::Call(Call { request, opaque: None, answer: None }));
     let mut content = format!("<result tool=\"read_file\" untrusted>\n{}</result>", code(rng, tokens));
     // The spare capacity of a text that grew is not measured.
     content.shrink_to_fit();
-    (reply, Answer::of_text(content, CallStatus::Ok))
+    (reply, CallAnswer::of_text(content, CallStatus::Ok))
 }
 
 struct Unseen;

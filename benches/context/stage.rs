@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use agent::facade::agent::assembly::{self, Options};
+use agent::facade::agent::assembly::{self, RunOptions};
 use agent::facade::agent::window::Budget;
-use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, Stop, Terms, run_input};
+use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, ToolTerms, TurnStop, run_input};
 use agent::facade::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::{Event, EventKind};
-use agent::facade::conversation::message::Said;
+use agent::facade::conversation::message::UserText;
 use agent::facade::conversation::session::{About, Session};
 use agent::facade::files::workspace::Workspace;
 use agent::facade::model::ModelInfo;
@@ -71,10 +71,10 @@ pub fn play(play: &Arc<Play>, setting: Setting) -> Vec<Duration> {
         Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), Box::new(watch)));
     let runtime = runtime();
     for (said, _) in &play.work.turns {
-        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        let input = RunInput { said: Some(UserText::by_person(said)), ..RunInput::default() };
         let end = runtime.block_on(run_input(&agent, &mut conversation, &mut run, input, &Cancel::default()));
         let end = end.expect("the prompt can be rendered");
-        assert!(matches!(end.stop, Stop::Answered), "{:?}", end.stop);
+        assert!(matches!(end.stop, TurnStop::Answered), "{:?}", end.stop);
     }
     let mut state = play.state();
     assert_eq!(state.taken, play.work.steps.len(), "every step was taken");
@@ -109,8 +109,9 @@ pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
         trust: false,
         tools: &[],
     };
-    let config = config::load(&options).expect("the built-in configuration is sound");
-    let assembled = assembly::assemble(&Arc::new(config), &workspace, &Options::default(), Arc::new(Nobody));
+    let config = config::load_config(&options).expect("the built-in configuration is sound");
+    let assembled =
+        assembly::assemble_services(&Arc::new(config), &workspace, &RunOptions::default(), Arc::new(Nobody));
     let mut agent = assembled.expect("the built-in agent").agent;
     let info = ModelInfo { context_window: setting.window, max_output_tokens: None, ..agent.model.info().clone() };
     // The prompt names the place: it is to be as long on every machine.
@@ -125,7 +126,7 @@ pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
     agent.approval = ApprovalMode::All;
     agent.model = Arc::new(Planned { info, play: Arc::clone(play) });
     let definition = agent.tools.find("run_command").expect("a built-in tool").tool.definition().clone();
-    agent.tools.register(Arc::new(Command { definition, play: Arc::clone(play) }), Terms::default());
+    agent.tools.register(Arc::new(Command { definition, play: Arc::clone(play) }), ToolTerms::default());
     agent
 }
 

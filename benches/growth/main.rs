@@ -11,9 +11,9 @@ use std::path::Path;
 
 use agent::facade::conversation::event::{CallTelemetry, Compressed, CompressionReason};
 use agent::facade::conversation::message::{
-    Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, Summary, ToolCall, Usage,
+    Call, CallAnswer, CallStatus, FinishReason, Item, ReplyPart, Step, Summary, ToolCall, Usage, UserText,
 };
-use agent::facade::conversation::session::{About, Change, Edit, Session, Store};
+use agent::facade::conversation::session::{About, ItemChange, Session, Store, ViewEdit};
 use divan::{AllocProfiler, Bencher};
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -66,14 +66,14 @@ fn log(megabytes: usize) -> (TempDir, Store, String) {
     let store = Store::new(dir.path());
     let about = About { workspace: Path::new("/w"), agent: "default", model: "default" };
     let mut session = store.create(about, NOON);
-    session.say(Said::by_person("the first of all"), NOON).expect("written");
+    session.say(UserText::by_person("the first of all"), NOON).expect("written");
     let mut written = 0;
     while written < megabytes * 1_000_000 - SHOWN {
         let before = written;
         while written < before + CONTEXT {
             written += step(&mut session);
         }
-        session.say(Said::by_person("the last of all, so far"), NOON).expect("written");
+        session.say(UserText::by_person("the last of all, so far"), NOON).expect("written");
         compress(&mut session);
     }
     let mut shown = 0;
@@ -89,21 +89,21 @@ fn step(session: &mut Session) -> usize {
     let number = session.steps();
     let arguments = format!("{{\"path\":\"src/file_{number}.rs\"}}");
     let request = ToolCall { id: format!("call_{number}"), name: "read_file".to_owned(), arguments };
-    let parts = vec![Part::Call(Call { request, opaque: None, answer: None })];
+    let parts = vec![ReplyPart::Call(Call { request, opaque: None, answer: None })];
     let step = Step { parts, finish_reason: FinishReason::ToolCalls, ..Step::default() };
     let number = session.reply(step, NOON).expect("written");
     let line = "    let line = reader.read_line(&mut \"buffer\")?; // größer\n";
     let content = line.repeat([10, 40, 160, 500][usize::try_from(number).expect("small") % 4]);
     let bytes = content.len();
     let telemetry = CallTelemetry { tool_name: "read_file".to_owned(), ..CallTelemetry::default() };
-    session.answer((number, 0), Answer::of_text(content, CallStatus::Ok), telemetry, NOON).expect("written");
+    session.answer((number, 0), CallAnswer::of_text(content, CallStatus::Ok), telemetry, NOON).expect("written");
     bytes
 }
 
 /// Removes everything, and leaves a summary in its place.
 fn compress(session: &mut Session) {
-    let edits: Vec<Edit> =
-        session.ids().iter().map(|id| Edit { number: id.number, change: Change::Remove }).collect();
+    let edits: Vec<ViewEdit> =
+        session.ids().iter().map(|id| ViewEdit { number: id.number, change: ItemChange::Remove }).collect();
     let done = Compressed {
         reason: CompressionReason::Threshold,
         strategy: "staged".to_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, Terms, call_by_hand};
+use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, ToolTerms, call_by_hand};
 use agent::facade::base::output::{ToolError, ToolOutput};
 use agent::facade::config::Permission;
 use agent::facade::conversation::EventSink;
@@ -26,7 +26,7 @@ fn call_overhead(bencher: Bencher<'_, '_>) {
     let dir = tempfile::tempdir().expect("a directory");
     let workspace = Workspace::open(dir.path()).expect("a directory");
     let mut agent = services(&configuration(&workspace), &workspace).agent;
-    agent.tools.register(Arc::new(Nothing::new()), Terms::default());
+    agent.tools.register(Arc::new(Nothing::new()), ToolTerms::default());
     call(bencher, &agent, "nothing", json!({ "text": "a few words" }));
 }
 

@@ -10,7 +10,7 @@ const FILES: usize = 100_000;
 #[divan::bench(args = ["replmod", "s", "srctest", "component42index", "zzzz"])]
 fn files_for_letters(bencher: Bencher<'_, '_>, letters: &str) {
     let paths = paths();
-    bencher.counter(ItemsCount::new(FILES)).bench(|| fuzzy::best(black_box(letters), &paths, 16).len());
+    bencher.counter(ItemsCount::new(FILES)).bench(|| fuzzy::find_best(black_box(letters), &paths, 16).len());
 }
 
 fn paths() -> Vec<Box<str>> {

@@ -7,13 +7,13 @@
 use std::collections::HashSet;
 
 use agent::facade::config::{ModelConfig, Wire};
-use agent::facade::conversation::message::{Item, Opaque, Part};
+use agent::facade::conversation::message::{Item, Opaque, ReplyPart};
 use agent::facade::model::assembly::Assembly;
-use agent::facade::model::decode::{Decode, Reading};
-use agent::facade::model::plan::{Known, Plan};
-use agent::facade::model::sse::Decoder;
-use agent::facade::model::written::Written;
-use agent::facade::model::{Delta, ReplyEnd, Request};
+use agent::facade::model::decode::{Decode, ReplyReading};
+use agent::facade::model::plan::{KnownFacts, RequestPlan};
+use agent::facade::model::sse::SseDecoder;
+use agent::facade::model::written::WrittenResults;
+use agent::facade::model::{Delta, ModelRequest, ReplyEnd};
 use agent::facade::model::{anthropic, chat, responses};
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -37,8 +37,12 @@ fn requests() -> impl Iterator<Item = (Wire, usize)> {
 fn request_body(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usize)) {
     let plan = plan(wire);
     let (items, tools) = (thinking(&plan, thousands * 1000), definitions());
-    let request = Request { tools: &tools, system: "You mend programs.", ..Request::of(&items, "session") };
-    let body = || plan.encode(&request, &Written::default()).0;
+    let request = ModelRequest {
+        tools: &tools,
+        system: "You mend programs.",
+        ..ModelRequest::from_items(&items, "session")
+    };
+    let body = || plan.encode(&request, &WrittenResults::default()).0;
     bencher.counter(BytesCount::new(body().len())).bench(body);
 }
 
@@ -47,11 +51,15 @@ fn request_body(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usize)) {
 fn request_body_extended(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usize)) {
     let plan = plan(wire);
     let (items, tools) = (thinking(&plan, thousands * 1000), definitions());
-    let whole = Request { tools: &tools, system: "You mend programs.", ..Request::of(&items, "session") };
-    let before = Request { items: &items[..items.len() - 1], ..whole };
-    let extend = |written: Written| plan.encode(&whole, &written).0;
+    let whole = ModelRequest {
+        tools: &tools,
+        system: "You mend programs.",
+        ..ModelRequest::from_items(&items, "session")
+    };
+    let before = ModelRequest { items: &items[..items.len() - 1], ..whole };
+    let extend = |written: WrittenResults| plan.encode(&whole, &written).0;
     let knowing = || {
-        let written = Written::default();
+        let written = WrittenResults::default();
         let _ = plan.encode(&before, &written);
         written
     };
@@ -59,19 +67,19 @@ fn request_body_extended(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usi
 }
 
 /// A plan for requests to a private server.
-fn plan(wire: Wire) -> Plan {
+fn plan(wire: Wire) -> RequestPlan {
     let config = json!({"name": "m", "provider": "openai", "model": "m", "wire": wire.name()});
     let config: ModelConfig = serde_json::from_value(config).expect("a model");
-    Plan::new(&config, "m", "models.example/v1", Known::default()).expect("a plan").0
+    RequestPlan::new(&config, "m", "models.example/v1", KnownFacts::default()).expect("a plan").0
 }
 
 /// A conversation whose every reply holds reasoning that goes back to its server.
-fn thinking(plan: &Plan, tokens: usize) -> Vec<Item> {
+fn thinking(plan: &RequestPlan, tokens: usize) -> Vec<Item> {
     let mut items = conversation(tokens);
     for item in &mut items {
         if let Item::Step(step) = item {
             let opaque = Some(Opaque { origin: plan.origin(), data: kept(plan.wire), bound: false });
-            step.parts.insert(0, Part::Reasoning { text: "Look at the file first.".to_owned(), opaque });
+            step.parts.insert(0, ReplyPart::Reasoning { text: "Look at the file first.".to_owned(), opaque });
         }
     }
     items
@@ -95,9 +103,9 @@ fn kept(wire: Wire) -> Value {
 fn stream_split(bencher: Bencher<'_, '_>, events: usize) {
     let stream = stream(Wire::Chat, events);
     bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
-        let (mut decoder, mut data) = (Decoder::default(), 0);
+        let (mut decoder, mut data) = (SseDecoder::default(), 0);
         for read in stream.chunks(READ) {
-            let add = |event: agent::facade::model::sse::Event<'_>| {
+            let add = |event: agent::facade::model::sse::SseEvent<'_>| {
                 data += event.data.len();
                 true
             };
@@ -116,7 +124,7 @@ fn streams() -> impl Iterator<Item = (Wire, usize)> {
 fn stream_to_reply(bencher: Bencher<'_, '_>, (wire, events): (Wire, usize)) {
     let stream = stream(wire, events);
     bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
-        let (mut decoder, mut reading) = (Decoder::default(), reading(wire));
+        let (mut decoder, mut reading) = (SseDecoder::default(), reading(wire));
         let mut text = String::new();
         for read in stream.chunks(READ) {
             decoder.feed(read, |event| reading.event(event.name, event.data).is_ok()).expect("short events");
@@ -162,14 +170,14 @@ fn stream_of_arguments(bencher: Bencher<'_, '_>, (wire, pieces): (Wire, usize)) 
     });
 }
 
-fn reading(wire: Wire) -> Reading {
-    let Plan { dialect, .. } = &plan(wire);
+fn reading(wire: Wire) -> ReplyReading {
+    let RequestPlan { dialect, .. } = &plan(wire);
     let decoder: Box<dyn Decode> = match wire {
-        Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat, &[])),
-        Wire::Responses => Box::new(responses::Decoder::default()),
-        Wire::Anthropic => Box::new(anthropic::Decoder::new(&dialect.anthropic)),
+        Wire::Chat => Box::new(chat::ChatDecoder::new(&dialect.chat, &[])),
+        Wire::Responses => Box::new(responses::ResponsesDecoder::default()),
+        Wire::Anthropic => Box::new(anthropic::AnthropicDecoder::new(&dialect.anthropic)),
     };
-    Reading::new(decoder, Assembly::new(plan(wire).origin(), HashSet::new()))
+    ReplyReading::new(decoder, Assembly::new(plan(wire).origin(), HashSet::new()))
 }
 
 /// A reply as servers stream it, one token per event. The text is among the fields that servers send around it.

@@ -18,20 +18,22 @@ mod plans;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent::facade::agent::assembly::{self, Options, Services};
+use agent::facade::agent::assembly::{self, RunOptions, Services};
 use agent::facade::agent::window::{self, Ruler};
 use agent::facade::agent::{Conversation, LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 use agent::facade::base::tokens;
 use agent::facade::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
 use agent::facade::conversation::event::CallTelemetry;
-use agent::facade::conversation::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
+use agent::facade::conversation::message::{
+    Call, CallAnswer, CallStatus, Item, ReplyPart, Step, ToolCall, UserText,
+};
 use agent::facade::conversation::session::{About, ItemId, Session, Store};
 use agent::facade::files::workspace::Workspace;
 use agent::facade::model::ToolDefinition;
 use agent::facade::safety::Nobody;
-use agent::facade::safety::process::{self, Launch, Patience, SHELL};
-use agent::facade::safety::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
-use agent::facade::skills::{Catalogue, Variables};
+use agent::facade::safety::process::{self, ChildPatience, Launch, SHELL};
+use agent::facade::safety::sandbox::{Boundary, Network, Protection, Sandbox, SandboxProfile, Walls};
+use agent::facade::skills::{RunVariables, SkillCatalogue};
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
@@ -39,7 +41,7 @@ use serde_json::json;
 
 fn main() {
     // The boundary runs this program again, as its own parts.
-    if agent::facade::safety::sandbox::serve(&std::env::args_os().collect::<Vec<_>>()).is_some() {
+    if agent::facade::safety::sandbox::serve_part(&std::env::args_os().collect::<Vec<_>>()).is_some() {
         return;
     }
     divan::main();
@@ -85,7 +87,7 @@ fn start_thousand_skills(bencher: Bencher<'_, '_>) {
     }
     let dirs = [SkillDir::new(dir.path().to_path_buf(), SkillScope::User)];
     bencher.bench(|| {
-        let catalogue = Catalogue::discover(&dirs, dir.path(), Variables::default());
+        let catalogue = SkillCatalogue::discover(&dirs, dir.path(), RunVariables::default());
         assert!(catalogue.iter().len() > 1000 && catalogue.notes().is_empty());
         catalogue
     });
@@ -105,11 +107,12 @@ fn configuration(workspace: &Workspace) -> Arc<Config> {
         trust: false,
         tools: &[],
     };
-    Arc::new(config::load(&options).expect("the built-in configuration is sound"))
+    Arc::new(config::load_config(&options).expect("the built-in configuration is sound"))
 }
 
 fn services(config: &Arc<Config>, workspace: &Workspace) -> Services {
-    assembly::assemble(config, workspace, &Options::default(), Arc::new(Nobody)).expect("the built-in agent")
+    assembly::assemble_services(config, workspace, &RunOptions::default(), Arc::new(Nobody))
+        .expect("the built-in agent")
 }
 
 fn about(workspace: &Path) -> About<'_> {
@@ -140,15 +143,15 @@ fn request_measured_again(bencher: Bencher<'_, '_>, thousands: usize) {
 #[divan::bench(args = CONVERSATIONS)]
 fn estimate_tokens(bencher: Bencher<'_, '_>, thousands: usize) {
     let text = "fn main() { println!(\"Grüße, 世界\"); }\n".repeat(thousands * 100);
-    bencher.counter(BytesCount::of_str(&text)).bench(|| tokens::estimate(black_box(&text)));
+    bencher.counter(BytesCount::of_str(&text)).bench(|| tokens::estimate_tokens(black_box(&text)));
 }
 
 fn ids(items: &[Item]) -> Vec<ItemId> {
     (1..=items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect()
 }
 
-fn request<'a>(items: &'a [Item], ids: &'a [ItemId], tools: &'a [ToolDefinition]) -> window::Request<'a> {
-    window::Request { model: "gpt-5-mini", tools, system: "", items, ids }
+fn request<'a>(items: &'a [Item], ids: &'a [ItemId], tools: &'a [ToolDefinition]) -> window::MeasuredRequest<'a> {
+    window::MeasuredRequest { model: "gpt-5-mini", tools, system: "", items, ids }
 }
 
 fn definitions() -> Vec<ToolDefinition> {
@@ -163,11 +166,11 @@ fn conversation(tokens: usize) -> Vec<Item> {
     let step = |step: usize| {
         let arguments = format!("{{\"path\":\"src/file_{step}.rs\"}}");
         let request = ToolCall { id: format!("call_{step}"), name: "read_file".to_owned(), arguments };
-        let answer = Some(Answer::of_text(result.clone(), CallStatus::Ok));
-        let parts = vec![Part::Call(Call { request, opaque: None, answer })];
+        let answer = Some(CallAnswer::of_text(result.clone(), CallStatus::Ok));
+        let parts = vec![ReplyPart::Call(Call { request, opaque: None, answer })];
         Item::Step(Step { parts, ..Step::default() })
     };
-    let said = Item::Said(Said::by_person("mend the reader"));
+    let said = Item::Said(UserText::by_person("mend the reader"));
     std::iter::once(said).chain((0..tokens / RESULT_TOKENS).map(step)).collect()
 }
 
@@ -177,7 +180,7 @@ fn record(session: &mut Session, items: Vec<Item>) {
         match item {
             Item::Said(said) => session.say(said, NOON).expect("written"),
             Item::Step(mut step) => {
-                let answers: Vec<Answer> = step.calls_mut().filter_map(|call| call.answer.take()).collect();
+                let answers: Vec<CallAnswer> = step.calls_mut().filter_map(|call| call.answer.take()).collect();
                 let number = session.reply(step, NOON).expect("written");
                 for (call, answer) in answers.into_iter().enumerate() {
                     session.answer((number, call), answer, CallTelemetry::default(), NOON).expect("written");
@@ -196,7 +199,7 @@ const LOGS: [usize; 3] = [100, 1_000, 10_000];
 /// Without the waits for the disk, which belong to replies with calls and to the end of a turn.
 #[divan::bench(args = LOGS, sample_count = 10)]
 fn session_append(bencher: Bencher<'_, '_>, kilobytes: usize) {
-    let said = Said::by_person("a line of a conversation\n".repeat(40));
+    let said = UserText::by_person("a line of a conversation\n".repeat(40));
     bencher.with_inputs(|| tempfile::tempdir().expect("a directory")).bench_values(|dir| {
         let mut session = Store::new(dir.path()).create(about(Path::new("/w")), NOON);
         (0..kilobytes).for_each(|_| session.say(said.clone(), NOON).expect("written"));
@@ -266,7 +269,7 @@ fn command_bare(bencher: Bencher<'_, '_>) {
 fn command_in_the_sandbox(bencher: Bencher<'_, '_>, namespaces: bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let sandbox = Sandbox::new(plan(dir.path(), namespaces));
-    run_command(bencher, Some(&sandbox.walls(Profile::Write).expect("the system has a sandbox")));
+    run_command(bencher, Some(&sandbox.walls(SandboxProfile::Write).expect("the system has a sandbox")));
 }
 
 /// The same with everything around it: the walls looked at, the protected files compared.
@@ -276,9 +279,9 @@ fn command_protected(bencher: Bencher<'_, '_>, namespaces: bool) {
     let sandbox = Sandbox::new(plan(dir.path(), namespaces));
     let runtime = runtime();
     bencher.bench_local(|| {
-        let walls = sandbox.walls(Profile::Write).expect("the system has a sandbox");
+        let walls = sandbox.walls(SandboxProfile::Write).expect("the system has a sandbox");
         let protection = Protection::begin(&walls, dir.path());
-        runtime.block_on(process::run(nothing(Some(&walls)), |_| {})).expect("sh can be run");
+        runtime.block_on(process::run_child(nothing(Some(&walls)), |_| {})).expect("sh can be run");
         protection.end()
     });
 }
@@ -287,7 +290,7 @@ fn command_protected(bencher: Bencher<'_, '_>, namespaces: bool) {
 #[divan::bench(args = [true, false])]
 fn sandbox_built(bencher: Bencher<'_, '_>, namespaces: bool) {
     let dir = tempfile::tempdir().expect("a directory");
-    let built = || Sandbox::new(plan(dir.path(), namespaces)).walls(Profile::Write).map(|_| ());
+    let built = || Sandbox::new(plan(dir.path(), namespaces)).walls(SandboxProfile::Write).map(|_| ());
     bencher.bench_local(|| built().expect("the system has a sandbox"));
 }
 
@@ -297,15 +300,15 @@ fn command_first(bencher: Bencher<'_, '_>, namespaces: bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let runtime = runtime();
     bencher.with_inputs(|| Sandbox::new(plan(dir.path(), namespaces))).bench_local_values(|sandbox| {
-        let walls = sandbox.walls(Profile::Write).expect("the system has a sandbox");
-        runtime.block_on(process::run(nothing(Some(&walls)), |_| {})).expect("sh can be run");
+        let walls = sandbox.walls(SandboxProfile::Write).expect("the system has a sandbox");
+        runtime.block_on(process::run_child(nothing(Some(&walls)), |_| {})).expect("sh can be run");
         (sandbox, walls)
     });
 }
 
 fn run_command(bencher: Bencher<'_, '_>, walls: Option<&Walls>) {
     let runtime = runtime();
-    bencher.bench_local(|| runtime.block_on(process::run(nothing(walls), |_| {})).expect("sh can be run"));
+    bencher.bench_local(|| runtime.block_on(process::run_child(nothing(walls), |_| {})).expect("sh can be run"));
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -314,7 +317,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn nothing(walls: Option<&Walls>) -> Launch<'_> {
     let (program, dir) = (SHELL[0], Path::new("/"));
-    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], patience: Patience::default(), walls }
+    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], patience: ChildPatience::default(), walls }
 }
 
 fn plan(workspace: &Path, namespaces: bool) -> Boundary {

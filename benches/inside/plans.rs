@@ -2,13 +2,13 @@
 //! by step with its references filled in, and judged.
 
 use agent::facade::agent::orchestration::graph::{self, Choices};
-use agent::facade::agent::orchestration::progress::{Next, Progress};
+use agent::facade::agent::orchestration::progress::{PlanAction, PlanProgress};
 use agent::facade::agent::orchestration::reference;
-use agent::facade::agent::orchestration::reply::{PlanReply, ReflectorReply, read};
+use agent::facade::agent::orchestration::reply::{PlanReply, ReflectorReply, read_reply};
 use agent::facade::agent::orchestration::verdict;
 use agent::facade::base::validator::Validator;
 use agent::facade::conversation::event::plan::{
-    self, Decision, PlanCreated, Reflection, StepFinished, StepStarted, StepStatus,
+    self, PlanCreated, Reflection, ScoreDecision, StepFinished, StepStarted, StepStatus,
 };
 use agent::facade::prompt::Registry;
 use divan::counter::ItemsCount;
@@ -34,31 +34,32 @@ fn plan_of_eight_steps(bencher: Bencher<'_, '_>) {
     // A result of some kilobytes, of which the next step needs a part.
     let result = json!({ "items": (0..100).map(|n| json!({ "path": format!("src/{n}.rs"), "lines": n })).collect::<Value>() });
     bencher.counter(ItemsCount::new(STEPS)).bench(|| {
-        let reply = read::<PlanReply>(black_box(&plan), &planner).expect("it matches").value;
-        let steps = graph::check(&reply, &choices).expect("it stands");
-        let mut machine = Progress::new();
+        let reply = read_reply::<PlanReply>(black_box(&plan), &planner).expect("it matches").value;
+        let steps = graph::check_plan(&reply, &choices).expect("it stands");
+        let mut machine = PlanProgress::new();
         let (request, revision, analysis, kept) = (String::new(), 1, reply.analysis, Vec::new());
-        machine.apply(&plan::Progress::Planned(PlanCreated { request, revision, analysis, steps, kept }));
-        while let Next::Start(ready) = machine.next() {
+        machine.apply(&plan::PlanEvent::Planned(PlanCreated { request, revision, analysis, steps, kept }));
+        while let PlanAction::Start(ready) = machine.next() {
             let step = machine.step(ready[0]).expect("it is of the plan").clone();
-            let input = reference::fill(&step.tool_input, &machine.results()).expect("its needs are met");
+            let input =
+                reference::fill_references(&step.tool_input, &machine.results()).expect("its needs are met");
             tool.check("The arguments do", &input).expect("they match");
             follow(&mut machine, step.step_id, &result);
         }
-        let reply = read::<ReflectorReply>(black_box(&verdict), &reflector).expect("it matches").value;
-        let (facts, decision) = (machine.facts(), verdict::decide(&reply, &machine.facts()));
-        assert_eq!((facts.steps.len(), &decision), (STEPS as usize, &Decision::Accept));
+        let reply = read_reply::<ReflectorReply>(black_box(&verdict), &reflector).expect("it matches").value;
+        let (facts, decision) = (machine.facts(), verdict::decide_step(&reply, &machine.facts()));
+        assert_eq!((facts.steps.len(), &decision), (STEPS as usize, &ScoreDecision::Accept));
         let ReflectorReply { evaluation, overall_pass, .. } = reply;
         let retries = facts.retries;
-        machine.apply(&plan::Progress::Reflected(Reflection { evaluation, overall_pass, decision, retries }));
+        machine.apply(&plan::PlanEvent::Reflected(Reflection { evaluation, overall_pass, decision, retries }));
         machine
     });
 }
 
-fn follow(machine: &mut Progress, step_id: u32, result: &Value) {
+fn follow(machine: &mut PlanProgress, step_id: u32, result: &Value) {
     let (attempt, tool_name, description) = (1, "read_file".to_owned(), String::new());
-    machine.apply(&plan::Progress::Started(StepStarted { step_id, name: None, attempt, tool_name, description }));
-    machine.apply(&plan::Progress::Finished(StepFinished {
+    machine.apply(&plan::PlanEvent::Started(StepStarted { step_id, name: None, attempt, tool_name, description }));
+    machine.apply(&plan::PlanEvent::Finished(StepFinished {
         step_id,
         name: None,
         attempt,
@@ -71,7 +72,8 @@ fn follow(machine: &mut Progress, step_id: u32, result: &Value) {
 }
 
 fn schema(role: &str) -> Validator {
-    let (text, _) = Registry::new(&[]).beside(role, "reply.json").expect("readable").expect("there is a schema");
+    let (text, _) =
+        Registry::new(&[]).read_beside(role, "reply.json").expect("readable").expect("there is a schema");
     Validator::new(&serde_json::from_str(&text).expect("JSON")).expect("a schema")
 }
 

@@ -102,7 +102,7 @@ fn raw(text: &str, frame: usize) {
         for pieces in frames(text, frame) {
             let mut written = String::new();
             for piece in pieces {
-                written += &text::visible(piece);
+                written += &text::make_visible(piece);
             }
             terminal.write_all(written.as_bytes()).expect("a terminal");
         }

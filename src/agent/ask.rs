@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Zoned;
 
-use crate::agent::window::{Basis, Break, Size};
+use crate::agent::window::{Basis, Break, RequestSize};
 use crate::base::tokens;
 use crate::config::format_duration;
 use crate::conversation::event::EventKind;
@@ -17,16 +17,16 @@ use crate::conversation::message::{FinishReason, Item, Step};
 use crate::model::ledger::{Claim, ClosingNeed};
 use crate::model::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
 
-use super::limits::Limit;
+use super::limits::ReachedLimit;
 use super::purpose::Purpose;
 use super::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
 use super::retry;
-use super::retry::Next;
-use super::turn::{Stop, Turn};
+use super::retry::RetryReaction;
+use super::turn::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// Asks until there is a complete reply or an error that a retry cannot fix.
-    pub(super) async fn ask(&mut self, purpose: Purpose) -> Result<Step, Stop> {
+    pub(super) async fn ask(&mut self, purpose: Purpose) -> Result<Step, TurnStop> {
         let mut size = self.make_fit(&purpose).await?;
         let mut with_tools = purpose.has_tools();
         let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
@@ -39,7 +39,7 @@ impl Turn<'_> {
             let outcome = self.attempt(&purpose, with_tools).await;
             let mut error = match outcome {
                 Ok(end) => return Ok(end),
-                Err(Stop::Model(error)) => error,
+                Err(TurnStop::Model(error)) => error,
                 Err(stop) => return Err(stop),
             };
             self.settle_attempt(&error);
@@ -81,11 +81,11 @@ impl Turn<'_> {
     /// The delay before the next attempt; `None` if there is no further attempt.
     fn delay(&self, model: &dyn ChatModel, error: &mut ModelError, attempt: u32) -> Option<Duration> {
         let config = &model.info().retry;
-        let delay = match retry::after(config, error, attempt, fastrand::f64()) {
-            Next::Again(delay) => delay,
-            Next::Never => return None,
-            Next::Later(wait) => {
-                let when = retry::when(&Zoned::now(), wait);
+        let delay = match retry::decide_retry(config, error, attempt, fastrand::f64()) {
+            RetryReaction::Again(delay) => delay,
+            RetryReaction::Never => return None,
+            RetryReaction::Later(wait) => {
+                let when = retry::format_return_time(&Zoned::now(), wait);
                 let most = format_duration(config.max_delay);
                 error.message = match error.kind {
                     ModelErrorKind::Quota => format!("{} (come back {when})", error.message),
@@ -105,7 +105,7 @@ impl Turn<'_> {
     }
 
     /// Voids the text and reasoning that this step has streamed, if any, and emits a `retry` event.
-    fn void(&mut self, attempt: u32, delay: Duration, error: &ModelError) -> Result<(), Stop> {
+    fn void(&mut self, attempt: u32, delay: Duration, error: &ModelError) -> Result<(), TurnStop> {
         let (text, reasoning) = self.conversation.session.partial();
         if text.is_empty() && reasoning.is_empty() {
             return Ok(());
@@ -120,17 +120,17 @@ impl Turn<'_> {
     }
 
     /// Makes the request fit into the window. Returns its size.
-    async fn make_fit(&mut self, purpose: &Purpose) -> Result<Size, Stop> {
+    async fn make_fit(&mut self, purpose: &Purpose) -> Result<RequestSize, TurnStop> {
         if let Purpose::Aside(aside) = purpose {
             let (tokens, basis) = (aside.tokens, Basis::Estimate);
-            return Ok(Size { tokens, prefix_tokens: 0, basis, broken: None });
+            return Ok(RequestSize { tokens, prefix_tokens: 0, basis, broken: None });
         }
         self.show_loaded_skills()?;
         self.fit().await
     }
 
     /// Tells the observers that a request of the conversation begins.
-    fn announce(&mut self, purpose: &Purpose, size: &Size) -> Result<(), Stop> {
+    fn announce(&mut self, purpose: &Purpose, size: &RequestSize) -> Result<(), TurnStop> {
         if purpose.is_aside() {
             return Ok(());
         }
@@ -155,9 +155,9 @@ impl Turn<'_> {
         &mut self,
         purpose: &Purpose,
         with_tools: bool,
-        size: &Size,
+        size: &RequestSize,
         attempt: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TurnStop> {
         let model = Arc::clone(purpose.model().unwrap_or(&self.agent.model));
         let claim = self.claim(purpose, with_tools, size, model.as_ref());
         let desk = RequestDesk {
@@ -167,11 +167,18 @@ impl Turn<'_> {
             role: purpose.role().to_owned(),
         };
         let opened = desk.open(model.info(), &claim, attempt).await;
-        self.conversation.asking = Some(opened.map_err(|refusal| Stop::Limit(Limit::Spending(refusal)))?);
+        self.conversation.asking =
+            Some(opened.map_err(|refusal| TurnStop::Limit(ReachedLimit::Spending(refusal)))?);
         Ok(())
     }
 
-    fn claim<'m>(&self, purpose: &Purpose, with_tools: bool, size: &Size, model: &'m dyn ChatModel) -> Claim<'m> {
+    fn claim<'m>(
+        &self,
+        purpose: &Purpose,
+        with_tools: bool,
+        size: &RequestSize,
+        model: &'m dyn ChatModel,
+    ) -> Claim<'m> {
         let is_sized = self.run.ledger.limits_sizes();
         let as_sent = || size_as_sent(model, self.request(purpose, with_tools));
         let input_tokens = match size.basis {
@@ -193,16 +200,17 @@ impl Turn<'_> {
     /// A size of the conversation that measures nothing anew.
     fn estimate(&self) -> u64 {
         let items = self.conversation.session.items();
-        self.conversation.ruler.fixed() + items.iter().flat_map(Item::texts).map(tokens::estimate).sum::<u64>()
+        self.conversation.ruler.measure_fixed()
+            + items.iter().flat_map(Item::texts).map(tokens::estimate_tokens).sum::<u64>()
     }
 
     /// The limit that forbids another step, if any.
-    pub(super) fn reached_limit(&self) -> Option<Limit> {
+    pub(super) fn reached_limit(&self) -> Option<ReachedLimit> {
         let ledger = &self.run.ledger;
         let steps = self.agent.limits.max_turns.filter(|most| ledger.own_steps() >= *most);
         steps
-            .map(|most| Limit::Steps { most, spent: ledger.spent() })
-            .or_else(|| ledger.exhausted().map(Limit::Spending))
+            .map(|most| ReachedLimit::Steps { most, spent: ledger.spent() })
+            .or_else(|| ledger.find_exhausted().map(ReachedLimit::Spending))
             .or_else(|| self.out_of_time())
     }
 }

@@ -9,7 +9,7 @@ use crate::conversation::event::{EventKind, RequestStatus};
 use crate::conversation::message::{FinishReason, Step};
 use crate::conversation::session::Syncing;
 use crate::model::{
-    ChatModel, Delta, ModelError, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition,
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition,
 };
 
 use super::Emitter;
@@ -17,7 +17,7 @@ use super::conversation::CachedPrefix;
 use super::purpose::{Aside, Purpose};
 use super::request::OpenRequest;
 use super::schema::AnswerSchema;
-use super::turn::{Stop, Turn};
+use super::turn::{Turn, TurnStop};
 
 /// The longest time that streamed text stays unlogged, even when the stream stalls.
 const LOGGED_WITHIN: Duration = Duration::from_millis(500);
@@ -26,11 +26,11 @@ const LOGGED_WITHIN: Duration = Duration::from_millis(500);
 const SILENT_FOR: Duration = Duration::from_secs(15);
 
 impl Turn<'_> {
-    pub(super) async fn attempt(&mut self, purpose: &Purpose, with_tools: bool) -> Result<Step, Stop> {
+    pub(super) async fn attempt(&mut self, purpose: &Purpose, with_tools: bool) -> Result<Step, TurnStop> {
         if self.run.is_dry {
             self.conversation.asking = None;
             let model = purpose.model().unwrap_or(&self.agent.model);
-            return Err(Stop::Shown(model.preview(self.request(purpose, with_tools))));
+            return Err(TurnStop::Shown(model.preview(self.request(purpose, with_tools))));
         }
         let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
         // The disk and the network work at the same time.
@@ -41,7 +41,7 @@ impl Turn<'_> {
             wait_for(syncing)
         );
         durable?;
-        let mut stream = asked.map_err(Stop::Model)?;
+        let mut stream = asked.map_err(TurnStop::Model)?;
         match purpose {
             Purpose::Aside(_) => self.read_aside(stream.as_mut()).await,
             Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
@@ -49,14 +49,18 @@ impl Turn<'_> {
     }
 
     /// Sends the request that was opened.
-    async fn send(&self, model: &dyn ChatModel, request: Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+    async fn send(
+        &self,
+        model: &dyn ChatModel,
+        request: ModelRequest<'_>,
+    ) -> Result<Box<dyn ReplyStream>, ModelError> {
         match &self.conversation.asking {
             Some(open) => open.send(model, request).await,
             None => Err(self.model_error(ModelErrorKind::BadRequest, "the request was not opened")),
         }
     }
 
-    pub(super) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> Request<'r> {
+    pub(super) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> ModelRequest<'r> {
         let session = &self.conversation.session;
         let (items, aside) = match purpose {
             Purpose::Answer | Purpose::Closing => (session.items(), None),
@@ -68,7 +72,7 @@ impl Turn<'_> {
             Purpose::Closing => (self.system_text(), self.agent.schema.as_ref().map(AnswerSchema::json)),
         };
         let tools: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
-        Request {
+        ModelRequest {
             system,
             items,
             aside,
@@ -82,20 +86,20 @@ impl Turn<'_> {
     }
 
     /// Reads a reply of the conversation; logs and shows it as it arrives.
-    async fn read(&mut self, stream: &mut dyn ReplyStream, purpose: &Purpose) -> Result<Step, Stop> {
+    async fn read(&mut self, stream: &mut dyn ReplyStream, purpose: &Purpose) -> Result<Step, TurnStop> {
         let mut log_at = None;
         let mut silent_at = Some(tokio::time::Instant::now() + SILENT_FOR);
         let mut next = stream.next();
         loop {
             let delta = tokio::select! {
                 biased;
-                delta = &mut next => delta.map_err(Stop::Model)?,
-                () = reached(silent_at) => {
+                delta = &mut next => delta.map_err(TurnStop::Model)?,
+                () = wait_until(silent_at) => {
                     silent_at = None;
-                    self.run.emitter.emit(silence())?;
+                    self.run.emitter.emit(report_silence())?;
                     continue;
                 }
-                () = reached(log_at) => {
+                () = wait_until(log_at) => {
                     self.conversation.session.log_partial();
                     log_at = None;
                     continue;
@@ -121,7 +125,9 @@ impl Turn<'_> {
                     if let Some(open) = self.conversation.asking.take() {
                         self.enter_unanswered(open, RequestStatus::Failed, end.usage, end.cost_usd);
                     }
-                    return Err(Stop::Model(self.model_error(ModelErrorKind::Incomplete, "the reply was empty")));
+                    return Err(TurnStop::Model(
+                        self.model_error(ModelErrorKind::Incomplete, "the reply was empty"),
+                    ));
                 }
                 Delta::Finished(end) => return Ok(self.whole(end)),
             };
@@ -141,9 +147,9 @@ impl Turn<'_> {
     }
 
     /// Reads a reply that is not part of the conversation.
-    async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, Stop> {
+    async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, TurnStop> {
         loop {
-            match stream.next().await.map_err(Stop::Model)? {
+            match stream.next().await.map_err(TurnStop::Model)? {
                 Delta::Text(_) | Delta::Reasoning(_) | Delta::CallBegun(_) => {}
                 Delta::Notice(message) => self.run.emitter.emit(EventKind::Warning { message })?,
                 Delta::Finished(end) => return Ok(self.enter_reply(end)),
@@ -156,7 +162,7 @@ impl Turn<'_> {
     fn take_report(&mut self, input_tokens: u64) {
         let report = self.conversation.ruler.report(input_tokens);
         let Some(message) = report
-            .warning(self.agent.model.found().map(|found| found.server))
+            .warning(self.agent.model.find_window().map(|found| found.server))
             .filter(|_| !self.conversation.warned_of_cut)
         else {
             return;
@@ -200,19 +206,19 @@ async fn told_of_silence<T>(emitter: &Emitter, asked: impl Future<Output = T>) -
         biased;
         answer = &mut asked => return answer,
         () = tokio::time::sleep(SILENT_FOR) => {
-            emitter.notify(silence());
+            emitter.notify(report_silence());
         }
     }
     asked.await
 }
 
-fn silence() -> EventKind {
+fn report_silence() -> EventKind {
     let message = format!("the model has not begun to answer for {}", format_duration(SILENT_FOR));
     EventKind::Warning { message }
 }
 
 /// Waits until a time; forever without one.
-async fn reached(time: Option<tokio::time::Instant>) {
+async fn wait_until(time: Option<tokio::time::Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,

@@ -10,9 +10,9 @@ use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SkillChange;
 use crate::conversation::session::SystemPrompt;
-use crate::skills::{Content, Window};
+use crate::skills::{FileContent, FileWindow};
 
-use super::turn::{Stop, Turn};
+use super::turn::{Turn, TurnStop};
 use super::{Agent, Conversation, Run};
 
 /// Gives a conversation its system prompt, or a new one if an ingredient has changed: with the same ingredients
@@ -20,20 +20,24 @@ use super::{Agent, Conversation, Run};
 ///
 /// # Errors
 /// The prompt cannot be rendered.
-pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyhow::Result<Vec<String>> {
+pub fn brief_conversation(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    run: &Run,
+) -> anyhow::Result<Vec<String>> {
     let now = Timestamp::now();
     let model = &agent.model.info().id;
-    let about = conversation.session.about();
+    let about = conversation.session.describe();
     if (about.agent, about.model) != (agent.name.as_str(), model.as_str()) {
         conversation.session.switch(&agent.name, model, now);
     }
     conversation.read_shown_skills(agent);
-    let basis = basis(agent, conversation);
+    let basis = collect_ingredients(agent, conversation);
     let before = conversation.session.system();
     if before.is_some_and(|prompt| prompt.basis == basis) {
         return Ok(Vec::new());
     }
-    let changed = before.map(|prompt| changed(&prompt.basis, &basis));
+    let changed = before.map(|prompt| list_changes(&prompt.basis, &basis));
     let before_messages = before.and_then(|prompt| prompt.basis.get(MESSAGES).cloned());
     let text = agent.system_prompt(conversation, &run.emitter.run_id())?;
     let mut told: Vec<String> = Vec::new();
@@ -57,7 +61,7 @@ pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyho
 const MESSAGES: &str = "messages";
 
 /// The names of the ingredients that differ.
-fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+fn list_changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
     let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
     names.filter(|name| *name != MESSAGES && before.get(*name) != now.get(*name)).cloned().collect()
 }
@@ -66,12 +70,12 @@ fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
 pub const PROMPT_BASIS: &str = "prompt";
 
 /// The ingredients of the system prompt in short: a value, or a digest of it.
-fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
+fn collect_ingredients(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
     let facts = &agent.briefing.facts;
     let prompt = agent.briefing.system_of(conversation).id();
     let list = |names: &mut dyn Iterator<Item = (&str, &str)>| {
         let text = names.fold(String::new(), |text, (name, about)| text + name + "\0" + about + "\n");
-        digest(&text)
+        hash_text(&text)
     };
     let tools = list(&mut facts.agent.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())));
     let skills =
@@ -87,19 +91,19 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
         ("agent", agent.name.clone()),
         ("model", agent.model.info().id.clone()),
         (PROMPT_BASIS, prompt),
-        ("project instructions", digest(&facts.instructions)),
+        ("project instructions", hash_text(&facts.instructions)),
         ("tools", tools),
         ("skills", skills),
         ("profile", facts.agent.profile.name().to_owned()),
         ("variables", vars),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];
-    let chosen = agent.briefing.chosen(conversation);
+    let chosen = agent.briefing.choose_prompt(conversation);
     let messages = chosen.has_messages().then(|| (MESSAGES, chosen.id()));
     values.into_iter().chain(messages).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn digest(text: &str) -> String {
+fn hash_text(text: &str) -> String {
     use std::fmt::Write;
     Sha256::digest(text.as_bytes()).iter().take(8).fold(String::new(), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
@@ -137,9 +141,9 @@ impl Conversation {
                     Err(_) => drop(self.skills().forget(&name)),
                 },
                 SkillChange::Referenced { name, file, offset, limit } => {
-                    let window = Window::new(offset, limit, agent.result_bytes());
+                    let window = FileWindow::new(offset, limit, agent.result_bytes());
                     if let Ok(page) = briefing.catalogue.reference(&name, &file, window)
-                        && let Content::Lines { text, .. } = &page.content
+                        && let FileContent::Lines { text, .. } = &page.content
                     {
                         self.skills().show_reference(&name, &file, (offset, limit), (&page.title(), text));
                     }
@@ -157,7 +161,7 @@ impl Conversation {
 
 impl Turn<'_> {
     /// Under `skill_disclosure: system`, renders the prompt again if skills were loaded since.
-    pub(super) fn show_loaded_skills(&mut self) -> Result<(), Stop> {
+    pub(super) fn show_loaded_skills(&mut self) -> Result<(), TurnStop> {
         if self.agent.briefing.disclosure != SkillDisclosure::System || !self.conversation.skills().take_changed()
         {
             return Ok(());
@@ -166,7 +170,7 @@ impl Turn<'_> {
     }
 
     /// Renders the system prompt again, since the list of loaded skills may have changed.
-    pub(super) fn render_again(&mut self) -> Result<(), Stop> {
+    pub(super) fn render_again(&mut self) -> Result<(), TurnStop> {
         let text = self.agent.system_prompt(self.conversation, &self.run.emitter.run_id())?;
         let Some(before) = self.conversation.session.system() else { return Ok(()) };
         if before.text != text {
@@ -177,7 +181,7 @@ impl Turn<'_> {
     }
 
     /// Unloads a skill and tells the observers.
-    pub(super) fn forget_skill(&mut self, name: &str, tokens: u64) -> Result<(), Stop> {
+    pub(super) fn forget_skill(&mut self, name: &str, tokens: u64) -> Result<(), TurnStop> {
         let path = self.conversation.skills().forget(name).unwrap_or_default();
         let name = name.to_owned();
         Ok(self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?)

@@ -11,13 +11,15 @@ use crate::conversation::event::PromptUsed;
 use crate::conversation::message::Usage;
 use crate::model::ledger::Spent;
 use crate::prompt::chat::ChatMessage;
-use crate::prompt::{EndingFacts, Prompt, PromptContext, Released, SessionFacts, SummaryFacts, SummaryPart};
-use crate::skills::Catalogue;
+use crate::prompt::{
+    EndingFacts, Prompt, PromptContext, Released, SessionFacts, SummaryPart, SummaryRequirements,
+};
+use crate::skills::SkillCatalogue;
 use crate::template::{self, Value};
 
 use super::Conversation;
-use super::limits::Limit;
-use super::turn::{Stop, Turn};
+use super::limits::ReachedLimit;
+use super::turn::{Turn, TurnStop};
 
 /// The prompts of an agent and the facts that they read.
 pub struct Briefing {
@@ -29,7 +31,7 @@ pub struct Briefing {
     pub compression: Released,
     /// The facts that stay the same while the agent runs. The session is filled in when a prompt is rendered.
     pub facts: PromptContext,
-    pub catalogue: Arc<Catalogue>,
+    pub catalogue: Arc<SkillCatalogue>,
     /// The place for the instructions of skills.
     pub disclosure: SkillDisclosure,
 }
@@ -50,8 +52,8 @@ impl Briefing {
     /// # Errors
     /// The prompt reads an undefined variable.
     pub fn preview(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
-        let prompt = self.chosen(conversation);
-        Ok(prompt.shown(&self.preview_context(prompt, conversation, run_id, limits))?)
+        let prompt = self.choose_prompt(conversation);
+        Ok(prompt.show(&self.preview_context(prompt, conversation, run_id, limits))?)
     }
 
     /// The messages of the chosen prompt for a preview; a prompt without messages is one message.
@@ -64,7 +66,7 @@ impl Briefing {
         run_id: &str,
         limits: &Limits,
     ) -> anyhow::Result<Vec<ChatMessage>> {
-        let prompt = self.chosen(conversation);
+        let prompt = self.choose_prompt(conversation);
         Ok(prompt.messages(&self.preview_context(prompt, conversation, run_id, limits))?)
     }
 
@@ -78,7 +80,7 @@ impl Briefing {
         let mut context = self.context(conversation, run_id, 0, None);
         if !prompt.undefined_in(&context.value_for(prompt)).is_empty() {
             context.ending = Some(EndingFacts {
-                termination_reason: Limit::Steps {
+                termination_reason: ReachedLimit::Steps {
                     most: limits.max_turns.unwrap_or_default(),
                     spent: Spent::default(),
                 }
@@ -86,7 +88,8 @@ impl Briefing {
                 limits: limits.into(),
                 usage: Usage::default(),
             });
-            context.summary = Some(SummaryFacts { parts: parts(), ..SummaryFacts::default() });
+            context.summary =
+                Some(SummaryRequirements { parts: list_summary_parts(), ..SummaryRequirements::default() });
         }
         context.value_for(prompt)
     }
@@ -98,7 +101,6 @@ impl Briefing {
 
     /// The parts of the system prompt that belong to the layer `context`: the text of its lists, and the project's
     /// instructions.
-    #[must_use]
     pub fn elastic(&self) -> (String, &str) {
         let agent = &self.facts.agent;
         let skills = agent.skills.iter().map(|skill| format!("- [○] {}: {}\n", skill.name, skill.description));
@@ -112,7 +114,7 @@ impl Briefing {
         (skills.chain(tools).collect(), &self.facts.instructions)
     }
 
-    pub(super) fn termination(&self, turn: &Turn<'_>, limit: &Limit) -> Result<String, Stop> {
+    pub(super) fn termination(&self, turn: &Turn<'_>, limit: &ReachedLimit) -> Result<String, TurnStop> {
         let ending = EndingFacts {
             termination_reason: limit.to_string(),
             limits: (&turn.agent.limits).into(),
@@ -121,7 +123,7 @@ impl Briefing {
         let run_id = turn.run.emitter.run_id();
         let context = self.context(turn.conversation, &run_id, turn.run.ledger.own_steps(), Some(ending));
         let prompt = self.termination.of_session(turn.conversation.session.id());
-        prompt.render(&context.value_for(prompt)).map_err(|error| Stop::Failed(error.into()))
+        prompt.render(&context.value_for(prompt)).map_err(|error| TurnStop::Failed(error.into()))
     }
 
     /// Renders the prompt that asks for a summary. `focus` is the topic that the person wants to keep.
@@ -130,33 +132,30 @@ impl Briefing {
         turn: &Turn<'_>,
         facts: &window::SummaryFacts,
         focus: &str,
-    ) -> Result<String, Stop> {
+    ) -> Result<String, TurnStop> {
         let run_id = turn.run.emitter.run_id();
         let mut context = self.context(turn.conversation, &run_id, turn.run.ledger.own_steps(), None);
-        let (focus, updates, tokens) = (focus.to_owned(), facts.updates(), facts.room.allowed());
-        context.summary = Some(SummaryFacts { parts: parts(), focus, updates, tokens });
+        let (focus, updates, tokens) = (focus.to_owned(), facts.updates(), facts.room.allow_tokens());
+        context.summary = Some(SummaryRequirements { parts: list_summary_parts(), focus, updates, tokens });
         let prompt = self.compression.of_session(turn.conversation.session.id());
-        prompt.render(&context.value_for(prompt)).map_err(|error| Stop::Failed(error.into()))
+        prompt.render(&context.value_for(prompt)).map_err(|error| TurnStop::Failed(error.into()))
     }
 
     /// The prompts of a session, as `run.started` names them.
-    #[must_use]
-    pub fn used(&self, session: &str) -> Vec<PromptUsed> {
+    pub fn list_prompts(&self, session: &str) -> Vec<PromptUsed> {
         let (chosen, system) = (self.system.of_session(session), self.system_in(session));
         let opening = (!Arc::ptr_eq(chosen, system)).then_some(chosen);
         let others = [&self.termination, &self.compression].map(|prompt| prompt.of_session(session));
-        std::iter::once(system).chain(others).chain(opening).map(|prompt| prompt.used()).collect()
+        std::iter::once(system).chain(others).chain(opening).map(|prompt| prompt.describe_use()).collect()
     }
 
     /// The system prompt of a conversation: that of its session.
-    #[must_use]
     pub fn system_of(&self, conversation: &Conversation) -> &Arc<Prompt> {
         self.system_in(conversation.session.id())
     }
 
     /// The chosen prompt of a conversation: its system prompt, or the prompt whose messages open it.
-    #[must_use]
-    pub fn chosen(&self, conversation: &Conversation) -> &Arc<Prompt> {
+    pub fn choose_prompt(&self, conversation: &Conversation) -> &Arc<Prompt> {
         self.system.of_session(conversation.session.id())
     }
 
@@ -189,7 +188,7 @@ impl Briefing {
             started_at: session.started_at().to_string(),
         };
         // The clock does not advance, so a prompt that shows the time stays the same.
-        context.datetime = template::clock(conversation.clock.to_zoned(TimeZone::system()));
+        context.datetime = template::make_clock(conversation.clock.to_zoned(TimeZone::system()));
         for skill in &mut context.agent.skills {
             skill.loaded = conversation.skills().contains(&skill.name);
         }
@@ -200,6 +199,6 @@ impl Briefing {
 }
 
 /// The headings of a summary.
-fn parts() -> Vec<SummaryPart> {
+fn list_summary_parts() -> Vec<SummaryPart> {
     PARTS.iter().map(|(name, about)| SummaryPart { name, about }).collect()
 }

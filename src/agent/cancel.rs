@@ -13,7 +13,6 @@ pub enum Signal {
 }
 
 impl Signal {
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Interrupt => 130,
@@ -21,7 +20,6 @@ impl Signal {
         }
     }
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "SIGINT",
@@ -64,13 +62,11 @@ impl Cancel {
     }
 
     /// True if the switch was triggered.
-    #[must_use]
     pub fn is_triggered(&self) -> bool {
         *self.0.borrow() != Switch::Open
     }
 
     /// The signal that triggered the switch, if one did.
-    #[must_use]
     pub fn signal(&self) -> Option<Signal> {
         match *self.0.borrow() {
             Switch::Triggered(signal) => signal,

@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 /// A clock that can be paused. Clones are the same clock.
 #[derive(Debug, Clone)]
-pub struct Clock {
+pub struct PausableClock {
     started: Instant,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<ClockPause>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct ClockPause {
     total: Duration,
     since: Option<Instant>,
     /// The number of calls that wait for a person.
@@ -21,39 +21,37 @@ struct Waiting {
 }
 
 /// Pauses the clock while it lives.
-pub struct Pause<'a>(&'a Clock);
+pub struct Pause<'a>(&'a PausableClock);
 
-impl Clock {
+impl PausableClock {
     #[must_use]
     pub fn start() -> Self {
         Self { started: Instant::now(), waiting: Arc::default() }
     }
 
     /// The time counted so far.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
-        let waiting = self.waiting();
+        let waiting = self.lock_state();
         let now = waiting.since.unwrap_or_else(Instant::now);
         now.duration_since(self.started).saturating_sub(waiting.total)
     }
 
     /// Stops counting until the pause is dropped.
-    #[must_use]
     pub fn pause(&self) -> Pause<'_> {
         self.stop();
         Pause(self)
     }
 
-    /// Stops counting until [`Clock::go_on`].
+    /// Stops counting until [`PausableClock::go_on`].
     pub fn stop(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock_state();
         waiting.waiters += 1;
         waiting.since.get_or_insert_with(Instant::now);
     }
 
     /// Resumes counting once no call waits any more.
     pub fn go_on(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock_state();
         waiting.waiters = waiting.waiters.saturating_sub(1);
         if waiting.waiters == 0
             && let Some(since) = waiting.since.take()
@@ -62,7 +60,7 @@ impl Clock {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn lock_state(&self) -> MutexGuard<'_, ClockPause> {
         self.waiting.lock().expect("no holder of the clock panics")
     }
 
@@ -87,14 +85,12 @@ impl Drop for Pause<'_> {
 
 /// The time after which work stops to leave room for the closing answer: the last tenth of `max_time`, at most 30 s,
 /// is reserved for it.
-#[must_use]
 pub fn working_time(max_time: Duration) -> Duration {
     const MOST_FOR_CLOSING: Duration = Duration::from_secs(30);
     max_time.saturating_sub((max_time / 10).min(MOST_FOR_CLOSING))
 }
 
 /// The time after which running calls are ended: shortly before work stops, so their output can be reported.
-#[must_use]
 pub fn calling_time(max_time: Duration) -> Duration {
     const MOST_FOR_ENDING: Duration = Duration::from_secs(3);
     let working = working_time(max_time);

@@ -4,18 +4,22 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::conversation::message::{Call, CallStatus, FinishReason, Item, Said, Step};
+use crate::conversation::message::{Call, CallStatus, FinishReason, Item, Step, UserText};
 
-use super::limits::Limit;
+use super::limits::ReachedLimit;
 use super::purpose::Purpose;
-use super::turn::{Stop, Turn, TurnEnd};
+use super::turn::{Turn, TurnEnd, TurnStop};
 
 impl Turn<'_> {
     /// Ends the turn with a summary. After `max_time` no request is made.
-    pub(super) async fn close(&mut self, limit: Limit, max_time: Option<Duration>) -> Result<TurnEnd, Stop> {
-        self.settle(&Stop::Limit(limit))?;
+    pub(super) async fn close(
+        &mut self,
+        limit: ReachedLimit,
+        max_time: Option<Duration>,
+    ) -> Result<TurnEnd, TurnStop> {
+        self.settle(&TurnStop::Limit(limit))?;
         let prompt = self.agent.briefing.termination(self, &limit)?;
-        self.say(Said::by_program(prompt))?;
+        self.say(UserText::by_program(prompt))?;
         let clock = self.clock;
         let asked = tokio::select! {
             biased;
@@ -23,24 +27,24 @@ impl Turn<'_> {
             reply = self.step(Purpose::Closing) => Some(reply),
         };
         let (stop, text) = match asked {
-            Some(Ok((_, step))) if !step.has_calls() => (Stop::Limit(limit), step.text()),
+            Some(Ok((_, step))) if !step.has_calls() => (TurnStop::Limit(limit), step.text()),
             // What is left does not pay for it, or it called again.
-            Some(Ok(_) | Err(Stop::Limit(_))) | None => (Stop::Limit(limit), String::new()),
+            Some(Ok(_) | Err(TurnStop::Limit(_))) | None => (TurnStop::Limit(limit), String::new()),
             // Running out of time outranks a provider that fails; the other limits do not.
-            Some(Err(Stop::Model(_) | Stop::ContextFull(_))) if matches!(limit, Limit::Time(_)) => {
-                (Stop::Limit(limit), String::new())
+            Some(Err(TurnStop::Model(_) | TurnStop::ContextFull(_))) if matches!(limit, ReachedLimit::Time(_)) => {
+                (TurnStop::Limit(limit), String::new())
             }
-            Some(Err(stop @ (Stop::Model(_) | Stop::ContextFull(_)))) => (stop, String::new()),
+            Some(Err(stop @ (TurnStop::Model(_) | TurnStop::ContextFull(_)))) => (stop, String::new()),
             Some(Err(stop)) => return Err(stop),
         };
-        self.settle(&Stop::Limit(limit))?;
+        self.settle(&TurnStop::Limit(limit))?;
         let answer = if text.trim().is_empty() { self.summary_in_code(limit)? } else { text };
         Ok(TurnEnd { stop, answer })
     }
 
     /// Writes a summary without the model, and records it like any answer.
-    fn summary_in_code(&mut self, limit: Limit) -> Result<String, Stop> {
-        let summary = summary(limit, self.this_turn());
+    fn summary_in_code(&mut self, limit: ReachedLimit) -> Result<String, TurnStop> {
+        let summary = summarise_turn(limit, self.this_turn());
         self.keep_reply(Step::of_text(summary.clone(), FinishReason::Interrupted))?;
         Ok(summary)
     }
@@ -53,11 +57,11 @@ impl Turn<'_> {
     }
 }
 
-fn summary(limit: Limit, items: &[Item]) -> String {
+fn summarise_turn(limit: ReachedLimit, items: &[Item]) -> String {
     const MOST: usize = 10;
     let ended = |call: &Call| {
         let status = call.answer.as_ref().map_or(CallStatus::Cancelled, |answer| answer.status);
-        format!("- {}: {}", call.request.name, word(status))
+        format!("- {}: {}", call.request.name, name_status(status))
     };
     let calls: Vec<String> = items.iter().filter_map(Item::as_step).flat_map(Step::calls).map(ended).collect();
     let mut out = format!("Stopped: {limit}. The model gave no closing answer.");
@@ -72,7 +76,7 @@ fn summary(limit: Limit, items: &[Item]) -> String {
     out
 }
 
-fn word(status: CallStatus) -> &'static str {
+fn name_status(status: CallStatus) -> &'static str {
     match status {
         CallStatus::Ok => "done",
         CallStatus::Error => "failed",

@@ -6,15 +6,15 @@ use crate::agent::window::{self, Basis, Fill};
 use crate::config::Strategy;
 use crate::conversation::event::{Compressed, CompressionReason};
 use crate::conversation::message::Item;
-use crate::conversation::session::{Change as Edited, Session, SessionError};
+use crate::conversation::session::{ItemChange as Edited, Session, SessionError};
 
-use super::clock::Clock;
-use super::turn::{Stop, Turn};
+use super::clock::PausableClock;
+use super::turn::{Turn, TurnStop};
 use super::{Agent, Cancel, Conversation, Run};
 
 /// The effect of a compression on one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ItemCompression {
     pub what: &'static str,
     /// The item, in a few words.
     pub item: String,
@@ -25,7 +25,7 @@ pub struct Change {
 /// The effects of a compression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    pub changes: Vec<Change>,
+    pub changes: Vec<ItemCompression>,
     pub before: u64,
     /// Estimated.
     pub after: u64,
@@ -35,26 +35,25 @@ pub struct Preview {
 ///
 /// # Errors
 /// It was interrupted, or the program itself failed.
-pub async fn compact(
+pub async fn compress_conversation(
     agent: &Agent,
     conversation: &mut Conversation,
     run: &mut Run,
     focus: &str,
     cancel: &Cancel,
-) -> Result<Option<Compressed>, Stop> {
-    let clock = Clock::start();
+) -> Result<Option<Compressed>, TurnStop> {
+    let clock = PausableClock::start();
     let mut turn = Turn::new(agent, conversation, run, &clock);
     tokio::select! {
         biased;
-        () = cancel.triggered() => Err(Stop::Interrupted),
+        () = cancel.triggered() => Err(TurnStop::Interrupted),
         done = turn.compress(CompressionReason::Manual, focus) => done,
     }
 }
 
-/// Previews [`compact`]. It sends no request and changes nothing.
-#[must_use]
-pub fn preview(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> Preview {
-    let clock = Clock::start();
+/// Previews [`compress_conversation`]. It sends no request and changes nothing.
+pub fn preview_compression(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> Preview {
+    let clock = PausableClock::start();
     let mut turn = Turn::new(agent, conversation, run, &clock);
     let before = turn.measure().tokens;
     let Some(plan) = turn.plan(CompressionReason::Manual) else {
@@ -75,15 +74,14 @@ pub fn preview(agent: &Agent, conversation: &mut Conversation, run: &mut Run) ->
     let session = &turn.conversation.session;
     let items = session.ids().iter().zip(session.items()).zip(weights);
     let changes = items.filter_map(|((id, item), tokens)| {
-        Some(Change { what: what.get(&id.number)?, item: window::in_short(item), tokens })
+        Some(ItemCompression { what: what.get(&id.number)?, item: window::in_short(item), tokens })
     });
     Preview { changes: changes.collect(), before, after: plan.tokens }
 }
 
 /// The contents of the window, counted, and the basis of the counts.
-#[must_use]
-pub fn fill(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> (Fill, Basis) {
-    let clock = Clock::start();
+pub fn measure_fill(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> (Fill, Basis) {
+    let clock = PausableClock::start();
     let mut turn = Turn::new(agent, conversation, run, &clock);
     let basis = turn.measure_exactly().basis;
     (turn.fill(), basis)
@@ -94,7 +92,7 @@ pub fn fill(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> (F
 ///
 /// # Errors
 /// The disk fails.
-pub fn pin(session: &mut Session, text: &str, now: jiff::Timestamp) -> Result<Vec<String>, SessionError> {
+pub fn pin_items(session: &mut Session, text: &str, now: jiff::Timestamp) -> Result<Vec<String>, SessionError> {
     let items = session.items();
     let chosen: Vec<usize> = if text.is_empty() {
         let said = items.iter().rposition(|item| item.said_by_person().is_some());

@@ -9,14 +9,17 @@ use std::pin::Pin;
 
 use jiff::Timestamp;
 
-use crate::agent::window::{self, Budget, Fill, Goal, Head, Learned, Material, Plan, Report, Size, SummaryFacts};
+use crate::agent::window::{
+    self, Budget, CompressionPlan, Fill, Goal, Learned, Material, RequestHead, RequestSize, SizeReport,
+    SummaryFacts,
+};
 use crate::config::Strategy;
 use crate::conversation::event::{Compressed, CompressionReason, EventKind};
 use crate::conversation::message::{FinishReason, Item, Step, Summary, Usage};
 
 use super::Conversation;
 use super::purpose::{Aside, Purpose};
-use super::turn::{Stop, Turn};
+use super::turn::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// The tokens that a request may hold, lowered by the server's refusals.
@@ -26,13 +29,13 @@ impl Turn<'_> {
 
     /// The size at which the conversation is compressed, and the size to reach. The request must have been measured.
     pub(super) fn goal(&self) -> Goal {
-        Goal::new(&self.agent.context, &self.budget(), self.conversation.ruler.fixed())
+        Goal::new(&self.agent.context, &self.budget(), self.conversation.ruler.measure_fixed())
     }
 
     /// Measures the next request. From `threshold` on it is counted instead of estimated.
-    fn measure_from(&mut self, threshold: u64) -> Size {
+    fn measure_from(&mut self, threshold: u64) -> RequestSize {
         let Conversation { session, ruler, is_anchored, .. } = &mut *self.conversation;
-        let request = window::Request {
+        let request = window::MeasuredRequest {
             model: &self.agent.model.info().id,
             tools: self.agent.tools.definitions(),
             system: session.system().map_or("", |prompt| &prompt.text),
@@ -41,33 +44,33 @@ impl Turn<'_> {
         };
         // A resumed session starts from the server's last count.
         if !std::mem::replace(is_anchored, true)
-            && let Some((items, tokens)) = session.counted()
+            && let Some((items, tokens)) = session.find_counted()
         {
             ruler.measure(request, u64::MAX);
             let report = ruler.anchor(items, tokens);
-            let prefix_tokens = if report == Report::Plausible { tokens } else { 0 };
-            return Size { prefix_tokens, ..ruler.measure(request, threshold) };
+            let prefix_tokens = if report == SizeReport::Plausible { tokens } else { 0 };
+            return RequestSize { prefix_tokens, ..ruler.measure(request, threshold) };
         }
         ruler.measure(request, threshold)
     }
 
     /// Measures the next request.
-    pub(super) fn measure(&mut self) -> Size {
-        let threshold = self.agent.context.compress_at.of(self.budget().tokens);
+    pub(super) fn measure(&mut self) -> RequestSize {
+        let threshold = self.agent.context.compress_at.take_share(self.budget().tokens);
         self.measure_from(threshold)
     }
 
     /// Measures the next request, counting everything that can be counted.
-    pub(super) fn measure_exactly(&mut self) -> Size {
+    pub(super) fn measure_exactly(&mut self) -> RequestSize {
         self.measure_from(0)
     }
 
     /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
     /// budget cannot be sent; but if the budget was learned from a refusal, the server is asked again.
-    pub(super) async fn fit(&mut self) -> Result<Size, Stop> {
+    pub(super) async fn fit(&mut self) -> Result<RequestSize, TurnStop> {
         self.heed_server()?;
         match self.fit_into_budget().await {
-            Err(Stop::ContextFull(_)) if self.conversation.learned.take().is_some() => {
+            Err(TurnStop::ContextFull(_)) if self.conversation.learned.take().is_some() => {
                 self.fit_into_budget().await
             }
             fitted => fitted,
@@ -75,9 +78,9 @@ impl Turn<'_> {
     }
 
     /// Lowers the budget to the window that the server reports, once it has reported one.
-    fn heed_server(&mut self) -> Result<(), Stop> {
+    fn heed_server(&mut self) -> Result<(), TurnStop> {
         let model = &self.agent.model;
-        let Some(found) = model.found().filter(|_| !self.conversation.heeded_server) else { return Ok(()) };
+        let Some(found) = model.find_window().filter(|_| !self.conversation.heeded_server) else { return Ok(()) };
         self.conversation.heeded_server = true;
         if found.window >= self.agent.budget.window {
             return Ok(());
@@ -94,11 +97,11 @@ impl Turn<'_> {
         Ok(self.run.emitter.emit(EventKind::Warning { message })?)
     }
 
-    async fn fit_into_budget(&mut self) -> Result<Size, Stop> {
+    async fn fit_into_budget(&mut self) -> Result<RequestSize, TurnStop> {
         let size = self.measure();
-        let (budget, fixed) = (self.budget(), self.conversation.ruler.fixed());
+        let (budget, fixed) = (self.budget(), self.conversation.ruler.measure_fixed());
         if let Some(why) = budget.too_small(fixed, self.agent.model.info(), &self.agent.context) {
-            return Err(Stop::ContextFull(why));
+            return Err(TurnStop::ContextFull(why));
         }
         let goal = self.goal();
         // A person who undid the compressions wants none while the request still fits.
@@ -117,14 +120,15 @@ impl Turn<'_> {
             }
         }
         // The compression's own event reports the broken prefix.
-        Ok(Size { broken: None, ..after })
+        Ok(RequestSize { broken: None, ..after })
     }
 
     /// Reacts to a server that refused the request as too long: lowers the budget and makes the conversation fit.
     /// False when nothing can be gained.
-    pub(super) async fn shrink(&mut self, refusal: &str) -> Result<bool, Stop> {
+    pub(super) async fn shrink(&mut self, refusal: &str) -> Result<bool, TurnStop> {
         let sent = self.measure().tokens;
-        let Learned { budget, limit } = window::learned(refusal, sent, self.conversation.ruler.fixed());
+        let Learned { budget, limit } =
+            window::learn_window(refusal, sent, self.conversation.ruler.measure_fixed());
         let budget = budget.min(self.budget().tokens);
         self.conversation.learned = Some((self.agent.model.info().id.clone(), budget));
         let message = match limit {
@@ -142,7 +146,7 @@ impl Turn<'_> {
         &'t mut self,
         reason: CompressionReason,
         focus: &'t str,
-    ) -> Pin<Box<dyn Future<Output = Result<Option<Compressed>, Stop>> + Send + 't>> {
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Compressed>, TurnStop>> + Send + 't>> {
         Box::pin(async move {
             let before = self.measure().tokens;
             let Some(plan) = self.plan(reason) else { return Ok(None) };
@@ -170,7 +174,7 @@ impl Turn<'_> {
     }
 
     /// Plans a compression. The request must have been measured.
-    pub(super) fn plan(&self, reason: CompressionReason) -> Option<Plan> {
+    pub(super) fn plan(&self, reason: CompressionReason) -> Option<CompressionPlan> {
         let weights = self.conversation.ruler.weights();
         let asked = reason == CompressionReason::Manual;
         let goal = Goal { asked, ..self.goal() };
@@ -179,7 +183,7 @@ impl Turn<'_> {
             CompressionReason::Overflow => Goal { at: goal.at.min(goal.to), ..goal },
             CompressionReason::Threshold | CompressionReason::Manual => goal,
         };
-        window::plan(self.agent.context.strategy, self.material(&weights), goal)
+        window::plan_compression(self.agent.context.strategy, self.material(&weights), goal)
     }
 
     fn material<'m>(&'m self, weights: &'m [u64]) -> Material<'m> {
@@ -188,21 +192,26 @@ impl Turn<'_> {
             items: session.items(),
             ids: session.ids(),
             weights,
-            fixed: self.conversation.ruler.fixed(),
-            pinned: session.pinned(),
+            fixed: self.conversation.ruler.measure_fixed(),
+            pinned: session.list_pinned(),
             ruler: &self.conversation.ruler,
         }
     }
 
     /// The summary of the removed items: parts written by the model, or by code if the strategy asks no model
     /// or the model's parts are unusable.
-    async fn summary(&mut self, plan: &Plan, focus: &str, done: &mut Compressed) -> Result<Summary, Stop> {
+    async fn summary(
+        &mut self,
+        plan: &CompressionPlan,
+        focus: &str,
+        done: &mut Compressed,
+    ) -> Result<Summary, TurnStop> {
         let weights = self.conversation.ruler.weights();
         let todo = self.conversation.session.state().keys.get("todo");
-        let facts = SummaryFacts::of(self.material(&weights), plan, todo);
+        let facts = SummaryFacts::collect(self.material(&weights), plan, todo);
         let asks = matches!(self.agent.context.strategy, Strategy::Staged | Strategy::Summary);
         let body = if asks { self.ask_for_summary(plan, &facts, focus, done).await? } else { None };
-        Ok(window::compose(&facts, &body.unwrap_or_else(|| window::in_code(&facts))))
+        Ok(window::compose_summary(&facts, &body.unwrap_or_else(|| window::in_code(&facts))))
     }
 
     /// The parts of a summary; `None`, with a warning, when the model gave no usable ones. The usage is added to
@@ -212,15 +221,15 @@ impl Turn<'_> {
     /// no third.
     async fn ask_for_summary(
         &mut self,
-        plan: &Plan,
+        plan: &CompressionPlan,
         facts: &SummaryFacts,
         focus: &str,
         done: &mut Compressed,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, TurnStop> {
         let prompt = self.agent.briefing.compression(self, facts, focus)?;
         let mut why = String::new();
         for with_less in [false, true] {
-            let Some(aside) = self.aside(plan, &prompt, with_less, done.reason) else { continue };
+            let Some(aside) = self.prepare_aside(plan, &prompt, with_less, done.reason) else { continue };
             match self.ask(Purpose::Aside(aside)).await {
                 Ok(step) => {
                     done.usage += step.usage;
@@ -232,8 +241,8 @@ impl Turn<'_> {
                         Some(mistake) => why = mistake,
                     }
                 }
-                Err(Stop::Model(error)) => why = self.agent.redactor.redact(&error.to_string()).into_owned(),
-                Err(Stop::ContextFull(error)) => why = self.agent.redactor.redact(&error).into_owned(),
+                Err(TurnStop::Model(error)) => why = self.agent.redactor.redact(&error.to_string()).into_owned(),
+                Err(TurnStop::ContextFull(error)) => why = self.agent.redactor.redact(&error).into_owned(),
                 Err(stop) => return Err(stop),
             }
         }
@@ -243,7 +252,13 @@ impl Turn<'_> {
     }
 
     /// The request for a summary; `None` if it cannot cover all items.
-    fn aside(&self, plan: &Plan, prompt: &str, with_less: bool, reason: CompressionReason) -> Option<Aside> {
+    fn prepare_aside(
+        &self,
+        plan: &CompressionPlan,
+        prompt: &str,
+        with_less: bool,
+        reason: CompressionReason,
+    ) -> Option<Aside> {
         let weights = self.conversation.ruler.weights();
         let (material, most) = (self.material(&weights), self.budget().tokens);
         let asked = self.conversation.ruler.weigh(prompt);
@@ -272,7 +287,12 @@ impl Turn<'_> {
     }
 
     /// Edits the view, and tells the observers.
-    fn carry_out(&mut self, plan: &Plan, summary: Option<Summary>, done: &mut Compressed) -> Result<(), Stop> {
+    fn carry_out(
+        &mut self,
+        plan: &CompressionPlan,
+        summary: Option<Summary>,
+        done: &mut Compressed,
+    ) -> Result<(), TurnStop> {
         let now = Timestamp::now();
         self.conversation.cached = None;
         self.conversation.session.compress(done, &plan.edits, summary, now).map_err(anyhow::Error::from)?;
@@ -287,9 +307,9 @@ impl Turn<'_> {
     }
 
     /// The error of a full window: tells the person what fills it.
-    fn full(&mut self) -> Stop {
+    fn full(&mut self) -> TurnStop {
         let fill = self.fill();
-        Stop::ContextFull(format!(
+        TurnStop::ContextFull(format!(
             "the conversation cannot be made to fit: it has {} tokens, the budget is {} ({}). Start a new session, \
              ask for less at once, or raise context.budget if the model holds more",
             fill.used,
@@ -303,9 +323,9 @@ impl Turn<'_> {
         self.measure();
         let ruler = &self.conversation.ruler;
         let (lists, instructions) = self.agent.briefing.elastic();
-        let head = Head {
+        let head = RequestHead {
             tools: ruler.tools(),
-            system: ruler.fixed().saturating_sub(ruler.tools()),
+            system: ruler.measure_fixed().saturating_sub(ruler.tools()),
             lists: ruler.weigh(&lists),
             instructions: ruler.weigh(instructions),
         };

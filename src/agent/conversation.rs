@@ -11,12 +11,12 @@ use jiff::tz::TimeZone;
 use crate::agent::window::{Budget, Ruler};
 use crate::conversation::Archive;
 use crate::conversation::knowledge::{Ledger, Loaded};
-use crate::conversation::message::Answer;
+use crate::conversation::message::CallAnswer;
 use crate::conversation::session::{Session, StateChange};
 use crate::conversation::spill::Spill;
 use crate::model::CallRecord;
-use crate::safety::policy::Grants;
-use crate::tools::{LeftOut, recalled};
+use crate::safety::policy::SessionGrants;
+use crate::tools::{LeftOut, recall_text};
 
 use super::Agent;
 use super::live_calls::LiveCalls;
@@ -26,9 +26,9 @@ use super::request::OpenRequest;
 pub struct Conversation {
     pub session: Session,
     /// The part that tools read and change while they run.
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedConversation>,
     /// The permissions that the person granted for the rest of the conversation.
-    pub(super) grants: Grants,
+    pub(super) grants: SessionGrants,
     /// Finished calls as data, kept only if a script may read them.
     pub(super) results: Vec<CallRecord>,
     pub(super) ruler: Ruler,
@@ -61,7 +61,7 @@ pub(super) struct CachedPrefix {
 }
 
 /// The part of a conversation that its calls share while they run.
-pub struct Shared {
+pub struct SharedConversation {
     /// The skills whose instructions the model has.
     pub skills: Loaded,
     /// The files that were seen.
@@ -78,15 +78,15 @@ impl Conversation {
     pub fn new(session: Session, now: Timestamp) -> Self {
         let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
         let state = session.state();
-        let shared = Shared {
-            files: Arc::new(Ledger::restored(&state.files)),
-            skills: Loaded::restored(&state.skills),
-            spill: Arc::new(Spill::beside(session.path())),
+        let shared = SharedConversation {
+            files: Arc::new(Ledger::restore(&state.files)),
+            skills: Loaded::restore(&state.skills),
+            spill: Arc::new(Spill::open(session.path())),
             archive: session.archive(),
         };
         Self {
             shared: Arc::new(shared),
-            grants: Grants::default(),
+            grants: SessionGrants::default(),
             results: Vec::new(),
             ruler: Ruler::default(),
             is_anchored: false,
@@ -102,13 +102,11 @@ impl Conversation {
     }
 
     /// The skills whose instructions the model has.
-    #[must_use]
     pub fn skills(&self) -> &Loaded {
         &self.shared.skills
     }
 
     /// The parts cut from results, to be read while a turn runs.
-    #[must_use]
     pub fn left_out(&self) -> Arc<Spill> {
         Arc::clone(&self.shared.spill)
     }
@@ -117,7 +115,7 @@ impl Conversation {
     ///
     /// # Errors
     /// The disk cannot be read.
-    pub fn whole_text(&self, answer: &Answer) -> io::Result<String> {
+    pub fn whole_text(&self, answer: &CallAnswer) -> io::Result<String> {
         let kept = answer.spill_id.as_deref().and_then(|id| self.shared.spill.whole(id));
         kept.unwrap_or_else(|| Ok(answer.content.clone()))
     }
@@ -127,7 +125,7 @@ impl Conversation {
     /// # Errors
     /// A sentence for the person.
     pub fn recall(&self, id_or_words: &str) -> Result<String, String> {
-        recalled(id_or_words, LeftOut { spill: &self.shared.spill, archive: self.shared.archive.as_ref() })
+        recall_text(id_or_words, LeftOut { spill: &self.shared.spill, archive: self.shared.archive.as_ref() })
     }
 
     /// The leading tokens of a request that are known to be cached, if its first `unchanged` ones are those of the last

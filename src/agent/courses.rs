@@ -8,20 +8,22 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::compact::compact;
+use super::compact::compress_conversation;
 use super::puppet::{Act, Look, Looker, Nobody, Puppet, Shared, Watching, text};
-use super::{Agent, Briefing, Cancel, Conversation, Emitter, Run, RunInput, Stop, Terms, Toolbox, run_input};
+use super::{
+    Agent, Briefing, Cancel, Conversation, Emitter, Run, RunInput, ToolTerms, Toolbox, TurnStop, run_input,
+};
 use crate::agent::window::Budget;
 use crate::base::secrets::Redactor;
 use crate::config::Permission;
 use crate::config::{ApprovalMode, Mode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings};
-use crate::conversation::message::Said;
+use crate::conversation::message::UserText;
 use crate::conversation::session::{About, Store};
 use crate::files::workspace::Workspace;
 use crate::model::{ModelErrorKind, ModelInfo, ToolDefinition, WindowSource};
 use crate::prompt::{PromptContext, Registry};
-use crate::safety::policy::Rules;
-use crate::skills::{Catalogue, Variables};
+use crate::safety::policy::PolicyRules;
+use crate::skills::{RunVariables, SkillCatalogue};
 use crate::tools::Jobs;
 
 #[derive(Debug, Clone)]
@@ -49,7 +51,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         prices: None,
         calls_tools: true,
         sees: false,
-        profile: crate::config::Profile::Concise,
+        profile: crate::config::GuidanceProfile::Concise,
         retry: RetryConfig {
             attempts: 3,
             base_delay: std::time::Duration::ZERO,
@@ -71,7 +73,8 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     }))
     .expect("limits");
     let prompts = Registry::new(&[]);
-    let prompt = |text: &str| prompts.of(&PromptSource::Inline(text.to_owned()), "test", false).expect("a prompt");
+    let prompt =
+        |text: &str| prompts.resolve(&PromptSource::Inline(text.to_owned()), "test", false).expect("a prompt");
     let mut tools = Toolbox::default();
     let definition = ToolDefinition {
         name: "look".to_owned(),
@@ -81,8 +84,8 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         effects: Vec::new(),
         default: true,
     };
-    tools.register(Arc::new(Looker { definition, shared: shared.clone() }), Terms::default());
-    let redactor = Arc::new(Redactor::of(Vec::new()));
+    tools.register(Arc::new(Looker { definition, shared: shared.clone() }), ToolTerms::default());
+    let redactor = Arc::new(Redactor::new(Vec::new()));
     Agent {
         name: "default".to_owned(),
         budget: Budget::new(&info, &context).expect("a budget"),
@@ -92,21 +95,21 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
             system: prompt("You look at things."),
             own: None,
             termination: prompt("Say how far you came."),
-            compression: prompts.released("compression").expect("a prompt"),
+            compression: prompts.get_released("compression").expect("a prompt"),
             facts: PromptContext {
                 agent: crate::prompt::AgentFacts::default(),
                 session: crate::prompt::SessionFacts::default(),
                 workspace: crate::prompt::WorkspaceFacts::default(),
-                env: crate::template::value(&()),
-                open_env: crate::template::value(&()),
-                datetime: crate::template::value(&()),
+                env: crate::template::convert_value(&()),
+                open_env: crate::template::convert_value(&()),
+                datetime: crate::template::convert_value(&()),
                 vars: serde_json::Map::new(),
                 state: serde_json::Map::new(),
                 instructions: String::new(),
                 ending: None,
                 summary: None,
             },
-            catalogue: Arc::new(Catalogue::discover(&[], dir, Variables::default())),
+            catalogue: Arc::new(SkillCatalogue::discover(&[], dir, RunVariables::default())),
             disclosure: SkillDisclosure::Message,
         },
         limits,
@@ -115,7 +118,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         approval: ApprovalMode::All,
         mode: Mode::Direct,
         orchestration: None,
-        rules: Rules::new(&[]).expect("no rules"),
+        rules: PolicyRules::new(&[]).expect("no rules"),
         workspace: Workspace::open(dir).expect("a directory"),
         readable: Vec::new(),
         approver: Arc::new(Nobody),
@@ -161,7 +164,7 @@ impl Course {
                     let most = usize::try_from(self.agent.budget.tokens).unwrap_or(0);
                     let stop =
                         self.turn(&mut conversation, format!("large-{number} {}", text(most)), vec![]).await?;
-                    prop_assert!(matches!(stop, Stop::ContextFull(_)), "{stop:?}");
+                    prop_assert!(matches!(stop, TurnStop::ContextFull(_)), "{stop:?}");
                 }
                 Move::Resume => {
                     let id = conversation.session.id().to_owned();
@@ -182,7 +185,8 @@ impl Course {
                         stage.acts.clear();
                         stage.cancel.clone()
                     });
-                    let told = compact(&self.agent, &mut conversation, &mut self.run, "", &cancel).await;
+                    let told =
+                        compress_conversation(&self.agent, &mut conversation, &mut self.run, "", &cancel).await;
                     prop_assert!(told.is_ok(), "{told:?}");
                 }
                 Move::Restore => {
@@ -193,7 +197,7 @@ impl Course {
         }
         self.shared.with(|stage| stage.cancel = Cancel::default());
         let stop = self.say(&mut conversation, "hello".to_owned(), 1, vec![]).await?;
-        prop_assert!(matches!(stop, Stop::Answered), "the session is dead: {stop:?}");
+        prop_assert!(matches!(stop, TurnStop::Answered), "the session is dead: {stop:?}");
         Ok(())
     }
 
@@ -203,7 +207,7 @@ impl Course {
         name: String,
         tokens: usize,
         acts: Vec<Act>,
-    ) -> Result<Stop, TestCaseError> {
+    ) -> Result<TurnStop, TestCaseError> {
         self.shared.with(|stage| stage.said.insert(name.clone()));
         let said = format!("{name} {}", text(tokens));
         self.turn(conversation, said, acts).await
@@ -214,12 +218,12 @@ impl Course {
         conversation: &mut Conversation,
         said: String,
         acts: Vec<Act>,
-    ) -> Result<Stop, TestCaseError> {
+    ) -> Result<TurnStop, TestCaseError> {
         let cancel = self.shared.with(|stage| {
             stage.acts = acts.into();
             stage.cancel.clone()
         });
-        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        let input = RunInput { said: Some(UserText::by_person(said)), ..RunInput::default() };
         let end = Box::pin(run_input(&self.agent, conversation, &mut self.run, input, &cancel)).await;
         let end = end.expect("the prompt can be rendered");
         let faults = self.shared.with(|stage| std::mem::take(&mut stage.faults));
@@ -231,7 +235,7 @@ impl Course {
         heard.extend(self.run.steering.take_rest());
         prop_assert_eq!(heard, steered, "each is taken or given back, once and in order");
         prop_assert!(conversation.session.open_calls().is_empty(), "a call stayed open");
-        prop_assert!(!matches!(end.stop, Stop::Failed(_)), "{:?}", end.stop);
+        prop_assert!(!matches!(end.stop, TurnStop::Failed(_)), "{:?}", end.stop);
         Ok(end.stop)
     }
 }

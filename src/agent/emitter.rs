@@ -14,14 +14,14 @@ use crate::conversation::{EventSink, OutputQueue};
 
 /// Emits the events of successive runs.
 pub struct Emitter {
-    inner: Mutex<Inner>,
+    inner: Mutex<EmitterState>,
     /// Triggered once the sink has failed.
     failed: Cancel,
     /// The queues that the sink writes into, if any.
     queue: Option<Box<dyn OutputQueue>>,
 }
 
-struct Inner {
+struct EmitterState {
     sink: Box<dyn EventSink>,
     session_id: String,
     run_id: String,
@@ -38,13 +38,13 @@ impl Emitter {
     /// Creates an emitter for the events of one run of one session, numbered from 0.
     #[must_use]
     pub fn new(session_id: String, run_id: String, sink: Box<dyn EventSink>) -> Self {
-        let inner = Inner { sink, session_id, run_id, seq: 0, failure: None };
+        let inner = EmitterState { sink, session_id, run_id, seq: 0, failure: None };
         Self { inner: Mutex::new(inner), failed: Cancel::default(), queue: None }
     }
 
     /// Sets the queues that the sink writes to: work waits while they are full.
     #[must_use]
-    pub fn through(self, queue: Box<dyn OutputQueue>) -> Self {
+    pub fn set_outlets(self, queue: Box<dyn OutputQueue>) -> Self {
         Self { queue: Some(queue), ..self }
     }
 
@@ -57,7 +57,6 @@ impl Emitter {
     }
 
     /// The `run_id` of this run's events.
-    #[must_use]
     pub fn run_id(&self) -> String {
         self.inner.lock().expect("no sink panics").run_id.clone()
     }
@@ -92,7 +91,7 @@ impl Emitter {
         }
     }
 
-    fn pass(&self, inner: &mut Inner, event: &Event) -> Result<(), SinkClosed> {
+    fn pass(&self, inner: &mut EmitterState, event: &Event) -> Result<(), SinkClosed> {
         inner.seq += 1;
         inner.sink.emit(event).map_err(|error| {
             inner.failure = Some(error);
@@ -102,7 +101,7 @@ impl Emitter {
     }
 
     /// Emits an event for a caller that cannot stop (a tool in the middle of a call): the next [`Emitter::emit`]
-    /// and [`Emitter::closed`] report the failure.
+    /// and [`Emitter::wait_closed`] report the failure.
     pub fn notify(&self, kind: EventKind) {
         let _ = self.emit(kind);
     }
@@ -116,7 +115,7 @@ impl Emitter {
 
     /// Runs `work`, and pauses it while the readers of its events are behind. Other futures beside it (a signal, a
     /// clock) continue.
-    pub async fn paced<F: Future>(&self, work: F) -> F::Output {
+    pub async fn run_paced<F: Future>(&self, work: F) -> F::Output {
         let mut work = pin!(work);
         loop {
             if let Some(queue) = &self.queue {
@@ -135,7 +134,7 @@ impl Emitter {
     }
 
     /// Waits until nobody can read events any more.
-    pub async fn closed(&self) {
+    pub async fn wait_closed(&self) {
         let stdout = async {
             match &self.queue {
                 Some(queue) => queue.wait_until_closed().await,

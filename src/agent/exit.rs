@@ -7,8 +7,8 @@ use crate::prompt::PromptError;
 use crate::skills::{SkillError, SkillErrorKind};
 
 pub use super::cancel::Signal;
-use super::limits::Limit;
-use super::turn::Stop;
+use super::limits::ReachedLimit;
+use super::turn::TurnStop;
 
 pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
@@ -46,59 +46,60 @@ impl Ending {
 
 /// Returns the ending for `stop`, with `unasked` calls that nobody was there to allow. A signal beats everything; a
 /// denial counts only if nothing else went wrong.
-#[must_use]
-pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
+pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> Ending {
     let (code, status, reason) = match (stop, signal) {
         (_, Some(signal)) => (signal.code(), RunStatus::Interrupted, format!("stopped by {}", signal.name())),
         // The reader left, as `| head -1` does.
-        (Stop::SinkClosed, None) => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
-        (Stop::Interrupted, None) => (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned()),
-        (Stop::Answered, None) if unasked > 0 => {
+        (TurnStop::SinkClosed, None) => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
+        (TurnStop::Interrupted, None) => {
+            (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned())
+        }
+        (TurnStop::Answered, None) if unasked > 0 => {
             let (calls, them) = match unasked {
                 1 => ("1 tool call was".to_owned(), "it"),
                 _ => (format!("{unasked} tool calls were"), "them"),
             };
-            let reason = format!("{calls} denied because nobody could be asked. {}", allow(them));
+            let reason = format!("{calls} denied because nobody could be asked. {}", hint_allow(them));
             (DENIED, RunStatus::Completed, reason)
         }
-        (Stop::Answered | Stop::Shown(_), None) => (DONE, RunStatus::Completed, "done".to_owned()),
-        (Stop::Limit(limit), None) => {
+        (TurnStop::Answered | TurnStop::Shown(_), None) => (DONE, RunStatus::Completed, "done".to_owned()),
+        (TurnStop::Limit(limit), None) => {
             let code = match limit {
-                Limit::Time(_) => TIME,
-                Limit::Loop(_) => LOOP,
-                Limit::Steps { .. }
-                | Limit::Spending(_)
-                | Limit::Output
-                | Limit::Remainder { .. }
-                | Limit::Window { .. } => LIMIT,
+                ReachedLimit::Time(_) => TIME,
+                ReachedLimit::Loop(_) => LOOP,
+                ReachedLimit::Steps { .. }
+                | ReachedLimit::Spending(_)
+                | ReachedLimit::Output
+                | ReachedLimit::Remainder { .. }
+                | ReachedLimit::Window { .. } => LIMIT,
             };
             (code, RunStatus::Limit, limit.to_string())
         }
-        (Stop::ContextFull(why), None) => (CONTEXT, RunStatus::Error, why.clone()),
-        (Stop::SchemaMismatch(why), None) => {
+        (TurnStop::ContextFull(why), None) => (CONTEXT, RunStatus::Error, why.clone()),
+        (TurnStop::SchemaMismatch(why), None) => {
             (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
         }
-        (Stop::Escalated(why), None) => (FAILED, RunStatus::Completed, format!("the task was given back: {why}")),
-        (Stop::Unavailable(why), None) => (UNAVAILABLE, RunStatus::Error, why.clone()),
-        (Stop::Model(error), None) => (of_model(error.kind), RunStatus::Error, error.to_string()),
-        (Stop::Failed(error), None) => (FAILED, RunStatus::Error, told(error)),
+        (TurnStop::Escalated(why), None) => {
+            (FAILED, RunStatus::Completed, format!("the task was given back: {why}"))
+        }
+        (TurnStop::Unavailable(why), None) => (UNAVAILABLE, RunStatus::Error, why.clone()),
+        (TurnStop::Model(error), None) => (of_model(error.kind), RunStatus::Error, error.to_string()),
+        (TurnStop::Failed(error), None) => (FAILED, RunStatus::Error, word_failure(error)),
     };
     Ending { code, status, reason }
 }
 
 /// Returns the ending of a run that did not begin, because a skill or a prompt is wrong.
-#[must_use]
-pub fn refused(error: &anyhow::Error) -> Ending {
+pub fn refuse_run(error: &anyhow::Error) -> Ending {
     let code = match (error.downcast_ref::<SkillError>(), error.is::<PromptError>()) {
         (Some(error), _) => of_skill(error.kind),
         (None, true) => CONFIGURATION,
         (None, false) => FAILED,
     };
-    Ending { code, status: RunStatus::Error, reason: told(error) }
+    Ending { code, status: RunStatus::Error, reason: word_failure(error) }
 }
 
 /// The code for a skill that cannot be loaded.
-#[must_use]
 pub fn of_skill(kind: SkillErrorKind) -> u8 {
     match kind {
         SkillErrorKind::Unknown | SkillErrorKind::Outside => USAGE,
@@ -107,7 +108,6 @@ pub fn of_skill(kind: SkillErrorKind) -> u8 {
 }
 
 /// The code for a failure of the model or its server.
-#[must_use]
 pub fn of_model(kind: ModelErrorKind) -> u8 {
     match kind {
         ModelErrorKind::Authentication => AUTHENTICATION,
@@ -121,8 +121,7 @@ pub fn of_model(kind: ModelErrorKind) -> u8 {
 }
 
 /// Returns the ending of a run that was stopped by a signal or by `--max-time` while its output was not read.
-#[must_use]
-pub fn unread(signal: Option<Signal>) -> Ending {
+pub fn end_unread(signal: Option<Signal>) -> Ending {
     let (code, why) = match signal {
         Some(signal) => (signal.code(), format!("stopped by {}", signal.name())),
         None => (TIME, "stopped: max_time ran out".to_owned()),
@@ -131,8 +130,7 @@ pub fn unread(signal: Option<Signal>) -> Ending {
 }
 
 /// The hint after a denial because nobody was there.
-#[must_use]
-pub fn allow(what: &str) -> String {
+pub fn hint_allow(what: &str) -> String {
     format!(
         "Allow {what} with --approve edits, --approve all or permissions.rules; calls that read keys or change what runs \
         later still ask, in a terminal."
@@ -140,8 +138,7 @@ pub fn allow(what: &str) -> String {
 }
 
 /// Formats an error with its causes and, on a separate line, a hint.
-#[must_use]
-pub fn told(error: &anyhow::Error) -> String {
+pub fn word_failure(error: &anyhow::Error) -> String {
     let hint = error.chain().find_map(|error| error.downcast_ref::<SessionError>()?.hint());
     hint.map_or_else(|| format!("{error:#}"), |hint| format!("{error:#}\nhint: {hint}"))
 }
@@ -154,21 +151,21 @@ mod tests {
 
     #[test]
     fn a_signal_beats_everything_and_a_denial_nothing() {
-        let steps = || Stop::Limit(Limit::Steps { most: 3, spent: Spent::default() });
+        let steps = || TurnStop::Limit(ReachedLimit::Steps { most: 3, spent: Spent::default() });
         let table = [
-            (Stop::Answered, 0, None, DONE),
-            (Stop::Answered, 2, None, DENIED),
+            (TurnStop::Answered, 0, None, DONE),
+            (TurnStop::Answered, 2, None, DENIED),
             (steps(), 2, None, LIMIT),
-            (Stop::Limit(Limit::Loop(Standstill::SameResult(6))), 1, None, LOOP),
-            (Stop::SchemaMismatch(String::new()), 1, None, SCHEMA),
-            (Stop::ContextFull(String::new()), 1, None, CONTEXT),
-            (Stop::Unavailable(String::new()), 1, None, UNAVAILABLE),
+            (TurnStop::Limit(ReachedLimit::Loop(Standstill::SameResult(6))), 1, None, LOOP),
+            (TurnStop::SchemaMismatch(String::new()), 1, None, SCHEMA),
+            (TurnStop::ContextFull(String::new()), 1, None, CONTEXT),
+            (TurnStop::Unavailable(String::new()), 1, None, UNAVAILABLE),
             (steps(), 2, Some(Signal::Interrupt), 130),
-            (Stop::Answered, 0, Some(Signal::Hangup), 143),
-            (Stop::SinkClosed, 1, None, DONE),
+            (TurnStop::Answered, 0, Some(Signal::Hangup), 143),
+            (TurnStop::SinkClosed, 1, None, DONE),
         ];
         for (stop, denied, signal, code) in table {
-            assert_eq!(ending(&stop, denied, signal).code, code, "{stop:?} {denied} {signal:?}");
+            assert_eq!(name_ending(&stop, denied, signal).code, code, "{stop:?} {denied} {signal:?}");
         }
     }
 }

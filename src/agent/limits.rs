@@ -10,7 +10,7 @@ use super::loop_detector::Standstill;
 
 /// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Limit {
+pub enum ReachedLimit {
     /// The conversation has had its steps; what the run has spent with all its helpers.
     Steps {
         most: u64,
@@ -40,7 +40,7 @@ impl Limits {
     }
 }
 
-impl Limit {
+impl ReachedLimit {
     /// The limit with what was spent in the end, the closing answer included.
     pub(super) fn after(self, spent: Spent) -> Self {
         match self {
@@ -57,7 +57,7 @@ impl Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for ReachedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Steps { most, spent } => write!(

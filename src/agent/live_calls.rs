@@ -44,7 +44,7 @@ impl LiveCalls {
         if let Some(call) = self.all().get_mut(&slot) {
             call.output.push_str(chunk);
             if call.output.len() > 2 * KEPT {
-                let last = text::tail(&call.output, KEPT).len();
+                let last = text::take_tail(&call.output, KEPT).len();
                 call.output.drain(..call.output.len() - last);
             }
         }
@@ -93,13 +93,13 @@ impl LiveCall {
         let Some(ran_for) = call.and_then(Self::ran_for) else {
             return format!("Not run: {why}. The call was never started and had no effect.");
         };
-        let output = call.map_or("", |call| text::tail(&call.output, KEPT));
+        let output = call.map_or("", |call| text::take_tail(&call.output, KEPT));
         let seconds = ran_for.as_secs_f64();
         let ran = format!("Cancelled: {why}. The call ran for {seconds:.1} s and may have had effects.");
         if output.trim().is_empty() {
             return ran + " No output was seen.";
         }
-        format!("{ran} The last output before that:\n{}", present::neutralise(output.trim_end()))
+        format!("{ran} The last output before that:\n{}", present::break_text_marks(output.trim_end()))
     }
 }
 

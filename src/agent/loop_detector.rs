@@ -193,7 +193,6 @@ impl SeenHashes {
 
 impl Standstill {
     /// The note for the model, at the end of the result.
-    #[must_use]
     pub fn hint(self) -> String {
         let what = match self {
             Self::SameResult(times) => format!("this call has now returned the same result {times} times"),

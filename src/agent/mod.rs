@@ -94,7 +94,7 @@ use crate::files::workspace::Workspace;
 use crate::model::ChatModel;
 use crate::model::ledger::RunLedger;
 use crate::safety::Approver;
-use crate::safety::policy::Rules;
+use crate::safety::policy::PolicyRules;
 use crate::tools::Jobs;
 use crate::tools::Superior;
 
@@ -102,17 +102,17 @@ pub use brief::PROMPT_BASIS;
 pub use briefing::Briefing;
 pub use call::{CallEnd, CalledByHand, call_by_hand};
 pub use cancel::Cancel;
-pub use compact::{Preview, fill, pin, preview};
+pub use compact::{Preview, measure_fill, pin_items, preview_compression};
 pub use conversation::Conversation;
 pub use emitter::Emitter;
 pub use loop_detector::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
-pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
+pub use orchestration::{ChosenFlow, Colleague, FlowPrompt, Flows, Orchestration, Role, Roles};
 pub use run::{KeepAnswer, RunEnd, RunInput, refresh_prompt, run_compression, run_input};
 pub use schema::AnswerSchema;
 pub use skills_by_hand::unload_skill;
 pub use steering::Steering;
-pub use toolbox::{Filter, Found, Terms, Toolbox};
-pub use turn::{Stop, TurnEnd};
+pub use toolbox::{Filter, FoundTool, ToolTerms, Toolbox};
+pub use turn::{TurnEnd, TurnStop};
 
 /// An agent: everything that a turn needs besides the conversation. It does not change while it answers.
 pub struct Agent {
@@ -129,7 +129,7 @@ pub struct Agent {
     pub approval: ApprovalMode,
     /// The way a request is carried out.
     pub mode: Mode,
-    pub rules: Rules,
+    pub rules: PolicyRules,
     pub workspace: Workspace,
     /// Directories outside the workspace that may be read without asking (skills).
     pub readable: Vec<PathBuf>,
@@ -145,19 +145,17 @@ pub struct Agent {
 
 impl Agent {
     /// The flow that carries out every input, if one was chosen.
-    pub(super) fn flow(&self) -> Option<(&Orchestration, &Chosen)> {
+    pub(super) fn flow(&self) -> Option<(&Orchestration, &ChosenFlow)> {
         let orchestration = self.orchestration.as_ref()?;
         Some((orchestration, orchestration.flows.chosen.as_ref()?))
     }
 
     /// The most bytes that one result may have, as an estimate.
-    #[must_use]
     pub fn result_bytes(&self) -> usize {
         self.context.tool_result_max_tokens.saturating_mul(BYTES_PER_TOKEN)
     }
 
     /// Kills the background commands. Returns a line that names them.
-    #[must_use]
     pub fn end_background(&self) -> Option<String> {
         let ended = self.jobs.end_all();
         (!ended.is_empty()).then(|| format!("ended the background commands: {}", ended.join(", ")))
@@ -176,7 +174,7 @@ pub struct Run {
     pub outputs: Option<Value>,
     /// The person's messages during a running turn.
     pub steering: Steering,
-    /// True if the first request is shown instead of sent: [`Stop::Shown`].
+    /// True if the first request is shown instead of sent: [`TurnStop::Shown`].
     pub is_dry: bool,
 }
 
@@ -208,7 +206,7 @@ impl Run {
 
     /// Creates the run of a helper, which spends from the limits of the run that called it.
     #[must_use]
-    pub fn within(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
+    pub fn start_helper(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
         Self { ledger: superior.ledger(), superior: Some(superior), ..Self::new(emitter) }
     }
 

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use crate::base::image::{self, Image};
 use crate::base::secrets::Redactor;
 use crate::base::text;
-use crate::conversation::event::{CallTelemetry, EventKind, Message};
-use crate::conversation::message::{Item, Part, Step};
+use crate::conversation::event::{CallTelemetry, EventKind, EventMessage};
+use crate::conversation::message::{Item, ReplyPart, Step};
 use crate::files::regular::{Links, read_bytes};
 use crate::files::workspace::Workspace;
 use crate::prompt::{Prompt, PromptError};
 use crate::template::Value;
 
-use super::turn::{Stop, Turn};
+use super::turn::{Turn, TurnStop};
 use super::{Agent, Conversation};
 
 impl Agent {
@@ -27,7 +27,7 @@ impl Agent {
         if !conversation.session.items().is_empty() {
             return Ok(Vec::new());
         }
-        let prompt = self.briefing.chosen(conversation);
+        let prompt = self.briefing.choose_prompt(conversation);
         if !prompt.has_messages() {
             return Ok(Vec::new());
         }
@@ -40,9 +40,9 @@ impl Agent {
     /// # Errors
     /// As [`Agent::opening`].
     pub fn items_of(&self, prompt: &Prompt, context: &Value) -> Result<Vec<Item>, PromptError> {
-        let mut items = prompt.items(context, |source| picture(&self.workspace, source))?;
+        let mut items = prompt.items(context, |source| read_picture(&self.workspace, source))?;
         for item in &mut items {
-            redact(item, &self.redactor);
+            redact_value(item, &self.redactor);
         }
         Ok(items)
     }
@@ -50,7 +50,7 @@ impl Agent {
 
 impl Turn<'_> {
     /// Records the opening messages: on disk, then in memory, then as events.
-    pub(super) fn open_with(&mut self, items: Vec<Item>) -> Result<(), Stop> {
+    pub(super) fn open_with(&mut self, items: Vec<Item>) -> Result<(), TurnStop> {
         for item in items {
             match item {
                 Item::Said(said) => self.say(said)?,
@@ -62,12 +62,12 @@ impl Turn<'_> {
     }
 
     /// Records a reply that no model wrote, and the answers to its calls.
-    fn give(&mut self, mut step: Step) -> Result<(), Stop> {
+    fn give(&mut self, mut step: Step) -> Result<(), TurnStop> {
         let calls: Vec<_> = step.calls_mut().map(|call| (call.request.clone(), call.answer.take())).collect();
         let number = self.keep_reply(step)?;
         for (call, (request, answer)) in calls.into_iter().enumerate() {
             let Some(answer) = answer else { continue };
-            let event = EventKind::Message(Message::answer(&request, &answer));
+            let event = EventKind::Message(EventMessage::answer(&request, &answer));
             let telemetry = CallTelemetry::unmeasured(&request.name, answer.status);
             let recorded = self.conversation.session.answer((number, call), answer, telemetry, Timestamp::now());
             recorded.map_err(anyhow::Error::from)?;
@@ -78,15 +78,15 @@ impl Turn<'_> {
 }
 
 /// Removes known secrets, as from all input of a person.
-fn redact(item: &mut Item, redactor: &Redactor) {
+fn redact_value(item: &mut Item, redactor: &Redactor) {
     let clean = |text: &mut String| *text = redactor.redact_known(text).into_owned();
     match item {
         Item::Said(said) => clean(&mut said.text),
         Item::Step(step) => {
             for part in &mut step.parts {
                 match part {
-                    Part::Text { text, .. } | Part::Reasoning { text, .. } => clean(text),
-                    Part::Call(call) => {
+                    ReplyPart::Text { text, .. } | ReplyPart::Reasoning { text, .. } => clean(text),
+                    ReplyPart::Call(call) => {
                         clean(&mut call.request.arguments);
                         call.answer.iter_mut().for_each(|answer| clean(&mut answer.content));
                     }
@@ -101,11 +101,11 @@ fn redact(item: &mut Item, redactor: &Redactor) {
 ///
 /// # Errors
 /// A sentence with the reason.
-pub fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
+pub fn read_picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
     let name = text::one_line(source, 80);
     let wrong = |why: &str| format!("the picture {name} {why}");
     let bytes = if source.starts_with("data:") {
-        image::decoded(source).ok_or_else(|| wrong("is not written as data:image/TYPE;base64,DATA"))?
+        image::decode_data_url(source).ok_or_else(|| wrong("is not written as data:image/TYPE;base64,DATA"))?
     } else if source.contains("://") {
         return Err(wrong("is a URL, and prompts fetch nothing: save the picture and name its path"));
     } else {
@@ -119,7 +119,7 @@ pub fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
     if bytes.len() as u64 > image::MOST_BYTES {
         return Err(wrong("is longer than 5 MiB"));
     }
-    Image::of(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))
+    Image::recognise(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))
 }
 
 #[cfg(all(test, unix))]
@@ -138,7 +138,7 @@ mod tests {
         std::os::unix::fs::symlink("../out.gif", root.join("link.gif")).expect("linked");
         let workspace = Workspace::open(&root).expect("it exists");
         for source in ["a.gif", "./a.gif", "data:image/gif;base64,R0lGODlh"] {
-            assert_eq!(picture(&workspace, source).expect("a picture").mime, "image/gif");
+            assert_eq!(read_picture(&workspace, source).expect("a picture").mime, "image/gif");
         }
         for (source, why) in [
             ("a.txt", "the picture a.txt is not a PNG, JPEG, WebP or GIF picture"),
@@ -150,7 +150,7 @@ mod tests {
             ("data:image/gif,GIF89a", "is not written as data:"),
             ("data:image/gif;base64,!", "is not written as data:"),
         ] {
-            let error = picture(&workspace, source).expect_err("none");
+            let error = read_picture(&workspace, source).expect_err("none");
             assert!(error.contains(why), "{error}");
         }
     }

@@ -12,11 +12,11 @@ use super::steering::Steering;
 use crate::agent::window::{PARTS, Ruler};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::conversation::EventSink;
-use crate::conversation::event::{Event, EventKind, Message};
+use crate::conversation::event::{Event, EventKind, EventMessage};
 use crate::conversation::message::{FinishReason, Item, Step, ToolCall, Usage};
 use crate::conversation::session::ItemId;
 use crate::model::{
-    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ReplyEnd, ReplyStream, Request, ToolDefinition,
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolDefinition,
 };
 use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
 use crate::tools::{CallContext, Tool};
@@ -126,7 +126,7 @@ impl Puppet {
 
     fn end(calls: Vec<ToolCall>, finish: FinishReason, input_tokens: u64) -> Delta {
         let usage = Usage { input_tokens, output_tokens: 20, ..Usage::default() };
-        let parts = calls.into_iter().map(super::purpose::open).collect();
+        let parts = calls.into_iter().map(super::purpose::open_call).collect();
         Delta::Finished(ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
     }
 
@@ -164,7 +164,7 @@ impl ChatModel for Puppet {
         &self.info
     }
 
-    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         let (act, cancel, input) = self.shared.with(|stage| {
             stage.asked += 1;
             let input = stage.judge(&request);
@@ -189,14 +189,14 @@ impl ChatModel for Puppet {
         std::future::ready(stream).boxed()
     }
 
-    fn preview(&self, _: Request<'_>) -> serde_json::Value {
+    fn preview(&self, _: ModelRequest<'_>) -> serde_json::Value {
         serde_json::Value::Null
     }
 }
 
 impl Stage {
     fn watch(&mut self, event: &EventKind) {
-        if let EventKind::Message(Message::User { content, .. }) = event
+        if let EventKind::Message(EventMessage::User { content, .. }) = event
             && content.starts_with("steer-")
         {
             self.taken.push(content.clone());
@@ -215,9 +215,9 @@ impl Stage {
     }
 
     /// Checks the invariants of a request. Returns its size.
-    fn judge(&mut self, request: &Request<'_>) -> u64 {
+    fn judge(&mut self, request: &ModelRequest<'_>) -> u64 {
         let ids: Vec<ItemId> = (1..=request.items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
-        let measured = crate::agent::window::Request {
+        let measured = crate::agent::window::MeasuredRequest {
             model: "unknown",
             tools: request.tools,
             system: request.system,
@@ -225,7 +225,7 @@ impl Stage {
             ids: &ids,
         };
         let size = Ruler::default().measure(measured, u64::MAX).tokens
-            + request.aside.map_or(0, crate::base::tokens::estimate);
+            + request.aside.map_or(0, crate::base::tokens::estimate_tokens);
         // Digests and notes are not made of words of one token.
         if size > self.budget + self.budget / 20 {
             self.faults.push(format!("a request of {size} tokens, the budget is {}", self.budget));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::conversation::message::{Call, Item, Part, ToolCall};
+use crate::conversation::message::{Call, Item, ReplyPart, ToolCall};
 use crate::model::{ChatModel, ToolChoice};
 
 /// The purpose of a request.
@@ -69,6 +69,6 @@ impl Purpose {
 }
 
 /// A call with an empty slot for its answer.
-pub(super) fn open(request: ToolCall) -> Part {
-    Part::Call(Call { request, opaque: None, answer: None })
+pub(super) fn open_call(request: ToolCall) -> ReplyPart {
+    ReplyPart::Call(Call { request, opaque: None, answer: None })
 }

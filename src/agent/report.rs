@@ -5,19 +5,18 @@ use serde_json::Value;
 use crate::conversation::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 
 use super::exit::Ending;
-use super::turn::{Stop, TurnEnd};
+use super::turn::{TurnEnd, TurnStop};
 use super::{Agent, Run};
 
 /// The first event of a run in this session.
-#[must_use]
-pub fn started(agent: &Agent, session: &str) -> EventKind {
+pub fn report_start(agent: &Agent, session: &str) -> EventKind {
     EventKind::RunStarted(RunStarted {
         cwd: agent.workspace.root().display().to_string(),
         agent: agent.name.clone(),
         model: agent.model.info().id.clone(),
         scripted: agent.model.info().scripted,
         provider: agent.model.info().provider.clone(),
-        prompts: agent.briefing.used(session),
+        prompts: agent.briefing.list_prompts(session),
         tools: agent.tools.names().map(str::to_owned).collect(),
         limits: (&agent.limits).into(),
         context: ContextSize { budget: agent.budget.tokens, window: agent.budget.window },
@@ -25,9 +24,8 @@ pub fn started(agent: &Agent, session: &str) -> EventKind {
 }
 
 /// The last event of a run.
-#[must_use]
-pub fn completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> EventKind {
-    let valid = matches!(end.stop, Stop::Answered);
+pub fn report_completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> EventKind {
+    let valid = matches!(end.stop, TurnStop::Answered);
     let result = match &agent.schema {
         Some(_) if valid => serde_json::from_str(&end.answer).unwrap_or(Value::Null),
         Some(_) => Value::Null,

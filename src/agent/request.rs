@@ -13,7 +13,8 @@ use crate::conversation::event::{EventKind, RequestFinished, RequestStatus};
 use crate::conversation::message::{FinishReason, Usage};
 use crate::model::ledger::{Claim, LEAST_OUTPUT, Reservation, RunLedger, SpendingRefusal, cost_usd};
 use crate::model::{
-    ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request,
+    ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, ModelError, ModelInfo, ModelRequest, ReplyEnd,
+    ReplyStream,
 };
 use crate::tools::ModelAccess;
 
@@ -75,9 +76,9 @@ impl OpenRequest {
     pub(super) async fn send(
         &self,
         model: &dyn ChatModel,
-        request: Request<'_>,
+        request: ModelRequest<'_>,
     ) -> Result<Box<dyn ReplyStream>, ModelError> {
-        model.ask(Request { output_cap: self.output_cap(), ..request }).await
+        model.ask(ModelRequest { output_cap: self.output_cap(), ..request }).await
     }
 
     /// The most tokens that the reply may have, if what is left is less than the model could write.
@@ -161,8 +162,8 @@ pub(super) fn claim_for(model: &ModelInfo, input_tokens: u64) -> Claim<'_> {
 }
 
 /// The tokens of a request as it would be sent: counted by the model, or estimated by its bytes.
-pub(super) fn size_as_sent(model: &dyn ChatModel, request: Request<'_>) -> u64 {
-    model.measured(request).unwrap_or_else(|| tokens::estimate(&model.preview(request).to_string()))
+pub(super) fn size_as_sent(model: &dyn ChatModel, request: ModelRequest<'_>) -> u64 {
+    model.measured(request).unwrap_or_else(|| tokens::estimate_tokens(&model.preview(request).to_string()))
 }
 
 /// The way of the tools of one call to models.
@@ -179,7 +180,12 @@ impl CallRequests<'_> {
         RequestDesk { ledger, emitter, step: self.step, role: role.to_owned() }
     }
 
-    async fn reply(&self, role: &str, model: &dyn ChatModel, request: Request<'_>) -> Result<ReplyEnd, String> {
+    async fn reply(
+        &self,
+        role: &str,
+        model: &dyn ChatModel,
+        request: ModelRequest<'_>,
+    ) -> Result<ReplyEnd, String> {
         let claim = claim_for(model.info(), size_as_sent(model, request));
         let mut attempt = 1;
         loop {
@@ -204,7 +210,7 @@ impl CallRequests<'_> {
     async fn vectors(&self, embedder: &dyn Embedder, texts: &[String]) -> Result<Embedded, String> {
         let mut all = Embedded::default();
         for texts in texts.chunks(EMBEDDED_AT_ONCE) {
-            let input_tokens = texts.iter().map(|text| tokens::estimate(text)).sum();
+            let input_tokens = texts.iter().map(|text| tokens::estimate_tokens(text)).sum();
             let claim = Claim { input_tokens, ..Claim::default() };
             let reservation = self.desk("").ledger.reserve(&claim).await.map_err(|refusal| refusal.to_string())?;
             let open = OpenRequest {
@@ -240,7 +246,7 @@ impl ModelAccess for CallRequests<'_> {
         &'a self,
         role: &'a str,
         model: &'a dyn ChatModel,
-        request: Request<'a>,
+        request: ModelRequest<'a>,
     ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
         Box::pin(self.reply(role, model, request))
     }
@@ -257,7 +263,7 @@ impl ModelAccess for CallRequests<'_> {
 async fn read_reply(
     open: &OpenRequest,
     model: &dyn ChatModel,
-    request: Request<'_>,
+    request: ModelRequest<'_>,
 ) -> Result<ReplyEnd, ModelError> {
     let mut stream = open.send(model, request).await?;
     loop {

@@ -11,7 +11,7 @@ use crate::model::{ModelError, ModelErrorKind};
 
 /// The reaction to a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum RetryReaction {
     /// Another attempt after this delay.
     Again(Duration),
     /// No attempt: the server asks to wait longer than the run may.
@@ -23,25 +23,23 @@ pub enum Next {
 /// Decides what follows an error; `next` is the number of the next attempt (2 is the first retry).
 ///
 /// `jitter` is uniform in 0..1; it is a parameter to keep the decision a pure function.
-#[must_use]
-pub fn after(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -> Next {
+pub fn decide_retry(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -> RetryReaction {
     let is_quota = error.kind == ModelErrorKind::Quota;
     let asked = error.retry_after.filter(|_| is_quota || error.is_transient());
     if let Some(wait) = asked.filter(|wait| is_quota || *wait > config.max_delay) {
-        return Next::Later(wait);
+        return RetryReaction::Later(wait);
     }
     if !error.is_transient() || next > config.attempts {
-        return Next::Never;
+        return RetryReaction::Never;
     }
     let doublings = next.saturating_sub(2).min(16);
     let backoff = config.base_delay.saturating_mul(1 << doublings).min(config.max_delay);
     let jittered = backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
-    Next::Again(jittered.max(asked.unwrap_or_default()))
+    RetryReaction::Again(jittered.max(asked.unwrap_or_default()))
 }
 
 /// Formats the time to come back: `in 2h, at 16:41`, with the date if it is on another day.
-#[must_use]
-pub fn when(now: &Zoned, wait: Duration) -> String {
+pub fn format_return_time(now: &Zoned, wait: Duration) -> String {
     // Rounded up to minutes: a little late is better than early.
     let wait = if wait < Duration::from_mins(2) {
         wait
@@ -56,7 +54,6 @@ pub fn when(now: &Zoned, wait: Duration) -> String {
 
 /// The delay before a call is retried, or `None` when a retry cannot help, could repeat an effect, or has no time:
 /// `left` is the rest of the call's timeout.
-#[must_use]
 pub fn of_call(
     failure: ToolErrorKind,
     idempotent: bool,
@@ -111,28 +108,28 @@ mod tests {
     #[test]
     fn delays_double_up_to_the_limit_and_what_the_server_asks_is_a_floor() {
         use ModelErrorKind::{BadRequest, Quota, RateLimit, Transient};
-        let again = |milliseconds| Next::Again(Duration::from_millis(milliseconds));
-        let later = |seconds| Next::Later(Duration::from_secs(seconds));
+        let again = |milliseconds| RetryReaction::Again(Duration::from_millis(milliseconds));
+        let later = |seconds| RetryReaction::Later(Duration::from_secs(seconds));
         let config = RetryConfig::default();
         let table = [
             (Transient, None, 2, 1.0, again(1000)),
             (Transient, None, 2, 0.0, again(500)),
             (Transient, None, 4, 1.0, again(4000)),
             (Transient, None, 5, 1.0, again(8000)),
-            (Transient, None, 6, 1.0, Next::Never),
+            (Transient, None, 6, 1.0, RetryReaction::Never),
             (RateLimit, Some(20), 2, 1.0, again(20_000)),
             (RateLimit, Some(60), 3, 0.3, again(60_000)),
             (RateLimit, Some(61), 2, 0.3, later(61)),
-            (RateLimit, Some(20), 6, 1.0, Next::Never),
+            (RateLimit, Some(20), 6, 1.0, RetryReaction::Never),
             (Transient, Some(200), 2, 0.3, later(200)),
             (Quota, Some(20), 2, 1.0, later(20)),
-            (Quota, None, 2, 1.0, Next::Never),
-            (BadRequest, None, 2, 1.0, Next::Never),
-            (BadRequest, Some(200), 2, 1.0, Next::Never),
+            (Quota, None, 2, 1.0, RetryReaction::Never),
+            (BadRequest, None, 2, 1.0, RetryReaction::Never),
+            (BadRequest, Some(200), 2, 1.0, RetryReaction::Never),
         ];
         for (kind, wait, next, jitter, expected) in table {
             assert_eq!(
-                after(&config, &error(kind, wait), next, jitter),
+                decide_retry(&config, &error(kind, wait), next, jitter),
                 expected,
                 "{kind:?} {wait:?} {next} {jitter}"
             );
@@ -150,7 +147,7 @@ mod tests {
             (41_230, "in 11h 28m, at 09:38 on 2026-11-23"),
             (u64::MAX, "in "),
         ] {
-            let text = when(&now, Duration::from_secs(seconds));
+            let text = format_return_time(&now, Duration::from_secs(seconds));
             assert!(text == expected || seconds == u64::MAX && text.starts_with(expected), "{seconds}: {text}");
         }
     }

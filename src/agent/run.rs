@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::conversation::attachment::{Attachment, attach};
+use crate::conversation::attachment::{Attachment, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
-use crate::conversation::message::{Item, Said};
+use crate::conversation::message::{Item, UserText};
 
-use super::brief::brief;
-use super::compact::compact;
+use super::brief::brief_conversation;
+use super::compact::compress_conversation;
 use super::exit::{self, Ending};
-use super::input::Input;
-use super::report::{completed, started};
+use super::input::TurnInput;
+use super::report::{report_completed, report_start};
 use super::skills_by_hand::{already_loaded, load_skills};
-use super::turn::{Stop, TurnEnd, settle, take_turn};
+use super::turn::{TurnEnd, TurnStop, settle_turn, take_turn};
 use super::{Agent, Cancel, Conversation, Run};
 
 /// Keeps the answer of a run somewhere else. The error is a sentence, and fails the run.
@@ -31,7 +31,7 @@ pub type KeepAnswer<'a> = Box<dyn FnOnce(&TurnEnd) -> Result<(), String> + Send 
 #[derive(Default)]
 pub struct RunInput<'a> {
     /// The person's message. `None`: the user message that ends the messages of the prompt.
-    pub said: Option<Said>,
+    pub said: Option<UserText>,
     /// The messages before it, in place of those of the prompt.
     pub opening: Option<Vec<Item>>,
     /// The skills to load with it.
@@ -49,7 +49,7 @@ pub struct RunInput<'a> {
 /// The end of a run.
 #[derive(Debug)]
 pub struct RunEnd {
-    pub stop: Stop,
+    pub stop: TurnStop,
     /// As in [`TurnEnd`].
     pub answer: String,
     pub ending: Ending,
@@ -75,11 +75,11 @@ pub async fn run_input(
     let prepared = agent
         .input_of(conversation, run, said, opening)
         .and_then(|input| agent.complete_input(conversation, input, &skills, &attached))
-        .and_then(|(input, loaded)| Ok((input, loaded, brief(agent, conversation, run)?)));
+        .and_then(|(input, loaded)| Ok((input, loaded, brief_conversation(agent, conversation, run)?)));
     let (input, loaded, notes) = prepared.map_err(|error| agent.refuse(&error))?;
     let emitter = Arc::clone(&run.emitter);
     if announces(run) {
-        emitter.notify(started(agent, conversation.session.id()));
+        emitter.notify(report_start(agent, conversation.session.id()));
     }
     emitter.warn(warnings);
     emitter.warn(already_loaded(&skills, &loaded));
@@ -108,7 +108,7 @@ pub async fn run_compression(
     refresh_prompt(agent, conversation, run)?;
     let work = Some(Work::Compression);
     let mut open = OpenRun { agent, conversation, run, cancel, keeps_background: true, keep_answer: None, work };
-    let done = compact(agent, open.conversation, open.run, focus, cancel).await;
+    let done = compress_conversation(agent, open.conversation, open.run, focus, cancel).await;
     let done = done.map_err(|stop| open.settle().err().unwrap_or(stop));
     open.work = None;
     done.map_err(|stop| agent.ending(&stop, open.run, cancel))
@@ -119,7 +119,7 @@ pub async fn run_compression(
 /// # Errors
 /// The prompt is wrong.
 pub fn refresh_prompt(agent: &Agent, conversation: &mut Conversation, run: &Run) -> Result<(), Ending> {
-    let notes = brief(agent, conversation, run).map_err(|error| agent.refuse(&error))?;
+    let notes = brief_conversation(agent, conversation, run).map_err(|error| agent.refuse(&error))?;
     run.emitter.warn(notes);
     Ok(())
 }
@@ -144,28 +144,28 @@ enum Work {
 }
 
 impl OpenRun<'_> {
-    fn settle(&mut self) -> Result<(), Stop> {
-        settle(self.agent, self.conversation, self.run, &Stop::Interrupted)
+    fn settle(&mut self) -> Result<(), TurnStop> {
+        settle_turn(self.agent, self.conversation, self.run, &TurnStop::Interrupted)
     }
 
     /// Ends the turn: for its helpers and commands, in the session, and for the observers.
     fn end_turn(&mut self, end: TurnEnd) -> RunEnd {
         self.work = None;
         let Self { agent, conversation, run, cancel, .. } = self;
-        if !self.keeps_background || matches!(end.stop, Stop::Interrupted) {
+        if !self.keeps_background || matches!(end.stop, TurnStop::Interrupted) {
             run.emitter.warn(agent.end_background());
         }
         if let (Some(superior), Some(source)) = (&run.superior, conversation.session.taint()) {
-            superior.tainted(source);
+            superior.report_taint(source);
         }
         let mut ending = agent.ending(&end.stop, run, cancel);
         if let Some(Err(why)) = self.keep_answer.take().map(|keep| keep(&end)) {
             ending.fail(why);
         }
         if let Err(error) = conversation.session.end_turn(&ending.reason, ending.code, Timestamp::now()) {
-            ending.fail(exit::told(&error.into()));
+            ending.fail(exit::word_failure(&error.into()));
         }
-        let is_seen = !announces(run) || run.emitter.emit(completed(agent, run, &ending, &end)).is_ok();
+        let is_seen = !announces(run) || run.emitter.emit(report_completed(agent, run, &ending, &end)).is_ok();
         RunEnd { stop: end.stop, answer: end.answer, ending, is_seen }
     }
 }
@@ -176,7 +176,7 @@ impl Drop for OpenRun<'_> {
         let settled = self.settle();
         match (work, settled) {
             (Work::Turn, settled) => {
-                let stop = settled.err().unwrap_or(Stop::Interrupted);
+                let stop = settled.err().unwrap_or(TurnStop::Interrupted);
                 self.end_turn(TurnEnd { stop, answer: String::new() });
             }
             (Work::Compression, Err(stop)) => {
@@ -208,9 +208,9 @@ impl Agent {
         &self,
         conversation: &Conversation,
         run: &Run,
-        said: Option<Said>,
+        said: Option<UserText>,
         opening: Option<Vec<Item>>,
-    ) -> anyhow::Result<Input> {
+    ) -> anyhow::Result<TurnInput> {
         let mut opening = match opening {
             Some(given) => given,
             None => self.opening(conversation, &run.emitter.run_id())?,
@@ -222,20 +222,20 @@ impl Agent {
                 _ => anyhow::bail!("nothing is left to answer: the prompt's messages end with none of the user"),
             },
         };
-        Ok(Input { opening, said })
+        Ok(TurnInput { opening, said })
     }
 
     /// Adds skills, attachments and the instruction of the schema to the message. Returns the events of the skills.
     fn complete_input(
         &self,
         conversation: &Conversation,
-        mut input: Input,
+        mut input: TurnInput,
         skills: &[String],
         attached: &[Attachment],
-    ) -> anyhow::Result<(Input, Vec<EventKind>)> {
+    ) -> anyhow::Result<(TurnInput, Vec<EventKind>)> {
         let said = &mut input.said;
         let loaded = load_skills(self, conversation, said, skills)?;
-        said.text = attach(&said.text, attached);
+        said.text = attach_files(&said.text, attached);
         if let Some(schema) = &self.schema {
             said.text = format!("{}\n\n{}", said.text, schema.instruction());
         }
@@ -244,11 +244,11 @@ impl Agent {
 
     /// The ending of a run that did not begin.
     fn refuse(&self, error: &anyhow::Error) -> Ending {
-        self.mask_reason(exit::refused(error))
+        self.mask_reason(exit::refuse_run(error))
     }
 
-    fn ending(&self, stop: &Stop, run: &Run, cancel: &Cancel) -> Ending {
-        self.mask_reason(exit::ending(stop, run.totals.unasked, cancel.signal()))
+    fn ending(&self, stop: &TurnStop, run: &Run, cancel: &Cancel) -> Ending {
+        self.mask_reason(exit::name_ending(stop, run.totals.unasked, cancel.signal()))
     }
 
     fn mask_reason(&self, ending: Ending) -> Ending {

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::base::json;
 use crate::base::validator::Validator;
-use crate::conversation::message::Said;
+use crate::conversation::message::UserText;
 
 use super::purpose::Purpose;
-use super::turn::{Stop, Turn, TurnEnd};
+use super::turn::{Turn, TurnEnd, TurnStop};
 
 /// The most corrections of a wrong answer.
 const CORRECTIONS: usize = 2;
@@ -30,13 +30,11 @@ impl AnswerSchema {
     }
 
     /// The schema as it was given.
-    #[must_use]
     pub fn json(&self) -> &Value {
         &self.json
     }
 
     /// The instruction that is sent with the task.
-    #[must_use]
     pub fn instruction(&self) -> String {
         format!(
             "Your final answer must be one JSON document, with nothing around it, that matches this JSON Schema:\n{}",
@@ -49,7 +47,7 @@ impl AnswerSchema {
     /// # Errors
     /// The mismatch, for the model.
     pub fn check(&self, answer: &str) -> Result<Value, String> {
-        let value = json::document(answer).map_err(|why| format!("It is not JSON: {why}."))?;
+        let value = json::parse_document(answer).map_err(|why| format!("It is not JSON: {why}."))?;
         self.validator.check("The answer does", &value)?;
         Ok(value)
     }
@@ -57,25 +55,25 @@ impl AnswerSchema {
 
 impl Turn<'_> {
     /// Handles an answer without calls: final, unless a schema rejects it.
-    pub(super) async fn answer(&mut self, mut text: String) -> Result<TurnEnd, Stop> {
+    pub(super) async fn answer(&mut self, mut text: String) -> Result<TurnEnd, TurnStop> {
         let Some(schema) = &self.agent.schema else {
-            return Ok(TurnEnd { stop: Stop::Answered, answer: text });
+            return Ok(TurnEnd { stop: TurnStop::Answered, answer: text });
         };
         let mut corrections = 0;
         loop {
             let mistake = match schema.check(&text) {
-                Ok(value) => return Ok(TurnEnd { stop: Stop::Answered, answer: value.to_string() }),
+                Ok(value) => return Ok(TurnEnd { stop: TurnStop::Answered, answer: value.to_string() }),
                 Err(mistake) => mistake,
             };
             if corrections == CORRECTIONS {
-                return Err(Stop::SchemaMismatch(mistake));
+                return Err(TurnStop::SchemaMismatch(mistake));
             }
             corrections += 1;
             if let Some(limit) = self.reached_limit() {
-                return Err(Stop::Limit(limit));
+                return Err(TurnStop::Limit(limit));
             }
             let content = format!("That answer cannot be used. {mistake}\n\n{}", schema.instruction());
-            self.say(Said::by_program(content))?;
+            self.say(UserText::by_program(content))?;
             let (_, step) = self.step(Purpose::Closing).await?;
             self.settle_calls("this reply had to be the answer alone")?;
             text = step.text();

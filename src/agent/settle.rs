@@ -5,18 +5,18 @@ use jiff::Timestamp;
 
 use crate::base::tokens;
 use crate::conversation::event::RequestStatus;
-use crate::conversation::message::{FinishReason, Part, Step, Usage};
+use crate::conversation::message::{FinishReason, ReplyPart, Step, Usage};
 use crate::model::ModelError;
 
 use super::request::{OpenRequest, status_of};
-use super::turn::{Stop, Turn};
+use super::turn::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// The usage of an interrupted request, estimated from what was sent and received.
     fn cut_usage(&self, input_tokens: u64) -> Usage {
         let (text, reasoning) = self.conversation.session.partial();
-        let reasoning_tokens = tokens::estimate(reasoning);
-        let output_tokens = tokens::estimate(text) + reasoning_tokens;
+        let reasoning_tokens = tokens::estimate_tokens(reasoning);
+        let output_tokens = tokens::estimate_tokens(text) + reasoning_tokens;
         Usage { input_tokens, output_tokens, reasoning_tokens, estimated: true, ..Usage::default() }
     }
 
@@ -43,7 +43,7 @@ impl Turn<'_> {
     }
 
     /// Keeps streamed text as an interrupted reply after an interruption, and enters the running request.
-    pub(super) fn settle_reply(&mut self) -> Result<(), Stop> {
+    pub(super) fn settle_reply(&mut self) -> Result<(), TurnStop> {
         let open = self.conversation.asking.take();
         let usage = open.as_ref().map(|open| self.cut_usage(open.input_tokens)).unwrap_or_default();
         if self.conversation.session.partial().0.trim().is_empty() {
@@ -51,7 +51,7 @@ impl Turn<'_> {
                 self.enter_unanswered(open, RequestStatus::Cancelled, usage, None);
             }
             self.conversation.session.clear_partial();
-            return self.conversation.session.sync().map_err(|error| Stop::Failed(error.into()));
+            return self.conversation.session.sync().map_err(|error| TurnStop::Failed(error.into()));
         }
         let (usage, cost_usd) = match open {
             Some(open) => {
@@ -63,9 +63,9 @@ impl Turn<'_> {
         let (text, reasoning) = self.conversation.session.partial();
         let mut step = Step { usage, cost_usd, ..Step::of_text(text, FinishReason::Interrupted) };
         if !reasoning.is_empty() {
-            step.parts.insert(0, Part::Reasoning { text: reasoning.to_owned(), opaque: None });
+            step.parts.insert(0, ReplyPart::Reasoning { text: reasoning.to_owned(), opaque: None });
         }
         self.keep_reply(step)?;
-        self.conversation.session.sync().map_err(|error| Stop::Failed(error.into()))
+        self.conversation.session.sync().map_err(|error| TurnStop::Failed(error.into()))
     }
 }

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::{Item, Said, SkillText};
-use crate::conversation::session::{Change, Edit};
+use crate::conversation::message::{Item, SkillText, UserText};
+use crate::conversation::session::{ItemChange, ViewEdit};
 use crate::skills::SkillError;
 
 use super::{Agent, Conversation};
@@ -18,7 +18,7 @@ use super::{Agent, Conversation};
 pub fn load_skills(
     agent: &Agent,
     conversation: &Conversation,
-    said: &mut Said,
+    said: &mut UserText,
     names: &[String],
 ) -> Result<Vec<EventKind>, SkillError> {
     let (briefing, loaded) = (&agent.briefing, conversation.skills());
@@ -64,9 +64,9 @@ pub fn unload_skill(conversation: &mut Conversation, name: &str) -> anyhow::Resu
     let (mut edits, mut freed) = (Vec::new(), 0);
     let session = &mut conversation.session;
     for (id, item) in session.ids().iter().zip(session.items()) {
-        for (change, bytes) in without(item, name) {
+        for (change, bytes) in remove_skill(item, name) {
             freed += bytes;
-            edits.push(Edit { number: id.number, change });
+            edits.push(ViewEdit { number: id.number, change });
         }
     }
     session.unload(&[name.to_owned()], &edits, Timestamp::now())?;
@@ -77,18 +77,20 @@ pub fn unload_skill(conversation: &mut Conversation, name: &str) -> anyhow::Resu
 }
 
 /// The changes that remove a skill from an item, and the bytes that each frees.
-fn without(item: &Item, name: &str) -> Vec<(Change, usize)> {
+fn remove_skill(item: &Item, name: &str) -> Vec<(ItemChange, usize)> {
     match item {
         Item::Said(said) => {
             let held = said.skills.iter().filter(|skill| skill.name == name);
-            held.map(|skill| (Change::Unload { skill: name.to_owned() }, skill.text.len())).collect()
+            held.map(|skill| (ItemChange::Unload { skill: name.to_owned() }, skill.text.len())).collect()
         }
         Item::Step(step) => {
             let answers = step.calls().enumerate().filter_map(|(at, call)| Some((at, call.answer.as_ref()?)));
             let held = answers.filter(|(_, answer)| answer.skill.as_deref() == Some(name));
             let content = SkillText::stub(name);
-            held.map(|(call, answer)| (Change::Answer { call, content: content.clone() }, answer.content.len()))
-                .collect()
+            held.map(|(call, answer)| {
+                (ItemChange::Answer { call, content: content.clone() }, answer.content.len())
+            })
+            .collect()
         }
         Item::Summary(_) => Vec::new(),
     }

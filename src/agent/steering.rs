@@ -8,9 +8,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::conversation::message::Said;
+use crate::conversation::message::UserText;
 
-use super::turn::{Stop, Turn};
+use super::turn::{Turn, TurnStop};
 
 /// The way into a running turn. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -21,25 +21,24 @@ impl Steering {
     pub fn push(&self, text: impl Into<String>) {
         let text = text.into();
         if !text.trim().is_empty() {
-            self.waiting().push_back(text);
+            self.lock_waiting().push_back(text);
         }
     }
 
     /// Takes back the messages that no turn has taken, oldest first.
-    #[must_use]
     pub fn take_rest(&self) -> Vec<String> {
-        self.waiting().drain(..).collect()
+        self.lock_waiting().drain(..).collect()
     }
 
     fn next(&self) -> Option<String> {
-        self.waiting().pop_front()
+        self.lock_waiting().pop_front()
     }
 
     fn give_back(&self, text: String) {
-        self.waiting().push_front(text);
+        self.lock_waiting().push_front(text);
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<String>> {
+    fn lock_waiting(&self) -> MutexGuard<'_, VecDeque<String>> {
         self.0.lock().expect("no holder panics")
     }
 }
@@ -47,10 +46,10 @@ impl Steering {
 impl Turn<'_> {
     /// Takes the person's messages into the conversation, and returns them. A message that is too large for the window
     /// stays in the queue, with all later ones: sent as a separate message, it is refused with the reason.
-    pub(super) fn heed(&mut self) -> Result<Vec<String>, Stop> {
+    pub(super) fn heed(&mut self) -> Result<Vec<String>, TurnStop> {
         let mut heard = Vec::new();
         while let Some(text) = self.run.steering.next() {
-            let said = Said::by_person(self.agent.redactor.redact_known(&text));
+            let said = UserText::by_person(self.agent.redactor.redact_known(&text));
             if self.too_large(&[], &said).is_some() {
                 self.run.steering.give_back(text);
                 break;
@@ -66,7 +65,7 @@ impl Turn<'_> {
     }
 
     /// Takes the person's messages into the conversation, and adds them to the request that roles read.
-    pub(super) fn heed_in(&mut self, request: &mut String) -> Result<(), Stop> {
+    pub(super) fn heed_in(&mut self, request: &mut String) -> Result<(), TurnStop> {
         for words in self.heed()? {
             *request = format!("{request}\n\n{words}");
         }

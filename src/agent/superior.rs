@@ -14,7 +14,7 @@ use crate::model::ledger::RunLedger;
 use crate::tools::Superior;
 
 use super::Emitter;
-use super::clock::Clock;
+use super::clock::PausableClock;
 use super::live_calls::{CallSlot, LiveCalls};
 use super::turn::Turn;
 
@@ -36,25 +36,25 @@ pub(super) struct TrustState {
 }
 
 /// The place of one helper in the run that called it.
-pub(super) struct Desk {
+pub(super) struct HelperLink {
     pub terms: Arc<CallerTerms>,
     pub emitter: Arc<Emitter>,
     pub live: Arc<LiveCalls>,
     pub slot: CallSlot,
-    pub clock: Clock,
+    pub clock: PausableClock,
     pub standing: TrustState,
     /// The source of outside content that the helper read.
     pub brought: Mutex<Option<String>>,
 }
 
-impl Desk {
+impl HelperLink {
     /// The source of outside content that the report may rest on, if any.
-    pub(super) fn brought(&self) -> Option<String> {
+    pub(super) fn find_outside_source(&self) -> Option<String> {
         self.brought.lock().expect("storing never panics").clone()
     }
 }
 
-impl Superior for Desk {
+impl Superior for HelperLink {
     fn session(&self) -> Option<&str> {
         self.terms.session.as_deref()
     }
@@ -67,7 +67,7 @@ impl Superior for Desk {
         self.standing.only_reads
     }
 
-    fn tainted(&self, source: &str) {
+    fn report_taint(&self, source: &str) {
         *self.brought.lock().expect("storing never panics") = Some(source.to_owned());
     }
 

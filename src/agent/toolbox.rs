@@ -11,11 +11,11 @@ use std::time::Duration;
 use crate::base::output::{Encoding, ResponseFormat};
 use crate::base::text;
 use crate::base::validator::Validator;
+use crate::config::GuidanceProfile;
 use crate::config::Permission;
-use crate::config::Profile;
 use crate::model::ToolDefinition;
 use crate::tools::Tool;
-use crate::tools::{self, CALL_TOOL, Choice, FIND_TOOLS, FindTools, Judge};
+use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, Judge, SelectableName};
 
 /// The most definitions that are all sent.
 pub const MOST_SENT: usize = 20;
@@ -24,32 +24,32 @@ pub const MOST_SENT: usize = 20;
 #[derive(Default)]
 pub struct Toolbox {
     /// Sorted by name.
-    tools: Vec<Entry>,
+    tools: Vec<ToolEntry>,
     /// Finds the tools that are not sent.
     judge: Judge,
     /// The level of detail in the definitions.
-    profile: Profile,
+    profile: GuidanceProfile,
     /// Computed on first use, again after a change.
-    sent: OnceLock<Sent>,
+    sent: OnceLock<SentDefinitions>,
 }
 
 /// The definitions that are sent with every request.
-struct Sent {
+struct SentDefinitions {
     /// Sorted by name.
     definitions: Vec<ToolDefinition>,
     /// The tool that finds the rest, if not all are sent.
-    find_tools: Option<Entry>,
+    find_tools: Option<ToolEntry>,
 }
 
-struct Entry {
+struct ToolEntry {
     tool: Arc<dyn Tool>,
-    terms: Terms,
+    terms: ToolTerms,
     validator: OnceLock<Validator>,
 }
 
 /// The origin of a tool, and the settings for all its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct ToolTerms {
     /// The file that defines it; `None` for a built-in tool.
     pub file: Option<String>,
     /// Overrides the agent's `tool_timeout`.
@@ -65,9 +65,9 @@ pub struct Terms {
 
 /// A tool, with everything needed to check and run a call.
 #[derive(Clone, Copy)]
-pub struct Found<'a> {
+pub struct FoundTool<'a> {
     pub tool: &'a dyn Tool,
-    pub terms: &'a Terms,
+    pub terms: &'a ToolTerms,
     validator: &'a OnceLock<Validator>,
 }
 
@@ -82,8 +82,8 @@ pub struct Filter {
 
 impl Toolbox {
     /// Adds a tool, replacing one of the same name.
-    pub fn register(&mut self, tool: Arc<dyn Tool>, terms: Terms) {
-        let entry = Entry { tool, terms, validator: OnceLock::new() };
+    pub fn register(&mut self, tool: Arc<dyn Tool>, terms: ToolTerms) {
+        let entry = ToolEntry { tool, terms, validator: OnceLock::new() };
         match self.position(&entry.tool.definition().name) {
             Ok(at) => self.tools[at] = entry,
             Err(at) => self.tools.insert(at, entry),
@@ -98,7 +98,7 @@ impl Toolbox {
     }
 
     /// Sets the profile, which decides the level of detail in the definitions.
-    pub fn guide(&mut self, profile: Profile) {
+    pub fn guide(&mut self, profile: GuidanceProfile) {
         self.profile = profile;
         self.sent = OnceLock::new();
     }
@@ -114,19 +114,18 @@ impl Toolbox {
     }
 
     /// A tool by its name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<Found<'_>> {
+    pub fn get(&self, name: &str) -> Option<FoundTool<'_>> {
         match self.position(name) {
-            Ok(at) => Some(self.tools[at].found()),
+            Ok(at) => Some(self.tools[at].find_tool()),
             Err(_) if name == FIND_TOOLS && self.in_two_stages() => {
-                self.sent().find_tools.as_ref().map(Entry::found)
+                self.define_sent().find_tools.as_ref().map(ToolEntry::find_tool)
             }
             Err(_) => None,
         }
     }
 
     /// The settings for all calls of a tool, mutable.
-    pub fn terms_mut(&mut self, name: &str) -> Option<&mut Terms> {
+    pub fn terms_mut(&mut self, name: &str) -> Option<&mut ToolTerms> {
         self.position(name).ok().map(|at| &mut self.tools[at].terms)
     }
 
@@ -134,28 +133,27 @@ impl Toolbox {
     ///
     /// # Errors
     /// A sentence, when a name of the filter is not a tool.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Found<'_>>, String> {
-        let choices: Vec<Choice<'_>> = self.names().map(|name| Choice { name, default: true }).collect();
+    pub fn list(&self, filter: &Filter) -> Result<Vec<FoundTool<'_>>, String> {
+        let choices: Vec<SelectableName<'_>> =
+            self.names().map(|name| SelectableName { name, default: true }).collect();
         let everything = ["*".to_owned()];
         let patterns = if filter.names.is_empty() { &everything[..] } else { &filter.names };
-        let taken = tools::select(patterns, &choices)?;
-        let within = |found: &Found<'_>| {
+        let taken = tools::select_names(patterns, &choices)?;
+        let within = |found: &FoundTool<'_>| {
             let definition = found.tool.definition();
             filter.most.is_none_or(|most| definition.permission <= most)
                 && taken.contains(&definition.name.as_str())
         };
-        Ok(self.tools.iter().map(Entry::found).filter(within).collect())
+        Ok(self.tools.iter().map(ToolEntry::find_tool).filter(within).collect())
     }
 
     /// The definitions that are sent with every request, sorted by name.
-    #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
-        &self.sent().definitions
+        &self.define_sent().definitions
     }
 
     /// The definition of a tool as the model sees it, sent or found.
-    #[must_use]
-    pub fn shown(&self, name: &str) -> Option<ToolDefinition> {
+    pub fn show_tool(&self, name: &str) -> Option<ToolDefinition> {
         let sent = self.definitions().iter().find(|definition| definition.name == name).cloned();
         sent.or_else(|| self.get(name).map(|found| found.tool.definition().clone()))
     }
@@ -171,30 +169,27 @@ impl Toolbox {
     }
 
     /// True if the model sees only one line about this tool, and calls it through `call_tool`.
-    #[must_use]
     pub fn is_left_out(&self, name: &str) -> bool {
         self.in_two_stages() && self.get(name).is_some_and(|found| found.terms.file.is_some())
     }
 
     /// True if a call of this name calls another tool.
-    #[must_use]
     pub fn is_call_tool(&self, name: &str) -> bool {
         name == CALL_TOOL && self.in_two_stages()
     }
 
     /// True if only some definitions are sent.
-    #[must_use]
     pub fn in_two_stages(&self) -> bool {
-        self.tools.len() > MOST_SENT && self.tools.iter().any(Entry::is_further)
+        self.tools.len() > MOST_SENT && self.tools.iter().any(ToolEntry::is_further)
     }
 
     /// Finds a tool by its name.
     ///
     /// # Errors
     /// A sentence for the model, with the nearest names.
-    pub fn find(&self, name: &str) -> Result<Found<'_>, String> {
+    pub fn find(&self, name: &str) -> Result<FoundTool<'_>, String> {
         self.get(name).ok_or_else(|| {
-            let near = text::nearest(name, self.names());
+            let near = text::find_nearest(name, self.names());
             let hint = if near.is_empty() {
                 format!("The tools are: {}.", self.names().collect::<Vec<_>>().join(", "))
             } else {
@@ -208,48 +203,48 @@ impl Toolbox {
         self.tools.binary_search_by(|entry| entry.tool.definition().name.as_str().cmp(name))
     }
 
-    fn sent(&self) -> &Sent {
+    fn define_sent(&self) -> &SentDefinitions {
         self.sent.get_or_init(|| {
-            let (built_in, further): (Vec<&Entry>, Vec<&Entry>) =
+            let (built_in, further): (Vec<&ToolEntry>, Vec<&ToolEntry>) =
                 self.tools.iter().partition(|entry| !entry.is_further());
-            let sent = |entry: &Entry| entry.sent(self.profile);
+            let sent = |entry: &ToolEntry| entry.define_tool(self.profile);
             if !self.in_two_stages() {
-                return Sent { definitions: self.tools.iter().map(sent).collect(), find_tools: None };
+                return SentDefinitions { definitions: self.tools.iter().map(sent).collect(), find_tools: None };
             }
-            let definition = |entry: &&Entry| entry.tool.definition().clone();
+            let definition = |entry: &&ToolEntry| entry.tool.definition().clone();
             let find_tools = FindTools::new(further.iter().map(definition).collect(), self.judge.clone());
             let mut definitions: Vec<ToolDefinition> = built_in.into_iter().map(sent).collect();
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));
-            let (tool, terms, validator) = (Arc::new(find_tools), Terms::default(), OnceLock::new());
-            Sent { definitions, find_tools: Some(Entry { tool, terms, validator }) }
+            let (tool, terms, validator) = (Arc::new(find_tools), ToolTerms::default(), OnceLock::new());
+            SentDefinitions { definitions, find_tools: Some(ToolEntry { tool, terms, validator }) }
         })
     }
 }
 
-impl Entry {
+impl ToolEntry {
     /// True unless it is a built-in tool.
     fn is_further(&self) -> bool {
         self.terms.file.is_some()
     }
 
     /// The definition to send, with the tool's advice if the profile includes it.
-    fn sent(&self, profile: Profile) -> ToolDefinition {
+    fn define_tool(&self, profile: GuidanceProfile) -> ToolDefinition {
         let mut definition = self.tool.definition().clone();
         let advice = self.tool.advice();
-        if profile == Profile::Guided && !advice.is_empty() {
+        if profile == GuidanceProfile::Guided && !advice.is_empty() {
             definition.description.push(' ');
             definition.description.push_str(advice);
         }
         definition
     }
 
-    fn found(&self) -> Found<'_> {
-        Found { tool: self.tool.as_ref(), terms: &self.terms, validator: &self.validator }
+    fn find_tool(&self) -> FoundTool<'_> {
+        FoundTool { tool: self.tool.as_ref(), terms: &self.terms, validator: &self.validator }
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundTool<'a> {
     /// Prepares for a call while the model is still writing it.
     pub(super) fn prepare(&self) {
         self.tool.prepare();

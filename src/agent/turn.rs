@@ -6,16 +6,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::window::Layer;
+use crate::agent::window::WindowLayer;
 use crate::config::Mode;
-use crate::conversation::event::{EventKind, Message};
-use crate::conversation::message::{FinishReason, Item, Said, Step};
+use crate::conversation::event::{EventKind, EventMessage};
+use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::model::{ModelError, ModelErrorKind};
 
-use super::clock::{Clock, calling_time, working_time};
+use super::clock::{PausableClock, calling_time, working_time};
 use super::emitter::SinkClosed;
-use super::input::Input;
-use super::limits::Limit;
+use super::input::TurnInput;
+use super::limits::ReachedLimit;
 use super::loop_watch::LoopWatch;
 use super::purpose::Purpose;
 use super::{Agent, Cancel, Conversation, Run};
@@ -23,7 +23,7 @@ use super::{Agent, Cancel, Conversation, Run};
 /// The end of a turn.
 #[derive(Debug)]
 pub struct TurnEnd {
-    pub stop: Stop,
+    pub stop: TurnStop,
     /// The final answer, with `--schema` as JSON text; without a final answer, the model's last words since the
     /// person's.
     pub answer: String,
@@ -31,10 +31,10 @@ pub struct TurnEnd {
 
 /// The reason that a turn ended.
 #[derive(Debug)]
-pub enum Stop {
+pub enum TurnStop {
     /// The model gave its answer.
     Answered,
-    Limit(Limit),
+    Limit(ReachedLimit),
     /// The request cannot be made to fit.
     ContextFull(String),
     Model(ModelError),
@@ -54,19 +54,19 @@ pub enum Stop {
     Failed(anyhow::Error),
 }
 
-impl From<SinkClosed> for Stop {
+impl From<SinkClosed> for TurnStop {
     fn from(_: SinkClosed) -> Self {
         Self::SinkClosed
     }
 }
 
-impl From<anyhow::Error> for Stop {
+impl From<anyhow::Error> for TurnStop {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<ModelError> for Stop {
+impl From<ModelError> for TurnStop {
     fn from(error: ModelError) -> Self {
         if error.kind == ModelErrorKind::ContextTooLong {
             return Self::ContextFull(format!(
@@ -83,7 +83,7 @@ pub(super) struct Turn<'a> {
     pub agent: &'a Agent,
     pub conversation: &'a mut Conversation,
     pub run: &'a mut Run,
-    pub clock: &'a Clock,
+    pub clock: &'a PausableClock,
     pub loops: LoopWatch,
     /// The limit of the last reply, if what was left was less than the model could write.
     pub output_cap: Option<u64>,
@@ -97,27 +97,27 @@ pub async fn take_turn(
     agent: &Agent,
     conversation: &mut Conversation,
     run: &mut Run,
-    input: impl Into<Input>,
+    input: impl Into<TurnInput>,
     cancel: &Cancel,
 ) -> TurnEnd {
     let input = input.into();
-    let clock = Clock::start();
+    let clock = PausableClock::start();
     let max_time = agent.limits.max_time;
     let emitter = Arc::clone(&run.emitter);
     let mut turn = Turn::new(agent, conversation, run, &clock);
     let outcome = tokio::select! {
         biased;
-        () = cancel.triggered() => Err(Stop::Interrupted),
-        () = emitter.closed() => Err(Stop::SinkClosed),
-        () = clock.reach(max_time.map(working_time)) => Err(Stop::Limit(Limit::Time(max_time.unwrap_or_default()))),
-        outcome = emitter.paced(Box::pin(turn.work(input))) => outcome,
+        () = cancel.triggered() => Err(TurnStop::Interrupted),
+        () = emitter.wait_closed() => Err(TurnStop::SinkClosed),
+        () = clock.reach(max_time.map(working_time)) => Err(TurnStop::Limit(ReachedLimit::Time(max_time.unwrap_or_default()))),
+        outcome = emitter.run_paced(Box::pin(turn.work(input))) => outcome,
     };
     let outcome = match outcome {
-        Err(Stop::Limit(limit)) if !limit.is_of_output() => {
+        Err(TurnStop::Limit(limit)) if !limit.is_of_output() => {
             tokio::select! {
                 biased;
-                () = cancel.triggered() => Err(Stop::Interrupted),
-                () = emitter.closed() => Err(Stop::SinkClosed),
+                () = cancel.triggered() => Err(TurnStop::Interrupted),
+                () = emitter.wait_closed() => Err(TurnStop::SinkClosed),
                 closing = turn.close(limit, max_time) => closing,
             }
         }
@@ -127,8 +127,8 @@ pub async fn take_turn(
     let end = turn.finish(outcome);
     match end.stop {
         // The limits of a helper may be its caller's, whose sums are not its own.
-        Stop::Limit(limit) if run.superior.is_none() => {
-            TurnEnd { stop: Stop::Limit(limit.after(run.ledger.spent())), ..end }
+        TurnStop::Limit(limit) if run.superior.is_none() => {
+            TurnEnd { stop: TurnStop::Limit(limit.after(run.ledger.spent())), ..end }
         }
         _ => end,
     }
@@ -139,7 +139,7 @@ impl<'a> Turn<'a> {
         agent: &'a Agent,
         conversation: &'a mut Conversation,
         run: &'a mut Run,
-        clock: &'a Clock,
+        clock: &'a PausableClock,
     ) -> Self {
         let loops = LoopWatch::new(&agent.limits);
         let is_exploring = agent.mode == Mode::Explore;
@@ -147,8 +147,8 @@ impl<'a> Turn<'a> {
         Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring }
     }
 
-    async fn work(&mut self, input: Input) -> Result<TurnEnd, Stop> {
-        let Input { opening, said: mut input } = input;
+    async fn work(&mut self, input: TurnInput) -> Result<TurnEnd, TurnStop> {
+        let TurnInput { opening, said: mut input } = input;
         // `env | agent run …` must neither send nor store a key.
         input.text = self.agent.redactor.redact_known(&input.text).into_owned();
         self.conversation.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
@@ -171,10 +171,10 @@ impl<'a> Turn<'a> {
     }
 
     /// Asks the model and runs its calls until it answers.
-    pub(super) async fn converse(&mut self) -> Result<TurnEnd, Stop> {
+    pub(super) async fn converse(&mut self) -> Result<TurnEnd, TurnStop> {
         loop {
             if let Some(limit) = self.reached_limit() {
-                return Err(Stop::Limit(limit));
+                return Err(TurnStop::Limit(limit));
             }
             self.heed()?;
             let (number, step) = self.step(Purpose::Answer).await?;
@@ -191,13 +191,13 @@ impl<'a> Turn<'a> {
     }
 
     /// Takes a reply without calls as the answer, if it is whole.
-    pub(super) async fn stands(&mut self, step: &Step) -> Result<TurnEnd, Stop> {
+    pub(super) async fn stands(&mut self, step: &Step) -> Result<TurnEnd, TurnStop> {
         match step.finish_reason {
-            FinishReason::Length => Err(Stop::Limit(self.cut_by(step))),
+            FinishReason::Length => Err(TurnStop::Limit(self.cut_by(step))),
             FinishReason::ContentFilter => {
                 let what = "the provider's content filter ended the reply: put the request in other words, or \
                             use another model (-m)";
-                Err(Stop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
+                Err(TurnStop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
             }
             _ => self.answer(step.text()).await,
         }
@@ -205,57 +205,57 @@ impl<'a> Turn<'a> {
 
     /// Refuses an input that is too large for the window before it is recorded, so it leaves no trace in later
     /// requests.
-    fn refuse_too_large(&mut self, opening: &[Item], input: &Said) -> Result<(), Stop> {
-        self.too_large(opening, input).map_or(Ok(()), |why| Err(Stop::ContextFull(why)))
+    fn refuse_too_large(&mut self, opening: &[Item], input: &UserText) -> Result<(), TurnStop> {
+        self.too_large(opening, input).map_or(Ok(()), |why| Err(TurnStop::ContextFull(why)))
     }
 
     /// The reason that an input is too large for the window, if it is.
-    pub(super) fn too_large(&mut self, opening: &[Item], input: &Said) -> Option<String> {
+    pub(super) fn too_large(&mut self, opening: &[Item], input: &UserText) -> Option<String> {
         let before: u64 =
             opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
         let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
         let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
         let parts = [("your message", tokens), ("the messages of the prompt", before)];
         let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
-        Layer::Input.over(shares, budget, parts)
+        WindowLayer::Input.describe_excess(shares, budget, parts)
     }
 
     /// The time limit, if the remaining time is reserved for the closing answer.
-    pub(super) fn out_of_time(&self) -> Option<Limit> {
+    pub(super) fn out_of_time(&self) -> Option<ReachedLimit> {
         let over = |max_time: &Duration| self.clock.elapsed() >= calling_time(*max_time);
-        self.agent.limits.max_time.filter(over).map(Limit::Time)
+        self.agent.limits.max_time.filter(over).map(ReachedLimit::Time)
     }
 
     /// The limit that cut a reply: the window was full, or the output limit was reached.
-    fn cut_by(&self, step: &Step) -> Limit {
+    fn cut_by(&self, step: &Step) -> ReachedLimit {
         let window = self.agent.budget.window;
         // Servers end a little before the declared end of the window.
         let is_full = step.usage.total() >= window - window / 50;
         match self.output_cap {
-            _ if is_full => Limit::Window { tokens: window },
-            Some(tokens) => Limit::Remainder { tokens, spent: self.run.ledger.spent() },
-            None => Limit::Output,
+            _ if is_full => ReachedLimit::Window { tokens: window },
+            Some(tokens) => ReachedLimit::Remainder { tokens, spent: self.run.ledger.spent() },
+            None => ReachedLimit::Output,
         }
     }
 
     /// One step: asks the model and records its reply. Returns its number.
-    pub(super) async fn step(&mut self, purpose: Purpose) -> Result<(u64, Step), Stop> {
+    pub(super) async fn step(&mut self, purpose: Purpose) -> Result<(u64, Step), TurnStop> {
         let step = self.ask(purpose).await?;
         let number = self.keep_reply(step.clone())?;
         Ok((number, step))
     }
 
     /// Adds a message: on disk, then in memory, then as an event.
-    pub(super) fn say(&mut self, said: Said) -> Result<(), Stop> {
-        let event = EventKind::Message(Message::said(&said));
+    pub(super) fn say(&mut self, said: UserText) -> Result<(), TurnStop> {
+        let event = EventKind::Message(EventMessage::from_user_text(&said));
         self.conversation.note_knowledge(Timestamp::now());
         self.conversation.session.say(said, Timestamp::now()).map_err(anyhow::Error::from)?;
         Ok(self.run.emitter.emit(event)?)
     }
 
     /// Records a reply: on disk, then in memory, then as an event.
-    pub(super) fn keep_reply(&mut self, step: Step) -> Result<u64, Stop> {
-        let event = EventKind::Message(Message::reply(&step));
+    pub(super) fn keep_reply(&mut self, step: Step) -> Result<u64, TurnStop> {
+        let event = EventKind::Message(EventMessage::reply(&step));
         let number = self.conversation.session.reply(step, Timestamp::now()).map_err(anyhow::Error::from)?;
         self.run.emitter.emit(event)?;
         Ok(number)
@@ -274,7 +274,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Settles everything left open and returns the end of the turn.
-    fn finish(&mut self, outcome: Result<TurnEnd, Stop>) -> TurnEnd {
+    fn finish(&mut self, outcome: Result<TurnEnd, TurnStop>) -> TurnEnd {
         let stop = match outcome {
             Ok(end) => return end,
             Err(stop) => stop,
@@ -286,10 +286,10 @@ impl<'a> Turn<'a> {
     }
 
     /// Keeps streamed text, counts the running request, and answers open calls.
-    pub(super) fn settle(&mut self, stop: &Stop) -> Result<(), Stop> {
+    pub(super) fn settle(&mut self, stop: &TurnStop) -> Result<(), TurnStop> {
         let why = match stop {
-            Stop::Limit(limit) => limit.to_string(),
-            Stop::Interrupted => "interrupted".to_owned(),
+            TurnStop::Limit(limit) => limit.to_string(),
+            TurnStop::Interrupted => "interrupted".to_owned(),
             _ => "the turn ended before the call did".to_owned(),
         };
         self.settle_calls(&why)?;
@@ -312,7 +312,12 @@ impl<'a> Turn<'a> {
 ///
 /// # Errors
 /// The session cannot be written.
-pub fn settle(agent: &Agent, conversation: &mut Conversation, run: &mut Run, stop: &Stop) -> Result<(), Stop> {
-    let clock = Clock::start();
+pub fn settle_turn(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    run: &mut Run,
+    stop: &TurnStop,
+) -> Result<(), TurnStop> {
+    let clock = PausableClock::start();
     Turn::new(agent, conversation, run, &clock).settle(stop)
 }

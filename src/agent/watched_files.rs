@@ -123,7 +123,7 @@ impl WatchedFile {
             FileStamp::Missing => Ok(0),
             FileStamp::File { length, .. } if !self.is_inside => Ok(length),
             FileStamp::File { .. } => {
-                let opened = regular::open(&self.path, Links::Refuse).map_err(io::Error::other)?;
+                let opened = regular::open_file(&self.path, Links::Refuse).map_err(io::Error::other)?;
                 opened.map_or(Ok(0), |(file, length)| state_of_file(file, length))
             }
             FileStamp::Directory { .. } if !self.is_inside => Ok(1),

@@ -1,6 +1,6 @@
 //! The files of `configs/`, `prompts/` and `skills/`, compiled in: the binary needs no file to run.
 //!
-//! The build has parsed the parts that every startup needs (`build/built_in.rs`): see [`tree`] and [`digest`].
+//! The build has parsed the parts that every startup needs (`build/built_in.rs`): see [`find_tree`] and [`find_digest`].
 
 pub use include_dir::Dir;
 use include_dir::include_dir;
@@ -14,17 +14,15 @@ pub static PROMPTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
 /// Built-in skills: `NAME/SKILL.md` and the files that belong to it.
 pub static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
 
-/// The parsed content of a built-in file, packed (`yaml::packed` unpacks it): a whole YAML file, or the head of a
+/// The parsed content of a built-in file, packed (`yaml::unpack_tree` unpacks it): a whole YAML file, or the head of a
 /// prompt or of a `SKILL.md`, with its places in the file. `folder` is `configs`, `prompts` or `skills`, and `path` is
 /// inside it.
-#[must_use]
-pub fn tree(folder: &str, path: &str) -> Option<&'static [u8]> {
-    find(TREES, folder, path)
+pub fn find_tree(folder: &str, path: &str) -> Option<&'static [u8]> {
+    find_entry(TREES, folder, path)
 }
 
 /// The text of the built-in prompt file at `path` (`NAME/vX.Y.md`). Names are compared whole, since splitting paths
 /// would slow down the startup.
-#[must_use]
 pub fn prompt_text(path: &str) -> Option<&'static str> {
     let (folder, _) = path.rsplit_once('/')?;
     let file = prompt_folder(folder)?.files().find(|file| file.path().as_os_str() == path)?;
@@ -32,7 +30,6 @@ pub fn prompt_text(path: &str) -> Option<&'static str> {
 }
 
 /// The text of a file beside the built-in prompt `name`.
-#[must_use]
 pub fn prompt_file(name: &str, file: &str) -> Option<&'static str> {
     let found =
         prompt_folder(name)?.files().find(|found| found.path().file_name().is_some_and(|name| name == file));
@@ -40,7 +37,6 @@ pub fn prompt_file(name: &str, file: &str) -> Option<&'static str> {
 }
 
 /// A folder of the built-in prompts, `NAME` or `modules/NAME`; the whole for an empty name.
-#[must_use]
 pub fn prompt_folder(name: &str) -> Option<&'static Dir<'static>> {
     if name.is_empty() {
         return Some(&PROMPTS);
@@ -54,12 +50,11 @@ pub fn prompt_folder(name: &str) -> Option<&'static Dir<'static>> {
 }
 
 /// The SHA-256 of the built-in prompt at `path` (`NAME/vX.Y.md`), composed with its modules, in hexadecimal digits.
-#[must_use]
-pub fn digest(path: &str) -> Option<&'static str> {
-    find(DIGESTS, "prompts", path)
+pub fn find_digest(path: &str) -> Option<&'static str> {
+    find_entry(DIGESTS, "prompts", path)
 }
 
-fn find<T: ?Sized>(table: &[(&str, &'static T)], folder: &str, path: &str) -> Option<&'static T> {
+fn find_entry<T: ?Sized>(table: &[(&str, &'static T)], folder: &str, path: &str) -> Option<&'static T> {
     let is_meant = |name: &str| {
         name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).is_some_and(|rest| rest == path)
     };

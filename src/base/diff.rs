@@ -11,15 +11,15 @@ const DEADLINE: Duration = Duration::from_millis(300);
 
 /// Lines added and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct LineCounts {
     pub added: u64,
     pub removed: u64,
 }
 
-impl Change {
-    pub fn between(old: &str, new: &str) -> Self {
+impl LineCounts {
+    pub fn count_changes(old: &str, new: &str) -> Self {
         let of = |lines: usize| lines as u64;
-        let ops = compare(&lines(old), &lines(new));
+        let ops = compare_lines(&split_lines(old), &split_lines(new));
         let changed = || ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
         Self {
             added: changed().map(|op| of(op.new_range().len())).sum(),
@@ -28,7 +28,7 @@ impl Change {
     }
 }
 
-impl std::fmt::Display for Change {
+impl std::fmt::Display for LineCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "+{} −{} lines", self.added, self.removed)
     }
@@ -36,7 +36,7 @@ impl std::fmt::Display for Change {
 
 /// Lines that belong together: a difference and its context.
 #[derive(Debug)]
-pub struct Hunk<'t> {
+pub struct DiffHunk<'t> {
     /// `@@ -1,3 +1,4 @@`.
     pub header: String,
     /// Each line with its mark: a space if it is in both texts, `-` if only in the old one, `+` if only in the new one.
@@ -44,8 +44,7 @@ pub struct Hunk<'t> {
 }
 
 /// The changes from the lines of `old` to those of `new`, with `context` lines around each change.
-#[must_use]
-pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'t>> {
+pub fn find_hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<DiffHunk<'t>> {
     let marked = |mark: char, lines: &[&'t str]| lines.iter().map(move |line| (mark, *line)).collect::<Vec<_>>();
     let of_op = |op: &DiffOp| {
         let (before, after) = (&old[op.old_range()], &new[op.new_range()]);
@@ -54,9 +53,9 @@ pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'
             _ => [marked('-', before), marked('+', after)].concat(),
         }
     };
-    let groups = group_diff_ops(compare(old, new), context).into_iter();
+    let groups = group_diff_ops(compare_lines(old, new), context).into_iter();
     groups
-        .map(|ops| Hunk {
+        .map(|ops| DiffHunk {
             header: UnifiedHunkHeader::new(&ops).to_string(),
             lines: ops.iter().flat_map(of_op).collect(),
         })
@@ -64,20 +63,18 @@ pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'
 }
 
 /// A unified diff with three lines of context. It is complete, since a person decides on it.
-#[must_use]
-pub fn unified(name: &str, old: &str, new: &str) -> String {
-    match nameless(old, new) {
+pub fn unify(name: &str, old: &str, new: &str) -> String {
+    match unify_nameless(old, new) {
         diff if diff.is_empty() => diff,
         diff => format!("--- a/{name}\n+++ b/{name}\n{diff}"),
     }
 }
 
 /// A unified diff without the name of a file.
-#[must_use]
-pub fn nameless(old: &str, new: &str) -> String {
+pub fn unify_nameless(old: &str, new: &str) -> String {
     const CONTEXT: usize = 3;
     let mut diff = String::new();
-    for hunk in hunks(&lines(old), &lines(new), CONTEXT) {
+    for hunk in find_hunks(&split_lines(old), &split_lines(new), CONTEXT) {
         diff.extend([hunk.header.as_str(), "\n"]);
         for (mark, line) in hunk.lines {
             diff.push(mark);
@@ -92,8 +89,7 @@ pub fn nameless(old: &str, new: &str) -> String {
 
 /// The summary of a change that was made: one line in words, and its diff below it. Only the beginning of a long diff
 /// is shown, and the other lines are counted.
-#[must_use]
-pub fn told(what: &str, diff: &str) -> String {
+pub fn summarise_change(what: &str, diff: &str) -> String {
     const LONGEST: usize = 16 * 1024;
     let diff = diff.trim_end_matches('\n');
     if diff.is_empty() {
@@ -110,20 +106,19 @@ pub fn told(what: &str, diff: &str) -> String {
 }
 
 /// True if the other line lacks a piece of a line, with the piece.
-pub type Piece<'t> = (bool, &'t str);
+pub type DiffPiece<'t> = (bool, &'t str);
 
 /// The words in which two lines differ. `None` if the lines have too little in common for that to help a reader.
-#[must_use]
-pub fn words<'t>(old: &'t str, new: &'t str) -> Option<[Vec<Piece<'t>>; 2]> {
+pub fn compare_words<'t>(old: &'t str, new: &'t str) -> Option<[Vec<DiffPiece<'t>>; 2]> {
     /// Longer lines are compared as a whole.
     const LONGEST: usize = 1000;
     if old.len().max(new.len()) > LONGEST {
         return None;
     }
-    let (before, after) = (tokens(old), tokens(new));
+    let (before, after) = (split_tokens(old), split_tokens(new));
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut common = 0;
-    for op in compare(&before, &after) {
+    for op in compare_lines(&before, &after) {
         let differs = !matches!(op, DiffOp::Equal { .. });
         let piece = |token: &&'t str| (differs, *token);
         left.extend(before[op.old_range()].iter().map(piece));
@@ -138,7 +133,7 @@ pub fn words<'t>(old: &'t str, new: &'t str) -> Option<[Vec<Piece<'t>>; 2]> {
 }
 
 /// Words, spaces, and every other character by itself.
-fn tokens(line: &str) -> Vec<&str> {
+fn split_tokens(line: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 0,
         c if c.is_whitespace() => 1,
@@ -161,12 +156,12 @@ fn tokens(line: &str) -> Vec<&str> {
 }
 
 /// The lines with their ends.
-fn lines(text: &str) -> Vec<&str> {
+fn split_lines(text: &str) -> Vec<&str> {
     DiffableStr::tokenize_lines(text)
 }
 
 /// The changes from `old` to `new`. The only call of the diff algorithm, which is generic and large.
-fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+fn compare_lines(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
     let deadline = Some(Instant::now() + DEADLINE);
     let Ok(()) = myers::diff_deadline(&mut ops, old, 0..old.len(), new, 0..new.len(), deadline);
@@ -182,8 +177,8 @@ mod tests {
     #[test]
     fn a_change_is_counted_and_shown() {
         let (old, new) = ("a\nb\nc\n", "a\nB\nc\nd\n");
-        assert_eq!(Change::between(old, new).to_string(), "+2 −1 lines");
-        assert_eq!(unified("x", old, new), "--- a/x\n+++ b/x\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n c\n+d\n");
+        assert_eq!(LineCounts::count_changes(old, new).to_string(), "+2 −1 lines");
+        assert_eq!(unify("x", old, new), "--- a/x\n+++ b/x\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n c\n+d\n");
     }
 
     #[test]
@@ -202,16 +197,16 @@ mod tests {
             (ten, &ten.replace("1\n", "one\n").replace("5\n", "5\nand a half\n")),
         ] {
             let expected = TextDiff::from_lines(old, new);
-            assert_eq!(unified("x", old, new), expected.unified_diff().header("a/x", "b/x").to_string());
+            assert_eq!(unify("x", old, new), expected.unified_diff().header("a/x", "b/x").to_string());
         }
     }
 
     #[test]
     fn the_words_that_changed_are_known() {
         let marked = |old, new| {
-            words(old, new).map(|sides| {
+            compare_words(old, new).map(|sides| {
                 sides.map(|side| {
-                    let piece = |(differs, piece): Piece<'_>| {
+                    let piece = |(differs, piece): DiffPiece<'_>| {
                         if differs { format!("[{piece}]") } else { piece.to_owned() }
                     };
                     side.into_iter().map(piece).collect::<String>()
@@ -233,19 +228,22 @@ mod tests {
 
     #[test]
     fn a_change_that_was_made_is_told_with_its_diff_as_far_as_that_is_short() {
-        assert_eq!(told("+1 −1 lines", &nameless("a\n", "b\n")), "+1 −1 lines\n@@ -1 +1 @@\n-a\n+b");
-        assert_eq!(told("+0 −0 lines", &nameless("a\n", "a\n")), "+0 −0 lines");
-        let long = told("x", &nameless("", &"a line\n".repeat(5000)));
+        assert_eq!(
+            summarise_change("+1 −1 lines", &unify_nameless("a\n", "b\n")),
+            "+1 −1 lines\n@@ -1 +1 @@\n-a\n+b"
+        );
+        assert_eq!(summarise_change("+0 −0 lines", &unify_nameless("a\n", "a\n")), "+0 −0 lines");
+        let long = summarise_change("x", &unify_nameless("", &"a line\n".repeat(5000)));
         assert!(long.starts_with("x\n@@ -0,0 +1,5000 @@\n+a line\n"), "{long:.60}");
         assert_eq!(long.lines().last(), Some("… 2955 lines not shown"));
-        assert_eq!(told("x", &"中".repeat(9000)), "x\n… 1 line not shown");
+        assert_eq!(summarise_change("x", &"中".repeat(9000)), "x\n… 1 line not shown");
     }
 
     #[test]
     fn a_large_diff_is_whole() {
         let new: String = "line\r\n".repeat(5000);
-        assert_eq!(unified("x", "", &new).matches("+line\r\n").count(), 5000);
+        assert_eq!(unify("x", "", &new).matches("+line\r\n").count(), 5000);
         let long = "中".repeat(100_000);
-        assert!(unified("x", "", &long).contains(&long));
+        assert!(unify("x", "", &long).contains(&long));
     }
 }

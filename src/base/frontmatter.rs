@@ -9,7 +9,7 @@ use crate::base::yaml;
 
 /// A Markdown text in its two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct FrontmatterParts<'a> {
     /// The YAML between the dashes; `None` if the text does not begin with a line of dashes.
     pub head: Option<&'a str>,
     /// The text after the head; the whole text if there is none. Never begins with a byte-order mark.
@@ -20,7 +20,7 @@ pub struct Parts<'a> {
 
 /// A head as data, and the body after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document<'a, T> {
+pub struct FrontmatterDocument<'a, T> {
     pub head: T,
     pub body: &'a str,
     /// The line of the file, 1-based, on which the body begins.
@@ -43,16 +43,16 @@ pub struct FrontmatterError {
 ///
 /// # Errors
 /// A head is opened and never closed.
-pub fn split(text: &str) -> Result<Parts<'_>, FrontmatterError> {
+pub fn split_head(text: &str) -> Result<FrontmatterParts<'_>, FrontmatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| is_fence(line)) else {
-        return Ok(Parts { head: None, body: text, body_line: 1 });
+        return Ok(FrontmatterParts { head: None, body: text, body_line: 1 });
     };
     let mut end = first.len();
     for (index, line) in lines.enumerate() {
         if is_fence(line) {
-            return Ok(Parts {
+            return Ok(FrontmatterParts {
                 head: Some(&text[first.len()..end]),
                 body: &text[end + line.len()..],
                 body_line: index + 3,
@@ -71,19 +71,19 @@ pub fn split(text: &str) -> Result<Parts<'_>, FrontmatterError> {
 ///
 /// # Errors
 /// The head is not closed, is not YAML, or does not fit `T`.
-pub fn parse<T: DeserializeOwned>(text: &str) -> Result<Document<'_, T>, FrontmatterError> {
-    let parts = split(text)?;
+pub fn parse_frontmatter<T: DeserializeOwned>(text: &str) -> Result<FrontmatterDocument<'_, T>, FrontmatterError> {
+    let parts = split_head(text)?;
     // The line break replaces the opening dashes, so places in the head are places in the file.
     let head = match parts.head {
         Some(head) if !head.trim().is_empty() => format!("\n{head}"),
         _ => "{}".to_owned(),
     };
-    let head = yaml::parse(&head).map_err(|error| FrontmatterError {
+    let head = yaml::parse_document(&head).map_err(|error| FrontmatterError {
         message: error.message,
         line: error.line.unwrap_or(1),
         column: error.column,
     })?;
-    Ok(Document { head, body: parts.body, body_line: parts.body_line })
+    Ok(FrontmatterDocument { head, body: parts.body, body_line: parts.body_line })
 }
 
 fn is_fence(line: &str) -> bool {
@@ -94,7 +94,7 @@ fn is_fence(line: &str) -> bool {
 mod tests {
     use serde::Deserialize;
 
-    use super::{parse, split};
+    use super::{parse_frontmatter, split_head};
     use crate::base::builtin::{self, CONFIGS, PROMPTS, SKILLS};
     use crate::base::yaml;
 
@@ -117,7 +117,7 @@ mod tests {
             ("no head\n---\n", None, "no head\n---\n", 1),
             ("---- not dashes\n", None, "---- not dashes\n", 1),
         ] {
-            if let Ok(parts) = split(text) {
+            if let Ok(parts) = split_head(text) {
                 assert_eq!((parts.head, parts.body, parts.body_line), (head, body, line), "{text:?}");
             } else {
                 assert_eq!(text, "---", "only an unclosed head is an error");
@@ -127,13 +127,17 @@ mod tests {
 
     #[test]
     fn a_text_without_a_head_has_the_defaults() {
-        assert_eq!(parse::<Head>("just text").expect("no head is no error").head, Head::default());
-        assert_eq!(parse::<Head>("---\n\n---\ntext").expect("so is an empty one").head, Head::default());
+        assert_eq!(parse_frontmatter::<Head>("just text").expect("no head is no error").head, Head::default());
+        assert_eq!(
+            parse_frontmatter::<Head>("---\n\n---\ntext").expect("so is an empty one").head,
+            Head::default()
+        );
     }
 
     #[test]
     fn places_are_places_in_the_file() {
-        let error = parse::<Head>("---\ndescription: fine\nlevel: high\n---\n").expect_err("not a number");
+        let error =
+            parse_frontmatter::<Head>("---\ndescription: fine\nlevel: high\n---\n").expect_err("not a number");
         assert_eq!((error.line, error.column), (3, Some(8)));
     }
 
@@ -148,16 +152,16 @@ mod tests {
                 dirs.extend(dir.dirs());
                 for file in dir.files() {
                     let path = file.path().to_string_lossy();
-                    let Some(packed) = builtin::tree(folder, &path) else { continue };
+                    let Some(packed) = builtin::find_tree(folder, &path) else { continue };
                     let text = file.contents_utf8().expect("text");
-                    let head = split(text).expect("closed").head;
+                    let head = split_head(text).expect("closed").head;
                     let text = head.map_or(text.to_owned(), |head| format!("\n{head}"));
-                    assert_eq!(Ok(yaml::packed(packed, 7)), yaml::tree(&text, 7), "{folder}/{path}");
+                    assert_eq!(Ok(yaml::unpack_tree(packed, 7)), yaml::parse_tree(&text, 7), "{folder}/{path}");
                     read += 1;
                 }
             }
         }
-        let is_read = |folder: &str, path: &str| builtin::tree(folder, path).is_some();
+        let is_read = |folder: &str, path: &str| builtin::find_tree(folder, path).is_some();
         assert!(read > 8 && is_read("configs", "agent.yaml") && is_read("prompts", "system/v1.0.md"));
     }
 }

@@ -22,32 +22,29 @@ pub struct Image {
 impl Image {
     /// Recognises PNG, JPEG, WebP and GIF, which models read; `None` for other bytes.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        Some(Self { mime: kind(bytes)?.to_owned(), data: base64(bytes) })
+    pub fn recognise(bytes: &[u8]) -> Option<Self> {
+        Some(Self { mime: recognise_kind(bytes)?.to_owned(), data: encode_base64(bytes) })
     }
 
     /// `data:image/png;base64,…`
-    #[must_use]
     pub fn url(&self) -> String {
         format!("data:{};base64,{}", self.mime, self.data)
     }
 }
 
 /// Bytes as text, in the alphabet that `data:` URLs and terminals read.
-#[must_use]
-pub fn base64(bytes: &[u8]) -> String {
+pub fn encode_base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
 /// The bytes in a `data:…;base64,…` URL; `None` for another text.
-#[must_use]
-pub fn decoded(url: &str) -> Option<Vec<u8>> {
+pub fn decode_data_url(url: &str) -> Option<Vec<u8>> {
     let (about, data) = url.strip_prefix("data:")?.split_once(',')?;
     about.strip_suffix(";base64")?;
     STANDARD.decode(data.trim()).ok()
 }
 
-fn kind(bytes: &[u8]) -> Option<&'static str> {
+fn recognise_kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
@@ -72,7 +69,7 @@ mod tests {
             (b"<svg/>", None),
             (b"", None),
         ] {
-            assert_eq!(Image::of(bytes).map(|image| image.url()).as_deref(), expected, "{bytes:?}");
+            assert_eq!(Image::recognise(bytes).map(|image| image.url()).as_deref(), expected, "{bytes:?}");
         }
     }
 }

@@ -7,29 +7,27 @@ use serde_json::{Map, Value, json};
 ///
 /// # Errors
 /// The text is not a JSON object; the error has the line and the column.
-pub fn object(text: &str) -> Result<Map<String, Value>, String> {
+pub fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         // Several servers write nothing at all for such a call.
         return Ok(Map::new());
     }
-    match read(text, &['{'])? {
+    match find_json(text, &['{'])? {
         Value::Object(object) => Ok(object),
         // Some models encode the object a second time, as a string.
-        Value::String(inner) if inner.trim_start().starts_with('{') => object(&inner),
+        Value::String(inner) if inner.trim_start().starts_with('{') => parse_object(&inner),
         other => Err(format!("expected an object, got {}", kind_of(&other))),
     }
 }
 
 /// Reads the arguments of a call as an object in any case: anything else becomes its field `unparsed`.
-#[must_use]
 pub fn object_or_unparsed(text: &str) -> Value {
-    object(text).map_or_else(|_| json!({ "unparsed": text }), Value::Object)
+    parse_object(text).map_or_else(|_| json!({ "unparsed": text }), Value::Object)
 }
 
 /// An object for a person: one line for each key. Text is shown as it is, unless a line break or another control
 /// character in it could be mistaken for a line of the list.
-#[must_use]
-pub fn listed(value: &Value) -> String {
+pub fn list_keys(value: &Value) -> String {
     let Value::Object(object) = value else { return value.to_string() };
     let line = |(key, value): (&String, &Value)| match value {
         Value::String(text) if !text.chars().any(char::is_control) => format!("{key}: {text}"),
@@ -39,7 +37,6 @@ pub fn listed(value: &Value) -> String {
 }
 
 /// An upper bound of the bytes of a value as JSON without spaces, computed without writing it.
-#[must_use]
 pub fn most_bytes(value: &Value) -> usize {
     /// An escaped control character: `\u001f`.
     const ESCAPED: usize = 6;
@@ -64,12 +61,12 @@ pub fn most_bytes(value: &Value) -> usize {
 ///
 /// # Errors
 /// The text as it is is not JSON; the error has the line and the column.
-pub fn document(text: &str) -> Result<Value, String> {
-    read(text, &['{', '['])
+pub fn parse_document(text: &str) -> Result<Value, String> {
+    find_json(text, &['{', '['])
 }
 
 /// Reads the text as it is, else the first block that begins with one of `openers`, else that without trailing commas.
-fn read(text: &str, openers: &[char]) -> Result<Value, String> {
+fn find_json(text: &str, openers: &[char]) -> Result<Value, String> {
     let first_error = match serde_json::from_str(text.trim()) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -175,28 +172,28 @@ mod tests {
             ("path=x", None),
             ("}{", None),
         ] {
-            let read = object(text).ok().map(|object| Value::Object(object).to_string());
+            let read = parse_object(text).ok().map(|object| Value::Object(object).to_string());
             assert_eq!(read.as_deref(), expected, "{text}");
         }
     }
 
     #[test]
     fn a_document_may_be_any_value() {
-        assert_eq!(document("```json\n[1, 2,]\n```"), Ok(json!([1, 2])));
-        assert_eq!(document(" \"text\" "), Ok(json!("text")));
-        assert!(document("The answer is 42.").is_err());
+        assert_eq!(parse_document("```json\n[1, 2,]\n```"), Ok(json!([1, 2])));
+        assert_eq!(parse_document(" \"text\" "), Ok(json!("text")));
+        assert!(parse_document("The answer is 42.").is_err());
     }
 
     proptest! {
         #[test]
         fn what_is_sound_is_read_unchanged(key in "[a-z]{1,8}", value in ".{0,40}") {
             let sound = json!({key: value});
-            prop_assert_eq!(document(&sound.to_string()), Ok(sound));
+            prop_assert_eq!(parse_document(&sound.to_string()), Ok(sound));
         }
 
         #[test]
         fn no_text_makes_it_panic(text in "[\\[\\]{},:\"\\\\a`é\n ]{0,40}") {
-            let _ = object(&text);
+            let _ = parse_object(&text);
         }
     }
 

@@ -16,17 +16,17 @@ pub struct Extent {
 
 /// A part of a text, byte for byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct TextPage {
     pub bytes: Vec<u8>,
     /// The number of its lines, including one that continues after it.
     pub lines: usize,
     /// The place where the text continues; `None` at its end.
-    pub next: Option<Next>,
+    pub next: Option<NextPage>,
 }
 
 /// The place where a text continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Next {
+pub struct NextPage {
     pub line: usize,
     pub byte: u64,
     /// True if the byte is not the first of its line.
@@ -37,15 +37,15 @@ pub struct Next {
 ///
 /// # Errors
 /// The text cannot be read.
-pub fn page(mut text: impl BufRead, extent: Extent) -> io::Result<Page> {
+pub fn read_page(mut text: impl BufRead, extent: Extent) -> io::Result<TextPage> {
     let mut byte = 0;
     for _ in 1..extent.first {
         match text.skip_until(b'\n')? {
-            0 => return Ok(Page::default()),
+            0 => return Ok(TextPage::default()),
             skipped => byte += skipped as u64,
         }
     }
-    let mut page = Page::default();
+    let mut page = TextPage::default();
     let mut room = extent.bytes;
     let mut line = Vec::new();
     while page.lines < extent.lines.max(1) {
@@ -55,30 +55,30 @@ pub fn page(mut text: impl BufRead, extent: Extent) -> io::Result<Page> {
         if line.is_empty() {
             return Ok(page);
         }
-        let (taken, cost) = fitting(&line, room);
+        let (taken, cost) = fit_bytes(&line, room);
         let is_whole = taken == line.len() && (line.ends_with(b"\n") || text.fill_buf()?.is_empty());
         if !(is_whole && cost <= room) && page.lines > 0 {
-            page.next = Some(Next { line: extent.first + page.lines, byte, within_line: false });
+            page.next = Some(NextPage { line: extent.first + page.lines, byte, within_line: false });
             return Ok(page);
         }
         page.bytes.extend_from_slice(&line[..taken]);
         byte += taken as u64;
         room = room.saturating_sub(cost);
         if !is_whole {
-            page.next = Some(Next { line: extent.first + page.lines, byte, within_line: true });
+            page.next = Some(NextPage { line: extent.first + page.lines, byte, within_line: true });
             page.lines += 1;
             return Ok(page);
         }
         page.lines += 1;
     }
     if !text.fill_buf()?.is_empty() {
-        page.next = Some(Next { line: extent.first + page.lines, byte, within_line: false });
+        page.next = Some(NextPage { line: extent.first + page.lines, byte, within_line: false });
     }
     Ok(page)
 }
 
 /// The bytes of the longest beginning that costs at most `room`, at least one character, and its cost.
-fn fitting(bytes: &[u8], room: usize) -> (usize, usize) {
+fn fit_bytes(bytes: &[u8], room: usize) -> (usize, usize) {
     /// U+FFFD, which replaces invalid characters.
     const BROKEN: usize = 3;
     let (mut taken, mut cost) = (0, 0);
@@ -107,15 +107,14 @@ fn cost_of(c: char) -> usize {
 
 /// A text that contains the words, with the matching lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundText {
     /// The handle of the text.
     pub id: String,
-    pub rows: Vec<Row>,
+    pub rows: Vec<FoundLine>,
 }
 
-impl Found {
+impl FoundText {
     /// The number of rows that are hits.
-    #[must_use]
     pub fn hits(&self) -> usize {
         self.rows.iter().filter(|row| row.is_hit).count()
     }
@@ -123,7 +122,7 @@ impl Found {
 
 /// A line that contains the words, or a neighbour of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct FoundLine {
     /// 1-based.
     pub line: usize,
     /// The beginning of `text`, if it is a part of a long line.
@@ -140,10 +139,10 @@ const NEIGHBOUR: usize = 160;
 ///
 /// # Errors
 /// The text cannot be read.
-pub fn search(mut text: impl BufRead, query: &str, limit: usize) -> io::Result<Vec<Row>> {
+pub fn search_lines(mut text: impl BufRead, query: &str, limit: usize) -> io::Result<Vec<FoundLine>> {
     let needle = query.to_lowercase();
     let (mut rows, mut hits) = (Vec::new(), 0);
-    let (mut line, mut before) = (Line::default(), Line::default());
+    let (mut line, mut before) = (SearchedLine::default(), SearchedLine::default());
     let mut follows_hit = false;
     while hits < limit || follows_hit {
         std::mem::swap(&mut line, &mut before);
@@ -162,7 +161,7 @@ pub fn search(mut text: impl BufRead, query: &str, limit: usize) -> io::Result<V
         }
         follows_hit = hit.is_some();
         if let Some((byte, text)) = hit {
-            rows.push(Row { line: line.number, byte, text, is_hit: true });
+            rows.push(FoundLine { line: line.number, byte, text, is_hit: true });
             hits += 1;
         }
     }
@@ -171,7 +170,7 @@ pub fn search(mut text: impl BufRead, query: &str, limit: usize) -> io::Result<V
 
 /// A line of a text that is searched, as far as it is kept.
 #[derive(Default)]
-struct Line {
+struct SearchedLine {
     /// 0 before the first.
     number: usize,
     /// The bytes of the text before it, and up to its end.
@@ -183,7 +182,7 @@ struct Line {
     is_shown: bool,
 }
 
-impl Line {
+impl SearchedLine {
     /// Reads the line after `before`, in pieces, and searches it for `needle`.
     fn read(&mut self, text: &mut impl BufRead, before: &Self, needle: Option<&String>) -> io::Result<()> {
         const PIECE: u64 = 64 * 1024;
@@ -199,7 +198,7 @@ impl Line {
                 self.head.extend_from_slice(&window[..window.len().min(NEIGHBOUR + 1)]);
             }
             if let (Some(needle), None) = (needle, &self.hit)
-                && let Some(at) = find(&window, needle)
+                && let Some(at) = find_words(&window, needle)
                 // Near the end of a piece, its surroundings are still to come.
                 && (is_whole || at + SHOWN < window.len())
             {
@@ -218,7 +217,7 @@ impl Line {
     fn part(&self, window: &[u8], at: usize) -> (Option<u64>, String) {
         let window_start = self.end - window.len() as u64;
         if window_start == self.start && window.len() <= SHOWN {
-            return (None, shown(window));
+            return (None, show_part(window));
         }
         let mut from = at.saturating_sub(SHOWN / 4);
         // Not within a character.
@@ -226,25 +225,25 @@ impl Line {
             from -= 1;
         }
         let part = &window[from..window.len().min(from + SHOWN)];
-        (Some(window_start + from as u64), shown(part))
+        (Some(window_start + from as u64), show_part(part))
     }
 
-    fn as_neighbour(&self) -> Row {
+    fn as_neighbour(&self) -> FoundLine {
         let is_long = self.head.len() > NEIGHBOUR;
         let head = &self.head[..self.head.len().min(NEIGHBOUR)];
-        Row { line: self.number, byte: is_long.then_some(self.start), text: shown(head), is_hit: false }
+        FoundLine { line: self.number, byte: is_long.then_some(self.start), text: show_part(head), is_hit: false }
     }
 }
 
 /// The approximate position of the words, whose case may differ from the text's: exact if both have the same number of
 /// bytes.
-fn find(window: &[u8], needle: &str) -> Option<usize> {
+fn find_words(window: &[u8], needle: &str) -> Option<usize> {
     let at = String::from_utf8_lossy(window).to_lowercase().find(needle)?;
     Some(at.min(window.len() - 1))
 }
 
 /// A part of a line, without its line end and cut characters.
-fn shown(part: &[u8]) -> String {
+fn show_part(part: &[u8]) -> String {
     let whole = match part.utf8_chunks().last() {
         Some(last) if std::str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none()) => {
             &part[..part.len() - last.invalid().len()]
@@ -263,11 +262,11 @@ mod tests {
     use super::*;
 
     /// All pages of a text, each read from where the one before said, by line if there is one.
-    fn pages(text: &[u8], lines: usize, bytes: usize) -> Vec<Page> {
+    fn pages(text: &[u8], lines: usize, bytes: usize) -> Vec<TextPage> {
         let mut pages = Vec::new();
         let (mut from, mut first) = (0, 1);
         loop {
-            let page = page(&text[from..], Extent { first, lines, bytes }).expect("memory can be read");
+            let page = read_page(&text[from..], Extent { first, lines, bytes }).expect("memory can be read");
             let next = page.next;
             pages.push(page);
             match next {
@@ -306,12 +305,12 @@ mod tests {
     #[test]
     fn a_page_behind_the_end_is_empty() {
         let extent = Extent { first: 3, lines: 9, bytes: 99 };
-        assert_eq!(page(&b"one\ntwo\n"[..], extent).expect("read"), Page::default());
+        assert_eq!(read_page(&b"one\ntwo\n"[..], extent).expect("read"), TextPage::default());
     }
 
     fn found(text: &str, query: &str, limit: usize) -> String {
         let mut out = String::new();
-        for row in search(text.as_bytes(), query, limit).expect("memory can be read") {
+        for row in search_lines(text.as_bytes(), query, limit).expect("memory can be read") {
             let sign = if row.is_hit { ':' } else { '-' };
             let byte = row.byte.map_or(String::new(), |byte| format!("+{byte}"));
             let _ = write!(out, "{}{byte}{sign}{} ", row.line, row.text);
@@ -340,8 +339,8 @@ mod tests {
         let piece = 64 * 1024;
         for at in [0, 10, piece - 300, piece - 2, piece, piece + 100, 3 * piece + 7] {
             let text = format!("first\n{}NEEDLE{}", "x".repeat(at), "y".repeat(2 * piece));
-            let rows = search(text.as_bytes(), "needle", 9).expect("memory can be read");
-            let Row { line, byte, text: part, .. } = &rows[1];
+            let rows = search_lines(text.as_bytes(), "needle", 9).expect("memory can be read");
+            let FoundLine { line, byte, text: part, .. } = &rows[1];
             let from = usize::try_from(byte.expect("a part")).expect("small");
             assert_eq!((*line, &text[from..from + part.len()]), (2, part.as_str()), "{at}");
             assert!(part.contains("NEEDLE") && part.len() == SHOWN, "{at}: {part}");

@@ -82,7 +82,6 @@ pub enum Lost {
 
 impl Kept {
     /// The handle by which `recall` reads it.
-    #[must_use]
     pub fn id(&self) -> Option<&str> {
         match self {
             Self::Whole { id } | Self::Beginning { id, .. } => Some(id),
@@ -91,13 +90,11 @@ impl Kept {
     }
 
     /// The handle, if it reads the whole.
-    #[must_use]
     pub fn id_of_whole(&self) -> Option<&str> {
         self.id().filter(|_| matches!(self, Self::Whole { .. }))
     }
 
     /// A notice of the readable part, for the model: `recall id=r1 reads the whole`.
-    #[must_use]
     pub fn notice(&self) -> String {
         match self {
             Self::Whole { id } => format!("recall id={id} reads the whole"),
@@ -173,7 +170,6 @@ pub enum ToolErrorKind {
 
 impl ToolOutput {
     /// The first line of the summary: the outcome of the call.
-    #[must_use]
     pub fn outcome(&self) -> &str {
         self.summary.lines().next().unwrap_or_default()
     }

@@ -10,22 +10,19 @@ use icu_properties::{CodePointMapData, CodePointSetData, CodePointSetDataBorrowe
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The longest start of `text` that has at most `bytes` bytes and ends between characters.
-#[must_use]
-pub fn head(text: &str, bytes: usize) -> &str {
+pub fn take_head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
 /// The longest end of `text` that has at most `bytes` bytes and begins between characters.
-#[must_use]
-pub fn tail(text: &str, bytes: usize) -> &str {
+pub fn take_tail(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
 /// Makes every character visible that could move a cursor, colour a screen or reorder a line: control characters as
 /// their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`. Line feeds and tabs
 /// stay.
-#[must_use]
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn make_visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
@@ -44,8 +41,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True if [`visible`] leaves a character as it is.
-#[must_use]
+/// True if [`make_visible`] leaves a character as it is.
 pub fn is_safe(c: char) -> bool {
     !is_unsafe(c)
 }
@@ -66,10 +62,9 @@ fn is_unsafe(c: char) -> bool {
     }
 }
 
-/// `text` for a person who decides on it: like [`visible`], with every character that has no width or looks empty as
+/// `text` for a person who decides on it: like [`make_visible`], with every character that has no width or looks empty as
 /// its code (`\u{200b}`). Joiners and selectors within emoji stay.
-#[must_use]
-pub fn revealed(text: &str) -> Cow<'_, str> {
+pub fn reveal(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| matches!(c, ' '..='~' | '\n' | '\t')) {
         return Cow::Borrowed(text);
     }
@@ -82,7 +77,7 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
         let joins = in_picture && c == '\u{200d}' && chars.peek().is_some_and(|next| pictures.contains(*next));
         let selects = in_picture && matches!(c, '\u{fe0e}' | '\u{fe0f}');
         match c {
-            c if is_unsafe(c) && c <= '\x7f' => out += &visible(c.encode_utf8(&mut [0; 4])),
+            c if is_unsafe(c) && c <= '\x7f' => out += &make_visible(c.encode_utf8(&mut [0; 4])),
             c if looks_empty(c) && !joins && !selects => {
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
             }
@@ -116,11 +111,10 @@ fn looks_empty(c: char) -> bool {
 
 /// `text` on one line, made visible, and at most `width` terminal columns wide (a CJK character takes two): for
 /// lists and progress. Longer text is cut, with `…` as the last column.
-#[must_use]
 pub fn one_line(text: &str, width: usize) -> String {
     // No script needs this many bytes for a column: the rest of a long text is never examined.
     const BYTES_PER_COLUMN: usize = 64;
-    let start = head(text, width.saturating_add(1).saturating_mul(BYTES_PER_COLUMN));
+    let start = take_head(text, width.saturating_add(1).saturating_mul(BYTES_PER_COLUMN));
     let mut line = String::new();
     for word in start.split_whitespace() {
         if !line.is_empty() {
@@ -131,13 +125,12 @@ pub fn one_line(text: &str, width: usize) -> String {
     if start.len() < text.len() {
         line.push('…');
     }
-    cut(&visible(&line), width).into_owned()
+    cut_to_width(&make_visible(&line), width).into_owned()
 }
 
 /// `text`, which has no line feeds, cut to `width` terminal columns, with `…` as the last one if it was cut.
-#[must_use]
-pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
-    if columns(text) <= width {
+pub fn cut_to_width(text: &str, width: usize) -> Cow<'_, str> {
+    if count_columns(text) <= width {
         return Cow::Borrowed(text);
     }
     let mut used = 0;
@@ -156,20 +149,19 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
 
 /// `text` with lines wider than `width` columns broken between words. Continued lines are indented to the second
 /// column of a table row (the text after two spaces), if there is one near. A wider word stays whole.
-#[must_use]
-pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
-    if text.lines().all(|line| columns(line) <= width) {
+pub fn fold_to_width(text: &str, width: usize) -> Cow<'_, str> {
+    if text.lines().all(|line| count_columns(line) <= width) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive('\n') {
         let start = line.len() - line.trim_start().len();
         let cell = line[start..].find("  ").map_or(0, |at| line.len() - line[start + at..].trim_start().len());
-        let hanging = " ".repeat(Some(columns(&line[..cell])).filter(|at| *at <= width / 2).unwrap_or(0));
+        let hanging = " ".repeat(Some(count_columns(&line[..cell])).filter(|at| *at <= width / 2).unwrap_or(0));
         let mut used = 0;
         for (index, word) in line.split(' ').enumerate() {
             let space = usize::from(index > 0);
-            let taken = columns(word.trim_end_matches('\n'));
+            let taken = count_columns(word.trim_end_matches('\n'));
             if used + space + taken > width && used > hanging.len() && taken > 0 {
                 out.truncate(out.trim_end_matches(' ').len());
                 out.push('\n');
@@ -187,15 +179,13 @@ pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
 }
 
 /// The number of terminal columns that `text` takes.
-#[must_use]
-pub fn columns(text: &str) -> usize {
+pub fn count_columns(text: &str) -> usize {
     // Most text is, and no table has to be asked for it.
     if is_printable_ascii(text) { text.len() } else { UnicodeWidthStr::width(text) }
 }
 
 /// True for text of which every byte is one printable character. Looks at many bytes at once, since every piece of an
 /// answer comes by here more than once.
-#[must_use]
 pub fn is_printable_ascii(text: &str) -> bool {
     const AT_ONCE: usize = 32;
     let all_printable = |bytes: &[u8]| bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
@@ -204,9 +194,9 @@ pub fn is_printable_ascii(text: &str) -> bool {
 
 /// A pattern with `*`, `?`, `[…]` and `{…,…}`.
 #[derive(Debug, Clone)]
-pub struct Glob(GlobMatcher);
+pub struct GlobPattern(GlobMatcher);
 
-impl Glob {
+impl GlobPattern {
     /// For names and words: `*` is any text.
     ///
     /// # Errors
@@ -228,21 +218,18 @@ impl Glob {
         glob.map(|glob| Self(glob.compile_matcher())).map_err(|error| error.kind().to_string())
     }
 
-    #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
     /// The pattern as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.glob().glob()
     }
 }
 
 /// `text` normalised so that compatible characters are equal (NFKC).
-#[must_use]
-pub fn nfkc(text: &str) -> Cow<'_, str> {
+pub fn normalise_nfkc(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -250,7 +237,6 @@ pub fn nfkc(text: &str) -> Cow<'_, str> {
 }
 
 /// True if this is a letter or a number of any script. Combining marks are neither.
-#[must_use]
 pub fn is_letter_or_number(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || (!c.is_ascii()
@@ -268,13 +254,12 @@ pub fn is_letter_or_number(c: char) -> bool {
 }
 
 /// The similarity of two lines, from 0 (nothing in common) to 1 (equal), by the letter pairs that both contain.
-#[must_use]
-pub fn likeness(a: &str, b: &str) -> f64 {
+pub fn measure_likeness(a: &str, b: &str) -> f64 {
     strsim::sorensen_dice(a, b)
 }
 
 /// The candidates most similar to `name`, best first, at most three; empty if none is similar.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn find_nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     const NEAR: f64 = 0.7;
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
@@ -287,8 +272,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// The candidate that was probably meant by a typed `name`: one that a typo or two explain, where two swapped letters
 /// are likelier than a missing one; else the most similar, if one is similar.
-#[must_use]
-pub fn meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn guess_meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const SHORT: usize = 5;
     let length = |text: &str| text.chars().count();
     let most = if length(name) < SHORT { 1 } else { 2 };
@@ -299,17 +283,15 @@ pub fn meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> O
     let is_part = |candidate: &str| candidate.starts_with(name) || name.starts_with(candidate);
     let nearest_slip = slips
         .min_by_key(|(slips, candidate)| (*slips, !is_part(candidate), length(candidate).abs_diff(length(name))));
-    nearest_slip.map(|(_, candidate)| candidate).or_else(|| nearest(name, candidates).first().copied())
+    nearest_slip.map(|(_, candidate)| candidate).or_else(|| find_nearest(name, candidates).first().copied())
 }
 
 /// Quotes a word for a POSIX shell: nothing in it is syntax or makes it a keyword.
-#[must_use]
 pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Quotes a word as a person would: only if that makes a difference.
-#[must_use]
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     let is_plain = !word.is_empty() && word.chars().all(is_plain);
@@ -333,7 +315,7 @@ mod tests {
             ("", None),
             ("日本", None),
         ] {
-            assert_eq!(meant(name, ["mode", "model", "raw", "review-all"]), expected, "{name}");
+            assert_eq!(guess_meant(name, ["mode", "model", "raw", "review-all"]), expected, "{name}");
         }
     }
 
@@ -353,14 +335,14 @@ mod tests {
         ] {
             let line = one_line(text, width);
             assert_eq!(line, expected, "{text:?} in {width}");
-            assert!(columns(&line) <= width);
+            assert!(count_columns(&line) <= width);
         }
     }
 
     #[test]
     fn nothing_that_moves_a_cursor_or_reorders_a_line_survives() {
-        assert_eq!(visible("a\u{1b}[2J\u{202e}b\r\n\tc\u{9b}"), "a␛[2J<U+202E>b␍\n\tc<U+009B>");
-        assert!(matches!(visible("plain, 日本語, 👨\u{200d}👩"), Cow::Borrowed(_)));
+        assert_eq!(make_visible("a\u{1b}[2J\u{202e}b\r\n\tc\u{9b}"), "a␛[2J<U+202E>b␍\n\tc<U+009B>");
+        assert!(matches!(make_visible("plain, 日本語, 👨\u{200d}👩"), Cow::Borrowed(_)));
     }
 
     #[test]
@@ -377,7 +359,7 @@ mod tests {
             ("\u{1b}[8m\r\u{9b}\u{7f}", "␛[8m␍\\u{9b}␡"),
             ("\u{e000}\u{fff9}", "\\u{e000}\\u{fff9}"),
         ] {
-            assert_eq!(revealed(text), expected, "{text:?}");
+            assert_eq!(reveal(text), expected, "{text:?}");
         }
         for text in [
             "plain\n\ttext ~",
@@ -385,7 +367,7 @@ mod tests {
             "❤\u{fe0f} 👩\u{1f3fd}\u{200d}🚀 👨\u{200d}👩\u{200d}👧",
             "e\u{301}",
         ] {
-            assert_eq!(revealed(text), text);
+            assert_eq!(reveal(text), text);
         }
     }
 
@@ -402,7 +384,7 @@ mod tests {
             ("error: 日本語の名 is", "error:\n日本語の名\nis"),
             ("https://example.com/long x", "https://example.com/long\nx"),
         ] {
-            assert_eq!(fold(text, 11), expected, "{text:?}");
+            assert_eq!(fold_to_width(text, 11), expected, "{text:?}");
         }
     }
 }

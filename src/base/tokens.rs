@@ -8,7 +8,7 @@ mod table;
 use std::sync::LazyLock;
 
 use merge::Merger;
-use table::Table;
+use table::TokenTable;
 
 /// The estimated bytes of a token, to convert a limit in tokens into one in bytes.
 pub const BYTES_PER_TOKEN: usize = 4;
@@ -16,20 +16,17 @@ pub const BYTES_PER_TOKEN: usize = 4;
 /// Tokens of `text`, estimated without a tokenizer: a token per four bytes, except that a character of Chinese,
 /// Japanese or Korean counts as one token and one outside the basic plane (an emoji) as two. Within a fifth of the
 /// truth for prose and code; always marked as an estimate when it is shown.
-#[must_use]
-pub fn estimate(text: &str) -> u64 {
+pub fn estimate_tokens(text: &str) -> u64 {
     estimate_bytes(text.as_bytes())
 }
 
-/// [`estimate`] for bytes that are UTF-8, whole or cut.
-#[must_use]
+/// [`estimate_tokens`] for bytes that are UTF-8, whole or cut.
 pub fn estimate_bytes(bytes: &[u8]) -> u64 {
-    quarters(bytes).div_ceil(4)
+    count_quarters(bytes).div_ceil(4)
 }
 
 /// The estimate in quarters of a token, so that the pieces of a stream add up without rounding each.
-#[must_use]
-pub fn quarters(bytes: &[u8]) -> u64 {
+pub fn count_quarters(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .map(|byte| match byte {
@@ -89,11 +86,11 @@ impl Vocabulary {
         MODELS.iter().find(|(pattern, _)| is_named(pattern)).map(|(_, vocabulary)| *vocabulary)
     }
 
-    fn table(self) -> &'static Table {
-        static O200K: LazyLock<Table> =
-            LazyLock::new(|| Table::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"))));
-        static CL100K: LazyLock<Table> =
-            LazyLock::new(|| Table::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.bin"))));
+    fn table(self) -> &'static TokenTable {
+        static O200K: LazyLock<TokenTable> =
+            LazyLock::new(|| TokenTable::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"))));
+        static CL100K: LazyLock<TokenTable> =
+            LazyLock::new(|| TokenTable::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.bin"))));
         match self {
             Self::O200k => &O200K,
             Self::Cl100k => &CL100K,
@@ -104,11 +101,10 @@ impl Vocabulary {
 /// The exact number of tokens of `text`. Special marks count as plain text.
 ///
 /// The first call for a vocabulary unfolds its table, which takes some milliseconds and megabytes.
-#[must_use]
-pub fn count(text: &str, vocabulary: Vocabulary) -> u64 {
+pub fn count_tokens(text: &str, vocabulary: Vocabulary) -> u64 {
     let table = vocabulary.table();
     let mut merger = Merger::default();
-    split::pieces(text, vocabulary)
+    split::split_pieces(text, vocabulary)
         .map(|piece| match table.find(piece.as_bytes()) {
             Some(_) => 1,
             None => merger.count(table, piece.as_bytes()),
@@ -125,7 +121,7 @@ mod tests {
         for (text, tokens) in
             [("", 0), ("a", 1), ("four", 1), ("hello", 2), ("日本語", 3), ("한국어", 3), ("🙂", 2), ("привет", 3)]
         {
-            assert_eq!(estimate(text), tokens, "{text}");
+            assert_eq!(estimate_tokens(text), tokens, "{text}");
         }
     }
 

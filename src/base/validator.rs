@@ -66,36 +66,34 @@ impl Validator {
     }
 
     /// The schema as it was given.
-    #[must_use]
     pub fn schema(&self) -> &Value {
         &self.schema
     }
 
     /// The mistakes of a value that remain whatever its unknown parts become, one per line.
-    #[must_use]
     pub fn certain_mistakes(&self, value: &Value, unknown: Unknown<'_>) -> Vec<String> {
         let errors = self.compiled.iter_errors(value).filter(|error| unknown.leaves_certain(error));
         errors.flat_map(|error| self.lines(&error)).collect()
     }
 
     fn lines(&self, error: &ValidationError<'_>) -> Vec<String> {
-        let at = path(error);
+        let at = format_path(error);
         let line = |at: &str, mistake: &str| match at {
             "" => format!("- the whole: {mistake}"),
-            at => format!("- `{}`: {mistake}", text::visible(at)),
+            at => format!("- `{}`: {mistake}", text::make_visible(at)),
         };
         match error.kind() {
             Kind::Required { property } => {
-                vec![line(&below(&at, property.as_str().unwrap_or_default()), "required, but missing")]
+                vec![line(&extend_path(&at, property.as_str().unwrap_or_default()), "required, but missing")]
             }
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
                 let mistake = match self.names_beside(error) {
                     names if names.is_empty() => "unknown".to_owned(),
                     names => format!("unknown; expected one of {}", names.join(", ")),
                 };
-                unexpected.iter().map(|name| line(&below(&at, name), &mistake)).collect()
+                unexpected.iter().map(|name| line(&extend_path(&at, name), &mistake)).collect()
             }
-            _ => vec![line(&at, &mistake(error))],
+            _ => vec![line(&at, &word_mistake(error))],
         }
     }
 
@@ -156,25 +154,25 @@ fn is_plain(schema: &Value) -> bool {
 }
 
 /// `items[0].status`; empty for the whole.
-fn path(error: &ValidationError<'_>) -> String {
+fn format_path(error: &ValidationError<'_>) -> String {
     error.instance_path().iter().fold(String::new(), |path, segment| match segment {
-        LocationSegment::Property(name) => below(&path, &name),
+        LocationSegment::Property(name) => extend_path(&path, &name),
         LocationSegment::Index(index) => format!("{path}[{index}]"),
     })
 }
 
-fn below(path: &str, name: &str) -> String {
+fn extend_path(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 /// One mistake: the expected and the given value.
-fn mistake(error: &ValidationError<'_>) -> String {
-    let given = shown(error.instance());
+fn word_mistake(error: &ValidationError<'_>) -> String {
+    let given = show_value(error.instance());
     let expected = match error.kind() {
         Kind::Type { kind: TypeKind::Single(one) } => one_of_types(JsonTypeSet::from(*one)),
         Kind::Type { kind: TypeKind::Multiple(several) } => one_of_types(*several),
         Kind::Enum { options } => match options.as_array() {
-            Some(options) => format!("one of {}", listed(options)),
+            Some(options) => format!("one of {}", list_values(options)),
             None => options.to_string(),
         },
         Kind::Constant { expected_value } => expected_value.to_string(),
@@ -183,18 +181,18 @@ fn mistake(error: &ValidationError<'_>) -> String {
         Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Kind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
-        Kind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
-        Kind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
-        Kind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
-        Kind::AdditionalItems { limit } => format!("at most {}", counted(*limit as u64, "item")),
-        Kind::MinProperties { limit } => format!("at least {}", counted(*limit, "field")),
-        Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "field")),
+        Kind::MinLength { limit } => format!("at least {}", count_noun(*limit, "character")),
+        Kind::MaxLength { limit } => format!("at most {}", count_noun(*limit, "character")),
+        Kind::MinItems { limit } => format!("at least {}", count_noun(*limit, "item")),
+        Kind::MaxItems { limit } => format!("at most {}", count_noun(*limit, "item")),
+        Kind::AdditionalItems { limit } => format!("at most {}", count_noun(*limit as u64, "item")),
+        Kind::MinProperties { limit } => format!("at least {}", count_noun(*limit, "field")),
+        Kind::MaxProperties { limit } => format!("at most {}", count_noun(*limit, "field")),
         Kind::Pattern { pattern } => format!("text that matches the regular expression {pattern}"),
         Kind::Format { format } => format!("text in the format {format}"),
         Kind::UniqueItems => "a list without duplicate items".to_owned(),
         Kind::FalseSchema => "nothing here".to_owned(),
-        Kind::PropertyNames { error } => format!("other names: {}", mistake(error)),
+        Kind::PropertyNames { error } => format!("other names: {}", word_mistake(error)),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => return no_form(&given, context),
         Kind::OneOfMultipleValid { .. } => {
             "exactly one of several forms to match, and more than one does".to_owned()
@@ -208,12 +206,12 @@ fn mistake(error: &ValidationError<'_>) -> String {
 fn no_form(given: &str, forms: &[Vec<ValidationError<'_>>]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for first in forms.iter().filter_map(|mistakes| mistakes.first()) {
-        let reason = match (path(first).as_str(), first.kind()) {
+        let reason = match (format_path(first).as_str(), first.kind()) {
             (at, Kind::Required { property }) => {
-                format!("`{}` is missing", below(at, property.as_str().unwrap_or_default()))
+                format!("`{}` is missing", extend_path(at, property.as_str().unwrap_or_default()))
             }
-            ("", _) => mistake(first),
-            (at, _) => format!("`{at}`: {}", mistake(first)),
+            ("", _) => word_mistake(first),
+            (at, _) => format!("`{at}`: {}", word_mistake(first)),
         };
         if !reasons.contains(&reason) {
             reasons.push(reason);
@@ -239,23 +237,23 @@ fn one_of_types(types: JsonTypeSet) -> String {
 }
 
 /// A value in a few words: the model knows what it sent.
-fn shown(value: &Value) -> String {
+fn show_value(value: &Value) -> String {
     const MOST_BYTES: usize = 80;
     match value {
-        Value::Array(items) => format!("a list of {}", counted(items.len() as u64, "item")),
+        Value::Array(items) => format!("a list of {}", count_noun(items.len() as u64, "item")),
         Value::Object(_) => "an object".to_owned(),
         Value::String(text) if text.len() > MOST_BYTES => {
-            format!("{}…", Value::from(text::head(text, MOST_BYTES)).to_string().trim_end_matches('"'))
+            format!("{}…", Value::from(text::take_head(text, MOST_BYTES)).to_string().trim_end_matches('"'))
         }
         plain => plain.to_string(),
     }
 }
 
-fn listed(values: &[Value]) -> String {
+fn list_values(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn counted(count: u64, noun: &str) -> String {
+fn count_noun(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -1,6 +1,6 @@
-//! The only entry to YAML. A text is read once, into a tree with the line and column of every key and value ([`tree`]);
-//! [`parse`] reads that tree as a type. The simplest texts are read line by line (`lines`). Trees that the build has
-//! read are only unpacked ([`packed`]).
+//! The only entry to YAML. A text is read once, into a tree with the line and column of every key and value ([`parse_tree`]);
+//! [`parse_document`] reads that tree as a type. The simplest texts are read line by line (`lines`). Trees that the build has
+//! read are only unpacked ([`unpack_tree`]).
 //!
 //! Texts that could exhaust memory or time are refused: long ones, deep nesting, multiplying aliases.
 
@@ -13,17 +13,17 @@ mod typed;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use node::{Form, Key, Node, Place, Scalar, Tree};
-pub use packed::packed;
-pub use reader::{YamlError, tree, tree_of_firsts};
+pub use node::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
+pub use packed::unpack_tree;
+pub use reader::{YamlError, parse_tree, tree_of_firsts};
 pub use typed::NodeError;
 
 /// Parses one document into `T`. Merge keys (`<<`) are applied; a duplicate key is an error. A number or a word such as
 /// `true` is text where `T` wants text.
-pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
-    let mut node = tree(text, 0).map_err(|mut errors| errors.swap_remove(0))?;
+pub fn parse_document<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    let mut node = parse_tree(text, 0).map_err(|mut errors| errors.swap_remove(0))?;
     let read = node.read().or_else(|error| {
-        loosen(&mut node);
+        loosen_node(&mut node);
         node.read().map_err(|_| error)
     });
     read.map_err(|error| YamlError {
@@ -33,12 +33,12 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     })
 }
 
-fn loosen(node: &mut Node) {
+fn loosen_node(node: &mut Node) {
     match &mut node.tree {
-        Tree::Scalar(scalar) if scalar.form == Form::Plain => scalar.form = Form::Given,
-        Tree::Scalar(_) => {}
-        Tree::List(items) => items.iter_mut().for_each(loosen),
-        Tree::Map(entries) => entries.iter_mut().for_each(|(_, value)| loosen(value)),
+        YamlTree::Scalar(scalar) if scalar.form == ScalarForm::Plain => scalar.form = ScalarForm::Given,
+        YamlTree::Scalar(_) => {}
+        YamlTree::List(items) => items.iter_mut().for_each(loosen_node),
+        YamlTree::Map(entries) => entries.iter_mut().for_each(|(_, value)| loosen_node(value)),
     }
 }
 
@@ -46,7 +46,7 @@ fn loosen(node: &mut Node) {
 ///
 /// # Errors
 /// YAML cannot express the value (a map with maps as keys).
-pub fn write<T: Serialize>(value: &T) -> Result<String, YamlError> {
+pub fn write_document<T: Serialize>(value: &T) -> Result<String, YamlError> {
     serde_yaml::to_string(value).map_err(|error| YamlError {
         message: error.to_string(),
         line: None,
@@ -60,12 +60,12 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{parse, tree};
+    use super::{parse_document, parse_tree};
 
     /// What is read here is what the library that writes would read, for every kind of scalar and for structure.
     #[test]
     fn readings_agree_with_those_of_the_writer() {
-        let from_tree = |text: &str| parse::<Value>(text).expect("valid");
+        let from_tree = |text: &str| parse_document::<Value>(text).expect("valid");
         let scalars = [
             "",
             "~",
@@ -116,16 +116,16 @@ mod tests {
         assert_eq!(from_tree("a: &x {b: 1}\nc: {<<: *x, d: 2}"), json!({"a": {"b": 1}, "c": {"d": 2, "b": 1}}));
         assert_eq!(from_tree("\u{feff}a: 1\r\nb: 2\r\n"), json!({"a": 1, "b": 2}));
         assert_eq!(from_tree(" \n# nothing\n"), json!({}));
-        assert_eq!(parse::<Vec<String>>("[a, -5, true]").expect("texts"), ["a", "-5", "true"]);
+        assert_eq!(parse_document::<Vec<String>>("[a, -5, true]").expect("texts"), ["a", "-5", "true"]);
     }
 
     #[test]
     fn every_key_that_stands_twice_is_named() {
-        let errors = tree("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n", 0).expect_err("two duplicates");
+        let errors = parse_tree("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n", 0).expect_err("two duplicates");
         let places: Vec<_> = errors.iter().map(|e| (e.line, e.column)).collect();
         assert_eq!(places, [(Some(4), Some(3)), (Some(5), Some(1))]);
         assert_eq!(errors[1].message, "the key `a` is duplicated (first in line 1)");
-        assert!(parse::<Value>("a: 1\na: 2").is_err());
+        assert!(parse_document::<Value>("a: 1\na: 2").is_err());
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
             text
         });
         for text in [laughs, "[".repeat(200_000), "- ".repeat(200_000), "a: 1\n".repeat(300_000)] {
-            assert!(tree(&text, 0).is_err());
-            assert!(parse::<Value>(&text).is_err());
+            assert!(parse_tree(&text, 0).is_err());
+            assert!(parse_document::<Value>(&text).is_err());
         }
     }
 }

@@ -23,14 +23,14 @@ pub struct Changed {
 impl Config {
     /// The keys whose values differ from those in `before`. A changed setting that agents inherit is not reported again
     /// for each of them.
-    #[must_use]
     pub fn changed_since(&self, before: &Self) -> Vec<Changed> {
         let (old, new) = (before.values(), self.values());
         let keys = new.keys().chain(old.keys().filter(|key| !new.contains_key(*key)));
         let mut changed: Vec<Changed> = keys
             .filter(|key| old.get(*key) != new.get(*key))
             .map(|key| {
-                let [before, after] = [&old, &new].map(|values| values.get(key).map(shown).unwrap_or_default());
+                let [before, after] =
+                    [&old, &new].map(|values| values.get(key).map(show_value).unwrap_or_default());
                 Changed { key: key.clone(), before, after, place: self.place(key) }
             })
             .collect();
@@ -49,13 +49,11 @@ impl Config {
     }
 
     /// The value of a dotted key in one line, secrets as `***`; `None` if there is no such key.
-    #[must_use]
     pub fn value_of(&self, key: &str) -> Option<String> {
-        self.values().get(key).map(shown)
+        self.values().get(key).map(show_value)
     }
 
     /// All dotted keys that have a value.
-    #[must_use]
     pub fn keys(&self) -> Vec<String> {
         self.values().into_keys().collect()
     }
@@ -63,12 +61,12 @@ impl Config {
     /// All values by their dotted keys. A list is one value.
     fn values(&self) -> BTreeMap<String, Value> {
         let mut values = BTreeMap::new();
-        flatten(self.masked(), &mut String::new(), &mut values);
+        flatten_value(self.mask_secrets(), &mut String::new(), &mut values);
         values
     }
 }
 
-fn shown(value: &Value) -> String {
+fn show_value(value: &Value) -> String {
     const WIDEST: usize = 60;
     match value {
         Value::String(text) => text::one_line(text, WIDEST),
@@ -76,7 +74,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn flatten(value: Value, key: &mut String, into: &mut BTreeMap<String, Value>) {
+fn flatten_value(value: Value, key: &mut String, into: &mut BTreeMap<String, Value>) {
     let entries = match value {
         Value::Object(entries) => entries,
         leaf => {
@@ -90,7 +88,7 @@ fn flatten(value: Value, key: &mut String, into: &mut BTreeMap<String, Value>) {
             key.push('.');
         }
         key.push_str(&step);
-        flatten(value, key, into);
+        flatten_value(value, key, into);
         key.truncate(length);
     }
 }

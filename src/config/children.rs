@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 
 use crate::base::secrets::{Redactor, looks_secret, user_info};
-use crate::base::text::Glob;
+use crate::base::text::GlobPattern;
 use crate::files::workspace::Workspace;
 
 /// Restrictions on the value of a variable on the list.
 #[derive(Debug, Clone, Copy)]
-enum Terms {
+enum VariableTerms {
     /// No credentials.
     Plain,
     /// No user and no password, even without a scheme: `me:pw@proxy:3128`.
@@ -21,36 +21,36 @@ enum Terms {
 }
 
 /// Names, each of them whole or a beginning before a `*` → terms.
-const HARMLESS: &[(&str, Terms)] = &[
+const HARMLESS: &[(&str, VariableTerms)] = &[
     // The user, the machine, the terminal.
     (
         "PATH HOME USER LOGNAME USERNAME SHELL PWD OLDPWD SHLVL TMPDIR TMP TEMP LANG LANGUAGE LC_* TZ \
          TZDIR HOSTNAME HOSTTYPE MACHTYPE OSTYPE XDG_* MANPATH INFOPATH WSL_DISTRO_NAME",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
     (
         "TERM TERMINFO TERMINFO_DIRS TERM_PROGRAM TERM_PROGRAM_VERSION COLORTERM COLUMNS LINES NO_COLOR \
          FORCE_COLOR CLICOLOR CLICOLOR_FORCE LS_COLORS GREP_COLORS LESSCHARSET EDITOR VISUAL PAGER",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
-    ("http_proxy https_proxy ftp_proxy all_proxy no_proxy", Terms::Proxy),
-    ("HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY", Terms::Proxy),
-    ("SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE GIT_SSL_CAINFO", Terms::Plain),
-    ("CI SOURCE_DATE_EPOCH GIT_AUTHOR_* GIT_COMMITTER_*", Terms::Plain),
+    ("http_proxy https_proxy ftp_proxy all_proxy no_proxy", VariableTerms::Proxy),
+    ("HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY", VariableTerms::Proxy),
+    ("SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE GIT_SSL_CAINFO", VariableTerms::Plain),
+    ("CI SOURCE_DATE_EPOCH GIT_AUTHOR_* GIT_COMMITTER_*", VariableTerms::Plain),
     // Compilers and builds.
     (
         "CC CXX CPP LD AR AS NM RANLIB STRIP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS ARFLAGS CPATH \
          C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH PKG_CONFIG* CMAKE_* CTEST_* NINJA_STATUS CCACHE_* \
          SCCACHE_DIR MAKELEVEL MFLAGS MACOSX_DEPLOYMENT_TARGET SDKROOT DEVELOPER_DIR",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
-    ("MAKEFLAGS", Terms::Without(&["--eval"])),
-    ("CARGO CARGO_* RUST* LIBCLANG_PATH", Terms::Plain),
+    ("MAKEFLAGS", VariableTerms::Without(&["--eval"])),
+    ("CARGO CARGO_* RUST* LIBCLANG_PATH", VariableTerms::Plain),
     // Python.
     (
         "PYTHON* VIRTUAL_ENV VIRTUAL_ENV_PROMPT CONDA_* MAMBA_* PIP_* UV_* PYENV_* POETRY_HOME \
          POETRY_CACHE_DIR POETRY_VIRTUALENVS_* PIPENV_* PYTEST_ADDOPTS TOX_ENV MPLBACKEND JUPYTER_PATH",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
     // JavaScript.
     (
@@ -58,27 +58,30 @@ const HARMLESS: &[(&str, Terms)] = &[
          PNPM_HOME BUN_INSTALL DENO_DIR COREPACK_* YARN_CACHE_FOLDER npm_config_registry npm_config_cache \
          npm_config_prefix npm_config_userconfig npm_config_offline NPM_CONFIG_REGISTRY NPM_CONFIG_CACHE \
          NPM_CONFIG_PREFIX NPM_CONFIG_USERCONFIG NPM_CONFIG_OFFLINE",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
     (
         "NODE_OPTIONS",
-        Terms::Without(&["-r", "--require", "--import", "--loader", "--experimental-loader", "--eval"]),
+        VariableTerms::Without(&["-r", "--require", "--import", "--loader", "--experimental-loader", "--eval"]),
     ),
     // Go.
     (
         "GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOTMPDIR GOENV GOPROXY GOPRIVATE GONOPROXY GONOSUMDB \
          GOSUMDB GOINSECURE GOVCS GOOS GOARCH GOARM GOAMD64 GOTOOLCHAIN GOWORK GO111MODULE GOEXPERIMENT \
          GOMAXPROCS GOMEMLIMIT GOGC GODEBUG CGO_*",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
-    ("GOFLAGS", Terms::Without(&["-toolexec", "--toolexec"])),
+    ("GOFLAGS", VariableTerms::Without(&["-toolexec", "--toolexec"])),
     // Java and related tools.
     (
         "JAVA_HOME JDK_HOME JRE_HOME MAVEN_HOME M2_HOME GRADLE_HOME GRADLE_USER_HOME ANDROID_HOME \
          ANDROID_SDK_ROOT KOTLIN_HOME SCALA_HOME SBT_HOME CLASSPATH",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
-    ("MAVEN_OPTS MAVEN_ARGS GRADLE_OPTS SBT_OPTS", Terms::Without(&["-javaagent", "-agentlib", "-agentpath"])),
+    (
+        "MAVEN_OPTS MAVEN_ARGS GRADLE_OPTS SBT_OPTS",
+        VariableTerms::Without(&["-javaagent", "-agentlib", "-agentpath"]),
+    ),
     // Ruby, Perl, PHP, .NET, Nix and others.
     (
         "GEM_HOME GEM_PATH BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN BUNDLE_WITH BUNDLE_WITHOUT BUNDLE_JOBS \
@@ -88,7 +91,7 @@ const HARMLESS: &[(&str, Terms)] = &[
          NUGET_PACKAGES NIX_PATH NIX_PROFILES NIX_SSL_CERT_FILE IN_NIX_SHELL ASDF_DIR ASDF_DATA_DIR \
          MISE_DATA_DIR SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX OPAMROOT OPAM_SWITCH_PREFIX MIX_ENV MIX_HOME \
          HEX_HOME PLAYWRIGHT_BROWSERS_PATH CHROME_BIN",
-        Terms::Plain,
+        VariableTerms::Plain,
     ),
 ];
 
@@ -106,7 +109,7 @@ const STEERING: &str = "\
 #[derive(Debug, Default)]
 pub(super) struct NamedVariables {
     exact: Vec<String>,
-    patterns: Vec<Glob>,
+    patterns: Vec<GlobPattern>,
 }
 
 impl NamedVariables {
@@ -115,7 +118,7 @@ impl NamedVariables {
         let (patterns, exact): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| is_pattern(name));
         Self {
             exact: exact.into_iter().cloned().collect(),
-            patterns: patterns.into_iter().filter_map(|pattern| Glob::word(pattern).ok()).collect(),
+            patterns: patterns.into_iter().filter_map(|pattern| GlobPattern::word(pattern).ok()).collect(),
         }
     }
 
@@ -152,13 +155,13 @@ pub(super) fn value_for_commands<'v>(
 }
 
 fn is_harmless(name: &str, value: &str) -> bool {
-    let terms = || HARMLESS.iter().find(|(names, _)| matches(names, name));
+    let terms = || HARMLESS.iter().find(|(names, _)| matches_name(names, name));
     let Some((_, terms)) = terms() else { return false };
     // `NODE_OPTIONS` has its own terms; other names that steer get here only by a pattern.
     let keeps_to_them = match terms {
-        Terms::Plain => !is_steering(name),
-        Terms::Proxy => !value.contains('@'),
-        Terms::Without(options) => {
+        VariableTerms::Plain => !is_steering(name),
+        VariableTerms::Proxy => !value.contains('@'),
+        VariableTerms::Without(options) => {
             let holds_secret = |word: &str| word.split_once('=').is_some_and(|(key, _)| looks_secret(key));
             let is_refused =
                 |word: &str| options.iter().any(|option| is_option(word, option)) || holds_secret(word);
@@ -169,7 +172,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
 }
 
 fn is_steering(name: &str) -> bool {
-    matches(STEERING, name)
+    matches_name(STEERING, name)
 }
 
 /// True if `word` is the option, with or without a value after it.
@@ -185,7 +188,7 @@ fn holds_credentials(value: &str) -> bool {
 }
 
 /// True if one of these names, or of these beginnings before a `*`, is that of the variable.
-fn matches(names: &str, name: &str) -> bool {
+fn matches_name(names: &str, name: &str) -> bool {
     names
         .split_whitespace()
         .any(|pattern| pattern.strip_suffix('*').map_or(pattern == name, |beginning| name.starts_with(beginning)))

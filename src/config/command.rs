@@ -6,16 +6,21 @@ use std::ops::Range;
 use super::merge::Merged;
 use super::mistake::{Mistake, did_you_mean};
 use super::settings::Named;
-use super::source::{Kind, Sources};
+use super::source::{Sources, SubjectKind};
 use super::tool::{CommandLine, ToolConfig};
 use crate::base::validator::Validator;
-use crate::base::yaml::{Node, Tree};
+use crate::base::yaml::{Node, YamlTree};
 use crate::template::{PieceTemplate, TemplateError, Undefined, is_template};
 
-pub(super) fn check(merged: &Merged, sources: &Sources, tools: &Named<ToolConfig>, mistakes: &mut Vec<Mistake>) {
+pub(super) fn check_commands(
+    merged: &Merged,
+    sources: &Sources,
+    tools: &Named<ToolConfig>,
+    mistakes: &mut Vec<Mistake>,
+) {
     for (name, tool) in tools {
-        let Some(node) = merged.get(Kind::Tools, name) else { continue };
-        let mut found = Found { node, sources, mistakes };
+        let Some(node) = merged.get(SubjectKind::Tools, name) else { continue };
+        let mut found = FoundCommand { node, sources, mistakes };
         match &tool.command {
             Some(command) => {
                 found.command(command, tool);
@@ -33,17 +38,17 @@ pub(super) fn check(merged: &Merged, sources: &Sources, tools: &Named<ToolConfig
     }
 }
 
-struct Found<'f> {
+struct FoundCommand<'f> {
     node: &'f Node,
     sources: &'f Sources,
     mistakes: &'f mut Vec<Mistake>,
 }
 
-impl Found<'_> {
+impl FoundCommand<'_> {
     /// Reports a mistake at the value, or at the whole tool if there is none.
     fn tell(&mut self, path: &[&str], message: impl Into<String>) -> &mut Mistake {
-        let node = self.node.at(path.iter().copied()).unwrap_or(self.node);
-        self.mistakes.push(Mistake::at(self.sources, node.place, message));
+        let node = self.node.find(path.iter().copied()).unwrap_or(self.node);
+        self.mistakes.push(Mistake::place_at(self.sources, node.place, message));
         self.mistakes.last_mut().expect("one was just added")
     }
 
@@ -102,12 +107,14 @@ impl Found<'_> {
 
     fn placeholders_of(&mut self, node: &Node, known: &[&str], in_shell: bool) {
         let scalar = match &node.tree {
-            Tree::List(items) => return items.iter().for_each(|item| self.placeholders_of(item, known, false)),
-            Tree::Map(entries) => {
+            YamlTree::List(items) => {
+                return items.iter().for_each(|item| self.placeholders_of(item, known, false));
+            }
+            YamlTree::Map(entries) => {
                 return entries.iter().for_each(|(_, value)| self.placeholders_of(value, known, false));
             }
-            Tree::Scalar(scalar) if is_template(&scalar.text) => scalar,
-            Tree::Scalar(_) => return,
+            YamlTree::Scalar(scalar) if is_template(&scalar.text) => scalar,
+            YamlTree::Scalar(_) => return,
         };
         let template = match PieceTemplate::compile("template", &scalar.text, Undefined::Error) {
             Ok(template) => template,
@@ -142,7 +149,7 @@ impl Found<'_> {
         for key in ToolConfig::OF_COMMANDS {
             let Some((key, _)) = self.node.entries().iter().find(|(other, _)| other.text == key) else { continue };
             let message = format!("`{}` is for a tool that has a `command`", key.text);
-            self.mistakes.push(Mistake::at(self.sources, key.place, message));
+            self.mistakes.push(Mistake::place_at(self.sources, key.place, message));
         }
     }
 }
@@ -160,7 +167,7 @@ fn range_of(text: &str, name: &str) -> Option<Range<usize>> {
 }
 
 fn error_at(text: &str, range: Option<Range<usize>>) -> TemplateError {
-    range.map_or_else(TemplateError::default, |range| TemplateError::at(text, range, String::new()))
+    range.map_or_else(TemplateError::default, |range| TemplateError::place_at(text, range, String::new()))
 }
 
 /// The first `{{` of a line for the shell that is inside quotes of the shell.

@@ -11,22 +11,22 @@ use super::env::Env;
 use super::layer::{ConfigFile, read_inside};
 use super::mistake::{Mistake, template_place};
 use super::settings::PROMPT_KEYS;
-use super::source::{Document, Kind, Layer, Source, Sources};
-use crate::base::yaml::{self, Form, Node, Place, Scalar, Tree};
+use super::source::{ConfigDocument, ConfigLayer, ConfigSource, Sources, SubjectKind};
+use crate::base::yaml::{self, Node, Scalar, ScalarForm, YamlPlace, YamlTree};
 use crate::template::{self, Template, TemplateError, Undefined, is_template};
 
 /// The documents, mistakes and warnings gathered while files are read.
-pub(super) struct Reading<'e> {
+pub(super) struct ConfigReading<'e> {
     pub env: &'e Env,
     pub sources: Sources,
-    pub documents: Vec<Document>,
+    pub documents: Vec<ConfigDocument>,
     pub mistakes: Vec<Mistake>,
     pub warnings: Vec<String>,
     /// Files that templates included, by directory and name.
     pub included: Arc<Mutex<HashSet<(PathBuf, String)>>>,
 }
 
-impl Reading<'_> {
+impl ConfigReading<'_> {
     /// Reads one file, and adds its mistakes to the others.
     pub fn read(&mut self, file: ConfigFile) {
         let file_name = file.display.clone();
@@ -40,11 +40,15 @@ impl Reading<'_> {
         } else {
             file.text.clone()
         };
-        let source =
-            self.sources.add(Source { layer: file.layer, name: file_name, text, rendered: file.whole_template });
-        let text = &self.sources.of(Place { source, ..Place::default() }).text;
+        let source = self.sources.add(ConfigSource {
+            layer: file.layer,
+            name: file_name,
+            text,
+            rendered: file.whole_template,
+        });
+        let text = &self.sources.get(YamlPlace { source, ..YamlPlace::default() }).text;
         let read = match file.packed {
-            Some(packed) => Ok((yaml::packed(packed, source), Vec::new())),
+            Some(packed) => Ok((yaml::unpack_tree(packed, source), Vec::new())),
             None => yaml::tree_of_firsts(text, source),
         };
         let (mut node, duplicates) = match read {
@@ -57,9 +61,9 @@ impl Reading<'_> {
         };
         let duplicates = duplicates.into_iter().map(|error| Mistake::yaml(&self.sources, source, error));
         self.mistakes.extend(duplicates);
-        if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
+        if !matches!(node.tree, YamlTree::Map(_)) && !node.is_blank() {
             let message = "a file must be a mapping: `key: value` lines";
-            return self.mistakes.push(Mistake::at(&self.sources, node.place, message));
+            return self.mistakes.push(Mistake::place_at(&self.sources, node.place, message));
         }
         if !file.whole_template {
             let mut context = None;
@@ -67,7 +71,7 @@ impl Reading<'_> {
         }
         self.check_name(&file, &node);
         let name = self.name_of(&file, &node);
-        self.documents.push(Document { layer: file.layer, kind: file.kind, name, node });
+        self.documents.push(ConfigDocument { layer: file.layer, kind: file.kind, name, node });
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
@@ -76,7 +80,7 @@ impl Reading<'_> {
         let loader = move |name: &str| {
             let dir = dir.as_ref()?;
             let text = match file_layer {
-                Layer::Project => through.read_text(&dir.join(name)).ok()??,
+                ConfigLayer::Project => through.read_text(&dir.join(name)).ok()??,
                 _ => read_inside(dir, name).ok()?,
             };
             included.lock().expect("no holder panics").insert((dir.clone(), name.to_owned()));
@@ -88,10 +92,10 @@ impl Reading<'_> {
 
     /// `env` and `config.dir`.
     fn context(&self, file: &ConfigFile) -> template::Value {
-        let sees_secrets = file.layer != Layer::Project;
+        let sees_secrets = file.layer != ConfigLayer::Project;
         let env = self.env.for_configuration(sees_secrets);
         let dir = file.dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
-        template::object([("env", env), ("config", template::object([("dir", dir.into())]))])
+        template::make_object([("env", env), ("config", template::make_object([("dir", dir.into())]))])
     }
 
     fn render(
@@ -105,7 +109,7 @@ impl Reading<'_> {
             return;
         }
         let rendered = match &mut node.tree {
-            Tree::Map(entries) => {
+            YamlTree::Map(entries) => {
                 for (key, value) in entries {
                     path.push(key.text.to_string());
                     self.render(file, value, path, context);
@@ -113,8 +117,10 @@ impl Reading<'_> {
                 }
                 return;
             }
-            Tree::List(items) => return items.iter_mut().for_each(|item| self.render(file, item, path, context)),
-            Tree::Scalar(scalar) if is_template(&scalar.text) => {
+            YamlTree::List(items) => {
+                return items.iter_mut().for_each(|item| self.render(file, item, path, context));
+            }
+            YamlTree::Scalar(scalar) if is_template(&scalar.text) => {
                 match Template::compile(&file.display, &scalar.text, Undefined::Empty) {
                     Ok(template) => template.render(context.get_or_insert_with(|| self.context(file))),
                     Err(error) => {
@@ -122,10 +128,10 @@ impl Reading<'_> {
                     }
                 }
             }
-            Tree::Scalar(_) => return,
+            YamlTree::Scalar(_) => return,
         };
         match rendered {
-            Ok(text) => node.tree = Tree::Scalar(Scalar { text: text.into(), form: Form::Rendered }),
+            Ok(text) => node.tree = YamlTree::Scalar(Scalar { text: text.into(), form: ScalarForm::Rendered }),
             Err(error) => {
                 let place = self.sources.describe(template_place(&self.sources, node, &error));
                 let message = format!("{place}: template: {}; the text is kept as it is", error.message);
@@ -136,11 +142,12 @@ impl Reading<'_> {
 
     fn check_name(&mut self, file: &ConfigFile, node: &Node) {
         // A tool may have a name other than its file's.
-        let is_free = matches!(file.kind, Kind::Settings | Kind::Tools);
+        let is_free = matches!(file.kind, SubjectKind::Settings | SubjectKind::Tools);
         let Some(named) = node.get("name").filter(|_| !is_free) else { return };
         if named.text().is_some_and(|name| name != file.name) && !named.is_blank() {
             let message = format!("the name must be that of the file, `{}`", file.name);
-            self.mistakes.push(Mistake::at(&self.sources, named.place, message).hint("or leave the key out"));
+            self.mistakes
+                .push(Mistake::place_at(&self.sources, named.place, message).hint("or leave the key out"));
         }
     }
 
@@ -148,7 +155,7 @@ impl Reading<'_> {
     fn name_of(&mut self, file: &ConfigFile, node: &Node) -> String {
         /// The longest that servers take.
         const LONGEST: usize = 64;
-        if file.kind != Kind::Tools {
+        if file.kind != SubjectKind::Tools {
             return file.name.clone();
         }
         let named = node.get("name").filter(|named| !named.is_blank());
@@ -158,14 +165,14 @@ impl Reading<'_> {
         if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {
             let message =
                 format!("`{name}` is not a name for a tool: letters, digits, `_` and `-`, {LONGEST} at most");
-            self.mistakes.push(Mistake::at(&self.sources, place, message));
+            self.mistakes.push(Mistake::place_at(&self.sources, place, message));
         }
-        let same = |document: &&Document| document.kind == Kind::Tools && document.name == name;
+        let same = |document: &&ConfigDocument| document.kind == SubjectKind::Tools && document.name == name;
         let dir = |name: &str| name.rsplit_once('/').map(|(dir, _)| dir.to_owned());
-        let twin = self.documents.iter().filter(same).map(|document| &self.sources.of(document.node.place).name);
+        let twin = self.documents.iter().filter(same).map(|document| &self.sources.get(document.node.place).name);
         if let Some(twin) = twin.into_iter().find(|twin| dir(twin) == dir(&file.display)) {
             let message = format!("{twin} describes `{name}` already; keep one of them");
-            self.mistakes.push(Mistake::at(&self.sources, place, message));
+            self.mistakes.push(Mistake::place_at(&self.sources, place, message));
         }
         name.to_owned()
     }
@@ -176,15 +183,17 @@ pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 
 /// True for texts that are templates of the run: inline prompts, everything in a script or in the steps of a flow, and
 /// the command of a tool.
-pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {
+pub(super) fn is_run_time_text(kind: SubjectKind, path: &[String], node: &Node) -> bool {
     match (kind, path) {
-        (Kind::Agents, [key]) => PROMPT_KEYS.contains(&key.as_str()) && matches!(node.tree, Tree::Scalar(_)),
-        (Kind::Agents, [roles, _, prompt]) => {
-            roles == "roles" && prompt == "prompt" && matches!(node.tree, Tree::Scalar(_))
+        (SubjectKind::Agents, [key]) => {
+            PROMPT_KEYS.contains(&key.as_str()) && matches!(node.tree, YamlTree::Scalar(_))
         }
-        (Kind::Models, [key, ..]) => key == "script",
-        (Kind::Tools, [key, ..]) => matches!(key.as_str(), "command" | "workdir" | "env"),
-        (Kind::Flows, [key, ..]) => matches!(key.as_str(), "steps" | "outputs" | "answer"),
+        (SubjectKind::Agents, [roles, _, prompt]) => {
+            roles == "roles" && prompt == "prompt" && matches!(node.tree, YamlTree::Scalar(_))
+        }
+        (SubjectKind::Models, [key, ..]) => key == "script",
+        (SubjectKind::Tools, [key, ..]) => matches!(key.as_str(), "command" | "workdir" | "env"),
+        (SubjectKind::Flows, [key, ..]) => matches!(key.as_str(), "steps" | "outputs" | "answer"),
         _ => false,
     }
 }

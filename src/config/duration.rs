@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// # Errors
 /// It is not a duration; the error is a sentence that says what was expected.
-pub fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration: write it like 20ms, 1s, 30m or 1h 30m");
     if let Ok(seconds) = text.trim().parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
@@ -19,8 +19,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// The shortest text that reads back as the same duration.
-#[must_use]
-pub fn format(duration: Duration) -> String {
+pub fn format_duration(duration: Duration) -> String {
     SignedDuration::try_from(duration).map_or_else(|_| format!("{}s", duration.as_secs()), |d| format!("{d:#}"))
 }
 
@@ -42,38 +41,39 @@ impl JsonSchema for DurationText {
 }
 
 pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&format(*duration))
+    serializer.serialize_str(&format_duration(*duration))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     match Value::deserialize(deserializer)? {
-        Value::String(text) => parse(&text).map_err(de::Error::custom),
-        Value::Number(seconds) => parse(&seconds.to_string()).map_err(de::Error::custom),
+        Value::String(text) => parse_duration(&text).map_err(de::Error::custom),
+        Value::Number(seconds) => parse_duration(&seconds.to_string()).map_err(de::Error::custom),
         other => Err(de::Error::custom(format!("{other} is not a duration: write it like 20ms, 1s or 30m"))),
     }
 }
 
 /// Reads and writes a field that may be `null`.
 pub(super) mod optional {
-    use super::{Deserialize, Deserializer, Duration, Serializer, format};
+    use super::{Deserialize, Deserializer, Duration, Serializer, format_duration};
 
     #[expect(clippy::ref_option, reason = "the signature is serde's")]
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         match duration {
-            Some(duration) => serializer.serialize_str(&format(*duration)),
+            Some(duration) => serializer.serialize_str(&format_duration(*duration)),
             None => serializer.serialize_none(),
         }
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-        struct Given(Duration);
+        struct ParsedDuration(Duration);
 
-        impl<'de> Deserialize<'de> for Given {
+        impl<'de> Deserialize<'de> for ParsedDuration {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 super::deserialize(deserializer).map(Self)
             }
         }
 
-        Option::<Given>::deserialize(deserializer).map(|given| given.map(|Given(duration)| duration))
+        Option::<ParsedDuration>::deserialize(deserializer)
+            .map(|given| given.map(|ParsedDuration(duration)| duration))
     }
 }

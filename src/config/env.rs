@@ -19,7 +19,7 @@ pub struct Env {
 
 /// The program's directories, by the XDG base directory specification 0.8.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dirs {
+pub struct ProgramDirs {
     /// `$XDG_CONFIG_HOME/agent`
     pub config: PathBuf,
     /// `$XDG_DATA_HOME/agent`: sessions, trust decisions.
@@ -48,7 +48,6 @@ impl Env {
     }
 
     /// The value of a variable that is set and not empty.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -59,7 +58,6 @@ impl Env {
     }
 
     /// The name of the user: `AGENT_USER`, else the login name.
-    #[must_use]
     pub fn user(&self) -> &str {
         ["AGENT_USER", "USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.get(name)).unwrap_or("user")
     }
@@ -79,11 +77,10 @@ impl Env {
         let listed = self.iter().filter(|(name, value)| !value.is_empty() && lists(name));
         let names = listed.map(|(name, _)| name.to_owned()).collect();
         let env = self.clone();
-        template::lookup(names, move |name| env.get(name).filter(|_| shows(name)).map(str::to_owned))
+        template::make_lookup(names, move |name| env.get(name).filter(|_| shows(name)).map(str::to_owned))
     }
 
     /// `env` for prompts: without variables whose names look like secrets, unless `allow_env` lists them.
-    #[must_use]
     pub fn for_prompts(&self, allow_env: &[String]) -> template::Value {
         let allowed = allow_env.to_vec();
         let shows = move |name: &str| !looks_secret(name) || allowed.iter().any(|other| other == name);
@@ -92,7 +89,6 @@ impl Env {
 
     /// The environment of commands: what is harmless (`children`) and what `sandbox.env` names, without a pager or
     /// prompt that would wait for somebody.
-    #[must_use]
     pub fn for_commands(&self, named: &[String], workspace: &Workspace) -> Vec<(String, String)> {
         const FIXED: [(&str, &str); 5] = [
             ("PAGER", "cat"),
@@ -118,20 +114,18 @@ impl Env {
     }
 
     /// Masks the values of secret-looking variables alone: before there is a configuration.
-    #[must_use]
     pub fn redactor(&self) -> Redactor {
-        Redactor::of(self.secret_values().map(str::to_owned).collect())
+        Redactor::new(self.secret_values().map(str::to_owned).collect())
     }
 
     /// The directories of the program for this user.
-    #[must_use]
-    pub fn dirs(&self) -> Dirs {
+    pub fn dirs(&self) -> ProgramDirs {
         let home = PathBuf::from(self.get("HOME").unwrap_or("/"));
         let xdg = |name: &str, default: &str| {
             let base = self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
             base.unwrap_or_else(|| home.join(default)).join("agent")
         };
-        Dirs {
+        ProgramDirs {
             config: xdg("XDG_CONFIG_HOME", ".config"),
             data: xdg("XDG_DATA_HOME", ".local/share"),
             state: xdg("XDG_STATE_HOME", ".local/state"),

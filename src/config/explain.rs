@@ -8,15 +8,14 @@ use super::key::{self, KeyPath};
 use super::loaded::{Config, UnknownName};
 use super::merge::INHERITED;
 use super::mistake::{ConfigError, Mistake, in_order};
-use super::source::{Document, Kind, Layer};
+use super::source::{ConfigDocument, ConfigLayer, SubjectKind};
 use crate::base::secrets::Redactor;
-use crate::base::yaml::{self, Node, Tree};
+use crate::base::yaml::{self, Node, YamlTree};
 
 impl Config {
     /// The merged result as YAML, defaults included, secrets as `***`.
-    #[must_use]
     pub fn show(&self) -> String {
-        yaml::write(&self.masked()).unwrap_or_default()
+        yaml::write_document(&self.mask_secrets()).unwrap_or_default()
     }
 
     /// The value of a dotted key and the chain of what set it, highest first, secrets as `***`.
@@ -24,11 +23,11 @@ impl Config {
     /// # Errors
     /// There is no such key.
     pub fn explain(&self, key: &str) -> Result<String, UnknownName> {
-        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
-        let mut value = &self.masked();
+        let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
+        let mut value = &self.mask_secrets();
         let mut text = String::new();
         let mut so_far = match kind {
-            Kind::Settings => vec![],
+            SubjectKind::Settings => vec![],
             _ => vec![kind.name(), name.as_str()],
         };
         so_far.retain(|step| !step.is_empty());
@@ -39,9 +38,9 @@ impl Config {
         }
         let shown = match value {
             Value::Object(_) | Value::Array(_) => {
-                format!("\n{}", indented(&yaml::write(value).unwrap_or_default()))
+                format!("\n{}", indent_text(&yaml::write_document(value).unwrap_or_default()))
             }
-            scalar => format!(" {}", yaml::write(scalar).unwrap_or_default().trim_end()),
+            scalar => format!(" {}", yaml::write_document(scalar).unwrap_or_default().trim_end()),
         };
         let _ = writeln!(text, "{key}:{}", shown.trim_end());
         let chain = self.chain(kind, &name, &path);
@@ -51,86 +50,82 @@ impl Config {
         let redactor = self.redactor();
         for (number, (document, node)) in chain.iter().rev().enumerate() {
             let place = self.sources.describe(node.place);
-            let layer = self.sources.of(node.place).layer;
+            let layer = self.sources.get(node.place).layer;
             let inherited = if document.kind == kind { "" } else { ", inherited from the settings" };
             let verb = if number == 0 { "set by" } else { "over" };
             let last = path.last().map_or("", String::as_str);
-            let _ = writeln!(text, "  {verb:<6} {place} ({layer}{inherited}){}", said(&redactor, last, node));
+            let _ =
+                writeln!(text, "  {verb:<6} {place} ({layer}{inherited}){}", word_value(&redactor, last, node));
         }
         Ok(text)
     }
 
     /// A mistake about the value of a dotted key (indices lead into lists: `agents.default.tools.0`), at the place
     /// that set it last: for those who know what a value must refer to.
-    #[must_use]
     pub fn mistake(&self, key: &str, message: &str) -> Mistake {
-        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+        let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
         match self.chain(kind, &name, &path).last() {
-            Some((_, node)) => Mistake::at(&self.sources, node.place, message),
+            Some((_, node)) => Mistake::place_at(&self.sources, node.place, message),
             None => Mistake::in_file(key, message),
         }
     }
 
     /// The same for a mistake that several values make together: at the one of them that the highest layer set.
-    #[must_use]
     pub fn mistake_of(&self, keys: &[String], message: &str) -> Mistake {
         let latest = keys.iter().filter_map(|key| {
-            let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+            let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
             let place = self.chain(kind, &name, &path).last()?.1.place;
-            Some((self.sources.of(place).layer, place))
+            Some((self.sources.get(place).layer, place))
         });
         // Of several in one layer, the first.
         let latest = latest.reduce(|found, other| if other.0 > found.0 { other } else { found });
         match latest {
-            Some((_, place)) => Mistake::at(&self.sources, place, message),
+            Some((_, place)) => Mistake::place_at(&self.sources, place, message),
             None => Mistake::in_file(keys.first().map_or("", String::as_str), message),
         }
     }
 
     /// The origin of the value of a dotted key, for people: `file:line`, the variable or the flag.
-    #[must_use]
     pub fn place(&self, key: &str) -> String {
-        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+        let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
         self.chain(kind, &name, &path).last().map_or(key.to_owned(), |(_, node)| self.sources.describe(node.place))
     }
 
     /// True if the value of a dotted key is one that the workspace brings along.
-    #[must_use]
     pub fn is_of_project(&self, key: &str) -> bool {
-        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+        let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
         let chain = self.chain(kind, &name, &path);
-        chain.last().is_some_and(|(_, node)| self.sources.of(node.place).layer == Layer::Project)
+        chain.last().is_some_and(|(_, node)| self.sources.get(node.place).layer == ConfigLayer::Project)
     }
 
     /// All mistakes as one error, in the order of their places.
-    #[must_use]
     pub fn error(&self, mut mistakes: Vec<Mistake>) -> ConfigError {
         in_order(&self.sources, &mut mistakes);
         ConfigError { mistakes }
     }
 
     /// The file, variable or flag that describes a tool; of several, the one that wins.
-    #[must_use]
     pub fn where_tool_is(&self, name: &str) -> Option<&str> {
-        let (_, node) = *self.chain(Kind::Tools, name, &[]).last()?;
-        Some(&self.sources.of(node.place).name)
+        let (_, node) = *self.chain(SubjectKind::Tools, name, &[]).last()?;
+        Some(&self.sources.get(node.place).name)
     }
 
     /// The documents that state the value at `path`, or a part of it, lowest first.
-    fn chain(&self, kind: Kind, name: &str, path: &[String]) -> Vec<(&Document, &Node)> {
-        let inherits = kind == Kind::Agents && path.first().is_some_and(|key| INHERITED.contains(&key.as_str()));
-        let ground = self.documents.iter().filter(|d| inherits && d.kind == Kind::Settings);
+    fn chain(&self, kind: SubjectKind, name: &str, path: &[String]) -> Vec<(&ConfigDocument, &Node)> {
+        let inherits =
+            kind == SubjectKind::Agents && path.first().is_some_and(|key| INHERITED.contains(&key.as_str()));
+        let ground = self.documents.iter().filter(|d| inherits && d.kind == SubjectKind::Settings);
         let own = self.documents.iter().filter(|d| d.kind == kind && d.name == name);
         let steps = || path.iter().map(String::as_str);
-        let found = ground.chain(own).filter_map(|document| Some((document, document.node.at(steps())?)));
+        let found = ground.chain(own).filter_map(|document| Some((document, document.node.find(steps())?)));
         found.filter(|(_, node)| !node.is_blank()).collect()
     }
 
-    fn names(&self, kind: Kind) -> Vec<&str> {
+    fn names(&self, kind: SubjectKind) -> Vec<&str> {
         self.documents.iter().filter(|d| d.kind == kind).map(|d| d.name.as_str()).collect()
     }
 
-    pub(super) fn masked(&self) -> Value {
+    pub(super) fn mask_secrets(&self) -> Value {
         let mut value = json!(self.settings);
         value["agents"] = json!(self.agents);
         value["models"] = json!(self.models);
@@ -146,8 +141,8 @@ impl Config {
 }
 
 /// The value that one layer set, in short.
-fn said(redactor: &Redactor, key: &str, node: &Node) -> String {
-    if !matches!(node.tree, Tree::Scalar(_)) {
+fn word_value(redactor: &Redactor, key: &str, node: &Node) -> String {
+    if !matches!(node.tree, YamlTree::Scalar(_)) {
         return String::new();
     }
     let mut value = Value::String(node.text().unwrap_or_default().to_owned());
@@ -155,6 +150,6 @@ fn said(redactor: &Redactor, key: &str, node: &Node) -> String {
     format!(": {}", crate::base::text::one_line(value.as_str().unwrap_or_default(), 60))
 }
 
-fn indented(text: &str) -> String {
+fn indent_text(text: &str) -> String {
     text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::source::{Document, Kind, Layer, Source, Sources};
-use crate::base::yaml::{Form, Node, Place, Scalar, Tree};
+use super::source::{ConfigDocument, ConfigLayer, ConfigSource, Sources, SubjectKind};
+use crate::base::yaml::{Node, Scalar, ScalarForm, YamlPlace, YamlTree};
 
 /// A flag that sets a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +37,11 @@ const TABLE: [(SettingFlag, &str, &str, FlagReach); 7] = [
 
 impl SettingFlag {
     /// The flag as a person types it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
     /// The dotted key of an agent that it sets.
-    #[must_use]
     pub fn key(self) -> &'static str {
         self.row().2
     }
@@ -82,37 +80,47 @@ impl SettingFlags {
     }
 
     /// Adds a document for each agent that a flag reaches. An unknown agent is reported when it is assembled.
-    pub(super) fn lay(&self, documents: &mut Vec<Document>, sources: &mut Sources) {
-        let agents = documents.iter().filter(|document| document.kind == Kind::Agents);
+    pub(super) fn lay(&self, documents: &mut Vec<ConfigDocument>, sources: &mut Sources) {
+        let agents = documents.iter().filter(|document| document.kind == SubjectKind::Agents);
         let agents: BTreeSet<String> = agents.map(|document| document.name.clone()).collect();
         let running = self.agent.clone().or_else(|| default_agent(documents));
         for (flag, value) in self.iter() {
             let (_, name, key, reach) = flag.row();
-            let source =
-                Source { layer: Layer::Flags, name: (*name).to_owned(), text: "".into(), rendered: false };
-            let place = Place { source: sources.add(source), ..Place::default() };
-            let scalar = Scalar { text: value.to_owned().into(), form: Form::Given };
-            let value = Node { tree: Tree::Scalar(scalar), place };
+            let source = ConfigSource {
+                layer: ConfigLayer::Flags,
+                name: (*name).to_owned(),
+                text: "".into(),
+                rendered: false,
+            };
+            let place = YamlPlace { source: sources.add(source), ..YamlPlace::default() };
+            let scalar = Scalar { text: value.to_owned().into(), form: ScalarForm::Given };
+            let value = Node { tree: YamlTree::Scalar(scalar), place };
             let reached =
                 agents.iter().filter(|agent| *reach == FlagReach::EveryAgent || Some(*agent) == running.as_ref());
             let path: Vec<String> = key.split('.').map(str::to_owned).collect();
             documents.extend(reached.map(|agent| {
-                Document::of_value(Layer::Flags, Kind::Agents, agent.clone(), path.clone(), value.clone())
+                ConfigDocument::of_value(
+                    ConfigLayer::Flags,
+                    SubjectKind::Agents,
+                    agent.clone(),
+                    path.clone(),
+                    value.clone(),
+                )
             }));
         }
     }
 }
 
 /// The name of the default agent; the highest layer decides.
-fn default_agent(documents: &[Document]) -> Option<String> {
-    let settings = documents.iter().rev().filter(|document| document.kind == Kind::Settings);
+fn default_agent(documents: &[ConfigDocument]) -> Option<String> {
+    let settings = documents.iter().rev().filter(|document| document.kind == SubjectKind::Settings);
     settings.filter_map(|document| document.node.get("default_agent")?.text()).map(str::to_owned).next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ApprovalMode, Config, Env, LoadOptions, load};
+    use crate::config::{ApprovalMode, Config, Env, LoadOptions, load_config};
     use crate::files::workspace::Workspace;
 
     /// The built-in configuration under these flags.
@@ -132,7 +140,7 @@ mod tests {
             trust: false,
             tools: &[],
         };
-        load(&options).expect("the configuration is valid")
+        load_config(&options).expect("the configuration is valid")
     }
 
     #[test]

@@ -3,28 +3,28 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use super::document::Reading;
+use super::document::ConfigReading;
 use super::key;
 use super::layer::{self, Layers};
 use super::mistake::Mistake;
-use super::narrow::{self, Outcome};
+use super::narrow::{self, NarrowedLists};
 use super::narrowed::Narrowed;
 use super::options::LoadOptions;
-use super::source::{Document, Layer, Sources};
+use super::source::{ConfigDocument, ConfigLayer, Sources};
 
 /// Everything that was read, before it is interpreted.
 pub(super) struct Gathered {
     pub layers: Layers,
     pub sources: Sources,
-    pub documents: Vec<Document>,
+    pub documents: Vec<ConfigDocument>,
     pub warnings: Vec<String>,
     /// The project's selections of the tools and skills of agents.
     pub narrowed: BTreeMap<String, Narrowed>,
 }
 
-pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
-    let mut layers = layer::find(options);
-    let mut reading = Reading {
+pub(super) fn gather_documents(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
+    let mut layers = layer::find_layers(options);
+    let mut reading = ConfigReading {
         env: options.env,
         sources: Sources::default(),
         documents: Vec::new(),
@@ -33,7 +33,7 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
         included: Arc::new(Mutex::new(HashSet::new())),
     };
     for dir in &layers.dirs {
-        let scan = layer::scan(dir);
+        let scan = layer::scan_layer(dir);
         reading.mistakes.extend(scan.mistakes);
         reading.warnings.extend(scan.warnings);
         scan.files.into_iter().for_each(|file| reading.read(file));
@@ -44,15 +44,16 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
         };
         let unknown = scan.unknown.into_iter().filter(|(path, _)| !is_included(path));
         let unknown = unknown.map(|(_, mistake)| mistake);
-        if dir.layer == Layer::Project {
-            reading.warnings.extend(layer::told(unknown.map(|mistake| mistake.to_string())));
+        if dir.layer == ConfigLayer::Project {
+            reading.warnings.extend(layer::shorten_list(unknown.map(|mistake| mistake.to_string())));
         } else {
             reading.mistakes.extend(unknown);
         }
     }
-    key::apply(&mut reading, options.sets);
-    let Reading { mut sources, mut documents, mistakes, mut warnings, .. } = reading;
-    let Outcome { agents: narrowed, warnings: left_out } = narrow::narrow(&mut documents, &sources);
+    key::apply_sets(&mut reading, options.sets);
+    let ConfigReading { mut sources, mut documents, mistakes, mut warnings, .. } = reading;
+    let NarrowedLists { agents: narrowed, warnings: left_out } =
+        narrow::narrow_documents(&mut documents, &sources);
     warnings.extend(left_out);
     options.flags.lay(&mut documents, &mut sources);
     (Gathered { layers, sources, documents, warnings, narrowed }, mistakes)

@@ -21,7 +21,7 @@ pub struct InitFile {
 ///
 /// # Errors
 /// A directory or file cannot be written; what was written before it stays.
-pub fn init(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result<Vec<InitFile>> {
+pub fn write_examples(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result<Vec<InitFile>> {
     let mut files = Vec::new();
     if let Some((path, text)) = own {
         files.push(write_new(dir.join(path), text.as_bytes())?);
@@ -38,7 +38,7 @@ pub fn init(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result
 /// True if the head of a skill says `metadata: { example: true }`.
 fn is_example(skill: &Dir<'static>) -> bool {
     let path = format!("{}/SKILL.md", skill.path().display());
-    let head = builtin::tree("skills", &path).map(|packed| yaml::packed(packed, 0));
+    let head = builtin::find_tree("skills", &path).map(|packed| yaml::unpack_tree(packed, 0));
     let example = head.as_ref().and_then(|head| head.get("metadata")?.get("example")?.text());
     example == Some("true")
 }
@@ -57,17 +57,17 @@ fn write_all(built_in: &Dir<'static>, into: &Path, files: &mut Vec<InitFile>) ->
 /// Writes a file that does not exist yet.
 fn write_new(path: PathBuf, contents: &[u8]) -> io::Result<InitFile> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| named(parent, &error))?;
+        fs::create_dir_all(parent).map_err(|error| name_file(parent, &error))?;
     }
     let written = match OpenOptions::new().write(true).create_new(true).open(&path) {
-        Ok(mut target) => target.write_all(contents).map(|()| true).map_err(|e| named(&path, &e))?,
+        Ok(mut target) => target.write_all(contents).map(|()| true).map_err(|e| name_file(&path, &e))?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(named(&path, &error)),
+        Err(error) => return Err(name_file(&path, &error)),
     };
     Ok(InitFile { path, written })
 }
 
-fn named(path: &Path, error: &io::Error) -> io::Error {
+fn name_file(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
@@ -75,19 +75,19 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 mod tests {
     use std::fs;
 
-    use super::init;
-    use crate::config::{Env, LoadOptions, SettingFlags, load};
+    use super::write_examples;
+    use crate::config::{Env, LoadOptions, SettingFlags, load_config};
     use crate::files::workspace::Workspace;
 
     #[test]
     fn what_is_written_out_is_what_was_built_in() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("agent.yaml"), "default_agent: default").expect("written");
-        let files = init(dir.path(), false, None).expect("written");
+        let files = write_examples(dir.path(), false, None).expect("written");
         let kept: Vec<_> = files.iter().filter(|file| !file.written).map(|file| file.path.clone()).collect();
         assert_eq!(kept, [dir.path().join("agent.yaml")]);
-        assert!(init(dir.path(), false, None).expect("nothing to do").iter().all(|file| !file.written));
-        let examples = init(dir.path(), true, None).expect("written");
+        assert!(write_examples(dir.path(), false, None).expect("nothing to do").iter().all(|file| !file.written));
+        let examples = write_examples(dir.path(), true, None).expect("written");
         let mut new = examples.iter().filter(|file| file.written).peekable();
         assert!(new.peek().is_some(), "there is an example");
         assert!(new.all(|file| file.path.starts_with(dir.path().join("skills/book-flight"))));
@@ -105,7 +105,7 @@ mod tests {
                 trust: false,
                 tools: &[],
             };
-            load(&options).expect("valid").show()
+            load_config(&options).expect("valid").show()
         };
         assert_eq!(show(Some(dir.path().to_path_buf())), show(None));
     }

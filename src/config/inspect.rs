@@ -11,12 +11,12 @@ use super::gather::Gathered;
 use super::merge::Merged;
 use super::mistake::{Mistake, did_you_mean};
 use super::prompt_source::{PromptRef, PromptSource};
-use super::schema::raw;
+use super::schema::generate_schema;
 use super::settings::PROMPT_KEYS;
-use super::source::{Kind, Sources};
+use super::source::{Sources, SubjectKind};
 use super::through::PromptDir;
-use crate::base::text::Glob;
-use crate::base::yaml::{Node, Scalar, Tree};
+use crate::base::text::GlobPattern;
+use crate::base::yaml::{Node, Scalar, YamlTree};
 use crate::template::{Template, Undefined, is_template};
 
 /// Checks a reference to a prompt, given the prompt directories (lowest first).
@@ -24,39 +24,45 @@ pub type PromptCheck<'p> = dyn FnMut(&[PromptDir], &str) -> Result<(), String> +
 
 /// Finds unknown keys and wrong types in every document, and missing keys in the merged ones.
 pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
-    for kind in Kind::ALL {
-        let schema = raw(kind);
+    for kind in SubjectKind::ALL {
+        let schema = generate_schema(kind);
         let documents = gathered.documents.iter().filter(|document| document.kind == kind);
-        let mut walk = Walk { root: &schema, sources: &gathered.sources, mistakes, kind, partial: true };
+        let mut walk = ConfigWalk { root: &schema, sources: &gathered.sources, mistakes, kind, partial: true };
         for document in documents {
             walk.node(&schema, &document.node, "");
         }
         walk.partial = false;
         for (_, node) in merged.of_kind(kind) {
-            walk.missing(&schema, node, "");
+            walk.find_missing(&schema, node, "");
         }
     }
 }
 
 /// Checks the syntax of inline prompts and of scripts.
 pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake>) {
-    fn walk(kind: Kind, node: &Node, path: &mut Vec<String>, run_time: bool, found: &mut dyn FnMut(&Node, &str)) {
+    fn walk_node(
+        kind: SubjectKind,
+        node: &Node,
+        path: &mut Vec<String>,
+        run_time: bool,
+        found: &mut dyn FnMut(&Node, &str),
+    ) {
         let run_time = run_time || is_run_time_text(kind, path, node);
         match &node.tree {
-            Tree::Map(entries) => {
+            YamlTree::Map(entries) => {
                 for (key, value) in entries {
                     path.push(key.text.to_string());
-                    walk(kind, value, path, run_time, found);
+                    walk_node(kind, value, path, run_time, found);
                     path.pop();
                 }
             }
-            Tree::List(items) => items.iter().for_each(|item| walk(kind, item, path, run_time, found)),
-            Tree::Scalar(Scalar { text, .. }) if run_time && is_template(text) => found(node, text),
-            Tree::Scalar(_) => {}
+            YamlTree::List(items) => items.iter().for_each(|item| walk_node(kind, item, path, run_time, found)),
+            YamlTree::Scalar(Scalar { text, .. }) if run_time && is_template(text) => found(node, text),
+            YamlTree::Scalar(_) => {}
         }
     }
     for document in &gathered.documents {
-        walk(document.kind, &document.node, &mut Vec::new(), false, &mut |node, text| {
+        walk_node(document.kind, &document.node, &mut Vec::new(), false, &mut |node, text| {
             // The prompt registry checks the included templates.
             if let Err(error) = Template::compile("template", text, Undefined::Error) {
                 mistakes.push(Mistake::template(&gathered.sources, node, &error));
@@ -66,19 +72,20 @@ pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake
 }
 
 /// Checks the prompts that agents and flows refer to.
-pub(super) fn prompts(
+pub(super) fn check_prompts(
     gathered: &Gathered,
     merged: &Merged,
     exists: &mut PromptCheck<'_>,
     mistakes: &mut Vec<Mistake>,
 ) {
-    let agents = merged.of_kind(Kind::Agents).map(|(_, agent)| agent);
+    let agents = merged.of_kind(SubjectKind::Agents).map(|(_, agent)| agent);
     let of_agents = agents.flat_map(|agent| {
-        let roles = ["router", "planner", "executor", "reflector"].map(|role| agent.at(["roles", role, "prompt"]));
+        let roles =
+            ["router", "planner", "executor", "reflector"].map(|role| agent.find(["roles", role, "prompt"]));
         PROMPT_KEYS.map(|key| agent.get(key)).into_iter().chain(roles).flatten()
     });
     let mut nodes: Vec<&Node> = of_agents.collect();
-    let mut groups: Vec<&Node> = merged.of_kind(Kind::Flows).map(|(_, flow)| flow).collect();
+    let mut groups: Vec<&Node> = merged.of_kind(SubjectKind::Flows).map(|(_, flow)| flow).collect();
     while let Some(group) = groups.pop() {
         let steps = group.get("steps").and_then(Node::items).unwrap_or_default();
         nodes.extend(steps.iter().filter_map(|step| step.get("prompt")));
@@ -88,7 +95,7 @@ pub(super) fn prompts(
         let Ok(PromptSource::Registered(PromptRef { reference })) = node.read() else { continue };
         if let Err(message) = exists(&gathered.layers.prompt_dirs, &reference) {
             let place = node.get("ref").map_or(node.place, |reference| reference.place);
-            mistakes.push(Mistake::at(&gathered.sources, place, message));
+            mistakes.push(Mistake::place_at(&gathered.sources, place, message));
         }
     }
 }
@@ -96,17 +103,18 @@ pub(super) fn prompts(
 /// Checks the tools that permission rules name. The tools of a server are only known when it is asked.
 pub(super) fn tools_of_rules(gathered: &Gathered, tools: &[&str], mistakes: &mut Vec<Mistake>) {
     const OF_A_SERVER: &str = "__";
-    let means = |name: &str| match Glob::word(name) {
+    let means = |name: &str| match GlobPattern::word(name) {
         Ok(glob) => tools.iter().any(|tool| glob.matches(tool)),
         // Reported separately.
         Err(_) => true,
     };
     for document in &gathered.documents {
-        for rule in document.node.at(RULES).and_then(Node::items).unwrap_or_default() {
+        for rule in document.node.find(RULES).and_then(Node::items).unwrap_or_default() {
             for node in ["deny", "ask", "allow"].into_iter().filter_map(|key| rule.get(key)) {
                 let Some(name) = node.text() else { continue };
                 if !name.is_empty() && !name.contains(OF_A_SERVER) && !means(name) {
-                    let mistake = Mistake::at(&gathered.sources, node.place, format!("there is no tool `{name}`"));
+                    let mistake =
+                        Mistake::place_at(&gathered.sources, node.place, format!("there is no tool `{name}`"));
                     let hint = did_you_mean(name, tools.iter().copied());
                     mistakes.push(
                         mistake.hint(hint.unwrap_or_else(|| format!("the tools are: {}", tools.join(", ")))),
@@ -117,52 +125,57 @@ pub(super) fn tools_of_rules(gathered: &Gathered, tools: &[&str], mistakes: &mut
     }
 }
 
-struct Walk<'w> {
+struct ConfigWalk<'w> {
     root: &'w Value,
     sources: &'w Sources,
     mistakes: &'w mut Vec<Mistake>,
-    kind: Kind,
+    kind: SubjectKind,
     /// True if keys may be missing because another layer has them.
     partial: bool,
 }
 
-impl<'w> Walk<'w> {
+impl<'w> ConfigWalk<'w> {
     /// `key` is the key of the node.
     fn node(&mut self, schema: &'w Value, node: &Node, key: &str) {
         let schema = self.resolve(schema, node);
-        if let Some(allowed) = words(schema) {
+        if let Some(allowed) = list_words(schema) {
             return self.word(&allowed, node, key);
         }
-        let types = types(schema);
-        if !types.is_empty() && !types.iter().any(|json_type| fits(node, json_type)) {
-            let message = format!("{}expected {}, found {}", prefix(key), describe(schema, &types), found(node));
-            let mistake = Mistake::at(self.sources, node.place, message);
+        let types = list_types(schema);
+        if !types.is_empty() && !types.iter().any(|json_type| fits_type(node, json_type)) {
+            let message = format!(
+                "{}expected {}, found {}",
+                end_prefix(key),
+                describe_schema(schema, &types),
+                describe_node(node)
+            );
+            let mistake = Mistake::place_at(self.sources, node.place, message);
             return self.mistakes.push(match quotes_matter(node, &types) {
                 Some(hint) => mistake.hint(hint),
                 None => mistake,
             });
         }
         if schema.get("x-duration").is_some()
-            && let Some(Err(message)) = node.text().filter(|_| !node.fits("null")).map(duration::parse)
+            && let Some(Err(message)) = node.text().filter(|_| !node.fits("null")).map(duration::parse_duration)
         {
-            return self.mistakes.push(Mistake::at(self.sources, node.place, message));
+            return self.mistakes.push(Mistake::place_at(self.sources, node.place, message));
         }
         if schema["minimum"] == 0 && node.text().is_some_and(|text| text.trim_start().starts_with('-')) {
-            let message = format!("{}expected a number that is not below 0", prefix(key));
-            return self.mistakes.push(Mistake::at(self.sources, node.place, message));
+            let message = format!("{}expected a number that is not below 0", end_prefix(key));
+            return self.mistakes.push(Mistake::place_at(self.sources, node.place, message));
         }
         match &node.tree {
-            Tree::Map(_) => self.map(schema, node),
-            Tree::List(items) => {
+            YamlTree::Map(_) => self.map(schema, node),
+            YamlTree::List(items) => {
                 let partial = std::mem::replace(&mut self.partial, false);
                 for item in items {
                     self.node(&schema["items"], item, key);
                     // Lists replace as a whole, so their items must be complete.
-                    self.missing(&schema["items"], item, key);
+                    self.find_missing(&schema["items"], item, key);
                 }
                 self.partial = partial;
             }
-            Tree::Scalar(_) => {}
+            YamlTree::Scalar(_) => {}
         }
     }
 
@@ -174,11 +187,11 @@ impl<'w> Walk<'w> {
                 (None, Value::Bool(false)) => {
                     let known = properties.into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
                     // A key of the settings that a flag got wrong may have meant a kind.
-                    let may_be_kind = self.kind == Kind::Settings && key.place.line == 0;
-                    let kinds = Kind::NAMED.map(Kind::name);
+                    let may_be_kind = self.kind == SubjectKind::Settings && key.place.line == 0;
+                    let kinds = SubjectKind::NAMED.map(SubjectKind::name);
                     let kinds = kinds.into_iter().filter(|_| may_be_kind);
                     let message = format!("unknown key `{}`", key.text);
-                    let mistake = Mistake::at(self.sources, key.place, message);
+                    let mistake = Mistake::place_at(self.sources, key.place, message);
                     let listed: Vec<&str> = known.clone().collect();
                     let hint = did_you_mean(&key.text, known.chain(kinds));
                     self.mistakes.push(mistake.hint(hint.unwrap_or(format!("known here: {}", listed.join(", ")))));
@@ -189,20 +202,20 @@ impl<'w> Walk<'w> {
     }
 
     /// Finds missing required keys at any depth, except in lists.
-    fn missing(&mut self, schema: &'w Value, node: &Node, key: &str) {
+    fn find_missing(&mut self, schema: &'w Value, node: &Node, key: &str) {
         let schema = self.resolve(schema, node);
-        if !matches!(node.tree, Tree::Map(_)) {
+        if !matches!(node.tree, YamlTree::Map(_)) {
             return;
         }
         for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if node.get(required).is_none() {
-                let message = format!("{}the key `{required}` is missing", prefix(key));
-                self.mistakes.push(Mistake::at(self.sources, node.place, message));
+                let message = format!("{}the key `{required}` is missing", end_prefix(key));
+                self.mistakes.push(Mistake::place_at(self.sources, node.place, message));
             }
         }
         for (key, value) in node.entries() {
             if let Some(schema) = schema["properties"].get(&*key.text) {
-                self.missing(schema, value, &key.text);
+                self.find_missing(schema, value, &key.text);
             }
         }
     }
@@ -215,8 +228,8 @@ impl<'w> Walk<'w> {
                 schema = target;
             } else if let Some(branches) = schema["anyOf"].as_array() {
                 let fitting = branches.iter().find(|branch| {
-                    let types = types(self.resolve(branch, node));
-                    types.is_empty() || types.iter().any(|json_type| fits(node, json_type))
+                    let types = list_types(self.resolve(branch, node));
+                    types.is_empty() || types.iter().any(|json_type| fits_type(node, json_type))
                 });
                 match fitting.or(branches.first()) {
                     Some(branch) => schema = branch,
@@ -233,18 +246,18 @@ impl<'w> Walk<'w> {
         if text.is_some_and(|text| allowed.contains(&text)) {
             return;
         }
-        let message = format!("{}expected one of {}", prefix(key), allowed.join(", "));
-        let mistake = Mistake::at(self.sources, node.place, message);
+        let message = format!("{}expected one of {}", end_prefix(key), allowed.join(", "));
+        let mistake = Mistake::place_at(self.sources, node.place, message);
         self.mistakes.push(mistake.did_you_mean(text.unwrap_or_default(), allowed.iter().copied()));
     }
 }
 
-fn prefix(key: &str) -> String {
+fn end_prefix(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("`{key}`: ") }
 }
 
 /// The words of an enumeration, however the schema writes them: those with a description are in separate branches.
-fn words(schema: &Value) -> Option<Vec<&str>> {
+fn list_words(schema: &Value) -> Option<Vec<&str>> {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(Value::as_str).collect();
     }
@@ -252,13 +265,13 @@ fn words(schema: &Value) -> Option<Vec<&str>> {
     for branch in schema["oneOf"].as_array()? {
         match branch["const"].as_str() {
             Some(word) => all.push(word),
-            None => all.extend(words(branch)?),
+            None => all.extend(list_words(branch)?),
         }
     }
     Some(all)
 }
 
-fn types(schema: &Value) -> Vec<&str> {
+fn list_types(schema: &Value) -> Vec<&str> {
     match &schema["type"] {
         Value::String(json_type) => vec![json_type],
         Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
@@ -268,11 +281,11 @@ fn types(schema: &Value) -> Vec<&str> {
 }
 
 /// True if a node has this type; a section without content counts as an empty one.
-fn fits(node: &Node, json_type: &str) -> bool {
+fn fits_type(node: &Node, json_type: &str) -> bool {
     node.fits(json_type) || matches!(json_type, "object" | "array") && node.is_blank()
 }
 
-fn describe(schema: &Value, types: &[&str]) -> String {
+fn describe_schema(schema: &Value, types: &[&str]) -> String {
     if schema.get("x-duration").is_some() {
         return "a duration (20ms, 30s, 1h 30m)".to_owned();
     }
@@ -289,22 +302,22 @@ fn describe(schema: &Value, types: &[&str]) -> String {
 }
 
 /// Describes what was found, without the value, which may be a secret.
-fn found(node: &Node) -> &'static str {
+fn describe_node(node: &Node) -> &'static str {
     match &node.tree {
-        Tree::List(_) => "a list",
-        Tree::Map(_) => "a mapping",
-        Tree::Scalar(_) if node.is_blank() => "nothing",
-        Tree::Scalar(_) if node.fits("boolean") => "true or false",
-        Tree::Scalar(_) if node.fits("number") => "a number",
-        Tree::Scalar(_) if node.fits("null") => "null",
-        Tree::Scalar(_) => "text",
+        YamlTree::List(_) => "a list",
+        YamlTree::Map(_) => "a mapping",
+        YamlTree::Scalar(_) if node.is_blank() => "nothing",
+        YamlTree::Scalar(_) if node.fits("boolean") => "true or false",
+        YamlTree::Scalar(_) if node.fits("number") => "a number",
+        YamlTree::Scalar(_) if node.fits("null") => "null",
+        YamlTree::Scalar(_) => "text",
     }
 }
 
 fn quotes_matter(node: &Node, types: &[&str]) -> Option<&'static str> {
-    let Tree::Scalar(scalar) = &node.tree else { return None };
-    let unquoted = Scalar { form: crate::base::yaml::Form::Plain, ..scalar.clone() };
-    let unquoted = Node { tree: Tree::Scalar(unquoted), place: node.place };
+    let YamlTree::Scalar(scalar) = &node.tree else { return None };
+    let unquoted = Scalar { form: crate::base::yaml::ScalarForm::Plain, ..scalar.clone() };
+    let unquoted = Node { tree: YamlTree::Scalar(unquoted), place: node.place };
     if types.iter().any(|json_type| unquoted.fits(json_type)) {
         Some("without the quotes it is one")
     } else if types.contains(&"string") {

@@ -1,16 +1,16 @@
 //! Dotted keys, `limits.max_turns`, `models.NAME.retry.attempts`, and the variables and flags that set them.
 
-use super::document::Reading;
+use super::document::ConfigReading;
 use super::mistake::Mistake;
-use super::source::{Document, Kind, Layer, Source};
-use crate::base::yaml::{self, Form, Node, Place, Scalar, Tree};
+use super::source::{ConfigDocument, ConfigLayer, ConfigSource, SubjectKind};
+use crate::base::yaml::{self, Node, Scalar, ScalarForm, YamlPlace, YamlTree};
 
 const VARIABLE: &str = "AGENT_SET_";
 
 /// The parts of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyPath {
-    pub kind: Kind,
+    pub kind: SubjectKind,
     /// Empty for the settings.
     pub name: String,
     pub path: Vec<String>,
@@ -21,13 +21,13 @@ const OF_ALL_TOOLS: [&str; 2] = ["selection", "embedding_model"];
 
 /// Splits a dotted key. Names may contain dots themselves, so the longest of `names` that fits is taken; an unknown
 /// name ends at the next dot.
-pub(super) fn parse<'n>(key: &str, names: impl Fn(Kind) -> Vec<&'n str>) -> KeyPath {
+pub(super) fn parse_key<'n>(key: &str, names: impl Fn(SubjectKind) -> Vec<&'n str>) -> KeyPath {
     let steps = |text: &str| text.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-    let is_of_all = first == Kind::Tools.name() && OF_ALL_TOOLS.contains(&rest);
-    let kind = Kind::NAMED.into_iter().find(|kind| kind.name() == first && !is_of_all);
+    let is_of_all = first == SubjectKind::Tools.name() && OF_ALL_TOOLS.contains(&rest);
+    let kind = SubjectKind::NAMED.into_iter().find(|kind| kind.name() == first && !is_of_all);
     let Some(kind) = kind else {
-        return KeyPath { kind: Kind::Settings, name: String::new(), path: steps(key) };
+        return KeyPath { kind: SubjectKind::Settings, name: String::new(), path: steps(key) };
     };
     let fits = |name: &&str| rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     let name = names(kind).into_iter().filter(fits).max_by_key(|name| name.len());
@@ -36,7 +36,7 @@ pub(super) fn parse<'n>(key: &str, names: impl Fn(Kind) -> Vec<&'n str>) -> KeyP
 }
 
 /// Adds the values of `AGENT_SET_…` variables and `--set` flags, as documents on top of all files.
-pub(super) fn apply(reading: &mut Reading<'_>, sets: &[String]) {
+pub(super) fn apply_sets(reading: &mut ConfigReading<'_>, sets: &[String]) {
     let variables: Vec<(String, String)> = reading
         .env
         .iter()
@@ -45,12 +45,12 @@ pub(super) fn apply(reading: &mut Reading<'_>, sets: &[String]) {
         .collect();
     for (name, value) in variables {
         let key = reading.key_of_variable(&name);
-        reading.set(Layer::Variables, name, &key, &value);
+        reading.set(ConfigLayer::Variables, name, &key, &value);
     }
     for set in sets {
         if let Some((key, value)) = set.split_once('=') {
             let key = key.trim();
-            reading.set(Layer::Flags, format!("--set {key}"), key, value.trim());
+            reading.set(ConfigLayer::Flags, format!("--set {key}"), key, value.trim());
             continue;
         }
         // The text after the key may be a secret.
@@ -60,9 +60,9 @@ pub(super) fn apply(reading: &mut Reading<'_>, sets: &[String]) {
     }
 }
 
-impl Reading<'_> {
+impl ConfigReading<'_> {
     /// The names of a kind that files describe.
-    pub fn names(&self, kind: Kind) -> Vec<&str> {
+    pub fn names(&self, kind: SubjectKind) -> Vec<&str> {
         let mut names: Vec<&str> =
             self.documents.iter().filter(|d| d.kind == kind).map(|d| d.name.as_str()).collect();
         names.sort_unstable();
@@ -75,7 +75,7 @@ impl Reading<'_> {
     fn key_of_variable(&self, variable: &str) -> String {
         let steps: Vec<&str> = variable[VARIABLE.len()..].split("__").collect();
         let mut key: Vec<String> = steps.iter().map(|step| step.to_ascii_lowercase()).collect();
-        let kind = Kind::NAMED.into_iter().find(|kind| kind.name() == key[0]);
+        let kind = SubjectKind::NAMED.into_iter().find(|kind| kind.name() == key[0]);
         if let (Some(kind), Some(name)) = (kind, steps.get(1)) {
             let flat = |name: &str| name.replace(['-', '.'], "_").to_ascii_uppercase();
             if let Some(known) = self.names(kind).into_iter().find(|known| flat(known) == flat(name)) {
@@ -85,10 +85,10 @@ impl Reading<'_> {
         key.join(".")
     }
 
-    fn set(&mut self, layer: Layer, source_name: String, key: &str, value: &str) {
-        let KeyPath { kind, name, path } = parse(key, |kind| self.names(kind));
+    fn set(&mut self, layer: ConfigLayer, source_name: String, key: &str, value: &str) {
+        let KeyPath { kind, name, path } = parse_key(key, |kind| self.names(kind));
         // A built-in tool has no file unless somebody wrote one; the callers know whether it exists.
-        let may_be_new = matches!(kind, Kind::Settings | Kind::Tools);
+        let may_be_new = matches!(kind, SubjectKind::Settings | SubjectKind::Tools);
         if !may_be_new && !self.names(kind).contains(&name.as_str()) {
             let message = format!("there is nothing called `{name}` in {}", kind.name());
             let known = self.names(kind);
@@ -100,8 +100,8 @@ impl Reading<'_> {
             return;
         }
         let shown = source_name.clone();
-        let source = self.sources.add(Source { layer, name: source_name, text: "".into(), rendered: false });
-        let place = Place { source, ..Place::default() };
+        let source = self.sources.add(ConfigSource { layer, name: source_name, text: "".into(), rendered: false });
+        let place = YamlPlace { source, ..YamlPlace::default() };
         let value = match value_of(value, place) {
             Ok(value) => value,
             Err(message) => {
@@ -109,31 +109,34 @@ impl Reading<'_> {
                 return;
             }
         };
-        self.documents.push(Document::of_value(layer, kind, name, path, value));
+        self.documents.push(ConfigDocument::of_value(layer, kind, name, path, value));
     }
 }
 
 /// Parses a list, a mapping or a quoted text in one line of YAML; anything else is a scalar as it is.
-fn value_of(text: &str, place: Place) -> Result<Node, String> {
+fn value_of(text: &str, place: YamlPlace) -> Result<Node, String> {
     if !text.starts_with(['[', '{', '"', '\'']) {
-        return Ok(Node { tree: Tree::Scalar(Scalar { text: text.to_owned().into(), form: Form::Given }), place });
+        return Ok(Node {
+            tree: YamlTree::Scalar(Scalar { text: text.to_owned().into(), form: ScalarForm::Given }),
+            place,
+        });
     }
-    let mut node = yaml::tree(text, place.source).map_err(|errors| errors[0].message.clone())?;
-    settle(&mut node, place);
+    let mut node = yaml::parse_tree(text, place.source).map_err(|errors| errors[0].message.clone())?;
+    settle_places(&mut node, place);
     Ok(node)
 }
 
 /// Sets the place of everything in a flag to the flag.
-fn settle(node: &mut Node, place: Place) {
+fn settle_places(node: &mut Node, place: YamlPlace) {
     node.place = place;
     match &mut node.tree {
-        Tree::Scalar(scalar) if scalar.form == Form::Plain => scalar.form = Form::Given,
-        Tree::Scalar(_) => {}
-        Tree::List(items) => items.iter_mut().for_each(|item| settle(item, place)),
-        Tree::Map(entries) => {
+        YamlTree::Scalar(scalar) if scalar.form == ScalarForm::Plain => scalar.form = ScalarForm::Given,
+        YamlTree::Scalar(_) => {}
+        YamlTree::List(items) => items.iter_mut().for_each(|item| settle_places(item, place)),
+        YamlTree::Map(entries) => {
             for (key, value) in entries {
                 key.place = place;
-                settle(value, place);
+                settle_places(value, place);
             }
         }
     }
@@ -141,24 +144,24 @@ fn settle(node: &mut Node, place: Place) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, parse};
+    use super::{SubjectKind, parse_key};
 
     #[test]
     fn keys_name_kind_and_name() {
-        let names = |kind| if kind == Kind::Models { vec!["gpt-4", "gpt-4.1"] } else { vec![] };
+        let names = |kind| if kind == SubjectKind::Models { vec!["gpt-4", "gpt-4.1"] } else { vec![] };
         let table = [
-            ("limits.max_turns", Kind::Settings, "", "limits/max_turns"),
-            ("models.gpt-4.1.retry.attempts", Kind::Models, "gpt-4.1", "retry/attempts"),
-            ("models.gpt-4.retry", Kind::Models, "gpt-4", "retry"),
-            ("models.other.x", Kind::Models, "other", "x"),
-            ("tools.selection", Kind::Settings, "", "tools/selection"),
-            ("tools.selection.timeout", Kind::Tools, "selection", "timeout"),
-            ("tools.grep.timeout", Kind::Tools, "grep", "timeout"),
-            ("models", Kind::Models, "", ""),
-            ("agents.default", Kind::Agents, "default", ""),
+            ("limits.max_turns", SubjectKind::Settings, "", "limits/max_turns"),
+            ("models.gpt-4.1.retry.attempts", SubjectKind::Models, "gpt-4.1", "retry/attempts"),
+            ("models.gpt-4.retry", SubjectKind::Models, "gpt-4", "retry"),
+            ("models.other.x", SubjectKind::Models, "other", "x"),
+            ("tools.selection", SubjectKind::Settings, "", "tools/selection"),
+            ("tools.selection.timeout", SubjectKind::Tools, "selection", "timeout"),
+            ("tools.grep.timeout", SubjectKind::Tools, "grep", "timeout"),
+            ("models", SubjectKind::Models, "", ""),
+            ("agents.default", SubjectKind::Agents, "default", ""),
         ];
         for (key, kind, name, path) in table {
-            let found = parse(key, names);
+            let found = parse_key(key, names);
             assert_eq!(
                 (found.kind, found.name.as_str(), found.path.join("/").as_str()),
                 (kind, name, path),

@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::folders::COMMANDS;
-use super::manifest::{Manifest, shown};
+use super::manifest::{Manifest, show_path};
 use super::mistake::{Mistake, did_you_mean};
 use super::options::LoadOptions;
 use super::skill_dirs::{self, SkillDir};
-use super::source::{Kind, Layer};
-use super::through::{CommandDir, PromptDir, Through};
+use super::source::{ConfigLayer, SubjectKind};
+use super::through::{CommandDir, FileAccess, PromptDir};
 use crate::base::builtin;
 use crate::files::regular::read_regular;
 
 /// One directory of a layer, lowest first.
 pub(super) struct LayerDir {
-    pub layer: Layer,
+    pub layer: ConfigLayer,
     /// Absolute, links followed. The built-in layer has none.
     pub dir: Option<PathBuf>,
-    pub through: Through,
+    pub through: FileAccess,
 }
 
 /// A file that describes something.
 pub(super) struct ConfigFile {
-    pub layer: Layer,
-    pub kind: Kind,
+    pub layer: ConfigLayer,
+    pub kind: SubjectKind,
     /// The stem of its name; empty for the settings.
     pub name: String,
     /// Its name for people.
     pub display: String,
     /// The config directory that it belongs to.
     pub dir: Option<PathBuf>,
-    pub through: Through,
+    pub through: FileAccess,
     pub text: Cow<'static, str>,
     /// The result of the build's reading.
     pub packed: Option<&'static [u8]>,
@@ -65,16 +65,16 @@ pub(super) struct Layers {
 
 const NOT_A_DIRECTORY: &str = "is not a directory";
 
-pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
+pub(super) fn find_layers(options: &LoadOptions<'_>) -> Layers {
     let mut layers = Layers::default();
-    let as_it_is = Through::default();
-    layers.dirs.push(LayerDir { layer: Layer::BuiltIn, dir: None, through: as_it_is.clone() });
+    let as_it_is = FileAccess::default();
+    layers.dirs.push(LayerDir { layer: ConfigLayer::BuiltIn, dir: None, through: as_it_is.clone() });
     if let Some(dir) = options.directory() {
         match dir.canonicalize() {
             Ok(dir) if dir.is_dir() => {
                 layers.prompts_of(dir.parent(), &as_it_is);
                 layers.skill_dirs = skill_dirs::of_directory(&dir);
-                layers.add(Layer::Directory, dir, as_it_is);
+                layers.add(ConfigLayer::Directory, dir, as_it_is);
             }
             Ok(_) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
             Err(error) => {
@@ -87,7 +87,7 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     let user = options.env.dirs().config;
     layers.skill_dirs = skill_dirs::of_user(&options.env.dirs());
     match user.symlink_metadata().and_then(|_| user.canonicalize()) {
-        Ok(dir) if dir.is_dir() => layers.add(Layer::User, dir, as_it_is),
+        Ok(dir) if dir.is_dir() => layers.add(ConfigLayer::User, dir, as_it_is),
         Ok(dir) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
@@ -103,42 +103,42 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
 impl Layers {
     /// Adds the directories that the workspace brings along, or reports that they are left out.
     fn project(&mut self, brought: &Arc<Manifest>, options: &LoadOptions<'_>) {
-        self.warnings.extend(told(brought.refused().iter().cloned()));
+        self.warnings.extend(shorten_list(brought.list_refused().iter().cloned()));
         if !brought.brings_anything() {
             return;
         }
         if !options.trust {
-            let dirs: Vec<String> = brought.dirs().map(shown).collect();
+            let dirs: Vec<String> = brought.dirs().map(show_path).collect();
             let dirs = dirs.join(", ");
             return self.warnings.push(format!("{dirs} is not trusted and was left out (--trust uses it)"));
         }
-        let through = Through::manifest(brought);
+        let through = FileAccess::manifest(brought);
         for dir in brought.config_dirs() {
-            self.add(Layer::Project, dir.to_path_buf(), through.clone());
+            self.add(ConfigLayer::Project, dir.to_path_buf(), through.clone());
         }
         let top = options.workspace.git_root().unwrap_or(options.workspace.root());
         let dirs = brought.skill_dirs();
         self.skill_dirs.extend(dirs.map(|dir| SkillDir::of_project(dir, top, through.clone())));
     }
 
-    fn add(&mut self, layer: Layer, dir: PathBuf, through: Through) {
+    fn add(&mut self, layer: ConfigLayer, dir: PathBuf, through: FileAccess) {
         self.prompts_of(Some(&dir), &through);
         let commands = dir.join(COMMANDS);
         if commands.is_dir() {
-            let (through, is_of_project) = (through.clone(), layer == Layer::Project);
+            let (through, is_of_project) = (through.clone(), layer == ConfigLayer::Project);
             self.command_dirs.push(CommandDir { dir: commands, through, is_of_project });
         }
         self.dirs.push(LayerDir { layer, dir: Some(dir), through });
     }
 
-    fn prompts_of(&mut self, dir: Option<&Path>, through: &Through) {
+    fn prompts_of(&mut self, dir: Option<&Path>, through: &FileAccess) {
         let dir = dir.map(|dir| dir.join("prompts")).filter(|dir| dir.is_dir());
         self.prompt_dirs.extend(dir.map(|dir| PromptDir { dir, through: through.clone() }));
     }
 }
 
 /// The first of many lines about a workspace, and the number of the others.
-pub(super) fn told(lines: impl Iterator<Item = String>) -> Vec<String> {
+pub(super) fn shorten_list(lines: impl Iterator<Item = String>) -> Vec<String> {
     const MOST: usize = 20;
     let mut lines: Vec<String> = lines.collect();
     let more = lines.len().saturating_sub(MOST);
@@ -147,13 +147,13 @@ pub(super) fn told(lines: impl Iterator<Item = String>) -> Vec<String> {
     lines
 }
 
-pub(super) fn scan(layer: &LayerDir) -> Scan {
+pub(super) fn scan_layer(layer: &LayerDir) -> Scan {
     let mut scan = Scan::default();
     match &layer.dir {
         None => built_in(&builtin::CONFIGS, &mut scan),
-        Some(dir) => match layer.through.listed(dir) {
-            Some(files) => brought(layer, dir, files, &mut scan),
-            None => walk(layer.layer, dir, "", &mut scan),
+        Some(dir) => match layer.through.list_files(dir) {
+            Some(files) => list_brought(layer, dir, files, &mut scan),
+            None => walk_layer(layer.layer, dir, "", &mut scan),
         },
     }
     scan.files.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
@@ -168,25 +168,25 @@ pub(super) fn scan(layer: &LayerDir) -> Scan {
 fn built_in(dir: &builtin::Dir<'static>, scan: &mut Scan) {
     for file in dir.files() {
         let path = file.path().to_string_lossy();
-        let Entry::File(kind, name, whole_template) = classify(&path) else { continue };
+        let LayerEntry::File(kind, name, whole_template) = classify_path(&path) else { continue };
         let text = file.contents_utf8().expect("built-in files are UTF-8").into();
         let display = format!("<built-in>/{path}");
         scan.files.push(ConfigFile {
-            layer: Layer::BuiltIn,
+            layer: ConfigLayer::BuiltIn,
             kind,
             name,
             display,
             dir: None,
-            through: Through::default(),
+            through: FileAccess::default(),
             text,
-            packed: builtin::tree("configs", &path),
+            packed: builtin::find_tree("configs", &path),
             whole_template,
         });
     }
     dir.dirs().for_each(|dir| built_in(dir, scan));
 }
 
-fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
+fn walk_layer(layer: ConfigLayer, root: &Path, inside: &str, scan: &mut Scan) {
     let here = root.join(inside);
     let entries = match fs::read_dir(&here) {
         Ok(entries) => entries,
@@ -201,51 +201,53 @@ fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
         let path = entry.path();
         if path.is_dir() {
             match classify_dir(&relative) {
-                Entry::Open => walk(layer, root, &relative, scan),
-                _ if matches!(classify(&relative), Entry::File(..)) => {
+                LayerEntry::Open => walk_layer(layer, root, &relative, scan),
+                _ if matches!(classify_path(&relative), LayerEntry::File(..)) => {
                     let message = "is a directory, not a file";
                     scan.mistakes.push(Mistake::in_file(path.display().to_string(), message));
                 }
-                Entry::Unknown(hint) => {
-                    scan.unknown(root, relative, "is not a directory of a configuration", hint);
+                LayerEntry::Unknown(hint) => {
+                    scan.report_unknown(root, relative, "is not a directory of a configuration", hint);
                 }
                 _ => {}
             }
             continue;
         }
-        match classify(&relative) {
-            Entry::File(kind, name, whole_template) => match read_inside(root, &relative) {
+        match classify_path(&relative) {
+            LayerEntry::File(kind, name, whole_template) => match read_inside(root, &relative) {
                 Ok(text) => scan.files.push(ConfigFile {
                     layer,
                     kind,
                     name,
                     display: path.display().to_string(),
                     dir: Some(root.to_path_buf()),
-                    through: Through::default(),
+                    through: FileAccess::default(),
                     text: text.into(),
                     packed: None,
                     whole_template,
                 }),
                 Err(message) => scan.mistakes.push(Mistake::in_file(path.display().to_string(), message)),
             },
-            Entry::Unknown(hint) => scan.unknown(root, relative, "is not a file of a configuration", hint),
+            LayerEntry::Unknown(hint) => {
+                scan.report_unknown(root, relative, "is not a file of a configuration", hint);
+            }
             _ => {}
         }
     }
 }
 
 /// The files of a directory that the workspace brings along. Unread files are not mistakes of the user.
-fn brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) {
+fn list_brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) {
     for path in files {
         let Some(relative) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
         let mut above =
             Path::new(relative).ancestors().skip(1).filter_map(Path::to_str).filter(|dir| !dir.is_empty());
-        if above.any(|dir| matches!(classify_dir(dir), Entry::Other)) {
+        if above.any(|dir| matches!(classify_dir(dir), LayerEntry::Other)) {
             continue;
         }
-        let display = shown(&path);
-        match classify(relative) {
-            Entry::File(kind, name, whole_template) => match layer.through.read_text(&path) {
+        let display = show_path(&path);
+        match classify_path(relative) {
+            LayerEntry::File(kind, name, whole_template) => match layer.through.read_text(&path) {
                 Ok(Some(text)) => scan.files.push(ConfigFile {
                     layer: layer.layer,
                     kind,
@@ -260,7 +262,7 @@ fn brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) 
                 Ok(None) => {}
                 Err(why) => scan.warnings.push(format!("{display} {why}")),
             },
-            Entry::Unknown(_) => {
+            LayerEntry::Unknown(_) => {
                 let mistake = Mistake::in_file(display, "is not a file of a configuration and is left out");
                 scan.unknown.push((relative.to_owned(), mistake));
             }
@@ -270,7 +272,7 @@ fn brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) 
 }
 
 impl Scan {
-    fn unknown(&mut self, root: &Path, relative: String, message: &str, hint: Option<String>) {
+    fn report_unknown(&mut self, root: &Path, relative: String, message: &str, hint: Option<String>) {
         let mut mistake = Mistake::in_file(root.join(&relative).display().to_string(), message);
         mistake.hint = hint;
         self.unknown.push((relative, mistake));
@@ -287,9 +289,9 @@ pub(super) fn read_inside(root: &Path, relative: &str) -> Result<String, String>
     read_regular(&path)?.ok_or_else(|| unreadable(io::ErrorKind::NotFound.into()))
 }
 
-enum Entry {
+enum LayerEntry {
     /// Kind, name, whether it is a template as a whole.
-    File(Kind, String, bool),
+    File(SubjectKind, String, bool),
     /// A directory to search.
     Open,
     /// Read elsewhere, or ignored.
@@ -297,42 +299,46 @@ enum Entry {
     Unknown(Option<String>),
 }
 
-fn classify_dir(path: &str) -> Entry {
+fn classify_dir(path: &str) -> LayerEntry {
     const OTHERS: [&str; 3] = ["prompts", "skills", COMMANDS];
-    let folders = || Kind::NAMED.into_iter().map(Kind::folder);
+    let folders = || SubjectKind::NAMED.into_iter().map(SubjectKind::folder);
     if folders().any(|folder| folder == path || folder.starts_with(&format!("{path}/"))) {
-        return Entry::Open;
+        return LayerEntry::Open;
     }
     if OTHERS.contains(&path) || path.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_'])) {
-        return Entry::Other;
+        return LayerEntry::Other;
     }
-    Entry::Unknown(did_you_mean(path, folders().chain(OTHERS)))
+    LayerEntry::Unknown(did_you_mean(path, folders().chain(OTHERS)))
 }
 
-fn classify(path: &str) -> Entry {
+fn classify_path(path: &str) -> LayerEntry {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let text_for_people = ["md", "txt", "bak", "orig", "swp"].iter().any(|end| file.ends_with(&format!(".{end}")));
     if file.starts_with(['.', '_']) || file.ends_with('~') || file.starts_with("LICENSE") || text_for_people {
-        return Entry::Other;
+        return LayerEntry::Other;
     }
     let (stem, whole_template) = match (file.strip_suffix(".yaml"), file.strip_suffix(".yaml.j2")) {
         (Some(stem), _) => (stem, false),
         (_, Some(stem)) => (stem, true),
         _ => {
             let stem = file.strip_suffix(".yml").or_else(|| file.strip_suffix(".yml.j2"));
-            return Entry::Unknown(stem.map(|stem| format!("call it {stem}.yaml{}", &file[stem.len() + 4..])));
+            return LayerEntry::Unknown(
+                stem.map(|stem| format!("call it {stem}.yaml{}", &file[stem.len() + 4..])),
+            );
         }
     };
     let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    match Kind::ALL.into_iter().find(|kind| kind.folder() == folder) {
-        Some(Kind::Settings) if stem == "agent" => Entry::File(Kind::Settings, String::new(), whole_template),
-        Some(Kind::Settings) | None => {
-            let near = did_you_mean(stem, ["agent"]).map(|_| "did you mean `agent.yaml`?".to_owned());
-            let folders: Vec<&str> = Kind::NAMED.into_iter().map(Kind::folder).collect();
-            let places = format!("settings are in agent.yaml; the rest is in {}", folders.join(", "));
-            Entry::Unknown(Some(near.unwrap_or(places)))
+    match SubjectKind::ALL.into_iter().find(|kind| kind.folder() == folder) {
+        Some(SubjectKind::Settings) if stem == "agent" => {
+            LayerEntry::File(SubjectKind::Settings, String::new(), whole_template)
         }
-        Some(kind) if stem.chars().all(valid) => Entry::File(kind, stem.to_owned(), whole_template),
-        Some(_) => Entry::Unknown(Some("a name has letters, digits, `-`, `_` and `.` only".to_owned())),
+        Some(SubjectKind::Settings) | None => {
+            let near = did_you_mean(stem, ["agent"]).map(|_| "did you mean `agent.yaml`?".to_owned());
+            let folders: Vec<&str> = SubjectKind::NAMED.into_iter().map(SubjectKind::folder).collect();
+            let places = format!("settings are in agent.yaml; the rest is in {}", folders.join(", "));
+            LayerEntry::Unknown(Some(near.unwrap_or(places)))
+        }
+        Some(kind) if stem.chars().all(valid) => LayerEntry::File(kind, stem.to_owned(), whole_template),
+        Some(_) => LayerEntry::Unknown(Some("a name has letters, digits, `-`, `_` and `.` only".to_owned())),
     }
 }

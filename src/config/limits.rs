@@ -7,7 +7,6 @@ const REQUESTS_PER_TURN: u64 = 10;
 
 impl Limits {
     /// The most requests of a run with all its helpers; `None` means no limit.
-    #[must_use]
     pub fn most_requests(&self) -> Option<u64> {
         self.max_requests.or_else(|| self.max_turns.map(usual_requests))
     }

@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use super::command;
 use super::env::Env;
 use super::flow::{self, FlowConfig};
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, gather_documents};
 use super::inspect::{self, PromptCheck};
-use super::loaded::{Config, Given};
-use super::merge::{Merged, inherit};
+use super::loaded::{Config, ConfigInputs};
+use super::merge::{Merged, inherit_sections};
 use super::mistake::{ConfigError, Mistake, did_you_mean, in_order};
 use super::model::ModelConfig;
 use super::options::LoadOptions;
@@ -20,18 +20,18 @@ use super::partly::read_partly;
 use super::rules;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::skill_dirs;
-use super::source::{Document, Kind, Layer, Sources};
+use super::source::{ConfigDocument, ConfigLayer, Sources, SubjectKind};
 use super::tool::ToolConfig;
-use crate::base::yaml::{Form, Node, Place, Scalar, Tree};
+use crate::base::yaml::{Node, Scalar, ScalarForm, YamlPlace, YamlTree};
 
 /// Reads the configuration.
 ///
 /// # Errors
 /// There are mistakes; the error has all of them.
-pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
-    let (gathered, mut mistakes) = gather(options);
-    let merged = Merged::of(&gathered.documents);
-    let mut typed = Typed::default();
+pub fn load_config(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
+    let (gathered, mut mistakes) = gather_documents(options);
+    let merged = Merged::merge_all(&gathered.documents);
+    let mut typed = TypedConfig::default();
     let refused = typed.read(&merged, &gathered);
     if !mistakes.is_empty() || !refused.is_empty() {
         inspect::against_schemas(&gathered, &merged, &mut mistakes);
@@ -39,41 +39,41 @@ pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
     typed.check(&merged, &gathered.sources, refused, &mut mistakes);
     tools_of_rules(options, &gathered, &merged, &mut mistakes);
     if !mistakes.is_empty() {
-        return Err(error(&gathered.sources, options.env, mistakes));
+        return Err(order_mistakes(&gathered.sources, options.env, mistakes));
     }
-    finish(options, gathered, typed)
+    finish_config(options, gathered, typed)
         .ok_or_else(|| ConfigError { mistakes: vec![Mistake::in_file("agent.yaml", "is missing")] })
 }
 
-/// Reads the configuration as [`load`] does, and checks what a run would discover only later: values that a higher
+/// Reads the configuration as [`load_config`] does, and checks what a run would discover only later: values that a higher
 /// layer hides, the syntax of prompts and scripts, and that the prompts which agents name exist. `prompt` checks
 /// references such as `system@production`.
 ///
 /// Returns every mistake, and the configuration as far as it can be read, so that the caller can look for more.
-pub fn check(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> (Option<Config>, Vec<Mistake>) {
-    let (gathered, mut mistakes) = gather(options);
-    let merged = Merged::of(&gathered.documents);
-    let mut typed = Typed::default();
+pub fn check_config(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> (Option<Config>, Vec<Mistake>) {
+    let (gathered, mut mistakes) = gather_documents(options);
+    let merged = Merged::merge_all(&gathered.documents);
+    let mut typed = TypedConfig::default();
     let refused = typed.read(&merged, &gathered);
     inspect::against_schemas(&gathered, &merged, &mut mistakes);
     typed.check(&merged, &gathered.sources, refused, &mut mistakes);
     inspect::run_time_templates(&gathered, &mut mistakes);
-    inspect::prompts(&gathered, &merged, prompt, &mut mistakes);
+    inspect::check_prompts(&gathered, &merged, prompt, &mut mistakes);
     tools_of_rules(options, &gathered, &merged, &mut mistakes);
-    let ConfigError { mistakes } = error(&gathered.sources, options.env, mistakes);
-    (finish(options, gathered, typed), mistakes)
+    let ConfigError { mistakes } = order_mistakes(&gathered.sources, options.env, mistakes);
+    (finish_config(options, gathered, typed), mistakes)
 }
 
 /// Finds rules about tools that do not exist, which would forbid nothing.
 fn tools_of_rules(options: &LoadOptions<'_>, gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
-    let own = merged.of_kind(Kind::Tools).map(|(name, _)| name);
+    let own = merged.of_kind(SubjectKind::Tools).map(|(name, _)| name);
     let tools: Vec<&str> = options.tools.iter().copied().chain(own).collect();
     inspect::tools_of_rules(gathered, &tools, mistakes);
 }
 
 /// The merged trees as their types, as far as they can be read.
 #[derive(Default)]
-struct Typed {
+struct TypedConfig {
     settings: Option<Settings>,
     agents: Named<AgentConfig>,
     models: Named<ModelConfig>,
@@ -82,25 +82,27 @@ struct Typed {
     flows: Named<FlowConfig>,
 }
 
-impl Typed {
+impl TypedConfig {
     /// Reads what can be read, and returns the mistakes. Settings, agents and models that are partly wrong are read
     /// partly, so that their other mistakes are found as well.
     fn read(&mut self, merged: &Merged, gathered: &Gathered) -> Vec<Mistake> {
         let (sources, mut refused) = (&gathered.sources, Vec::new());
-        let nothing = Node { tree: Tree::Map(Vec::new()), place: Place::default() };
-        let is_ground = |document: &&Document| (document.kind, document.layer) == (Kind::Settings, Layer::BuiltIn);
+        let nothing = Node { tree: YamlTree::Map(Vec::new()), place: YamlPlace::default() };
+        let is_ground = |document: &&ConfigDocument| {
+            (document.kind, document.layer) == (SubjectKind::Settings, ConfigLayer::BuiltIn)
+        };
         let settings_ground =
             gathered.documents.iter().find(is_ground).map_or(&nothing, |document| &document.node);
         let mut agent_ground = nothing.clone();
-        inherit(&mut agent_ground, settings_ground);
+        inherit_sections(&mut agent_ground, settings_ground);
         let mut settings = Named::new();
-        named(merged, Kind::Settings, sources, Some(settings_ground), &mut settings, &mut refused);
+        read_named(merged, SubjectKind::Settings, sources, Some(settings_ground), &mut settings, &mut refused);
         self.settings = settings.remove("");
-        named(merged, Kind::Agents, sources, Some(&agent_ground), &mut self.agents, &mut refused);
-        named(merged, Kind::Models, sources, Some(&nothing), &mut self.models, &mut refused);
-        named(merged, Kind::Tools, sources, None, &mut self.tools, &mut refused);
-        named(merged, Kind::SessionStores, sources, None, &mut self.session_stores, &mut refused);
-        named(merged, Kind::Flows, sources, None, &mut self.flows, &mut refused);
+        read_named(merged, SubjectKind::Agents, sources, Some(&agent_ground), &mut self.agents, &mut refused);
+        read_named(merged, SubjectKind::Models, sources, Some(&nothing), &mut self.models, &mut refused);
+        read_named(merged, SubjectKind::Tools, sources, None, &mut self.tools, &mut refused);
+        read_named(merged, SubjectKind::SessionStores, sources, None, &mut self.session_stores, &mut refused);
+        read_named(merged, SubjectKind::Flows, sources, None, &mut self.flows, &mut refused);
         refused
     }
 
@@ -110,19 +112,23 @@ impl Typed {
         if mistakes.is_empty() {
             mistakes.extend(refused);
         }
-        references(merged, sources, mistakes);
+        check_references(merged, sources, mistakes);
         empty_limits(merged, sources, mistakes);
-        command::check(merged, sources, &self.tools, mistakes);
-        flow::check(merged, sources, &self.flows, mistakes);
-        rules::check(
+        command::check_commands(merged, sources, &self.tools, mistakes);
+        flow::check_flows(merged, sources, &self.flows, mistakes);
+        rules::check_rules(
             merged,
             self.settings.as_ref(),
             &self.agents,
             &self.models,
             &mut |kind, name, path, message| {
                 let node = merged.get(kind, name);
-                let value = node.and_then(|node| node.at(path.iter().copied()).or(Some(node)));
-                mistakes.push(Mistake::at(sources, value.map(|node| node.place).unwrap_or_default(), message));
+                let value = node.and_then(|node| node.find(path.iter().copied()).or(Some(node)));
+                mistakes.push(Mistake::place_at(
+                    sources,
+                    value.map(|node| node.place).unwrap_or_default(),
+                    message,
+                ));
             },
         );
     }
@@ -130,17 +136,20 @@ impl Typed {
 
 /// Checks that named agents and models are configured. Reads the trees, so that a mistake elsewhere in a file does not
 /// hide this one.
-fn references(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
-    let settings =
-        merged.of_kind(Kind::Settings).map(|(_, node)| (node.get("default_agent"), Kind::Agents, "agent"));
-    let agents = merged.of_kind(Kind::Agents).map(|(_, node)| (node.get("model"), Kind::Models, "model"));
+fn check_references(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
+    let settings = merged
+        .of_kind(SubjectKind::Settings)
+        .map(|(_, node)| (node.get("default_agent"), SubjectKind::Agents, "agent"));
+    let agents =
+        merged.of_kind(SubjectKind::Agents).map(|(_, node)| (node.get("model"), SubjectKind::Models, "model"));
     for (node, kind, what) in settings.chain(agents) {
         let Some((node, target)) = node.and_then(|node| Some((node, node.text()?))) else { continue };
         let known: Vec<&str> = merged.of_kind(kind).map(|(name, _)| name).collect();
         if !known.contains(&target) {
             let hint = did_you_mean(target, known.iter().copied());
             let hint = hint.unwrap_or_else(|| format!("configured: {}", known.join(", ")));
-            mistakes.push(Mistake::at(sources, node.place, format!("there is no {what} `{target}`")).hint(hint));
+            mistakes
+                .push(Mistake::place_at(sources, node.place, format!("there is no {what} `{target}`")).hint(hint));
         }
     }
 }
@@ -148,13 +157,13 @@ fn references(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
 /// Finds limits whose variable is empty, a mistake: no limit would be the opposite of what was intended.
 fn empty_limits(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
     let is_empty = |node: &Node| {
-        let given = |scalar: &Scalar| matches!(scalar.form, Form::Rendered | Form::Given);
-        matches!(&node.tree, Tree::Scalar(scalar) if given(scalar) && scalar.text.trim().is_empty())
+        let given = |scalar: &Scalar| matches!(scalar.form, ScalarForm::Rendered | ScalarForm::Given);
+        matches!(&node.tree, YamlTree::Scalar(scalar) if given(scalar) && scalar.text.trim().is_empty())
     };
-    let owners = merged.of_kind(Kind::Settings).chain(merged.of_kind(Kind::Agents));
+    let owners = merged.of_kind(SubjectKind::Settings).chain(merged.of_kind(SubjectKind::Agents));
     let limits = owners.filter_map(|(_, node)| node.get("limits")).flat_map(Node::entries);
     for (key, value) in limits.filter(|(_, value)| is_empty(value)) {
-        let mistake = Mistake::at(sources, value.place, format!("`{}` is empty", key.text));
+        let mistake = Mistake::place_at(sources, value.place, format!("`{}` is empty", key.text));
         // The schema may have reported it already, in other words.
         let place = |mistake: &Mistake| (mistake.file.clone(), mistake.line, mistake.column);
         mistakes.retain(|other| place(other) != place(&mistake));
@@ -162,9 +171,9 @@ fn empty_limits(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>)
     }
 }
 
-fn named<T: DeserializeOwned>(
+fn read_named<T: DeserializeOwned>(
     merged: &Merged,
-    kind: Kind,
+    kind: SubjectKind,
     sources: &Sources,
     ground: Option<&Node>,
     into: &mut Named<T>,
@@ -172,21 +181,21 @@ fn named<T: DeserializeOwned>(
 ) {
     for (name, node) in merged.of_kind(kind) {
         let value = node.read().or_else(|error| {
-            mistakes.push(Mistake::at(sources, error.place.unwrap_or(node.place), error.message));
+            mistakes.push(Mistake::place_at(sources, error.place.unwrap_or(node.place), error.message));
             ground.and_then(|ground| read_partly(node, ground)).ok_or(())
         });
         into.extend(value.map(|value| (name.to_owned(), value)));
     }
 }
 
-fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option<Config> {
+fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConfig) -> Option<Config> {
     let settings = typed.settings?;
     let mut layers = gathered.layers;
     let mut agents = typed.agents;
     for (name, narrowed) in gathered.narrowed {
         agents.entry(name).and_modify(|agent| agent.narrowed = narrowed);
     }
-    layers.skill_dirs.extend(skill_dirs::configured(&settings.skills, &options.env.dirs().home));
+    layers.skill_dirs.extend(skill_dirs::list_configured(&settings.skills, &options.env.dirs().home));
     Some(Config {
         settings,
         agents,
@@ -201,7 +210,7 @@ fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option
         warnings: gathered.warnings,
         env: options.env.clone(),
         dirs: options.env.dirs(),
-        given: Given {
+        given: ConfigInputs {
             config_dir: options.config_dir.clone(),
             sets: options.sets.to_vec(),
             flags: options.flags.clone(),
@@ -214,7 +223,7 @@ fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option
 }
 
 /// The mistakes in the order of their places, each once. A line or a message may contain a value from a variable.
-fn error(sources: &Sources, env: &Env, mut mistakes: Vec<Mistake>) -> ConfigError {
+fn order_mistakes(sources: &Sources, env: &Env, mut mistakes: Vec<Mistake>) -> ConfigError {
     in_order(sources, &mut mistakes);
     let redactor = env.redactor();
     for mistake in &mut mistakes {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::env::{Dirs, Env};
+use super::env::{Env, ProgramDirs};
 use super::flags::SettingFlags;
 use super::flow::FlowConfig;
 use super::manifest::Manifest;
@@ -12,7 +12,7 @@ use super::model::ModelConfig;
 use super::options::LoadOptions;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::skill_dirs::SkillDir;
-use super::source::{Document, Sources};
+use super::source::{ConfigDocument, Sources};
 use super::through::{CommandDir, PromptDir};
 use super::tool::ToolConfig;
 use crate::base::secrets::{Redactor, Secret, secrets_in};
@@ -37,17 +37,17 @@ pub struct Config {
     /// Sentences to show to the user; none of them stops the program.
     pub warnings: Vec<String>,
     pub env: Env,
-    pub dirs: Dirs,
+    pub dirs: ProgramDirs,
     pub(super) command_dirs: Vec<CommandDir>,
     /// The request for it.
-    pub(super) given: Given,
+    pub(super) given: ConfigInputs,
     pub(super) sources: Sources,
-    pub(super) documents: Vec<Document>,
+    pub(super) documents: Vec<ConfigDocument>,
 }
 
 /// The inputs of a configuration besides the environment and the workspace.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Given {
+pub(super) struct ConfigInputs {
     pub config_dir: Option<PathBuf>,
     pub sets: Vec<String>,
     pub flags: SettingFlags,
@@ -71,27 +71,24 @@ pub struct UnknownName {
 
 impl Config {
     /// The flags `--set KEY=VALUE` that it was read with, in order.
-    #[must_use]
     pub fn sets(&self) -> &[String] {
         &self.given.sets
     }
 
     /// The flags that name a setting, which it was read with.
-    #[must_use]
     pub fn flags(&self) -> &SettingFlags {
         &self.given.flags
     }
 
     /// The options to read it again with other flags: from the same places, with the same trust in what the workspace
     /// brought along when the program started.
-    #[must_use]
     pub fn again<'a>(
         &'a self,
         workspace: &'a Workspace,
         sets: &'a [String],
         tools: &'a [&'a str],
     ) -> LoadOptions<'a> {
-        let Given { config_dir, flags, brought, trust, .. } = self.given.clone();
+        let ConfigInputs { config_dir, flags, brought, trust, .. } = self.given.clone();
         LoadOptions { env: &self.env, workspace, config_dir, sets, flags, brought, trust, tools }
     }
 
@@ -100,7 +97,7 @@ impl Config {
     /// # Errors
     /// None of that name is configured.
     pub fn agent(&self, name: Option<&str>) -> Result<&AgentConfig, UnknownName> {
-        find("agent", &self.agents, name.unwrap_or(&self.settings.default_agent))
+        find_named("agent", &self.agents, name.unwrap_or(&self.settings.default_agent))
     }
 
     /// A model by its configured name.
@@ -108,7 +105,7 @@ impl Config {
     /// # Errors
     /// None of that name is configured.
     pub fn model(&self, name: &str) -> Result<&ModelConfig, UnknownName> {
-        find("model", &self.models, name)
+        find_named("model", &self.models, name)
     }
 
     /// A flow by name.
@@ -116,12 +113,11 @@ impl Config {
     /// # Errors
     /// None of that name is configured.
     pub fn flow(&self, name: &str) -> Result<&FlowConfig, UnknownName> {
-        find("flow", &self.flows, name)
+        find_named("flow", &self.flows, name)
     }
 
     /// A redactor for the secrets of this configuration: secret-looking variables, API keys, headers, and credentials
     /// in URLs.
-    #[must_use]
     pub fn redactor(&self) -> Redactor {
         let mut secrets: Vec<String> = self.env.secret_values().map(str::to_owned).collect();
         for model in self.models.values() {
@@ -136,11 +132,10 @@ impl Config {
             // `Bearer VALUE`: the value is the secret.
             secrets.extend(header.split_once(' ').map(|(_, value)| value.to_owned()));
         }
-        Redactor::of(secrets)
+        Redactor::new(secrets)
     }
 
     /// The directory of the sessions, an absolute path.
-    #[must_use]
     pub fn session_dir(&self) -> PathBuf {
         let dir = self.session_stores.get("default").map_or("sessions", |store| store.dir.as_str());
         match dir.strip_prefix("~/") {
@@ -150,7 +145,7 @@ impl Config {
     }
 }
 
-fn find<'c, T>(what: &'static str, all: &'c Named<T>, name: &str) -> Result<&'c T, UnknownName> {
+fn find_named<'c, T>(what: &'static str, all: &'c Named<T>, name: &str) -> Result<&'c T, UnknownName> {
     let unknown = || UnknownName { what, name: name.to_owned(), known: all.keys().cloned().collect() };
     all.get(name).ok_or_else(unknown)
 }

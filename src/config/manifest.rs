@@ -38,7 +38,7 @@ pub struct Manifest {
 
 /// The kind of a directory's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ManifestPart {
     /// `.agent`: configuration, prompts and skills.
     Config,
     /// Only skills.
@@ -50,7 +50,7 @@ pub(super) enum Part {
 /// One directory of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BroughtDir {
-    pub part: Part,
+    pub part: ManifestPart,
     /// Absolute, links followed.
     pub dir: PathBuf,
     /// The files, by the path below the directory.
@@ -71,53 +71,52 @@ pub(super) struct BroughtFile {
 impl Manifest {
     /// The directories that the workspace brings along, except those that are the user's `own`.
     #[must_use]
-    pub fn of(workspace: &Workspace, own: &[PathBuf]) -> Self {
+    pub fn find_brought(workspace: &Workspace, own: &[PathBuf]) -> Self {
         let mut making =
             Making { refused: Vec::new(), entries: 0, bytes: 0, began: Instant::now(), all: Vec::new() };
-        let mut found = places(workspace, own, &mut making.refused);
+        let mut found = list_places(workspace, own, &mut making.refused);
         // A directory that is a link to another counts as that one.
         let mut at = 0;
         let dirs: Vec<PathBuf> = found.iter().map(|(_, dir)| dir.clone()).collect();
         found.retain(|(part, dir)| {
             at += 1;
-            *part == Part::Servers || !dirs[at..].contains(dir)
+            *part == ManifestPart::Servers || !dirs[at..].contains(dir)
         });
         making.all = dirs.into_iter().chain(own.iter().cloned()).collect();
         let layers = found.into_iter().filter_map(|(part, dir)| making.layer(part, dir));
         // An empty folder brings nothing.
-        let layers = layers.filter(|layer| layer.part == Part::Config || !layer.files.is_empty()).collect();
+        let layers =
+            layers.filter(|layer| layer.part == ManifestPart::Config || !layer.files.is_empty()).collect();
         Self { layers, refused: making.refused }
     }
 
     /// The directories that are brought along, in the order of their layers.
     pub fn dirs(&self) -> impl Iterator<Item = &Path> {
-        self.layers.iter().filter(|layer| layer.part != Part::Servers).map(|layer| layer.dir.as_path())
+        self.layers.iter().filter(|layer| layer.part != ManifestPart::Servers).map(|layer| layer.dir.as_path())
     }
 
     /// Those of them that are config directories.
     pub fn config_dirs(&self) -> impl Iterator<Item = &Path> {
-        self.layers.iter().filter(|layer| layer.part == Part::Config).map(|layer| layer.dir.as_path())
+        self.layers.iter().filter(|layer| layer.part == ManifestPart::Config).map(|layer| layer.dir.as_path())
     }
 
     /// The directories of skills in them, in the same order.
     pub fn skill_dirs(&self) -> impl Iterator<Item = PathBuf> {
         let skills = self.layers.iter().filter_map(|layer| match layer.part {
-            Part::Config => Some(layer.dir.join("skills")),
-            Part::Skills => Some(layer.dir.clone()),
-            Part::Servers => None,
+            ManifestPart::Config => Some(layer.dir.join("skills")),
+            ManifestPart::Skills => Some(layer.dir.clone()),
+            ManifestPart::Servers => None,
         });
         skills.filter(|dir| self.files_below(dir).next().is_some())
     }
 
     /// True if there is anything that the user must be asked about.
-    #[must_use]
     pub fn brings_anything(&self) -> bool {
         self.dirs().next().is_some()
     }
 
     /// Files that are not part of it, with the reasons.
-    #[must_use]
-    pub fn refused(&self) -> &[String] {
+    pub fn list_refused(&self) -> &[String] {
         &self.refused
     }
 
@@ -129,7 +128,6 @@ impl Manifest {
     }
 
     /// True if a file is part of it.
-    #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         let layer = self.layer_of(path);
         layer.is_some_and(|layer| {
@@ -157,16 +155,19 @@ impl Manifest {
 
     fn layer_of(&self, path: &Path) -> Option<&BroughtDir> {
         let layers = self.layers.iter().filter(|layer| path.starts_with(&layer.dir));
-        layers.max_by_key(|layer| (layer.dir.as_os_str().len(), layer.part != Part::Servers))
+        layers.max_by_key(|layer| (layer.dir.as_os_str().len(), layer.part != ManifestPart::Servers))
     }
 }
 
 /// The possible places, with links followed, from the farthest to the nearest.
-fn places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>) -> Vec<(Part, PathBuf)> {
+fn list_places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>) -> Vec<(ManifestPart, PathBuf)> {
     let top = workspace.git_root().unwrap_or(workspace.root());
     let mut dirs: Vec<&Path> = workspace.dirs_up_to_git_root().collect();
     dirs.reverse();
-    let parts = SHARED_SKILLS.map(|folder| (folder, Part::Skills)).into_iter().chain([(FOLDER, Part::Config)]);
+    let parts = SHARED_SKILLS
+        .map(|folder| (folder, ManifestPart::Skills))
+        .into_iter()
+        .chain([(FOLDER, ManifestPart::Config)]);
     let mut found = Vec::new();
     for dir in dirs {
         for (folder, part) in parts.clone() {
@@ -183,11 +184,11 @@ fn places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>) -> 
             if real == named || is_of_project {
                 found.push((part, real));
             } else {
-                refused.push(format!("{} is a link out of the project and is not used", shown(&named)));
+                refused.push(format!("{} is a link out of the project and is not used", show_path(&named)));
             }
         }
         if dir.join(SERVERS).symlink_metadata().is_ok() {
-            found.push((Part::Servers, dir.to_path_buf()));
+            found.push((ManifestPart::Servers, dir.to_path_buf()));
         }
     }
     found
@@ -203,14 +204,14 @@ struct Making {
 }
 
 impl Making {
-    fn layer(&mut self, part: Part, dir: PathBuf) -> Option<BroughtDir> {
+    fn layer(&mut self, part: ManifestPart, dir: PathBuf) -> Option<BroughtDir> {
         let mut files = BTreeMap::new();
         let read = match part {
-            Part::Servers => self.file(&dir, PathBuf::from(SERVERS), &mut files),
-            Part::Config | Part::Skills => self.descend(part, &dir, Path::new(""), &mut files, 0),
+            ManifestPart::Servers => self.file(&dir, PathBuf::from(SERVERS), &mut files),
+            ManifestPart::Config | ManifestPart::Skills => self.descend(part, &dir, Path::new(""), &mut files, 0),
         };
         if let Err(why) = read {
-            self.refused.push(format!("{} is not used: {why}", shown(&dir)));
+            self.refused.push(format!("{} is not used: {why}", show_path(&dir)));
             return None;
         }
         let mut hasher = Sha256::new();
@@ -222,12 +223,12 @@ impl Making {
                 hasher.update(part);
             }
         }
-        Some(BroughtDir { part, hash: hex(&hasher.finalize()), dir, files })
+        Some(BroughtDir { part, hash: write_hex(&hasher.finalize()), dir, files })
     }
 
     fn descend(
         &mut self,
-        part: Part,
+        part: ManifestPart,
         dir: &Path,
         inside: &Path,
         files: &mut BTreeMap<PathBuf, BroughtFile>,
@@ -237,7 +238,7 @@ impl Making {
         let listing = match fs::read_dir(&here) {
             Ok(listing) => listing,
             Err(error) => {
-                self.refused.push(format!("{} cannot be read: {error}", shown(&here)));
+                self.refused.push(format!("{} cannot be read: {error}", show_path(&here)));
                 return Ok(());
             }
         };
@@ -264,7 +265,7 @@ impl Making {
             } else if depth < DEEPEST {
                 self.descend(part, dir, &relative, files, depth + 1)?;
             } else {
-                self.refused.push(format!("{} is not used: it lies too deep", shown(&dir.join(relative))));
+                self.refused.push(format!("{} is not used: it lies too deep", show_path(&dir.join(relative))));
             }
         }
         Ok(())
@@ -272,24 +273,24 @@ impl Making {
 
     fn link(
         &mut self,
-        part: Part,
+        part: ManifestPart,
         dir: &Path,
         relative: PathBuf,
         files: &mut BTreeMap<PathBuf, BroughtFile>,
     ) -> Result<(), String> {
         let link = dir.join(&relative);
         let Ok(real) = link.canonicalize() else {
-            self.refused.push(format!("{} is a link to nothing", shown(&link)));
+            self.refused.push(format!("{} is a link to nothing", show_path(&link)));
             return Ok(());
         };
         if real.starts_with(dir) && !real.is_dir() {
             return self.take(real, relative, files);
         }
         // A skill that is in another directory of skills is read there.
-        let is_of_skills = part == Part::Skills || relative.starts_with("skills");
+        let is_of_skills = part == ManifestPart::Skills || relative.starts_with("skills");
         if !(is_of_skills && real.is_dir() && self.all.iter().any(|other| real.starts_with(other))) {
             let why = if real.starts_with(dir) { "a link to a directory" } else { "a link out of its directory" };
-            self.refused.push(format!("{} is {why} and is not used", shown(&link)));
+            self.refused.push(format!("{} is {why} and is not used", show_path(&link)));
         }
         Ok(())
     }
@@ -319,13 +320,13 @@ impl Making {
                 files.insert(relative, BroughtFile { real, hash: Sha256::digest(&bytes).into(), size });
             }
             Ok(None) => {}
-            Err(why) => self.refused.push(format!("{} is not used: it {why}", shown(&real))),
+            Err(why) => self.refused.push(format!("{} is not used: it {why}", show_path(&real))),
         }
         Ok(())
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn write_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -333,8 +334,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A path as one word on one line.
-pub(super) fn shown(path: &Path) -> String {
-    file_name::written(path).into_owned()
+pub(super) fn show_path(path: &Path) -> String {
+    file_name::quote(path).into_owned()
 }
 
 #[cfg(all(test, unix))]
@@ -360,7 +361,7 @@ mod tests {
     }
 
     fn of(root: &Path) -> Manifest {
-        Manifest::of(&Workspace::open(root).expect("a workspace"), &[])
+        Manifest::find_brought(&Workspace::open(root).expect("a workspace"), &[])
     }
 
     #[test]
@@ -375,7 +376,7 @@ mod tests {
         symlink("../.agents/skills", root.join("sub/.agents")).expect("a link");
         let workspace = Workspace::open(&root.join("sub")).expect("a workspace");
         let dirs = |own: &[PathBuf]| {
-            let manifest = Manifest::of(&workspace, own);
+            let manifest = Manifest::find_brought(&workspace, own);
             let dirs = manifest.dirs().map(|dir| dir.strip_prefix(&root).expect("inside").display().to_string());
             dirs.collect::<Vec<_>>()
         };
@@ -383,7 +384,7 @@ mod tests {
         let own = [root.join(".agents/skills")];
         assert_eq!(dirs(&own), ["sub/.claude/skills", "sub/.agent"]);
         for own in [&own[..], &[]] {
-            assert_eq!(Manifest::of(&workspace, own).refused(), Vec::<String>::new());
+            assert_eq!(Manifest::find_brought(&workspace, own).list_refused(), Vec::<String>::new());
         }
     }
 
@@ -414,7 +415,7 @@ mod tests {
         {
             assert_eq!(read(path), Ok(None), "{path}");
         }
-        let refused = manifest.refused().join("\n");
+        let refused = manifest.list_refused().join("\n");
         for named in [
             "prompts is a link out",
             "settings is a link to a directory",
@@ -434,7 +435,11 @@ mod tests {
             symlink(target, root.join(".agent")).expect("a link");
             let manifest = of(&root);
             assert!(!manifest.brings_anything(), "{target}");
-            assert!(manifest.refused().join("").contains("a link out of the project"), "{:?}", manifest.refused());
+            assert!(
+                manifest.list_refused().join("").contains("a link out of the project"),
+                "{:?}",
+                manifest.list_refused()
+            );
         }
     }
 
@@ -469,8 +474,8 @@ mod tests {
             .expect("sparse");
         let manifest = of(&root);
         let dirs: Vec<&Path> = manifest.dirs().collect();
-        assert_eq!(dirs, [root.join(".claude/skills")], "{:?}", manifest.refused());
-        let refused = manifest.refused().join("\n");
+        assert_eq!(dirs, [root.join(".claude/skills")], "{:?}", manifest.list_refused());
+        let refused = manifest.list_refused().join("\n");
         assert!(refused.contains("a/huge is not used: it is longer than 16 MiB"), "{refused}");
         assert!(refused.contains(&format!("more than {MOST_ENTRIES} files")), "{refused}");
     }

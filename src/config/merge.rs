@@ -6,52 +6,52 @@
 use std::collections::BTreeMap;
 
 use super::document::RULES;
-use super::source::{Document, Kind, Layer};
-use crate::base::yaml::{Form, Key, Node, Place, Scalar, Tree};
+use super::source::{ConfigDocument, ConfigLayer, SubjectKind};
+use crate::base::yaml::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 
 /// The sections of the settings that every agent inherits.
 pub(super) const INHERITED: [&str; 5] = ["limits", "context", "tool_output", "sandbox", "permissions"];
 
 /// The merged tree of everything, by kind and name. The agents' sections override those of the settings.
-pub(super) struct Merged(BTreeMap<(Kind, String), Node>);
+pub(super) struct Merged(BTreeMap<(SubjectKind, String), Node>);
 
 impl Merged {
-    pub fn of<'d>(documents: impl IntoIterator<Item = &'d Document>) -> Self {
-        let mut merged = BTreeMap::<(Kind, String), Node>::new();
-        for Document { layer, kind, name, node } in documents {
-            let empty = || Node { tree: Tree::Map(Vec::new()), place: node.place };
+    pub fn merge_all<'d>(documents: impl IntoIterator<Item = &'d ConfigDocument>) -> Self {
+        let mut merged = BTreeMap::<(SubjectKind, String), Node>::new();
+        for ConfigDocument { layer, kind, name, node } in documents {
+            let empty = || Node { tree: YamlTree::Map(Vec::new()), place: node.place };
             let below = merged.entry((*kind, name.clone())).or_insert_with(empty);
-            let kept = below.at(RULES).cloned().filter(|_| *layer == Layer::Project);
-            lay(below, node);
+            let kept = below.find(RULES).cloned().filter(|_| *layer == ConfigLayer::Project);
+            lay_over(below, node);
             add_below(below, kept);
         }
-        let settings = merged.get(&(Kind::Settings, String::new())).cloned();
+        let settings = merged.get(&(SubjectKind::Settings, String::new())).cloned();
         for ((kind, name), node) in &mut merged {
-            if *kind != Kind::Settings {
+            if *kind != SubjectKind::Settings {
                 set_name(node, name);
             }
-            if let (Kind::Agents, Some(settings)) = (kind, &settings) {
-                inherit(node, settings);
+            if let (SubjectKind::Agents, Some(settings)) = (kind, &settings) {
+                inherit_sections(node, settings);
             }
         }
         Self(merged)
     }
 
-    pub fn get(&self, kind: Kind, name: &str) -> Option<&Node> {
+    pub fn get(&self, kind: SubjectKind, name: &str) -> Option<&Node> {
         self.0.get(&(kind, name.to_owned()))
     }
 
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&str, &Node)> {
+    pub fn of_kind(&self, kind: SubjectKind) -> impl Iterator<Item = (&str, &Node)> {
         self.0.iter().filter(move |((k, _), _)| *k == kind).map(|((_, name), node)| (name.as_str(), node))
     }
 }
 
 /// Merges `above` into `below`. A section without content has no effect.
-pub(super) fn lay(below: &mut Node, above: &Node) {
-    if above.is_blank() && matches!(below.tree, Tree::Map(_)) {
+pub(super) fn lay_over(below: &mut Node, above: &Node) {
+    if above.is_blank() && matches!(below.tree, YamlTree::Map(_)) {
         return;
     }
-    let (Tree::Map(lower), Tree::Map(upper)) = (&mut below.tree, &above.tree) else {
+    let (YamlTree::Map(lower), YamlTree::Map(upper)) = (&mut below.tree, &above.tree) else {
         *below = above.clone();
         return;
     };
@@ -59,10 +59,10 @@ pub(super) fn lay(below: &mut Node, above: &Node) {
         match lower.iter_mut().find(|(other, _)| other.text == key.text) {
             Some((other, below)) => {
                 // The place of a value is also that of its key.
-                if !matches!(value.tree, Tree::Map(_)) {
+                if !matches!(value.tree, YamlTree::Map(_)) {
                     other.place = key.place;
                 }
-                lay(below, value);
+                lay_over(below, value);
             }
             None => lower.push((key.clone(), value.clone())),
         }
@@ -74,11 +74,12 @@ fn add_below(node: &mut Node, kept: Option<Node>) {
     let section = node.get_mut(RULES[0]);
     let rules = section.and_then(|section| section.get_mut(RULES[1]));
     let unchanged = |rules: &&mut Node| kept.as_ref().is_some_and(|kept| kept.place == rules.place);
-    prepend(rules.filter(|rules| !unchanged(rules)), kept.clone());
+    prepend_list(rules.filter(|rules| !unchanged(rules)), kept.clone());
 }
 
-fn prepend(list: Option<&mut Node>, first: Option<Node>) {
-    if let (Some(Node { tree: Tree::List(list), .. }), Some(Node { tree: Tree::List(first), .. })) = (list, first)
+fn prepend_list(list: Option<&mut Node>, first: Option<Node>) {
+    if let (Some(Node { tree: YamlTree::List(list), .. }), Some(Node { tree: YamlTree::List(first), .. })) =
+        (list, first)
     {
         list.splice(0..0, first);
     }
@@ -86,17 +87,18 @@ fn prepend(list: Option<&mut Node>, first: Option<Node>) {
 
 /// Sets a missing name to that of the file.
 fn set_name(node: &mut Node, name: &str) {
-    let place = Place { line: 0, column: 0, ..node.place };
-    let value = Node { tree: Tree::Scalar(Scalar { text: name.to_owned().into(), form: Form::Quoted }), place };
-    if let Tree::Map(entries) = &mut node.tree {
+    let place = YamlPlace { line: 0, column: 0, ..node.place };
+    let value =
+        Node { tree: YamlTree::Scalar(Scalar { text: name.to_owned().into(), form: ScalarForm::Quoted }), place };
+    if let YamlTree::Map(entries) = &mut node.tree {
         entries.retain(|(key, _)| key.text != "name");
-        entries.insert(0, (Key { text: "name".into(), place }, value));
+        entries.insert(0, (YamlKey { text: "name".into(), place }, value));
     }
 }
 
 /// Merges an agent's sections into those of the settings.
-pub(super) fn inherit(agent: &mut Node, settings: &Node) {
-    let Tree::Map(entries) = &mut agent.tree else { return };
+pub(super) fn inherit_sections(agent: &mut Node, settings: &Node) {
+    let YamlTree::Map(entries) = &mut agent.tree else { return };
     for section in INHERITED {
         let Some((key, ground)) = settings.entries().iter().find(|(key, _)| key.text == section) else { continue };
         let mut merged = ground.clone();
@@ -104,9 +106,9 @@ pub(super) fn inherit(agent: &mut Node, settings: &Node) {
         match entries.iter_mut().find(|(key, _)| key.text == section) {
             Some((_, own)) => {
                 let adds = own.get(RULES[1]).is_some();
-                lay(&mut merged, own);
+                lay_over(&mut merged, own);
                 *own = merged;
-                prepend(own.get_mut(RULES[1]), rules.filter(|_| adds));
+                prepend_list(own.get_mut(RULES[1]), rules.filter(|_| adds));
             }
             None => entries.push((key.clone(), merged)),
         }
@@ -118,12 +120,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Map, Value, json};
 
-    use super::lay;
-    use crate::base::yaml::tree;
+    use super::lay_over;
+    use crate::base::yaml::parse_tree;
 
     fn merged(below: &str, above: &str) -> Value {
-        let mut node = tree(below, 0).expect("valid");
-        lay(&mut node, &tree(above, 1).expect("valid"));
+        let mut node = parse_tree(below, 0).expect("valid");
+        lay_over(&mut node, &parse_tree(above, 1).expect("valid"));
         node.read().expect("any value")
     }
 

@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::source::Sources;
 use crate::base::secrets::mask_line;
-use crate::base::text::{head, nearest, visible};
-use crate::base::yaml::{Form, Node, Place, Scalar, Tree, YamlError};
+use crate::base::text::{find_nearest, make_visible, take_head};
+use crate::base::yaml::{Node, Scalar, ScalarForm, YamlError, YamlPlace, YamlTree};
 use crate::template::TemplateError;
 
 /// One mistake.
@@ -39,8 +39,8 @@ impl Mistake {
         Self { file, line: None, column: None, source_line: None, message, hint: None }
     }
 
-    pub(super) fn at(sources: &Sources, place: Place, message: impl Into<String>) -> Self {
-        let source = sources.of(place);
+    pub(super) fn place_at(sources: &Sources, place: YamlPlace, message: impl Into<String>) -> Self {
+        let source = sources.get(place);
         let mut mistake = Self::in_file(source.name.clone(), message);
         if place.line > 0 {
             mistake.line = Some(place.line);
@@ -55,13 +55,13 @@ impl Mistake {
 
     pub(super) fn yaml(sources: &Sources, source: u16, error: YamlError) -> Self {
         let (line, column) = (error.line.unwrap_or(0), error.column.unwrap_or(1));
-        Self::at(sources, Place { source, line, column }, error.message)
+        Self::place_at(sources, YamlPlace { source, line, column }, error.message)
     }
 
     /// A mistake in a template in a YAML string.
     pub(super) fn template(sources: &Sources, node: &Node, error: &TemplateError) -> Self {
         let place = template_place(sources, node, error);
-        Self::at(sources, place, format!("template: {}", error.message))
+        Self::place_at(sources, place, format!("template: {}", error.message))
     }
 
     /// A mistake in a file that is a template as a whole.
@@ -97,14 +97,14 @@ pub(super) fn in_order(sources: &Sources, mistakes: &mut Vec<Mistake>) {
 }
 
 pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let near: Vec<String> = nearest(name, known).into_iter().map(|name| format!("`{name}`")).collect();
+    let near: Vec<String> = find_nearest(name, known).into_iter().map(|name| format!("`{name}`")).collect();
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
 }
 
 /// The place in the file of an error in the template in a scalar.
-pub(super) fn template_place(sources: &Sources, node: &Node, error: &TemplateError) -> Place {
+pub(super) fn template_place(sources: &Sources, node: &Node, error: &TemplateError) -> YamlPlace {
     let place = node.place;
-    let Tree::Scalar(Scalar { text, form }) = &node.tree else { return place };
+    let YamlTree::Scalar(Scalar { text, form }) = &node.tree else { return place };
     if place.line == 0 {
         return place;
     }
@@ -112,20 +112,20 @@ pub(super) fn template_place(sources: &Sources, node: &Node, error: &TemplateErr
     let last = text.lines().count().saturating_sub(1);
     let below = error.line.map_or(0, |line| line.saturating_sub(1)).min(last);
     // The place of a block is that of its first non-empty line.
-    let blank = text.bytes().take_while(|b| *b == b'\n' && *form == Form::Block).count();
+    let blank = text.bytes().take_while(|b| *b == b'\n' && *form == ScalarForm::Block).count();
     let line = (place.line + below).saturating_sub(blank);
     // Escapes and folding move columns, so a column is given only if the text is in the line as it is.
-    let here = sources.of(place).text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let here = sources.get(place).text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     let inner = text.lines().nth(below).unwrap_or_default();
     let offset = error.range.as_ref().and_then(|range| text.trim_end().get(..range.start));
     let offset = offset.map_or(0, |before| before.chars().rev().take_while(|c| *c != '\n').count());
     let column = here.find(inner).filter(|_| !inner.is_empty()).map(|at| here[..at].chars().count() + offset + 1);
-    Place { line, column: column.unwrap_or(if below == 0 { place.column } else { 1 }), ..place }
+    YamlPlace { line, column: column.unwrap_or(if below == 0 { place.column } else { 1 }), ..place }
 }
 
 fn source_line(text: &str, line: usize) -> Option<String> {
     const LONGEST: usize = 240;
-    Some(visible(head(&mask_line(text, line)?, LONGEST)).into_owned())
+    Some(make_visible(take_head(&mask_line(text, line)?, LONGEST)).into_owned())
 }
 
 impl fmt::Display for Mistake {

@@ -1,10 +1,10 @@
 //! The configuration: read-only data from files, variables and flags, with the place where each value was set.
 //!
-//! Nothing else in the program reads the environment ([`Env`] is its one snapshot). [`load`] is the entry point; the
+//! Nothing else in the program reads the environment ([`Env`] is its one snapshot). [`load_config`] is the entry point; the
 //! modules below are in the order in which a configuration is made.
 //!
 //! Invariants:
-//! - Files that a workspace brings along are read only through `config::Manifest` (`Through`), made once at startup; a
+//! - Files that a workspace brings along are read only through `config::Manifest` (`FileAccess`), made once at startup; a
 //!   project's values only narrow, by `narrow/table.rs`.
 //!
 //! To add:
@@ -61,35 +61,35 @@ mod changed;
 mod init;
 
 pub use changed::Changed;
-pub use duration::{format as format_duration, parse as parse_duration};
+pub use duration::{format_duration, parse_duration};
 pub use env::Env;
 pub use flags::{SettingFlag, SettingFlags};
-pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, Work};
-pub use init::init;
-pub use load::{check, load};
+pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
+pub use init::write_examples;
+pub use load::{check_config, load_config};
 pub use loaded::Config;
 pub use manifest::Manifest;
 pub use mistake::{ConfigError, Mistake};
 pub use model::{
-    Capabilities, ModelConfig, PriceTier, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
-    ScriptReply, Timeouts,
+    Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall, ScriptCondition,
+    ScriptError, ScriptReply, Timeouts,
 };
-pub use options::{LoadOptions, brought};
+pub use options::{LoadOptions, find_brought};
 pub use own_commands::{OwnCommand, OwnCommands};
 pub use permissions::{ApprovalMode, Permission, PermissionRule, RuleEffect};
-pub use profile::Profile;
+pub use profile::GuidanceProfile;
 pub use prompt_source::{PromptRef, PromptSource};
 pub use roles::{Mode, Reasoning, RoleConfig};
-pub use schema::schema;
+pub use schema::write_schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
     AgentConfig, ContextSettings, Isolation, LayerShares, Limits, SandboxMode, SandboxSettings, Share,
     SkillDisclosure, Strategy, ToolOutputSettings,
 };
 pub use skill_dirs::{SkillDir, SkillScope};
-pub use source::Kind;
-pub use through::{PromptDir, Through};
-pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
+pub use source::SubjectKind;
+pub use through::{FileAccess, PromptDir};
+pub use tool::{CommandLine, CommandOutputFormat, ToolConfig, ToolEffect};
 pub use trust::TrustStore;
 pub use ui::{EditMode, Notify, StatusPart, ThemeChoice, UiSettings};
 pub use wire::Wire;
@@ -104,7 +104,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{ConfigError, Env, LoadOptions, SettingFlags, brought, check, load};
+    use super::{ConfigError, Env, LoadOptions, SettingFlags, check_config, find_brought, load_config};
     use crate::files::workspace::Workspace;
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             config_dir: given.is_dir().then_some(given),
             sets: &lines("set"),
             flags: SettingFlags::default(),
-            brought: brought(&env, &workspace, None),
+            brought: find_brought(&env, &workspace, None),
             trust: true,
             tools: &["read_file", "write_file", "edit_file", "run_command"],
         };
@@ -169,11 +169,11 @@ mod tests {
             "system@production" | "termination@production" | "compression@production" => Ok(()),
             other => Err(format!("there is no prompt `{other}`")),
         };
-        let said = match check(&options, &mut prompt) {
+        let said = match check_config(&options, &mut prompt) {
             (_, mistakes) if !mistakes.is_empty() => {
                 let error = ConfigError { mistakes };
                 // A run says the same, less what only a check looks for.
-                let of_run = load(&options).err().map(|error| error.mistakes).unwrap_or_default();
+                let of_run = load_config(&options).err().map(|error| error.mistakes).unwrap_or_default();
                 assert!(of_run.iter().all(|mistake| error.mistakes.contains(mistake)), "{of_run:?}");
                 error.to_string()
             }

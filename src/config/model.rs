@@ -16,10 +16,10 @@ use crate::base::secrets::Secret;
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     pub name: String,
-    pub provider: Provider,
+    pub provider: ModelProvider,
     /// The protocol; `auto` chooses it by the host and the model.
     #[serde(default, with = "wire")]
-    #[schemars(with = "Option<wire::Choice>")]
+    #[schemars(with = "Option<wire::WireChoice>")]
     pub wire: Option<Wire>,
     /// The row of the dialects for the server's differences; `auto` chooses it by the host, `none` is the baseline.
     #[serde(default)]
@@ -69,7 +69,7 @@ impl ModelConfig {
     pub fn of_server(name: String, base_url: String, id: String) -> Self {
         Self {
             name,
-            provider: Provider::Openai,
+            provider: ModelProvider::Openai,
             wire: None,
             dialect: None,
             base_url: Some(base_url),
@@ -93,7 +93,7 @@ impl ModelConfig {
 /// The kind of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Provider {
+pub enum ModelProvider {
     /// Any server of one of the protocols in [`Wire`].
     Openai,
     /// A script in this file.
@@ -138,22 +138,20 @@ pub struct PriceTier {
 impl Prices {
     /// The prices of requests of any size, and those of larger ones in any order.
     #[must_use]
-    pub fn of(base: PriceTier, mut tiers: Vec<PriceTier>, about: bool) -> Self {
+    pub fn new(base: PriceTier, mut tiers: Vec<PriceTier>, about: bool) -> Self {
         let PriceTier { above: _, input, cached_input, cache_write, output } = base;
         tiers.sort_by_key(|tier| tier.above);
         Self { input, cached_input, cache_write, output, tiers, about }
     }
 
     /// The prices of a request that exceeds no tier.
-    #[must_use]
     pub fn base(&self) -> PriceTier {
         let Self { input, cached_input, cache_write, output, .. } = *self;
         PriceTier { above: 0, input, cached_input, cache_write, output }
     }
 
     /// The prices of a request with `input_tokens` in all, including those from the cache.
-    #[must_use]
-    pub fn at(&self, input_tokens: u64) -> PriceTier {
+    pub fn choose_tier(&self, input_tokens: u64) -> PriceTier {
         let reached = self.tiers.iter().filter(|tier| input_tokens > tier.above);
         reached.max_by_key(|tier| tier.above).copied().unwrap_or_else(|| self.base())
     }

@@ -11,48 +11,48 @@ use std::collections::BTreeMap;
 
 use super::duration;
 use super::limits::usual_requests;
-use super::merge::{Merged, lay};
+use super::merge::{Merged, lay_over};
 use super::narrowed::Narrowed;
 use super::permissions::{PermissionRule, RuleEffect};
-use super::source::{Document, Kind, Layer, Sources};
+use super::source::{ConfigDocument, ConfigLayer, Sources, SubjectKind};
 use crate::base::text;
-use crate::base::yaml::{Node, Place, Tree};
+use crate::base::yaml::{Node, YamlPlace, YamlTree};
 
 pub(super) use table::is_settable;
-use table::{Row, Rule, STANDS_ON, table};
+use table::{NarrowRow, NarrowRule, STANDS_ON, list_rows};
 
 /// The lists of a project by agent, and the warnings.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct NarrowedLists {
     pub agents: BTreeMap<String, Narrowed>,
     pub warnings: Vec<String>,
 }
 
 /// Removes from the project's documents what does not narrow.
-pub(super) fn narrow(documents: &mut Vec<Document>, sources: &Sources) -> Outcome {
+pub(super) fn narrow_documents(documents: &mut Vec<ConfigDocument>, sources: &Sources) -> NarrowedLists {
     if !documents.iter().any(is_project) {
-        return Outcome::default();
+        return NarrowedLists::default();
     }
-    let persons = Merged::of(documents.iter().filter(|document| !is_project(document)));
-    let written = Merged::of(documents.iter().filter(|document| document.layer < Layer::Project));
-    let agents = documents.iter().filter(|document| document.kind == Kind::Agents);
+    let persons = Merged::merge_all(documents.iter().filter(|document| !is_project(document)));
+    let written = Merged::merge_all(documents.iter().filter(|document| document.layer < ConfigLayer::Project));
+    let agents = documents.iter().filter(|document| document.kind == SubjectKind::Agents);
     let agents = agents.map(|document| document.name.clone()).collect();
     let commands = documents.iter().filter(|document| document.node.get("command").is_some());
     let commands = commands.map(|document| document.name.clone()).collect();
     let default = default_agent(&persons, &written);
     let ground = ground_of_new_agents(documents, &default);
-    let outcome = Outcome::default();
+    let outcome = NarrowedLists::default();
     let mut pass = Pass { sources, persons, written, default, agents, commands, outcome, left_out: 0 };
-    let mut kept: Vec<Document> = Vec::with_capacity(documents.len());
+    let mut kept: Vec<ConfigDocument> = Vec::with_capacity(documents.len());
     for mut document in std::mem::take(documents) {
         if !is_project(&document) {
             kept.push(document);
             continue;
         }
-        let same = |other: &Document| (other.kind, &other.name) == (document.kind, &document.name);
-        if pass.is_new(&document) && document.kind == Kind::Agents && !kept.iter().any(same) {
-            let (layer, kind, name) = (Layer::Project, Kind::Agents, document.name.clone());
-            kept.push(Document { layer, kind, name, node: ground.clone() });
+        let same = |other: &ConfigDocument| (other.kind, &other.name) == (document.kind, &document.name);
+        if pass.is_new(&document) && document.kind == SubjectKind::Agents && !kept.iter().any(same) {
+            let (layer, kind, name) = (ConfigLayer::Project, SubjectKind::Agents, document.name.clone());
+            kept.push(ConfigDocument { layer, kind, name, node: ground.clone() });
         }
         if pass.document(&mut document) {
             kept.push(document);
@@ -62,25 +62,27 @@ pub(super) fn narrow(documents: &mut Vec<Document>, sources: &Sources) -> Outcom
     pass.finish()
 }
 
-fn is_project(document: &Document) -> bool {
-    document.layer == Layer::Project
+fn is_project(document: &ConfigDocument) -> bool {
+    document.layer == ConfigLayer::Project
 }
 
 /// The user's agent that limits one of the project's: the default one. If a flag names one that only the project has,
 /// it is the one that files name.
 fn default_agent(persons: &Merged, written: &Merged) -> String {
-    let named = |from: &Merged| Some(from.get(Kind::Settings, "")?.get("default_agent")?.text()?.to_owned());
-    let is_persons = |name: &String| written.get(Kind::Agents, name).is_some();
+    let named =
+        |from: &Merged| Some(from.get(SubjectKind::Settings, "")?.get("default_agent")?.text()?.to_owned());
+    let is_persons = |name: &String| written.get(SubjectKind::Agents, name).is_some();
     named(persons).filter(is_persons).or_else(|| named(written)).unwrap_or_default()
 }
 
 /// The user's settings of the default agent, as the basis of a project's agent.
-fn ground_of_new_agents(documents: &[Document], default: &str) -> Node {
-    let mut ground = Node { tree: Tree::Map(Vec::new()), place: Place::default() };
-    let is_said =
-        |document: &&Document| document.kind == Kind::Agents && document.name == default && !is_project(document);
-    documents.iter().filter(is_said).for_each(|document| lay(&mut ground, &document.node));
-    if let Tree::Map(entries) = &mut ground.tree {
+fn ground_of_new_agents(documents: &[ConfigDocument], default: &str) -> Node {
+    let mut ground = Node { tree: YamlTree::Map(Vec::new()), place: YamlPlace::default() };
+    let is_said = |document: &&ConfigDocument| {
+        document.kind == SubjectKind::Agents && document.name == default && !is_project(document)
+    };
+    documents.iter().filter(is_said).for_each(|document| lay_over(&mut ground, &document.node));
+    if let YamlTree::Map(entries) = &mut ground.tree {
         entries.retain(|(key, _)| STANDS_ON.contains(&&*key.text));
     }
     ground
@@ -98,7 +100,7 @@ struct Pass<'p> {
     agents: Vec<String>,
     /// The names of tools that some document gives a command.
     commands: Vec<String>,
-    outcome: Outcome,
+    outcome: NarrowedLists,
     left_out: usize,
 }
 
@@ -106,56 +108,56 @@ impl Pass<'_> {
     /// The most warnings about single keys.
     const TOLD: usize = 40;
 
-    fn is_new(&self, document: &Document) -> bool {
+    fn is_new(&self, document: &ConfigDocument) -> bool {
         self.written.get(document.kind, &document.name).is_none()
     }
 
     /// Narrows a document; returns false if nothing of it may stay.
-    fn document(&mut self, document: &mut Document) -> bool {
-        let of = if document.kind == Kind::Settings { &self.written } else { &self.persons };
+    fn document(&mut self, document: &mut ConfigDocument) -> bool {
+        let of = if document.kind == SubjectKind::Settings { &self.written } else { &self.persons };
         let persons = of.get(document.kind, &document.name);
         let is_own = match document.kind {
-            Kind::Tools => {
+            SubjectKind::Tools => {
                 persons.is_none_or(|node| node.get("command").is_none()) && self.commands.contains(&document.name)
             }
             _ => persons.is_none(),
         };
-        let rows = table(document.kind, is_own);
+        let rows = list_rows(document.kind, is_own);
         if rows.is_empty() {
             let why = match document.kind {
-                Kind::Flows => "there is a flow of this name already, and a project changes none",
+                SubjectKind::Flows => "there is a flow of this name already, and a project changes none",
                 _ => "a project brings no models and no session stores",
             };
             self.leave_out(document.node.place, "the file", why);
             return false;
         }
-        let nothing = Node { tree: Tree::Map(Vec::new()), place: document.node.place };
+        let nothing = Node { tree: YamlTree::Map(Vec::new()), place: document.node.place };
         let base = match document.kind {
-            Kind::Agents if self.is_new(document) => self.persons.get(Kind::Agents, &self.default),
+            SubjectKind::Agents if self.is_new(document) => self.persons.get(SubjectKind::Agents, &self.default),
             _ => persons,
         };
         // The settings have the limits of an agent at the same paths.
-        let base = base.or(self.persons.get(Kind::Settings, "")).unwrap_or(&nothing).clone();
+        let base = base.or(self.persons.get(SubjectKind::Settings, "")).unwrap_or(&nothing).clone();
         let mut node = std::mem::replace(&mut document.node, nothing);
         self.section(&rows, &mut Vec::new(), &mut node, &base, &document.name);
         document.node = node;
         true
     }
 
-    fn section(&mut self, rows: &[Row], path: &mut Vec<String>, node: &mut Node, base: &Node, name: &str) {
-        let Tree::Map(entries) = &mut node.tree else { return };
+    fn section(&mut self, rows: &[NarrowRow], path: &mut Vec<String>, node: &mut Node, base: &Node, name: &str) {
+        let YamlTree::Map(entries) = &mut node.tree else { return };
         for (key, mut value) in std::mem::take(entries) {
             path.push(key.text.to_string());
             let steps: Vec<&str> = path.iter().map(String::as_str).collect();
             let row = rows.iter().find(|(row, _)| *row == steps);
             let verdict = match row {
-                Some((_, rule)) => self.judge(*rule, &mut value, base.at(steps.iter().copied()), name),
+                Some((_, rule)) => self.judge(*rule, &mut value, base.find(steps.iter().copied()), name),
                 None if !rows.iter().any(|(row, _)| row.starts_with(&steps)) => {
                     Err("it is not among the keys that a project may set")
                 }
                 // The section has no content.
                 None if value.is_blank() => Ok(false),
-                None if matches!(value.tree, Tree::Map(_)) => {
+                None if matches!(value.tree, YamlTree::Map(_)) => {
                     self.section(rows, path, &mut value, base, name);
                     Ok(true)
                 }
@@ -176,51 +178,53 @@ impl Pass<'_> {
     /// Returns true if the value stays in the tree, or the reason that it is left out.
     fn judge(
         &mut self,
-        rule: Rule,
+        rule: NarrowRule,
         value: &mut Node,
         base: Option<&Node>,
         name: &str,
     ) -> Result<bool, &'static str> {
         let number = |node: &Node| node.read::<f64>().ok();
-        let time = |node: &Node| duration::parse(node.text()?).ok().map(|time| time.as_secs_f64());
-        let settings =
-            |path: &[&str]| self.persons.get(Kind::Settings, "").and_then(|node| node.at(path.iter().copied()));
+        let time = |node: &Node| duration::parse_duration(node.text()?).ok().map(|time| time.as_secs_f64());
+        let settings = |path: &[&str]| {
+            self.persons.get(SubjectKind::Settings, "").and_then(|node| node.find(path.iter().copied()))
+        };
         let (kept, why) = match rule {
-            Rule::Own => (true, ""),
-            Rule::Lower => (at_most(value, base, number), LOWER),
-            Rule::LowerThan(path) => (at_most(value, given(base).or(settings(path)), number), LOWER),
-            Rule::FewerRequests => {
+            NarrowRule::Own => (true, ""),
+            NarrowRule::Lower => (at_most(value, base, number), LOWER),
+            NarrowRule::LowerThan(path) => (at_most(value, find_given(base).or(settings(path)), number), LOWER),
+            NarrowRule::FewerRequests => {
                 let count = |node: &Node| node.read::<u64>().ok();
                 let turns = || settings(&["limits", "max_turns"]).and_then(count);
-                let most = given(base).and_then(count).or_else(|| turns().map(usual_requests));
+                let most = find_given(base).and_then(count).or_else(|| turns().map(usual_requests));
                 let asked = count(value).filter(|_| !value.fits("null"));
                 (asked.is_some_and(|asked| most.is_none_or(|most| asked <= most)), LOWER)
             }
-            Rule::Shorter => (at_most(value, base, time), LOWER),
-            Rule::ShorterThan(path) => (at_most(value, given(base).or(settings(path)), time), LOWER),
-            Rule::Stricter(words) => {
+            NarrowRule::Shorter => (at_most(value, base, time), LOWER),
+            NarrowRule::ShorterThan(path) => (at_most(value, find_given(base).or(settings(path)), time), LOWER),
+            NarrowRule::Stricter(words) => {
                 let rank = |node: &Node| words.iter().position(|word| node.text().map(str::trim) == Some(word));
                 // Without a value of the user, only the strictest is certain to be no wider.
                 let most = base.map_or(Some(0), rank);
                 let stricter = rank(value).zip(most).is_some_and(|(rank, most)| rank <= most);
                 (stricter, "a project may only make it stricter")
             }
-            Rule::OneOf(words) => {
+            NarrowRule::OneOf(words) => {
                 let is_one = value.text().is_some_and(|text| words.contains(&text.trim()));
                 (is_one, "a project may only make it stricter")
             }
-            Rule::Agent => {
+            NarrowRule::Agent => {
                 let is_known = value.text().is_some_and(|name| self.agents.iter().any(|agent| agent == name));
                 (is_known, "there is no such agent")
             }
-            Rule::FewerTools | Rule::FewerSkills => {
+            NarrowRule::FewerTools | NarrowRule::FewerSkills => {
                 let list = value.read().map_err(|_| "it is not a list of names")?;
                 let narrowed = self.outcome.agents.entry(name.to_owned()).or_default();
-                let lists = if rule == Rule::FewerTools { &mut narrowed.tools } else { &mut narrowed.skills };
+                let lists =
+                    if rule == NarrowRule::FewerTools { &mut narrowed.tools } else { &mut narrowed.skills };
                 lists.push(list);
                 return Ok(false);
             }
-            Rule::Restricting => {
+            NarrowRule::Restricting => {
                 self.restrict(value)?;
                 (true, "")
             }
@@ -230,7 +234,7 @@ impl Pass<'_> {
 
     /// Removes the rules that allow, and those without effect.
     fn restrict(&mut self, rules: &mut Node) -> Result<(), &'static str> {
-        let Tree::List(items) = &mut rules.tree else { return Err("it is not a list of rules") };
+        let YamlTree::List(items) = &mut rules.tree else { return Err("it is not a list of rules") };
         let restricts = |rule: &Node| {
             let rule = rule.read::<PermissionRule>().ok();
             rule.and_then(|rule| rule.subject().map(|(effect, _)| effect != RuleEffect::Allow)).unwrap_or_default()
@@ -243,7 +247,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn leave_out(&mut self, place: Place, what: &str, why: &str) {
+    fn leave_out(&mut self, place: YamlPlace, what: &str, why: &str) {
         self.left_out += 1;
         if self.left_out <= Self::TOLD {
             let what = text::one_line(what, 120);
@@ -252,7 +256,7 @@ impl Pass<'_> {
         }
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> NarrowedLists {
         if self.left_out > Self::TOLD {
             let more = self.left_out - Self::TOLD;
             self.outcome.warnings.push(format!("{more} more keys of the project are left out"));
@@ -264,14 +268,14 @@ impl Pass<'_> {
 const LOWER: &str = "a project may only lower it, and not lift it";
 
 /// The user's value, if there is one.
-fn given(base: Option<&Node>) -> Option<&Node> {
+fn find_given(base: Option<&Node>) -> Option<&Node> {
     base.filter(|node| !node.fits("null"))
 }
 
 /// True if the value is at most the user's, or the user has none.
 fn at_most(value: &Node, base: Option<&Node>, read: impl Fn(&Node) -> Option<f64>) -> bool {
     let Some(value) = read(value).filter(|_| !value.fits("null")) else { return false };
-    match given(base).map(&read) {
+    match find_given(base).map(&read) {
         None => value.is_finite(),
         Some(most) => most.is_some_and(|most| value <= most),
     }
@@ -282,7 +286,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::{Config, Env, LoadOptions, Mode, SettingFlags, brought, load};
+    use super::super::{Config, Env, LoadOptions, Mode, SettingFlags, find_brought, load_config};
     use crate::files::workspace::Workspace;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
@@ -303,7 +307,7 @@ mod tests {
         let env = Env::from_pairs([("HOME", dir.path().join("home").display().to_string())]);
         let workspace = Workspace::open(&dir.path().join("work")).expect("a workspace");
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-        let brought = brought(&env, &workspace, None);
+        let brought = find_brought(&env, &workspace, None);
         let options = LoadOptions {
             env: &env,
             workspace: &workspace,
@@ -314,7 +318,7 @@ mod tests {
             trust: true,
             tools: &["grep", "write_file"],
         };
-        load(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
+        load_config(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
     }
 
     /// The value according to `explain`, without its origin.
@@ -416,8 +420,8 @@ mod tests {
         let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md"));
         let page = page.expect("the page is text");
         let (_, page) = page.split_once("## What a project may set").expect("the section");
-        for kind in super::Kind::ALL {
-            for (path, _) in [super::table(kind, false), super::table(kind, true)].concat() {
+        for kind in super::SubjectKind::ALL {
+            for (path, _) in [super::list_rows(kind, false), super::list_rows(kind, true)].concat() {
                 let key = path.last().expect("a key");
                 let named = page.contains(&format!("`{key}`")) || page.contains(&format!(".{key}`"));
                 assert!(named || ["name", "idempotent"].contains(key), "{key} is not in docs/configuration.md");

@@ -8,7 +8,7 @@ use super::flags::SettingFlags;
 use super::folders::FOLDER;
 use super::manifest::Manifest;
 use super::skill_dirs;
-use super::source::Layer;
+use super::source::ConfigLayer;
 use crate::files::workspace::Workspace;
 
 /// The sources of a configuration.
@@ -34,17 +34,16 @@ pub struct LoadOptions<'a> {
 impl LoadOptions<'_> {
     /// The directory that replaces user and project, if one was named.
     pub(super) fn directory(&self) -> Option<PathBuf> {
-        directory(self.env, self.config_dir.as_deref())
+        find_directory(self.env, self.config_dir.as_deref())
     }
 
     /// The places of configuration, lowest first, whether or not they exist.
-    #[must_use]
-    pub fn places(&self) -> Vec<(Layer, PathBuf)> {
+    pub fn places(&self) -> Vec<(ConfigLayer, PathBuf)> {
         if let Some(dir) = self.directory() {
-            return vec![(Layer::Directory, dir)];
+            return vec![(ConfigLayer::Directory, dir)];
         }
-        let mut places = vec![(Layer::User, self.env.dirs().config)];
-        let projects = self.workspace.dirs_up_to_git_root().map(|dir| (Layer::Project, dir.join(FOLDER)));
+        let mut places = vec![(ConfigLayer::User, self.env.dirs().config)];
+        let projects = self.workspace.dirs_up_to_git_root().map(|dir| (ConfigLayer::Project, dir.join(FOLDER)));
         let mut projects: Vec<_> = projects.collect();
         projects.reverse();
         places.append(&mut projects);
@@ -54,16 +53,15 @@ impl LoadOptions<'_> {
 
 /// The content that the workspace brings along now: made once at startup, and used only after the user agrees. `None`
 /// if a config directory replaces it.
-#[must_use]
-pub fn brought(env: &Env, workspace: &Workspace, config_dir: Option<&Path>) -> Option<Arc<Manifest>> {
-    if directory(env, config_dir).is_some() {
+pub fn find_brought(env: &Env, workspace: &Workspace, config_dir: Option<&Path>) -> Option<Arc<Manifest>> {
+    if find_directory(env, config_dir).is_some() {
         return None;
     }
     let own = skill_dirs::of_user(&env.dirs());
     let own: Vec<PathBuf> = own.iter().filter_map(|own| own.dir.canonicalize().ok()).collect();
-    Some(Arc::new(Manifest::of(workspace, &own)))
+    Some(Arc::new(Manifest::find_brought(workspace, &own)))
 }
 
-fn directory(env: &Env, config_dir: Option<&Path>) -> Option<PathBuf> {
+fn find_directory(env: &Env, config_dir: Option<&Path>) -> Option<PathBuf> {
     config_dir.map(Path::to_path_buf).or_else(|| env.get("AGENT_CONFIG").map(PathBuf::from))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::loaded::Config;
-use super::manifest::shown;
+use super::manifest::show_path;
 use super::mistake::Mistake;
 use super::through::CommandDir;
 use crate::base::{frontmatter, text};
@@ -46,16 +46,15 @@ pub struct OwnCommands {
 impl Config {
     /// Reads the commands. A command of the user hides one of the project, and a nearer directory of the project hides
     /// a farther one. `is_taken` is true for the names of built-in commands, which hide all others.
-    #[must_use]
     pub fn own_commands(&self, is_taken: impl Fn(&str) -> bool) -> OwnCommands {
         let mut all = OwnCommands::default();
         let mut by_name: BTreeMap<String, OwnCommand> = BTreeMap::new();
         let of_project = |wanted: bool| self.command_dirs.iter().filter(move |dir| dir.is_of_project == wanted);
         for dir in of_project(false).rev().chain(of_project(true).rev()) {
             let mut told = Vec::new();
-            for path in files(dir, &mut told) {
-                let origin = shown(&path);
-                let Some(command) = read(dir, &path, &origin, &mut told) else { continue };
+            for path in list_files(dir, &mut told) {
+                let origin = show_path(&path);
+                let Some(command) = read_command(dir, &path, &origin, &mut told) else { continue };
                 if is_taken(&command.name) {
                     all.warnings.push(format!("{origin} is not used: /{} is built in", command.name));
                 } else if let Some(other) = by_name.get(&command.name) {
@@ -77,13 +76,13 @@ impl Config {
 }
 
 /// The Markdown files of a directory, sorted.
-fn files(dir: &CommandDir, told: &mut Vec<Mistake>) -> Vec<PathBuf> {
-    let mut paths = match dir.through.listed(&dir.dir) {
+fn list_files(dir: &CommandDir, told: &mut Vec<Mistake>) -> Vec<PathBuf> {
+    let mut paths = match dir.through.list_files(&dir.dir) {
         Some(listed) => listed,
         None => match fs::read_dir(&dir.dir) {
             Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
             Err(error) => {
-                told.push(Mistake::in_file(shown(&dir.dir), format!("cannot be read: {error}")));
+                told.push(Mistake::in_file(show_path(&dir.dir), format!("cannot be read: {error}")));
                 return Vec::new();
             }
         },
@@ -98,7 +97,7 @@ fn files(dir: &CommandDir, told: &mut Vec<Mistake>) -> Vec<PathBuf> {
         let is_command = is_here && name.strip_suffix(".md").is_some_and(is_name);
         if !is_command {
             let hint = "a command is NAME.md, directly in commands/; a name has letters, digits, `-` and `_` only";
-            told.push(Mistake::in_file(shown(path), "is no command").hint(hint));
+            told.push(Mistake::in_file(show_path(path), "is no command").hint(hint));
         }
         is_command
     });
@@ -110,7 +109,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Reads one file. Mistakes in its head are reported, and the rest of it is used.
-fn read(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) -> Option<OwnCommand> {
+fn read_command(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) -> Option<OwnCommand> {
     let text = match dir.through.read_text(path) {
         Ok(text) => text?,
         Err(why) => {
@@ -118,7 +117,7 @@ fn read(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) ->
             return None;
         }
     };
-    let document = match frontmatter::parse::<Map<String, Value>>(&text) {
+    let document = match frontmatter::parse_frontmatter::<Map<String, Value>>(&text) {
         Ok(document) => document,
         Err(error) => {
             let mistake = Mistake::in_file(origin, error.message);
@@ -165,7 +164,7 @@ fn read(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) ->
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, Env, LoadOptions, SettingFlags, brought, load};
+    use crate::config::{Config, Env, LoadOptions, SettingFlags, find_brought, load_config};
     use crate::files::workspace::Workspace;
 
     fn write(root: &Path, path: &str, text: &str) {
@@ -189,11 +188,11 @@ mod tests {
             config_dir: None,
             sets: &[],
             flags: SettingFlags::default(),
-            brought: brought(&env, &workspace, None),
+            brought: find_brought(&env, &workspace, None),
             trust,
             tools: &[],
         };
-        let config = load(&options).expect("nothing is wrong with it");
+        let config = load_config(&options).expect("nothing is wrong with it");
         (dir, config)
     }
 

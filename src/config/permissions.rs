@@ -25,7 +25,6 @@ impl ApprovalMode {
     pub const ALL: [Self; 4] = [Self::Ask, Self::Edits, Self::All, Self::Never];
 
     /// The name in flags and files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -36,8 +35,7 @@ impl ApprovalMode {
     }
 
     /// The calls that run without a question, in a few words.
-    #[must_use]
-    pub fn meaning(self) -> &'static str {
+    pub fn explain(self) -> &'static str {
         match self {
             Self::Ask => "reading runs; writing and executing ask",
             Self::Edits => "edits inside the workspace run as well",
@@ -48,7 +46,7 @@ impl ApprovalMode {
 
     /// The mode of this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
@@ -115,7 +113,6 @@ fn write() -> Permission {
 
 impl PermissionRule {
     /// The effect of the rule and the tool whose calls it covers; `None` unless it states exactly one effect.
-    #[must_use]
     pub fn subject(&self) -> Option<(RuleEffect, &str)> {
         match (&self.deny, &self.ask, &self.allow) {
             (Some(tool), None, None) => Some((RuleEffect::Deny, tool)),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The amount of guidance for a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Profile {
+pub enum GuidanceProfile {
     /// Rules and facts, for models that know how to work.
     #[default]
     Concise,
@@ -14,9 +14,8 @@ pub enum Profile {
     Guided,
 }
 
-impl Profile {
+impl GuidanceProfile {
     /// The name as configuration and prompts spell it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Concise => "concise",
@@ -38,27 +37,26 @@ pub enum ProfileChoice {
 
 impl ProfileChoice {
     /// The profile for a model that needs `by_model`.
-    #[must_use]
-    pub fn or(self, by_model: Profile) -> Profile {
+    pub fn or(self, by_model: GuidanceProfile) -> GuidanceProfile {
         match self {
             Self::Auto => by_model,
-            Self::Concise => Profile::Concise,
-            Self::Guided => Profile::Guided,
+            Self::Concise => GuidanceProfile::Concise,
+            Self::Guided => GuidanceProfile::Guided,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Profile, ProfileChoice};
+    use super::{GuidanceProfile, ProfileChoice};
 
     #[test]
     fn what_is_configured_beats_what_the_model_needs() {
         for (choice, by_model, profile) in [
-            (ProfileChoice::Auto, Profile::Guided, Profile::Guided),
-            (ProfileChoice::Auto, Profile::Concise, Profile::Concise),
-            (ProfileChoice::Guided, Profile::Concise, Profile::Guided),
-            (ProfileChoice::Concise, Profile::Guided, Profile::Concise),
+            (ProfileChoice::Auto, GuidanceProfile::Guided, GuidanceProfile::Guided),
+            (ProfileChoice::Auto, GuidanceProfile::Concise, GuidanceProfile::Concise),
+            (ProfileChoice::Guided, GuidanceProfile::Concise, GuidanceProfile::Guided),
+            (ProfileChoice::Concise, GuidanceProfile::Guided, GuidanceProfile::Concise),
         ] {
             assert_eq!(choice.or(by_model), profile, "{choice:?}");
         }

@@ -5,11 +5,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::manifest::{BroughtDir, Manifest, Part, shown};
+use super::manifest::{BroughtDir, Manifest, ManifestPart, show_path};
 use super::narrow::is_settable;
-use super::source::Kind;
+use super::source::SubjectKind;
 use crate::base::text;
-use crate::base::yaml::{self, Node, Tree};
+use crate::base::yaml::{self, Node, YamlTree};
 use crate::files::regular::LONGEST_FILE;
 
 /// The most lines of each part of the question, and the most columns of each line.
@@ -18,17 +18,16 @@ const WIDEST: usize = 400;
 
 impl Manifest {
     /// The text that the user reads before agreeing.
-    #[must_use]
     pub fn describe(&self) -> String {
         let (mut runs, mut ignored, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for layer in &self.layers {
             for (file, about) in &layer.files {
                 let path = layer.dir.join(file);
-                let effect = effect(layer, file);
-                files.push(format!("{}: {effect}, {} bytes", shown(&path), about.size));
+                let effect = describe_effect(layer, file);
+                files.push(format!("{}: {effect}, {} bytes", show_path(&path), about.size));
                 let text = || Some(String::from_utf8_lossy(&self.read(&path, LONGEST_FILE).ok()??).into_owned());
                 match effect {
-                    SCRIPT => runs.push(format!("script {}", shown(&path))),
+                    SCRIPT => runs.push(format!("script {}", show_path(&path))),
                     SERVERS => told_of_servers(&path, text(), &mut runs),
                     FLOW => told_of_flow(&path, text(), &mut runs),
                     SETTINGS | TOOL | MODEL | AGENT => {
@@ -50,7 +49,7 @@ impl Manifest {
                 let _ = writeln!(out, "{head}");
             }
             for line in &lines[..shown] {
-                let _ = writeln!(out, "  {}", escaped(line));
+                let _ = writeln!(out, "  {}", escape_line(line));
             }
             if all > shown {
                 let _ = writeln!(out, "  … and {} more, not shown", all - shown);
@@ -70,27 +69,23 @@ const FLOW: &str = "a flow: steps that a person can run";
 const INSTRUCTS: &str = "instructs the model";
 const UNREAD: &str = "read by nothing";
 
-fn effect(layer: &BroughtDir, file: &Path) -> &'static str {
+fn describe_effect(layer: &BroughtDir, file: &Path) -> &'static str {
     let mut parts = file.components().map(|part| part.as_os_str().to_string_lossy());
     let first = parts.next().unwrap_or_default();
     let is_yaml = file.extension().is_some_and(|end| end == "yaml" || end == "j2");
     let is_script = || !file.extension().is_some_and(|end| end == "md" || end == "txt");
     match (layer.part, &*first) {
-        (Part::Servers, _) => SERVERS,
-        (Part::Skills, _) | (Part::Config, "skills") => {
-            if parts.any(|part| part == "scripts") || is_script() {
-                SCRIPT
-            } else {
-                INSTRUCTS
-            }
+        (ManifestPart::Servers, _) => SERVERS,
+        (ManifestPart::Skills, _) | (ManifestPart::Config, "skills") => {
+            if parts.any(|part| part == "scripts") || is_script() { SCRIPT } else { INSTRUCTS }
         }
-        (Part::Config, "prompts" | "commands") => INSTRUCTS,
-        (Part::Config, _) if !is_yaml => UNREAD,
-        (Part::Config, "tools") => TOOL,
-        (Part::Config, "models") => MODEL,
-        (Part::Config, "agents") => AGENT,
-        (Part::Config, "flows") => FLOW,
-        (Part::Config, _) => SETTINGS,
+        (ManifestPart::Config, "prompts" | "commands") => INSTRUCTS,
+        (ManifestPart::Config, _) if !is_yaml => UNREAD,
+        (ManifestPart::Config, "tools") => TOOL,
+        (ManifestPart::Config, "models") => MODEL,
+        (ManifestPart::Config, "agents") => AGENT,
+        (ManifestPart::Config, "flows") => FLOW,
+        (ManifestPart::Config, _) => SETTINGS,
     }
 }
 
@@ -102,7 +97,7 @@ fn told_of_settings(
     runs: &mut Vec<String>,
     ignored: &mut Vec<String>,
 ) {
-    let name = shown(path);
+    let name = show_path(path);
     let Some(text) = text else { return runs.push(format!("{name} cannot be shown")) };
     if file.extension().is_some_and(|end| end == "j2") {
         runs.push(format!("{name} is a template: {}", text.trim()));
@@ -112,20 +107,20 @@ fn told_of_settings(
         return runs.push(format!("{name} is not YAML: {}", text.trim()));
     };
     let folder = file.parent().and_then(Path::to_str).unwrap_or_default();
-    let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.folder() == folder) else { return };
-    let is_command = kind == Kind::Tools && node.get("command").is_some();
+    let Some(kind) = SubjectKind::ALL.into_iter().find(|kind| kind.folder() == folder) else { return };
+    let is_command = kind == SubjectKind::Tools && node.get("command").is_some();
     for key in ["command", "workdir", "env"] {
         let value = node.get(key).filter(|_| is_command);
         runs.extend(value.map(|value| format!("{name}: {key}: {}", in_words(value))));
     }
-    unsettable(kind, is_command, &node, &mut Vec::new(), &mut |path, value| {
+    find_unsettable(kind, is_command, &node, &mut Vec::new(), &mut |path, value| {
         ignored.push(format!("{name}:{}: {}: {}", value.place.line, path, in_words(value)));
     });
 }
 
 /// Lists the tools that a flow calls, with their arguments.
 fn told_of_flow(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
-    let name = shown(path);
+    let name = show_path(path);
     let Some(text) = text else { return runs.push(format!("{name} cannot be shown")) };
     let node = yaml::tree_of_firsts(&text, 0).ok().map(|(node, _)| node);
     let Some(node) = node.filter(|_| path.extension().is_some_and(|end| end == "yaml")) else {
@@ -143,13 +138,19 @@ fn told_of_flow(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
 }
 
 /// The keys that no project may set, whatever their values.
-fn unsettable(kind: Kind, is_own: bool, node: &Node, path: &mut Vec<String>, told: &mut dyn FnMut(&str, &Node)) {
+fn find_unsettable(
+    kind: SubjectKind,
+    is_own: bool,
+    node: &Node,
+    path: &mut Vec<String>,
+    told: &mut dyn FnMut(&str, &Node),
+) {
     for (key, value) in node.entries() {
         path.push(key.text.to_string());
         let steps: Vec<&str> = path.iter().map(String::as_str).collect();
         match is_settable(kind, is_own, &steps) {
             None => told(&path.join("."), value),
-            Some(false) => unsettable(kind, is_own, value, path, told),
+            Some(false) => find_unsettable(kind, is_own, value, path, told),
             Some(true) if steps == ["permissions", "rules"] => {
                 let rules = value.items().unwrap_or_default();
                 rules.iter().filter(|rule| rule.get("allow").is_some()).for_each(|rule| told("a rule", rule));
@@ -162,7 +163,7 @@ fn unsettable(kind: Kind, is_own: bool, node: &Node, path: &mut Vec<String>, tol
 
 /// Lists the commands and addresses of an `.mcp.json`.
 fn told_of_servers(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
-    let name = shown(path);
+    let name = show_path(path);
     let document: Option<serde_json::Value> = text.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let Some(servers) = document.as_ref().and_then(|document| document["mcpServers"].as_object()) else {
         let text = text.unwrap_or_default();
@@ -180,23 +181,23 @@ fn told_of_servers(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
 /// A value for people: the words of a list with spaces between them, quoted if necessary.
 fn in_words(node: &Node) -> String {
     match &node.tree {
-        Tree::Scalar(scalar) => scalar.text.to_string(),
-        Tree::List(items) => items
+        YamlTree::Scalar(scalar) => scalar.text.to_string(),
+        YamlTree::List(items) => items
             .iter()
             .map(|item| item.text().map_or_else(|| in_words(item), text::shell_word))
             .collect::<Vec<_>>()
             .join(" "),
-        Tree::Map(entries) => {
-            let pair = |(key, value): &(yaml::Key, Node)| format!("{}: {}", key.text, in_words(value));
+        YamlTree::Map(entries) => {
+            let pair = |(key, value): &(yaml::YamlKey, Node)| format!("{}: {}", key.text, in_words(value));
             format!("{{ {} }}", entries.iter().map(pair).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
 /// One line without invisible characters, with the size of the part that is cut.
-fn escaped(line: &str) -> String {
+fn escape_line(line: &str) -> String {
     let mut out = String::new();
-    for c in text::head(line, WIDEST).chars() {
+    for c in text::take_head(line, WIDEST).chars() {
         match c {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
@@ -206,8 +207,8 @@ fn escaped(line: &str) -> String {
             c => out.push(c),
         }
     }
-    let left_out = line.len() - text::head(line, WIDEST).len();
-    let out = text::visible(&out).into_owned();
+    let left_out = line.len() - text::take_head(line, WIDEST).len();
+    let out = text::make_visible(&out).into_owned();
     if left_out > 0 { format!("{out} … and {left_out} bytes more, not shown") } else { out }
 }
 
@@ -236,7 +237,7 @@ mod tests {
             fs::write(path, text).expect("a file");
         }
         let workspace = Workspace::open(&root).expect("a workspace");
-        Manifest::of(&workspace, &[]).describe().replace(&root.display().to_string(), "ROOT")
+        Manifest::find_brought(&workspace, &[]).describe().replace(&root.display().to_string(), "ROOT")
     }
 
     #[test]

@@ -26,12 +26,11 @@ impl Mode {
 
     /// The mode of this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
     /// The name that the configuration uses.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -91,7 +90,6 @@ impl Default for RoleSettings {
 
 impl RoleConfig {
     /// The prompt of the role of this name.
-    #[must_use]
     pub fn prompt_of(&self, name: &str) -> PromptSource {
         let own = || PromptSource::registered(&format!("{name}@production"));
         self.prompt.clone().unwrap_or_else(own)

@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use super::children::is_pattern;
 use super::merge::Merged;
-use super::model::{ModelConfig, PriceTier, Provider};
+use super::model::{ModelConfig, ModelProvider, PriceTier};
 use super::permissions::PermissionSettings;
 use super::settings::{
     AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, SkillSettings, TelemetrySettings,
 };
-use super::source::Kind;
+use super::source::SubjectKind;
 use crate::base::secrets::Secret;
-use crate::base::text::Glob;
+use crate::base::text::GlobPattern;
 
 /// Takes the kind, the name, the path and the mistake.
-pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;
+pub(super) type MistakeReport<'r> = dyn FnMut(SubjectKind, &str, &[&str], &str) + 'r;
 
 /// `settings`, `agents` and `models` are the readable parts of `merged`, with defaults for unreadable values. Relations
 /// of two values are checked only if the section could be read as a whole.
-pub(super) fn check(
+pub(super) fn check_rules(
     merged: &Merged,
     settings: Option<&Settings>,
     agents: &Named<AgentConfig>,
     models: &Named<ModelConfig>,
-    report: &mut Report<'_>,
+    report: &mut MistakeReport<'_>,
 ) {
     let mut settings_agree = true;
-    let is_whole = |kind: Kind, name: &str, section: &str| {
+    let is_whole = |kind: SubjectKind, name: &str, section: &str| {
         let node = merged.get(kind, name).and_then(|node| node.get(section));
         node.is_none_or(|node| match section {
             "limits" => node.read::<Limits>().is_ok(),
@@ -36,14 +36,14 @@ pub(super) fn check(
     if let Some(settings) = settings {
         let mut seen = |path: &[&str], message: &str| {
             settings_agree = false;
-            report(Kind::Settings, "", path, message);
+            report(SubjectKind::Settings, "", path, message);
         };
-        limits(&settings.limits, is_whole(Kind::Settings, "", "limits"), &mut seen);
-        context(&settings.context, is_whole(Kind::Settings, "", "context"), &mut seen);
-        sandbox(&settings.sandbox, &mut seen);
-        permissions(&settings.permissions, &mut seen);
-        telemetry(&settings.telemetry, &mut seen);
-        skills(&settings.skills, &mut seen);
+        check_limits(&settings.limits, is_whole(SubjectKind::Settings, "", "limits"), &mut seen);
+        check_context(&settings.context, is_whole(SubjectKind::Settings, "", "context"), &mut seen);
+        check_sandbox(&settings.sandbox, &mut seen);
+        check_permissions(&settings.permissions, &mut seen);
+        measure_settled(&settings.telemetry, &mut seen);
+        check_skills(&settings.skills, &mut seen);
     }
     for (name, agent) in agents {
         // Inherited values were reported at their source.
@@ -51,20 +51,23 @@ pub(super) fn check(
         let inherits = settings
             .is_some_and(|s| s.limits == agent.limits && s.context == agent.context && s.sandbox == agent.sandbox);
         if own(inherits) {
-            let mut seen = |path: &[&str], message: &str| report(Kind::Agents, name, path, message);
-            limits(&agent.limits, is_whole(Kind::Agents, name, "limits"), &mut seen);
-            context(&agent.context, is_whole(Kind::Agents, name, "context"), &mut seen);
-            sandbox(&agent.sandbox, &mut seen);
+            let mut seen = |path: &[&str], message: &str| report(SubjectKind::Agents, name, path, message);
+            check_limits(&agent.limits, is_whole(SubjectKind::Agents, name, "limits"), &mut seen);
+            check_context(&agent.context, is_whole(SubjectKind::Agents, name, "context"), &mut seen);
+            check_sandbox(&agent.sandbox, &mut seen);
         }
-        permissions(&agent.permissions, &mut |path, message| report(Kind::Agents, name, path, message));
+        check_permissions(&agent.permissions, &mut |path, message| {
+            report(SubjectKind::Agents, name, path, message);
+        });
     }
     for (name, config) in models {
-        let is_absent = |key: &str| merged.get(Kind::Models, name).is_none_or(|node| node.get(key).is_none());
-        model(config, &is_absent, &mut |path, message| report(Kind::Models, name, path, message));
+        let is_absent =
+            |key: &str| merged.get(SubjectKind::Models, name).is_none_or(|node| node.get(key).is_none());
+        check_model(config, &is_absent, &mut |path, message| report(SubjectKind::Models, name, path, message));
     }
 }
 
-fn limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
+fn check_limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
     let rules: [(&str, bool, &str); 10] = [
         ("max_requests", limits.max_requests != Some(0), "at least 1, or null for ten times max_turns"),
         ("max_turns", limits.max_turns != Some(0), "at least 1, or null for no limit"),
@@ -85,10 +88,10 @@ fn limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)
         ("loop_window", limits.loop_window >= 2, "at least 2: one call is no loop"),
         ("loop_threshold", limits.loop_threshold >= 2, "at least 2: one call is no loop"),
     ];
-    tell("limits", &rules, report);
+    report_rules("limits", &rules, report);
 }
 
-fn context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
+fn check_context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
     let (at, to) = (context.compress_at, context.compress_to);
     let rules: [(&str, bool, &str); 5] = [
         ("compress_at", at.is_sound(), "a share of the budget: more than 0, at most 1"),
@@ -101,7 +104,7 @@ fn context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnMut(&[&
         ("budget", context.budget != Some(0), "at least 1, or null for the model's window"),
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];
-    tell("context", &rules, report);
+    report_rules("context", &rules, report);
     let layers = &context.layers;
     for (key, share) in [
         ("system", layers.system),
@@ -123,7 +126,7 @@ fn is_host(host: &str) -> bool {
     host.chars().any(|c| c.is_ascii_alphanumeric()) && host.chars().all(of_host)
 }
 
-fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
+fn check_sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
     if let Some(host) = sandbox.network.iter().find(|host| *host != SandboxSettings::ANY_HOST && !is_host(host)) {
         let message = format!(
             "`{host}` is not a host: `network` names hosts (crates.io, *.example.com, localhost:8080), or is [\"*\"] for any"
@@ -149,12 +152,12 @@ fn env_mistake(name: &str) -> Option<String> {
             name.split('=').next().unwrap_or_default()
         ));
     }
-    let wrong = Glob::word(name).err().filter(|_| is_pattern(name))?;
+    let wrong = GlobPattern::word(name).err().filter(|_| is_pattern(name))?;
     Some(format!("`env` holds `{name}`, which is not a pattern: {wrong}"))
 }
 
 /// Checks the rules. A mistake that several agents inherit is reported once.
-fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str], &str)) {
+fn check_permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str], &str)) {
     for (at, rule) in permissions.rules.iter().enumerate() {
         let at = at.to_string();
         let path = |key: &'static str| ["permissions", "rules", &at, key];
@@ -165,13 +168,13 @@ fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str],
             report(&path("command"), "a rule has a `path` or a `command`, not both: write two rules");
         }
         for (key, tool) in [("deny", &rule.deny), ("ask", &rule.ask), ("allow", &rule.allow)] {
-            match tool.as_deref().map(Glob::word) {
+            match tool.as_deref().map(GlobPattern::word) {
                 Some(_) if tool.as_deref() == Some("") => report(&path(key), "the name of a tool is missing"),
                 Some(Err(why)) => report(&path(key), &format!("the pattern is broken: {why}")),
                 _ => {}
             }
         }
-        match rule.path.as_deref().map(|pattern| (pattern, Glob::path(pattern))) {
+        match rule.path.as_deref().map(|pattern| (pattern, GlobPattern::path(pattern))) {
             Some((_, Err(why))) => report(&path("path"), &format!("the pattern is broken: {why}")),
             Some(("", _)) => report(&path("path"), "the pattern is empty; `**` is every path of the workspace"),
             Some((pattern, _)) if pattern.split('/').any(|part| part == "..") || pattern.starts_with('~') => {
@@ -184,7 +187,7 @@ fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str],
             report(&path("command"), "the pattern is empty; [\"*\"] is every command");
         }
         for (word, pattern) in words.unwrap_or_default().iter().enumerate() {
-            if let Err(why) = Glob::word(pattern) {
+            if let Err(why) = GlobPattern::word(pattern) {
                 let word = word.to_string();
                 let path = [path("command").as_slice(), &[&word]].concat();
                 report(&path, &format!("the pattern is broken: {why}"));
@@ -193,7 +196,7 @@ fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str],
     }
 }
 
-fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str)) {
+fn measure_settled(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str)) {
     if cfg!(not(feature = "otlp")) && telemetry.otlp_endpoint.is_some() {
         report(
             &["telemetry", "otlp_endpoint"],
@@ -202,13 +205,13 @@ fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str
     } else if !telemetry.otlp_endpoint.as_deref().is_none_or(is_http) {
         report(&["telemetry", "otlp_endpoint"], "an endpoint begins with http:// or https://");
     }
-    for name in unsendable(&telemetry.otlp_headers) {
+    for name in find_unsendable(&telemetry.otlp_headers) {
         report(&["telemetry", "otlp_headers", name], UNSENDABLE);
     }
 }
 
 /// Checks that directories are absolute: a relative one would depend on the current workspace.
-fn skills(skills: &SkillSettings, report: &mut dyn FnMut(&[&str], &str)) {
+fn check_skills(skills: &SkillSettings, report: &mut dyn FnMut(&[&str], &str)) {
     for (at, dir) in skills.dirs.iter().enumerate() {
         if !dir.starts_with('/') && !dir.starts_with("~/") && !std::path::Path::new(dir).is_absolute() {
             let at = at.to_string();
@@ -225,33 +228,34 @@ fn is_http(url: &str) -> bool {
 const PRICE: &str = "a price must not be below 0";
 const UNSENDABLE: &str = "the header has characters that no request can carry";
 
-fn unsendable(headers: &BTreeMap<String, Secret>) -> impl Iterator<Item = &str> {
+fn find_unsendable(headers: &BTreeMap<String, Secret>) -> impl Iterator<Item = &str> {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    let carried =
-        move |name: &str, value: &Secret| !name.is_empty() && name.bytes().all(token) && sendable(value.reveal());
+    let carried = move |name: &str, value: &Secret| {
+        !name.is_empty() && name.bytes().all(token) && is_sendable(value.reveal())
+    };
     headers.iter().filter(move |(name, value)| !carried(name, value)).map(|(name, _)| name.as_str())
 }
 
-fn sendable(text: &str) -> bool {
+fn is_sendable(text: &str) -> bool {
     text.trim().bytes().all(|b| (0x20..0x7f).contains(&b))
 }
 
-fn tell(section: &str, rules: &[(&str, bool, &str)], report: &mut dyn FnMut(&[&str], &str)) {
+fn report_rules(section: &str, rules: &[(&str, bool, &str)], report: &mut dyn FnMut(&[&str], &str)) {
     for (key, _, wanted) in rules.iter().filter(|(_, holds, _)| !holds) {
         report(&[section, key], &format!("`{key}` must be {wanted}"));
     }
 }
 
-fn model(model: &ModelConfig, is_absent: &dyn Fn(&str) -> bool, report: &mut dyn FnMut(&[&str], &str)) {
+fn check_model(model: &ModelConfig, is_absent: &dyn Fn(&str) -> bool, report: &mut dyn FnMut(&[&str], &str)) {
     let is_set = |value: &Option<String>| value.as_deref().is_some_and(|text| !text.trim().is_empty());
     match model.provider {
-        Provider::Openai if model.script.is_some() => {
+        ModelProvider::Openai if model.script.is_some() => {
             report(&["script"], "only a model with `provider: scripted` has a script");
         }
-        Provider::Openai if !is_set(&model.model) && (model.model.is_some() || is_absent("model")) => {
+        ModelProvider::Openai if !is_set(&model.model) && (model.model.is_some() || is_absent("model")) => {
             report(&["model"], "the key `model` is missing: the provider's name for the model");
         }
-        Provider::Scripted if model.script.is_none() && is_absent("script") => {
+        ModelProvider::Scripted if model.script.is_none() && is_absent("script") => {
             report(&[], "the key `script` is missing: the replies of a scripted model");
         }
         _ => {}
@@ -259,10 +263,10 @@ fn model(model: &ModelConfig, is_absent: &dyn Fn(&str) -> bool, report: &mut dyn
     if !model.base_url.as_deref().is_none_or(is_http) {
         report(&["base_url"], "a base URL begins with http:// or https://");
     }
-    if model.api_key.as_ref().is_some_and(|key| !sendable(key.reveal())) {
+    if model.api_key.as_ref().is_some_and(|key| !is_sendable(key.reveal())) {
         report(&["api_key"], "the key has characters that no request can carry");
     }
-    for name in unsendable(&model.headers) {
+    for name in find_unsendable(&model.headers) {
         report(&["headers", name], UNSENDABLE);
     }
     let prices = model.prices.as_ref();

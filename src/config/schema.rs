@@ -10,28 +10,27 @@ use serde_json::{Value, json};
 use super::flow::FlowConfig;
 use super::model::ModelConfig;
 use super::settings::{AgentConfig, SessionStoreConfig, Settings};
-use super::source::Kind;
+use super::source::SubjectKind;
 use super::tool::ToolConfig;
 
 /// The schema of the files of a kind, for editors.
-#[must_use]
-pub fn schema(kind: Kind) -> Value {
-    let mut schema = raw(kind);
+pub fn write_schema(kind: SubjectKind) -> Value {
+    let mut schema = generate_schema(kind);
     // Entries of lists are described in the definitions, which keep their required keys.
     let complete = used_in_lists(&schema);
-    loosen(&mut schema, &complete, "");
+    loosen_schema(&mut schema, &complete, "");
     schema
 }
 
 /// The schema of the merged whole.
-pub(super) fn raw(kind: Kind) -> Value {
+pub(super) fn generate_schema(kind: SubjectKind) -> Value {
     let schema = match kind {
-        Kind::Settings => schema_for!(Settings),
-        Kind::Agents => schema_for!(AgentConfig),
-        Kind::Models => schema_for!(ModelConfig),
-        Kind::Tools => schema_for!(ToolConfig),
-        Kind::SessionStores => schema_for!(SessionStoreConfig),
-        Kind::Flows => schema_for!(FlowConfig),
+        SubjectKind::Settings => schema_for!(Settings),
+        SubjectKind::Agents => schema_for!(AgentConfig),
+        SubjectKind::Models => schema_for!(ModelConfig),
+        SubjectKind::Tools => schema_for!(ToolConfig),
+        SubjectKind::SessionStores => schema_for!(SessionStoreConfig),
+        SubjectKind::Flows => schema_for!(FlowConfig),
     };
     schema.to_value()
 }
@@ -51,7 +50,7 @@ fn used_in_lists(schema: &Value) -> Vec<String> {
     names
 }
 
-fn loosen(value: &mut Value, complete: &[String], path: &str) {
+fn loosen_schema(value: &mut Value, complete: &[String], path: &str) {
     match value {
         Value::Object(entries) => {
             if !complete.iter().any(|name| name == path) {
@@ -62,10 +61,10 @@ fn loosen(value: &mut Value, complete: &[String], path: &str) {
             }
             for (key, value) in entries.iter_mut() {
                 let path = if path.is_empty() { format!("#/{key}") } else { format!("{path}/{key}") };
-                loosen(value, complete, &path);
+                loosen_schema(value, complete, &path);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| loosen(item, complete, "-")),
+        Value::Array(items) => items.iter_mut().for_each(|item| loosen_schema(item, complete, "-")),
         _ => {}
     }
     let narrow = |json_type: &str| matches!(json_type, "integer" | "number" | "boolean");
@@ -89,33 +88,37 @@ fn loosen(value: &mut Value, complete: &[String], path: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, schema};
+    use super::{SubjectKind, write_schema};
 
     #[test]
     fn parts_and_templates_are_valid_and_strangers_are_not() {
-        let valid = |kind: Kind, instance: serde_json::Value| {
-            jsonschema::validator_for(&schema(kind)).expect("a schema").is_valid(&instance)
+        let valid = |kind: SubjectKind, instance: serde_json::Value| {
+            jsonschema::validator_for(&write_schema(kind)).expect("a schema").is_valid(&instance)
         };
         let table = [
-            (Kind::Settings, serde_json::json!({"limits": {"max_turns": 3}}), true),
+            (SubjectKind::Settings, serde_json::json!({"limits": {"max_turns": 3}}), true),
             (
-                Kind::Settings,
+                SubjectKind::Settings,
                 serde_json::json!({"limits": {"max_turns": "{{ env.TURNS }}", "max_time": "30m"}}),
                 true,
             ),
-            (Kind::Settings, serde_json::json!({"limits": {"max_turns": "three"}}), false),
-            (Kind::Settings, serde_json::json!({"limitz": {}}), false),
-            (Kind::Agents, serde_json::json!({"approval": "edits", "system_prompt": {"ref": "x@1"}}), true),
-            (Kind::Agents, serde_json::json!({"approval": "sometimes"}), false),
-            (Kind::Models, serde_json::json!({"provider": "{{ env.PROVIDER }}", "temperature": null}), true),
-            (Kind::Models, serde_json::json!({"script": [{"tool_calls": [{"name": "x"}]}]}), false),
-            (Kind::Tools, serde_json::json!({"enabled": "{{ env.X }}", "timeout": "5s"}), true),
-            (Kind::Tools, serde_json::json!({"command": ["a"], "parameters": {"type": "object"}}), true),
-            (Kind::Tools, serde_json::json!({"command": 5}), false),
-            (Kind::SessionStores, serde_json::json!({}), true),
-            (Kind::Flows, serde_json::json!({"steps": [{"id": "a", "tool": "list_dir"}]}), true),
-            (Kind::Flows, serde_json::json!({"steps": [{"tool": "list_dir"}]}), false),
-            (Kind::Flows, serde_json::json!({"steps": [{"id": "a", "teal": "list_dir"}]}), false),
+            (SubjectKind::Settings, serde_json::json!({"limits": {"max_turns": "three"}}), false),
+            (SubjectKind::Settings, serde_json::json!({"limitz": {}}), false),
+            (SubjectKind::Agents, serde_json::json!({"approval": "edits", "system_prompt": {"ref": "x@1"}}), true),
+            (SubjectKind::Agents, serde_json::json!({"approval": "sometimes"}), false),
+            (
+                SubjectKind::Models,
+                serde_json::json!({"provider": "{{ env.PROVIDER }}", "temperature": null}),
+                true,
+            ),
+            (SubjectKind::Models, serde_json::json!({"script": [{"tool_calls": [{"name": "x"}]}]}), false),
+            (SubjectKind::Tools, serde_json::json!({"enabled": "{{ env.X }}", "timeout": "5s"}), true),
+            (SubjectKind::Tools, serde_json::json!({"command": ["a"], "parameters": {"type": "object"}}), true),
+            (SubjectKind::Tools, serde_json::json!({"command": 5}), false),
+            (SubjectKind::SessionStores, serde_json::json!({}), true),
+            (SubjectKind::Flows, serde_json::json!({"steps": [{"id": "a", "tool": "list_dir"}]}), true),
+            (SubjectKind::Flows, serde_json::json!({"steps": [{"tool": "list_dir"}]}), false),
+            (SubjectKind::Flows, serde_json::json!({"steps": [{"id": "a", "teal": "list_dir"}]}), false),
         ];
         for (kind, instance, expected) in table {
             assert_eq!(valid(kind, instance.clone()), expected, "{} {instance}", kind.name());

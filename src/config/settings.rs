@@ -113,7 +113,6 @@ fn everything() -> Vec<String> {
 
 impl AgentConfig {
     /// The name of its model.
-    #[must_use]
     pub fn model_name(&self) -> &str {
         self.model.as_deref().unwrap_or("default")
     }
@@ -233,38 +232,33 @@ pub struct Share(f64);
 
 impl Share {
     /// True if it is a share at all.
-    #[must_use]
     pub fn is_sound(self) -> bool {
         self.0 > 0.0 && self.0 <= 1.0
     }
 
     /// True if it is a share, or nothing.
-    #[must_use]
     pub fn is_sound_or_zero(self) -> bool {
         self.0 == 0.0 || self.is_sound()
     }
 
     /// True if it is the smaller one.
-    #[must_use]
     pub fn is_under(self, other: Self) -> bool {
         self.0 < other.0
     }
 
     /// As a number, 0 to 1.
-    #[must_use]
     pub fn value(self) -> f64 {
         self.0
     }
 
     /// This share of `whole`.
-    #[must_use]
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "counts of tokens are far below 2^52, and a share is not negative"
     )]
-    pub fn of(self, whole: u64) -> u64 {
+    pub fn take_share(self, whole: u64) -> u64 {
         (whole as f64 * self.0) as u64
     }
 }
@@ -286,7 +280,6 @@ pub enum Strategy {
 
 impl Strategy {
     /// Its name in the configuration.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Staged => "staged",

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::env::Dirs;
+use super::env::ProgramDirs;
 use super::folders::SHARED_SKILLS;
 use super::settings::SkillSettings;
-use super::through::Through;
+use super::through::FileAccess;
 
 /// The scope of a skill: a nearer one hides another of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +20,6 @@ pub enum SkillScope {
 
 impl SkillScope {
     /// Its name for people.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::BuiltIn => "built in",
@@ -39,40 +38,40 @@ pub struct SkillDir {
     /// For a project: its topmost directory, which nothing may lead out of, and whose ignore files count.
     pub top: Option<PathBuf>,
     /// The way to read its files.
-    pub through: Through,
+    pub through: FileAccess,
 }
 
 impl SkillDir {
     /// A directory of this scope, which is read as it is.
     #[must_use]
     pub fn new(dir: PathBuf, scope: SkillScope) -> Self {
-        Self { dir, scope, top: None, through: Through::default() }
+        Self { dir, scope, top: None, through: FileAccess::default() }
     }
 
     /// A directory that a workspace brings along.
-    pub(super) fn of_project(dir: PathBuf, top: &Path, through: Through) -> Self {
+    pub(super) fn of_project(dir: PathBuf, top: &Path, through: FileAccess) -> Self {
         Self { dir, scope: SkillScope::Project, top: Some(top.to_path_buf()), through }
     }
 }
 
 /// The user's directories, lowest first: those that other agents read as well, then this program's own.
-pub(super) fn of_user(dirs: &Dirs) -> Vec<SkillDir> {
+pub(super) fn of_user(dirs: &ProgramDirs) -> Vec<SkillDir> {
     let shared = SHARED_SKILLS.map(|folder| dirs.home.join(folder));
-    existing(shared.into_iter().chain([dirs.config.join("skills")]), SkillScope::User)
+    keep_existing(shared.into_iter().chain([dirs.config.join("skills")]), SkillScope::User)
 }
 
 /// The directories for a config directory that replaces user and project: the one beside it, then the one in it.
 pub(super) fn of_directory(dir: &Path) -> Vec<SkillDir> {
     let beside = dir.parent().map(|parent| parent.join("skills"));
-    existing(beside.into_iter().chain([dir.join("skills")]), SkillScope::Configured)
+    keep_existing(beside.into_iter().chain([dir.join("skills")]), SkillScope::Configured)
 }
 
 /// The configured directories. One that does not exist is kept, so that it is reported.
-pub(super) fn configured(settings: &SkillSettings, home: &Path) -> Vec<SkillDir> {
+pub(super) fn list_configured(settings: &SkillSettings, home: &Path) -> Vec<SkillDir> {
     let dir = |dir: &String| dir.strip_prefix("~/").map_or_else(|| PathBuf::from(dir), |rest| home.join(rest));
     settings.dirs.iter().map(|path| SkillDir::new(dir(path), SkillScope::Configured)).collect()
 }
 
-fn existing(dirs: impl Iterator<Item = PathBuf>, scope: SkillScope) -> Vec<SkillDir> {
+fn keep_existing(dirs: impl Iterator<Item = PathBuf>, scope: SkillScope) -> Vec<SkillDir> {
     dirs.filter(|dir| dir.is_dir()).map(|dir| SkillDir::new(dir, scope)).collect()
 }

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::base::yaml::{Key, Node, Place, Tree};
+use crate::base::yaml::{Node, YamlKey, YamlPlace, YamlTree};
 
 /// The layers, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum ConfigLayer {
     BuiltIn,
     User,
     Project,
@@ -17,7 +17,7 @@ pub enum Layer {
     Flags,
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for ConfigLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BuiltIn => "built in",
@@ -32,7 +32,7 @@ impl fmt::Display for Layer {
 
 /// The kind of a file's subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum SubjectKind {
     /// `agent.yaml`
     Settings,
     Agents,
@@ -42,7 +42,7 @@ pub enum Kind {
     Flows,
 }
 
-impl Kind {
+impl SubjectKind {
     /// Every kind, in the order of the files.
     pub const ALL: [Self; 6] =
         [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
@@ -50,7 +50,6 @@ impl Kind {
     pub const NAMED: [Self; 5] = [Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
 
     /// Its name in keys and schemas.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Settings => "settings",
@@ -63,7 +62,6 @@ impl Kind {
     }
 
     /// The folder of its files in a config directory; the settings are a single file.
-    #[must_use]
     pub fn folder(self) -> &'static str {
         match self {
             Self::Settings => "",
@@ -85,8 +83,8 @@ impl Kind {
 
 /// A text that values came from: a file, a variable or a flag.
 #[derive(Debug)]
-pub(super) struct Source {
-    pub layer: Layer,
+pub(super) struct ConfigSource {
+    pub layer: ConfigLayer,
     /// The path, `AGENT_SET_…` or `--set KEY`.
     pub name: String,
     /// The text to which line and column refer: the file, or the output of a `.yaml.j2` file. Empty for variables and
@@ -98,32 +96,32 @@ pub(super) struct Source {
 
 /// One source's values for one thing.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub layer: Layer,
-    pub kind: Kind,
+pub(super) struct ConfigDocument {
+    pub layer: ConfigLayer,
+    pub kind: SubjectKind,
     /// Empty for the settings.
     pub name: String,
     pub node: Node,
 }
 
-impl Document {
+impl ConfigDocument {
     /// A document with one value, at a path of keys.
-    pub fn of_value(layer: Layer, kind: Kind, name: String, path: Vec<String>, value: Node) -> Self {
+    pub fn of_value(layer: ConfigLayer, kind: SubjectKind, name: String, path: Vec<String>, value: Node) -> Self {
         let place = value.place;
         let node = path.into_iter().rev().fold(value, |inner, step| Node {
-            tree: Tree::Map(vec![(Key { text: step.into(), place }, inner)]),
+            tree: YamlTree::Map(vec![(YamlKey { text: step.into(), place }, inner)]),
             place,
         });
         Self { layer, kind, name, node }
     }
 }
 
-/// Every source that was read; a [`Place`] carries its number.
+/// Every source that was read; a [`YamlPlace`] carries its number.
 #[derive(Debug, Default)]
-pub(super) struct Sources(Vec<Source>);
+pub(super) struct Sources(Vec<ConfigSource>);
 
 impl Sources {
-    pub fn add(&mut self, source: Source) -> u16 {
+    pub fn add(&mut self, source: ConfigSource) -> u16 {
         self.0.push(source);
         u16::try_from(self.0.len() - 1).expect("fewer sources than files that can be read in a moment")
     }
@@ -133,13 +131,13 @@ impl Sources {
         self.0.iter().position(|source| source.name == name).unwrap_or(usize::MAX)
     }
 
-    pub fn of(&self, place: Place) -> &Source {
+    pub fn get(&self, place: YamlPlace) -> &ConfigSource {
         &self.0[usize::from(place.source)]
     }
 
     /// `file:line`, or the name of the variable or flag.
-    pub fn describe(&self, place: Place) -> String {
-        let source = self.of(place);
+    pub fn describe(&self, place: YamlPlace) -> String {
+        let source = self.get(place);
         let name = &source.name;
         match (place.line, source.rendered) {
             (0, _) => name.clone(),

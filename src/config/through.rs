@@ -9,36 +9,34 @@ use crate::files::regular::{LONGEST_FILE, Links, read_bytes, read_start};
 
 /// The way to the files of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Through(Option<Arc<Manifest>>);
+pub struct FileAccess(Option<Arc<Manifest>>);
 
 /// A directory of prompts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptDir {
     pub dir: PathBuf,
-    pub through: Through,
+    pub through: FileAccess,
 }
 
 /// A directory of slash commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandDir {
     pub dir: PathBuf,
-    pub through: Through,
+    pub through: FileAccess,
     pub is_of_project: bool,
 }
 
-impl Through {
+impl FileAccess {
     pub(super) fn manifest(manifest: &Arc<Manifest>) -> Self {
         Self(Some(Arc::clone(manifest)))
     }
 
     /// The files below a directory that the workspace brings along; `None` if it is not.
-    #[must_use]
-    pub fn listed(&self, dir: &Path) -> Option<Vec<PathBuf>> {
+    pub fn list_files(&self, dir: &Path) -> Option<Vec<PathBuf>> {
         self.0.as_ref().map(|manifest| manifest.files_below(dir).collect())
     }
 
     /// True if a file may be read at all.
-    #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         self.0.as_ref().is_none_or(|manifest| manifest.has(path))
     }
@@ -81,6 +79,6 @@ impl PromptDir {
     /// A directory that is read as it is.
     #[must_use]
     pub fn new(dir: PathBuf) -> Self {
-        Self { dir, through: Through::default() }
+        Self { dir, through: FileAccess::default() }
     }
 }

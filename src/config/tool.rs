@@ -61,14 +61,14 @@ pub struct ToolConfig {
     pub permission: Option<Permission>,
     /// Side effects besides running a process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effects: Option<Vec<Effect>>,
+    pub effects: Option<Vec<ToolEffect>>,
     /// True if a second call has no further effect, so that it may be retried after a temporary failure (exit code 75).
     /// By default, true for a tool that only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// The format of its output; `text` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_format: Option<OutputFormat>,
+    pub output_format: Option<CommandOutputFormat>,
 }
 
 /// The command line of a command tool.
@@ -84,7 +84,7 @@ pub enum CommandLine {
 /// The format of a command's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OutputFormat {
+pub enum CommandOutputFormat {
     #[default]
     Text,
     /// One JSON document: it becomes the data of the result.
@@ -94,7 +94,7 @@ pub enum OutputFormat {
 /// A side effect of a tool besides reading the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum ToolEffect {
     Files,
     Process,
     Network,
@@ -119,7 +119,6 @@ impl ToolConfig {
     ];
 
     /// The schema of its arguments: an object with only the properties that it names, unless it says otherwise.
-    #[must_use]
     pub fn schema(&self) -> Value {
         let mut schema = Map::from_iter([
             ("type".to_owned(), "object".into()),

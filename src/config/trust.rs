@@ -17,7 +17,7 @@ pub struct TrustStore {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Decision {
+struct TrustDecision {
     path: PathBuf,
     hash: String,
 }
@@ -30,10 +30,10 @@ impl TrustStore {
     }
 
     /// True if the user agreed to exactly this. An unreadable store counts as empty.
-    #[must_use]
     pub fn trusts(&self, brought: &Manifest) -> bool {
         let text = read_regular(&self.path).ok().flatten().unwrap_or_default();
-        let decisions: Vec<Decision> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let decisions: Vec<TrustDecision> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let known = |layer: &BroughtDir| {
             decisions.iter().any(|decision| decision.path == layer.dir && decision.hash == layer.hash)
         };
@@ -54,7 +54,7 @@ impl TrustStore {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut text = String::new();
         for layer in &brought.layers {
-            let decision = Decision { path: layer.dir.clone(), hash: layer.hash.clone() };
+            let decision = TrustDecision { path: layer.dir.clone(), hash: layer.hash.clone() };
             text.push_str(&serde_json::to_string(&decision)?);
             text.push('\n');
         }
@@ -92,7 +92,7 @@ mod tests {
         write(&script, "echo");
         let workspace = Workspace::open(&root.join("sub")).expect("a workspace");
         let store = TrustStore::open(&root.join("data"));
-        let now = || Manifest::of(&workspace, &[]);
+        let now = || Manifest::find_brought(&workspace, &[]);
         assert_eq!(now().dirs().count(), 3);
         assert!(!store.trusts(&now()));
         store.remember(&now()).expect("written");

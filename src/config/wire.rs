@@ -17,7 +17,6 @@ pub enum Wire {
 
 impl Wire {
     /// The name as configuration and logs spell it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -30,7 +29,7 @@ impl Wire {
 /// `wire` in a model file: a protocol, or `auto`, which leaves it open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Choice {
+pub(super) enum WireChoice {
     Auto,
     Chat,
     Responses,
@@ -40,19 +39,19 @@ pub(super) enum Choice {
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 pub(super) fn serialize<S: Serializer>(wire: &Option<Wire>, serializer: S) -> Result<S::Ok, S::Error> {
     match wire {
-        None => Choice::Auto,
-        Some(Wire::Chat) => Choice::Chat,
-        Some(Wire::Responses) => Choice::Responses,
-        Some(Wire::Anthropic) => Choice::Anthropic,
+        None => WireChoice::Auto,
+        Some(Wire::Chat) => WireChoice::Chat,
+        Some(Wire::Responses) => WireChoice::Responses,
+        Some(Wire::Anthropic) => WireChoice::Anthropic,
     }
     .serialize(serializer)
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Wire>, D::Error> {
-    Ok(Option::<Choice>::deserialize(deserializer)?.and_then(|choice| match choice {
-        Choice::Auto => None,
-        Choice::Chat => Some(Wire::Chat),
-        Choice::Responses => Some(Wire::Responses),
-        Choice::Anthropic => Some(Wire::Anthropic),
+    Ok(Option::<WireChoice>::deserialize(deserializer)?.and_then(|choice| match choice {
+        WireChoice::Auto => None,
+        WireChoice::Chat => Some(Wire::Chat),
+        WireChoice::Responses => Some(Wire::Responses),
+        WireChoice::Anthropic => Some(Wire::Anthropic),
     }))
 }

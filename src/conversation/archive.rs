@@ -1,6 +1,6 @@
 //! What `recall` reads: the text of a conversation that is no longer sent.
 
-use crate::base::long_text::Found;
+use crate::base::long_text::FoundText;
 
 use super::message::Handle;
 
@@ -16,7 +16,7 @@ pub trait Archive: Send + Sync {
     ///
     /// # Errors
     /// The log cannot be read.
-    fn search(&self, query: &str, limit: usize) -> std::io::Result<Vec<Found>>;
+    fn search(&self, query: &str, limit: usize) -> std::io::Result<Vec<FoundText>>;
 
     /// The numbers of the items, ascending.
     fn numbers(&self) -> Vec<u64>;

@@ -11,8 +11,7 @@ pub struct Attachment {
 }
 
 /// A message with its attachments, as one text.
-#[must_use]
-pub fn attach(message: &str, attachments: &[Attachment]) -> String {
+pub fn attach_files(message: &str, attachments: &[Attachment]) -> String {
     let mut out = message.to_owned();
     for Attachment { name, content } in attachments {
         let tag = free_tag(content);
@@ -44,13 +43,13 @@ mod tests {
     #[test]
     fn data_cannot_close_its_own_delimiter() {
         let content = "a</attachment>b</attachment-2>".to_owned();
-        let message = attach("task", &[Attachment { name: "x".to_owned(), content }]);
+        let message = attach_files("task", &[Attachment { name: "x".to_owned(), content }]);
         assert!(message.starts_with("task\n\n<attachment-3 name=\"x\""), "{message}");
         assert!(message.ends_with("\n</attachment-3>"), "{message}");
     }
 
     #[test]
     fn nothing_attached_changes_nothing() {
-        assert_eq!(attach("task", &[]), "task");
+        assert_eq!(attach_files("task", &[]), "task");
     }
 }

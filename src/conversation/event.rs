@@ -15,7 +15,9 @@ pub use telemetry::CallTelemetry;
 
 use plan::{PlanCreated, Reflection, Routed, StepFinished, StepStarted};
 
-use crate::conversation::message::{Answer, Author, CallStatus, FinishReason, Said, Step, ToolCall, Usage};
+use crate::conversation::message::{
+    Author, CallAnswer, CallStatus, FinishReason, Step, ToolCall, Usage, UserText,
+};
 
 /// The version of the event format, `v` in every event.
 pub const EVENT_VERSION: u32 = 1;
@@ -70,7 +72,7 @@ pub enum EventKind {
     ReasoningDelta { text: String },
     /// A message entered the conversation. System prompts are not emitted.
     #[serde(rename = "message")]
-    Message(Message),
+    Message(EventMessage),
     /// The first event of a call, whether it runs or is refused.
     #[serde(rename = "tool.started")]
     ToolStarted {
@@ -173,7 +175,7 @@ pub enum EventKind {
 /// A message as it entered the conversation: a user message, a reply, or the answer to a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub enum Message {
+pub enum EventMessage {
     User {
         content: String,
         #[serde(skip_serializing_if = "Author::is_person")]
@@ -211,10 +213,10 @@ pub struct Reply {
     pub given: bool,
 }
 
-impl Message {
+impl EventMessage {
     /// The message of a text in the person's place.
     #[must_use]
-    pub fn said(said: &Said) -> Self {
+    pub fn from_user_text(said: &UserText) -> Self {
         let content = said.texts().collect::<Vec<_>>().join("\n\n");
         Self::User { content, author: said.author, images: said.images.clone() }
     }
@@ -235,7 +237,7 @@ impl Message {
 
     /// The message of an answer.
     #[must_use]
-    pub fn answer(call: &ToolCall, answer: &Answer) -> Self {
+    pub fn answer(call: &ToolCall, answer: &CallAnswer) -> Self {
         Self::Tool {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -383,7 +385,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::plan::{Checked, Decision, Evaluation, PlanStep, Score, StepCheck, StepStatus};
+    use super::plan::{Evaluation, PlanStep, ProgramCheck, Score, ScoreDecision, StepCheck, StepStatus};
     use super::*;
 
     /// Objects with a table of their own.
@@ -455,12 +457,12 @@ mod tests {
             }),
             EventKind::TextDelta { text: text() },
             EventKind::ReasoningDelta { text: text() },
-            EventKind::Message(Message::User {
+            EventKind::Message(EventMessage::User {
                 content: text(),
                 author: if full { Author::Program } else { Author::Person },
                 images: images(),
             }),
-            EventKind::Message(Message::Assistant(Reply {
+            EventKind::Message(EventMessage::Assistant(Reply {
                 content: text(),
                 reasoning: name().unwrap_or_default(),
                 tool_calls: full.then_some(call).into_iter().collect(),
@@ -469,7 +471,7 @@ mod tests {
                 cost_usd,
                 given: full,
             })),
-            EventKind::Message(Message::Tool {
+            EventKind::Message(EventMessage::Tool {
                 call_id: call_id(),
                 name: tool(),
                 content: text(),
@@ -529,14 +531,14 @@ mod tests {
                 attempt: 1,
                 status: StepStatus::Ok,
                 summary: text(),
-                check: full.then(|| Checked { passed: true, detail: text() }),
+                check: full.then(|| ProgramCheck { passed: true, detail: text() }),
                 duration_ms: 1,
                 result: if full { json!(1) } else { Value::Null },
             }),
-            reflection(Decision::Accept),
-            reflection(Decision::RetryStep { step_id: 1, modification: text() }),
-            reflection(Decision::Replan { modification: text() }),
-            reflection(Decision::Escalate { why: text() }),
+            reflection(ScoreDecision::Accept),
+            reflection(ScoreDecision::RetryStep { step_id: 1, modification: text() }),
+            reflection(ScoreDecision::Replan { modification: text() }),
+            reflection(ScoreDecision::Escalate { why: text() }),
             EventKind::Retry { attempt: 2, attempts: 5, delay_ms: 1, cause: text() },
             EventKind::Warning { message: text() },
             EventKind::RunCompleted(RunCompleted {

@@ -25,7 +25,7 @@ pub use usage::Usage;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// Text in the person's place, including attachments.
-    Said(Said),
+    Said(UserText),
     /// A reply of the model, with the answers to its calls.
     Step(Step),
     /// A summary of items that are no longer sent.
@@ -34,7 +34,7 @@ pub enum Item {
 
 /// Text in the person's place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct UserText {
     pub text: String,
     #[serde(default, skip_serializing_if = "Author::is_person")]
     pub author: Author,
@@ -55,7 +55,6 @@ pub struct SkillText {
 
 impl SkillText {
     /// The line that replaces instructions that were removed to save room.
-    #[must_use]
     pub fn stub(name: &str) -> String {
         format!("[The skill `{}` was unloaded; load_skill loads it again.]", name.replace('`', "'"))
     }
@@ -74,7 +73,6 @@ pub enum Author {
 
 impl Author {
     /// True if a person wrote it.
-    #[must_use]
     pub fn is_person(&self) -> bool {
         *self == Self::Person
     }
@@ -84,7 +82,7 @@ impl Author {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The parts in the order in which the model wrote them.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ReplyPart>,
     pub finish_reason: FinishReason,
     #[serde(default)]
     pub usage: Usage,
@@ -99,7 +97,7 @@ pub struct Step {
 /// A part of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
-pub enum Part {
+pub enum ReplyPart {
     /// Visible text.
     Text {
         text: String,
@@ -124,7 +122,7 @@ pub struct Call {
     pub opaque: Option<Opaque>,
     /// `None` until the call is answered. The log has answers in separate entries.
     #[serde(skip)]
-    pub answer: Option<Answer>,
+    pub answer: Option<CallAnswer>,
 }
 
 /// Data that a provider needs back unchanged with its part: a signature, encrypted reasoning.
@@ -149,7 +147,7 @@ pub struct Origin {
 
 /// The answer to a call, as the model reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct CallAnswer {
     pub content: String,
     pub status: CallStatus,
     /// Pictures for the model, sent after the answers of its step.
@@ -167,7 +165,7 @@ pub struct Answer {
     pub digested: bool,
 }
 
-impl Answer {
+impl CallAnswer {
     /// An answer of only text.
     #[must_use]
     pub fn of_text(content: impl Into<String>, status: CallStatus) -> Self {
@@ -219,7 +217,7 @@ pub enum FinishReason {
     Interrupted,
 }
 
-impl Said {
+impl UserText {
     /// Text written by a person.
     #[must_use]
     pub fn by_person(text: impl Into<String>) -> Self {
@@ -242,12 +240,11 @@ impl Step {
     /// A reply of only text.
     #[must_use]
     pub fn of_text(text: impl Into<String>, finish_reason: FinishReason) -> Self {
-        let parts = vec![Part::Text { text: text.into(), opaque: None }];
+        let parts = vec![ReplyPart::Text { text: text.into(), opaque: None }];
         Self { parts, finish_reason, ..Self::default() }
     }
 
     /// The visible text of the reply; empty if the reply consists only of calls.
-    #[must_use]
     pub fn text(&self) -> String {
         self.texts().collect()
     }
@@ -255,17 +252,16 @@ impl Step {
     /// The pieces of its visible text.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text { text, .. } => Some(text.as_str()),
-            Part::Reasoning { .. } | Part::Call(_) => None,
+            ReplyPart::Text { text, .. } => Some(text.as_str()),
+            ReplyPart::Reasoning { .. } | ReplyPart::Call(_) => None,
         })
     }
 
     /// The reasoning of the reply; empty if the provider shows none.
-    #[must_use]
     pub fn reasoning(&self) -> String {
         let pieces = self.parts.iter().filter_map(|part| match part {
-            Part::Reasoning { text, .. } => Some(text.as_str()),
-            Part::Text { .. } | Part::Call(_) => None,
+            ReplyPart::Reasoning { text, .. } => Some(text.as_str()),
+            ReplyPart::Text { .. } | ReplyPart::Call(_) => None,
         });
         pieces.collect()
     }
@@ -273,33 +269,31 @@ impl Step {
     /// Its calls, in order. A position here identifies a call: see [`Handle::call`].
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
-            Part::Text { .. } | Part::Reasoning { .. } => None,
+            ReplyPart::Call(call) => Some(call),
+            ReplyPart::Text { .. } | ReplyPart::Reasoning { .. } => None,
         })
     }
 
     /// Its calls, mutable.
     pub fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
         self.parts.iter_mut().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
-            Part::Text { .. } | Part::Reasoning { .. } => None,
+            ReplyPart::Call(call) => Some(call),
+            ReplyPart::Text { .. } | ReplyPart::Reasoning { .. } => None,
         })
     }
 
     /// True if the model called a tool.
-    #[must_use]
     pub fn has_calls(&self) -> bool {
         self.calls().next().is_some()
     }
 
     /// True if every call has its answer.
-    #[must_use]
     pub fn is_answered(&self) -> bool {
         self.calls().all(|call| call.answer.is_some())
     }
 
     /// Puts an answer into the slot of a call. Returns false if there is no such call, or its slot is filled.
-    pub fn fill(&mut self, call: usize, answer: Answer) -> bool {
+    pub fn fill(&mut self, call: usize, answer: CallAnswer) -> bool {
         let slot = self.calls_mut().nth(call).map(|call| &mut call.answer);
         match slot {
             Some(slot @ None) => {
@@ -313,16 +307,14 @@ impl Step {
 
 impl Item {
     /// The text if a person said it.
-    #[must_use]
     pub fn said_by_person(&self) -> Option<&str> {
         match self {
-            Self::Said(Said { text, author: Author::Person, .. }) => Some(text),
+            Self::Said(UserText { text, author: Author::Person, .. }) => Some(text),
             _ => None,
         }
     }
 
     /// The step, if it is one.
-    #[must_use]
     pub fn as_step(&self) -> Option<&Step> {
         match self {
             Self::Step(step) => Some(step),
@@ -338,7 +330,7 @@ impl Item {
             Self::Summary(summary) => (None, Some(summary.text.as_str()), &[][..]),
             Self::Step(step) => (None, None, step.parts.as_slice()),
         };
-        said.into_iter().flat_map(Said::texts).chain(summary).chain(parts.iter().flat_map(Part::texts))
+        said.into_iter().flat_map(UserText::texts).chain(summary).chain(parts.iter().flat_map(ReplyPart::texts))
     }
 
     /// Its pictures: those of a text in the person's place, and those of answers.
@@ -352,7 +344,7 @@ impl Item {
     }
 }
 
-impl Part {
+impl ReplyPart {
     fn texts(&self) -> impl Iterator<Item = &str> {
         let texts = match self {
             Self::Text { text, .. } => [Some(text.as_str()), None, None],
@@ -372,13 +364,13 @@ impl Part {
 mod tests {
     use super::*;
 
-    fn call(id: &str) -> Part {
+    fn call(id: &str) -> ReplyPart {
         let request = ToolCall { id: id.to_owned(), name: "grep".to_owned(), arguments: "{}".to_owned() };
-        Part::Call(Call { request, opaque: None, answer: None })
+        ReplyPart::Call(Call { request, opaque: None, answer: None })
     }
 
-    fn answer(content: &str) -> Answer {
-        Answer::of_text(content, CallStatus::Ok)
+    fn answer(content: &str) -> CallAnswer {
+        CallAnswer::of_text(content, CallStatus::Ok)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use crate::base::long_text::{self, Found};
+use crate::base::long_text::{self, FoundText};
 use crate::base::output::{Kept, Lost};
 use crate::base::text;
 
@@ -23,12 +23,12 @@ const ENDING: &str = "spill";
 
 /// The most that is kept, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct SpillLimits {
     pub of_one: u64,
     pub of_all: u64,
 }
 
-impl Default for Limits {
+impl Default for SpillLimits {
     fn default() -> Self {
         Self { of_one: 64 << 20, of_all: 1 << 30 }
     }
@@ -37,13 +37,13 @@ impl Default for Limits {
 /// The spilled texts of one session. Nothing is created on disk before something is kept.
 #[derive(Debug, Default)]
 pub struct Spill {
-    limits: Limits,
-    state: Mutex<State>,
+    limits: SpillLimits,
+    state: Mutex<SpillState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    place: Place,
+struct SpillState {
+    place: SpillPlace,
     /// Known once the directory was read.
     next: Option<u32>,
     /// The bytes of all texts, including those still being written.
@@ -52,7 +52,7 @@ struct State {
 }
 
 #[derive(Debug, Default)]
-enum Place {
+enum SpillPlace {
     /// A directory of the process, removed with it.
     #[default]
     Unset,
@@ -62,14 +62,14 @@ enum Place {
 
 /// A text that is being written to disk.
 #[derive(Debug)]
-pub struct Writer {
+pub struct SpillWriter {
     id: String,
     path: PathBuf,
     file: File,
     written: u64,
     /// The reason that it is not kept to its end.
     lost: Option<Lost>,
-    limits: Limits,
+    limits: SpillLimits,
     of_all: Arc<AtomicU64>,
     unsynced: Arc<Mutex<Vec<File>>>,
 }
@@ -77,14 +77,14 @@ pub struct Writer {
 impl Spill {
     /// The spilled texts of a session: those beside its log, or temporary ones.
     #[must_use]
-    pub fn beside(log: Option<&Path>) -> Self {
-        let place = log.map_or(Place::Unset, |log| Place::Beside(log.with_extension(ENDING)));
-        Self { limits: Limits::default(), state: Mutex::new(State { place, ..State::default() }) }
+    pub fn open(log: Option<&Path>) -> Self {
+        let place = log.map_or(SpillPlace::Unset, |log| SpillPlace::Beside(log.with_extension(ENDING)));
+        Self { limits: SpillLimits::default(), state: Mutex::new(SpillState { place, ..SpillState::default() }) }
     }
 
     /// Sets other limits.
     #[must_use]
-    pub fn within(self, limits: Limits) -> Self {
+    pub fn set_limits(self, limits: SpillLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -95,12 +95,11 @@ impl Spill {
                 writer.write(text);
                 writer.finish()
             }
-            Err(error) => Kept::Nothing(lost(&error)),
+            Err(error) => Kept::Nothing(explain_loss(&error)),
         }
     }
 
     /// Files that were written since the last call, and may not be durable yet.
-    #[must_use]
     pub fn take_unsynced(&self) -> Vec<File> {
         std::mem::take(&mut *self.lock().unsynced.lock().expect("no holder panics"))
     }
@@ -109,7 +108,7 @@ impl Spill {
     ///
     /// # Errors
     /// `StorageFull` if the session's limit is reached.
-    pub fn begin(&self) -> io::Result<Writer> {
+    pub fn begin(&self) -> io::Result<SpillWriter> {
         let mut state = self.lock();
         let dir = state.place.dir()?;
         let number = match state.next {
@@ -119,7 +118,7 @@ impl Spill {
                 // The entry in the parent directory must be durable.
                 let above = dir.parent().and_then(|above| File::open(above).ok());
                 state.unsynced.lock().expect("no holder panics").extend(above);
-                let (highest, bytes) = measure(&dir)?;
+                let (highest, bytes) = measure_dir(&dir)?;
                 state.bytes.store(bytes, Ordering::Relaxed);
                 highest + 1
             }
@@ -136,7 +135,7 @@ impl Spill {
         let path = dir.join(&id);
         let file = options.open(&path)?;
         let (of_all, unsynced) = (Arc::clone(&state.bytes), Arc::clone(&state.unsynced));
-        Ok(Writer { id, path, file, written: 0, lost: None, limits: self.limits, of_all, unsynced })
+        Ok(SpillWriter { id, path, file, written: 0, lost: None, limits: self.limits, of_all, unsynced })
     }
 
     /// The file of a text.
@@ -146,7 +145,7 @@ impl Spill {
     pub fn path(&self, id: &str) -> io::Result<PathBuf> {
         let unknown = || io::Error::from(io::ErrorKind::NotFound);
         // An id is a number after an r: nothing else becomes part of a path.
-        let number = number(id).ok_or_else(unknown)?;
+        let number = parse_number(id).ok_or_else(unknown)?;
         let path = self.lock().place.existing_dir().ok_or_else(unknown)?.join(format!("r{number}"));
         if path.is_file() { Ok(path) } else { Err(unknown()) }
     }
@@ -161,8 +160,8 @@ impl Spill {
     ///
     /// # Errors
     /// A text cannot be read.
-    pub fn search(&self, query: &str, limit: usize) -> io::Result<Vec<Found>> {
-        let mut found: Vec<Found> = Vec::new();
+    pub fn search(&self, query: &str, limit: usize) -> io::Result<Vec<FoundText>> {
+        let mut found: Vec<FoundText> = Vec::new();
         let mut left = limit;
         for id in self.ids().into_iter().rev() {
             if left == 0 {
@@ -174,9 +173,9 @@ impl Spill {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
-            let rows = long_text::search(BufReader::with_capacity(1 << 16, file), query, left)?;
+            let rows = long_text::search_lines(BufReader::with_capacity(1 << 16, file), query, left)?;
             if !rows.is_empty() {
-                let text = Found { id, rows };
+                let text = FoundText { id, rows };
                 left -= text.hits();
                 found.push(text);
             }
@@ -185,20 +184,19 @@ impl Spill {
     }
 
     /// The ids that can be read, oldest first.
-    #[must_use]
     pub fn ids(&self) -> Vec<String> {
         let dir = self.lock().place.existing_dir();
-        let mut numbers = dir.and_then(|dir| numbers(&dir).ok()).unwrap_or_default();
+        let mut numbers = dir.and_then(|dir| list_numbers(&dir).ok()).unwrap_or_default();
         numbers.sort_unstable();
         numbers.into_iter().map(|number| format!("r{number}")).collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SpillState> {
         self.state.lock().expect("no holder of the spill panics")
     }
 }
 
-impl Place {
+impl SpillPlace {
     /// The directory, created if needed.
     fn dir(&mut self) -> io::Result<PathBuf> {
         if matches!(self, Self::Unset) {
@@ -227,15 +225,13 @@ impl Place {
     }
 }
 
-impl Writer {
+impl SpillWriter {
     /// The id of the text.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// True if nothing more is kept.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.lost.is_some()
     }
@@ -247,9 +243,9 @@ impl Writer {
         }
         let of_all = self.limits.of_all.saturating_sub(self.of_all.load(Ordering::Relaxed));
         let room = (self.limits.of_one - self.written).min(of_all);
-        let taken = text::head(text, usize::try_from(room).unwrap_or(usize::MAX));
+        let taken = text::take_head(text, usize::try_from(room).unwrap_or(usize::MAX));
         if let Err(error) = self.file.write_all(taken.as_bytes()) {
-            self.lost = Some(lost(&error));
+            self.lost = Some(explain_loss(&error));
             // A part of the piece may have been written. If it stays, more is kept than is reported.
             let _ = self.file.set_len(self.written);
             return;
@@ -262,8 +258,7 @@ impl Writer {
     }
 
     /// The part that is kept so far. The file must be synced before the log names it.
-    #[must_use]
-    pub fn kept(&self) -> Kept {
+    pub fn describe_kept(&self) -> Kept {
         let kept = match self.lost {
             None => Kept::Whole { id: self.id.clone() },
             Some(why) if self.written == 0 => return Kept::Nothing(why),
@@ -277,9 +272,8 @@ impl Writer {
     }
 
     /// Ends the text. An empty one leaves no file.
-    #[must_use]
     pub fn finish(self) -> Kept {
-        let kept = self.kept();
+        let kept = self.describe_kept();
         if matches!(kept, Kept::Nothing(_)) {
             // A file that cannot be removed is empty.
             let _ = fs::remove_file(&self.path);
@@ -289,26 +283,25 @@ impl Writer {
 }
 
 /// The meaning of an error for the text that was to be kept.
-#[must_use]
-pub fn lost(error: &io::Error) -> Lost {
+pub fn explain_loss(error: &io::Error) -> Lost {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Lost::Full,
         _ => Lost::Failed,
     }
 }
 
-fn number(id: &str) -> Option<u32> {
+fn parse_number(id: &str) -> Option<u32> {
     id.strip_prefix('r')?.parse().ok()
 }
 
-fn numbers(dir: &Path) -> io::Result<Vec<u32>> {
+fn list_numbers(dir: &Path) -> io::Result<Vec<u32>> {
     let names = fs::read_dir(dir)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    Ok(names.filter_map(|name| number(&name)).collect())
+    Ok(names.filter_map(|name| parse_number(&name)).collect())
 }
 
 /// The highest number in use, and the bytes of all texts.
-fn measure(dir: &Path) -> io::Result<(u32, u64)> {
-    let highest = numbers(dir)?.into_iter().max().unwrap_or(0);
+fn measure_dir(dir: &Path) -> io::Result<(u32, u64)> {
+    let highest = list_numbers(dir)?.into_iter().max().unwrap_or(0);
     let bytes = fs::read_dir(dir)?.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum();
     Ok((highest, bytes))
 }
@@ -334,11 +327,11 @@ mod tests {
     use super::*;
 
     fn spill(dir: &Path) -> Spill {
-        Spill::beside(Some(&dir.join("s.jsonl")))
+        Spill::open(Some(&dir.join("s.jsonl")))
     }
 
     fn small(dir: &Path, of_one: u64, of_all: u64) -> Spill {
-        spill(dir).within(Limits { of_one, of_all })
+        spill(dir).set_limits(SpillLimits { of_one, of_all })
     }
 
     fn whole(id: &str) -> Kept {
@@ -441,7 +434,7 @@ mod tests {
 
     #[test]
     fn without_a_session_on_disk_it_is_temporary() {
-        let texts = Spill::beside(None);
+        let texts = Spill::open(None);
         assert!(texts.ids().is_empty());
         assert_eq!(texts.keep("x"), whole("r1"));
         assert_eq!(read(&texts, "r1"), "x");
@@ -468,7 +461,7 @@ mod tests {
         assert!(texts.take_unsynced().is_empty(), "once");
         let mut writer = texts.begin().expect("there is room");
         writer.write("so far");
-        assert_eq!(writer.kept(), whole("r2"), "a background command is read while it runs");
+        assert_eq!(writer.describe_kept(), whole("r2"), "a background command is read while it runs");
         assert!(holds(&texts.take_unsynced(), &dir.path().join("s.spill/r2")));
     }
 }

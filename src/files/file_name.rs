@@ -13,9 +13,8 @@ use crate::base::text;
 /// Escapes with a letter.
 const LETTERS: [(u8, u8); 5] = [(b'\n', b'n'), (b'\t', b't'), (b'\r', b'r'), (b'\\', b'\\'), (b'"', b'"')];
 
-/// `path` as it is shown: one word of a list, on one line, that [`read`] can read back.
-#[must_use]
-pub fn written(path: &Path) -> Cow<'_, str> {
+/// `path` as it is shown: one word of a list, on one line, that [`unquote`] can read back.
+pub fn quote(path: &Path) -> Cow<'_, str> {
     if let Some(plain) = path.to_str().filter(|name| is_plain(name)) {
         return Cow::Borrowed(plain);
     }
@@ -27,20 +26,19 @@ pub fn written(path: &Path) -> Cow<'_, str> {
             match LETTERS.iter().find(|(plain, _)| bytes == [*plain]) {
                 Some((_, letter)) => out.extend(['\\', char::from(*letter)]),
                 None if text::is_safe(c) => out.push(c),
-                None => escape(&mut out, bytes),
+                None => escape_bytes(&mut out, bytes),
             }
         }
-        escape(&mut out, chunk.invalid());
+        escape_bytes(&mut out, chunk.invalid());
     }
     out.push('"');
     Cow::Owned(out)
 }
 
 /// The path that `text` stands for: text without valid quotes is a path as it is.
-#[must_use]
-pub fn read(text: &str) -> Cow<'_, Path> {
+pub fn unquote(text: &str) -> Cow<'_, Path> {
     let quoted = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    match quoted.and_then(unescaped) {
+    match quoted.and_then(unescape_bytes) {
         Some(bytes) => Cow::Owned(from_bytes(bytes)),
         None => Cow::Borrowed(Path::new(text)),
     }
@@ -50,7 +48,7 @@ fn is_plain(name: &str) -> bool {
     !name.starts_with('"') && name.chars().all(|c| text::is_safe(c) && !matches!(c, '\n' | '\t'))
 }
 
-fn escape(out: &mut String, bytes: &[u8]) {
+fn escape_bytes(out: &mut String, bytes: &[u8]) {
     for byte in bytes {
         let _ = write!(out, "\\x{byte:02x}");
     }
@@ -58,7 +56,7 @@ fn escape(out: &mut String, bytes: &[u8]) {
 
 /// The bytes between the quotes; `None` if a quote or an escape is invalid. Octal escapes are read too, as git writes
 /// them.
-fn unescaped(text: &str) -> Option<Vec<u8>> {
+fn unescape_bytes(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
@@ -66,11 +64,11 @@ fn unescaped(text: &str) -> Option<Vec<u8>> {
         match (*first, rest) {
             (b'"', _) | (b'\\', []) => return None,
             (b'\\', [b'x', digits @ ..]) => {
-                bytes.push(number(digits.get(..2)?, 16)?);
+                bytes.push(parse_number(digits.get(..2)?, 16)?);
                 rest = &digits[2..];
             }
             (b'\\', [b'0'..=b'7', ..]) => {
-                bytes.push(number(rest.get(..3)?, 8)?);
+                bytes.push(parse_number(rest.get(..3)?, 8)?);
                 rest = &rest[3..];
             }
             (b'\\', [letter, after @ ..]) => {
@@ -83,7 +81,7 @@ fn unescaped(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn number(digits: &[u8], base: u32) -> Option<u8> {
+fn parse_number(digits: &[u8], base: u32) -> Option<u8> {
     let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
     u8::from_str_radix(digits, base).ok()
 }
@@ -108,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn path(bytes: &[u8]) -> &Path {
+    fn make_path(bytes: &[u8]) -> &Path {
         Path::new(OsStr::from_bytes(bytes))
     }
 
@@ -126,8 +124,8 @@ mod tests {
             (b"\"a\"", r#""\"a\"""#),
             (b"\"", r#""\"""#),
         ] {
-            assert_eq!(written(path(name)), shown);
-            assert_eq!(read(shown), path(name));
+            assert_eq!(quote(make_path(name)), shown);
+            assert_eq!(unquote(shown), make_path(name));
         }
     }
 
@@ -135,10 +133,10 @@ mod tests {
     fn what_is_not_quoted_rightly_is_a_path_as_it_is() {
         for text in ["\"", "\"a", "a\"", r#""a"b""#, r#""a\q""#, r#""a\x4""#, r#""a\x+4""#, r#""a\""#, r#""\400""#]
         {
-            assert_eq!(read(text), Path::new(text));
+            assert_eq!(unquote(text), Path::new(text));
         }
-        assert_eq!(read(r#""a b""#), Path::new("a b"));
-        assert_eq!(read(r#""\303\251""#), Path::new("é"), "as git writes it");
+        assert_eq!(unquote(r#""a b""#), Path::new("a b"));
+        assert_eq!(unquote(r#""\303\251""#), Path::new("é"), "as git writes it");
     }
 
     proptest! {
@@ -147,9 +145,9 @@ mod tests {
             proptest::collection::vec(any::<u8>(), 0..40),
             proptest::collection::vec(proptest::sample::select(&b"\"\\xna/ \n\xff\xe2\x80\xae01"[..]), 0..12),
         ]) {
-            let shown = written(path(&bytes)).into_owned();
-            prop_assert_eq!(read(&shown).into_owned(), path(&bytes));
-            prop_assert_eq!(text::visible(&shown), shown.as_str());
+            let shown = quote(make_path(&bytes)).into_owned();
+            prop_assert_eq!(unquote(&shown).into_owned(), make_path(&bytes));
+            prop_assert_eq!(text::make_visible(&shown), shown.as_str());
             prop_assert!(!shown.contains(['\n', '\t']));
         }
     }

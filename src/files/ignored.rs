@@ -2,7 +2,7 @@
 //! (dependencies, builds), which no search is meant to enter.
 //!
 //! These files are third-party and are read before the user was asked: a link to `/dev/zero`, a pipe or a file of a
-//! gigabyte ignores nothing and is reported by [`oddities`].
+//! gigabyte ignores nothing and is reported by [`find_oddities`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::files::file_name;
-use crate::files::regular::{Links, check, read_bytes};
+use crate::files::regular::{Links, check_file, read_bytes};
 
 /// The largest ignore file that is used.
 const LONGEST: u64 = 1024 * 1024;
@@ -23,7 +23,7 @@ const OF_GIT: usize = 1;
 
 /// The ignore files of directories, each read when it is first needed.
 #[derive(Default)]
-pub struct Ignored {
+pub struct IgnoreFiles {
     dirs: Mutex<HashMap<PathBuf, Arc<Level>>>,
     /// Nothing above this directory is read.
     top: Option<PathBuf>,
@@ -37,7 +37,7 @@ struct Level {
     above: Option<Arc<Level>>,
 }
 
-impl Ignored {
+impl IgnoreFiles {
     /// Uses the ignore files of all directories above a path.
     #[must_use]
     pub fn anywhere() -> Self {
@@ -46,7 +46,7 @@ impl Ignored {
 
     /// Uses the ignore files from `top` on.
     #[must_use]
-    pub fn below(top: &Path) -> Self {
+    pub fn start_below(top: &Path) -> Self {
         Self { top: Some(top.to_path_buf()), ..Self::default() }
     }
 
@@ -73,7 +73,7 @@ impl Ignored {
 
 impl Level {
     fn read(dir: &Path, above: Option<Arc<Self>>) -> Self {
-        let files = NAMES.map(|name| read(dir, name).ok().flatten());
+        let files = NAMES.map(|name| read_ignore_file(dir, name).ok().flatten());
         let git = dir.join(".git");
         let is_repository = git.is_file() || git.join("HEAD").exists();
         Self { dir: dir.to_path_buf(), files, is_repository, above }
@@ -96,16 +96,16 @@ impl Level {
 }
 
 /// The ignore files of these directories that are not used, each with the reason.
-pub fn oddities<'a>(dirs: impl Iterator<Item = &'a Path>) -> Vec<String> {
+pub fn find_oddities<'a>(dirs: impl Iterator<Item = &'a Path>) -> Vec<String> {
     let paths = dirs.flat_map(|dir: &'a Path| NAMES.map(|name| dir.join(name)));
     let odd = paths.filter_map(|path| {
-        let why = check(&path, Links::Follow, LONGEST).err()?;
+        let why = check_file(&path, Links::Follow, LONGEST).err()?;
         Some((path, why))
     });
-    odd.map(|(path, why)| format!("{} is not obeyed: it {why}", file_name::written(&path))).collect()
+    odd.map(|(path, why)| format!("{} is not obeyed: it {why}", file_name::quote(&path))).collect()
 }
 
-fn read(dir: &Path, name: &str) -> Result<Option<Gitignore>, String> {
+fn read_ignore_file(dir: &Path, name: &str) -> Result<Option<Gitignore>, String> {
     let Some(bytes) = read_bytes(&dir.join(name), Links::Follow, LONGEST)? else { return Ok(None) };
     let mut builder = GitignoreBuilder::new(dir);
     for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
@@ -120,7 +120,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Ignored, oddities};
+    use super::{IgnoreFiles, find_oddities};
 
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);
@@ -137,7 +137,7 @@ mod tests {
         write(root, "a/.gitignore", "!kept.log\n");
         write(root, "a/.ignore", "only-here\n!wanted.log\n");
         write(root, "inner/.git/HEAD", "");
-        let ignored = Ignored::below(root);
+        let ignored = IgnoreFiles::start_below(root);
         for (path, is_dir, expected) in [
             ("x.log", false, true),
             ("a/x.log", false, true),
@@ -164,9 +164,9 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", root.join(".ignore")).expect("a link");
         nix::unistd::mkfifo(&root.join(".gitignore"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
         write(root, ".git/info/exclude", "secret\n");
-        assert!(Ignored::anywhere().has(&root.join("secret"), true));
-        assert!(!Ignored::anywhere().has(&root.join("other"), true));
-        let told = oddities(std::iter::once(root)).join("\n");
+        assert!(IgnoreFiles::anywhere().has(&root.join("secret"), true));
+        assert!(!IgnoreFiles::anywhere().has(&root.join("other"), true));
+        let told = find_oddities(std::iter::once(root)).join("\n");
         assert!(told.contains(".ignore is not obeyed: it is not a regular file"), "{told}");
         assert!(told.contains(".gitignore is not obeyed: it is not a regular file"), "{told}");
         assert!(!told.contains("exclude"), "{told}");

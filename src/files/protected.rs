@@ -7,19 +7,19 @@
 use std::path::Path;
 
 use Guarded::{ByBoth, FromCommands, FromTools};
-use Kind::{Dir, File};
+use ProtectedKind::{Dir, File};
 
 /// One protected file, or a directory with everything in it.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct ProtectedEntry {
     /// Its names, from the root of the workspace or below any directory.
     pub path: &'static str,
-    pub kind: Kind,
+    pub kind: ProtectedKind,
     guarded: Guarded,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProtectedKind {
     File,
     Dir,
 }
@@ -32,204 +32,204 @@ enum Guarded {
     FromCommands,
 }
 
-const fn row(path: &'static str, kind: Kind, guarded: Guarded) -> Row {
-    Row { path, kind, guarded }
+const fn define_row(path: &'static str, kind: ProtectedKind, guarded: Guarded) -> ProtectedEntry {
+    ProtectedEntry { path, kind, guarded }
 }
 
 /// In a git directory. `config` names programs, hooks are programs, `commondir` names the directory of both, and the
 /// state of a rebase names commands. A rebase that stops leaves that state behind, so commands may write it.
-const OF_GIT: &[Row] = &[
-    row("config", File, ByBoth),
-    row("config.worktree", File, ByBoth),
-    row("commondir", File, ByBoth),
-    row("info/attributes", File, ByBoth),
-    row("hooks", Dir, ByBoth),
-    row("rebase-merge", Dir, FromTools),
-    row("rebase-apply", Dir, FromTools),
-    row("sequencer", Dir, FromTools),
+const OF_GIT: &[ProtectedEntry] = &[
+    define_row("config", File, ByBoth),
+    define_row("config.worktree", File, ByBoth),
+    define_row("commondir", File, ByBoth),
+    define_row("info/attributes", File, ByBoth),
+    define_row("hooks", Dir, ByBoth),
+    define_row("rebase-merge", Dir, FromTools),
+    define_row("rebase-apply", Dir, FromTools),
+    define_row("sequencer", Dir, FromTools),
 ];
 
-const TABLE: &[&[Row]] = &[
+const TABLE: &[&[ProtectedEntry]] = &[
     // git: tools must not touch it at all. For commands see `OF_GIT`; a file of this name points elsewhere.
     &[
-        row(".git", Dir, FromTools),
-        row(".git", File, FromCommands),
+        define_row(".git", Dir, FromTools),
+        define_row(".git", File, FromCommands),
         // With it, any directory becomes a repository.
-        row("HEAD", File, FromTools),
-        row(".gitconfig", File, ByBoth),
-        row(".config/git", Dir, ByBoth),
-        row(".husky", Dir, ByBoth),
-        row(".githooks", Dir, ByBoth),
-        row(".pre-commit-config.yaml", File, ByBoth),
-        row("lefthook.yml", File, ByBoth),
-        row(".lefthook.yml", File, ByBoth),
+        define_row("HEAD", File, FromTools),
+        define_row(".gitconfig", File, ByBoth),
+        define_row(".config/git", Dir, ByBoth),
+        define_row(".husky", Dir, ByBoth),
+        define_row(".githooks", Dir, ByBoth),
+        define_row(".pre-commit-config.yaml", File, ByBoth),
+        define_row("lefthook.yml", File, ByBoth),
+        define_row(".lefthook.yml", File, ByBoth),
     ],
     // this program
-    &[row(".agent", Dir, ByBoth), row(".agents", Dir, ByBoth)],
+    &[define_row(".agent", Dir, ByBoth), define_row(".agents", Dir, ByBoth)],
     // other agents, and the instructions that all of them read
     &[
-        row("AGENTS.md", File, ByBoth),
-        row("AGENTS.override.md", File, ByBoth),
-        row("AGENT.md", File, ByBoth),
-        row("CLAUDE.md", File, ByBoth),
-        row("CLAUDE.local.md", File, ByBoth),
-        row("GEMINI.md", File, ByBoth),
-        row("QWEN.md", File, ByBoth),
-        row(".github/copilot-instructions.md", File, ByBoth),
-        row(".github/instructions", Dir, ByBoth),
-        row(".github/prompts", Dir, ByBoth),
-        row(".github/chatmodes", Dir, ByBoth),
-        row(".github/agents", Dir, ByBoth),
-        row(".cursorrules", File, ByBoth),
-        row(".windsurfrules", File, ByBoth),
-        row(".clinerules", Dir, ByBoth),
-        row(".roorules", File, ByBoth),
-        row(".goosehints", File, ByBoth),
-        row(".aider.conf.yml", File, ByBoth),
-        row(".mcp.json", File, ByBoth),
-        row("opencode.json", File, ByBoth),
-        row(".claude", Dir, ByBoth),
-        row(".cursor", Dir, ByBoth),
-        row(".codex", Dir, ByBoth),
-        row(".gemini", Dir, ByBoth),
-        row(".qwen", Dir, ByBoth),
-        row(".opencode", Dir, ByBoth),
-        row(".windsurf", Dir, ByBoth),
-        row(".roo", Dir, ByBoth),
-        row(".kiro", Dir, ByBoth),
-        row(".continue", Dir, ByBoth),
-        row(".junie", Dir, ByBoth),
+        define_row("AGENTS.md", File, ByBoth),
+        define_row("AGENTS.override.md", File, ByBoth),
+        define_row("AGENT.md", File, ByBoth),
+        define_row("CLAUDE.md", File, ByBoth),
+        define_row("CLAUDE.local.md", File, ByBoth),
+        define_row("GEMINI.md", File, ByBoth),
+        define_row("QWEN.md", File, ByBoth),
+        define_row(".github/copilot-instructions.md", File, ByBoth),
+        define_row(".github/instructions", Dir, ByBoth),
+        define_row(".github/prompts", Dir, ByBoth),
+        define_row(".github/chatmodes", Dir, ByBoth),
+        define_row(".github/agents", Dir, ByBoth),
+        define_row(".cursorrules", File, ByBoth),
+        define_row(".windsurfrules", File, ByBoth),
+        define_row(".clinerules", Dir, ByBoth),
+        define_row(".roorules", File, ByBoth),
+        define_row(".goosehints", File, ByBoth),
+        define_row(".aider.conf.yml", File, ByBoth),
+        define_row(".mcp.json", File, ByBoth),
+        define_row("opencode.json", File, ByBoth),
+        define_row(".claude", Dir, ByBoth),
+        define_row(".cursor", Dir, ByBoth),
+        define_row(".codex", Dir, ByBoth),
+        define_row(".gemini", Dir, ByBoth),
+        define_row(".qwen", Dir, ByBoth),
+        define_row(".opencode", Dir, ByBoth),
+        define_row(".windsurf", Dir, ByBoth),
+        define_row(".roo", Dir, ByBoth),
+        define_row(".kiro", Dir, ByBoth),
+        define_row(".continue", Dir, ByBoth),
+        define_row(".junie", Dir, ByBoth),
     ],
     // editors, which run tasks and programs that these name
     &[
-        row(".vscode", Dir, ByBoth),
-        row(".idea", Dir, ByBoth),
-        row(".zed", Dir, ByBoth),
-        row(".fleet", Dir, ByBoth),
-        row(".devcontainer", Dir, ByBoth),
-        row(".devcontainer.json", File, ByBoth),
-        row(".vimrc", File, ByBoth),
-        row(".nvimrc", File, ByBoth),
-        row(".nvim.lua", File, ByBoth),
-        row(".exrc", File, ByBoth),
-        row(".dir-locals.el", File, ByBoth),
+        define_row(".vscode", Dir, ByBoth),
+        define_row(".idea", Dir, ByBoth),
+        define_row(".zed", Dir, ByBoth),
+        define_row(".fleet", Dir, ByBoth),
+        define_row(".devcontainer", Dir, ByBoth),
+        define_row(".devcontainer.json", File, ByBoth),
+        define_row(".vimrc", File, ByBoth),
+        define_row(".nvimrc", File, ByBoth),
+        define_row(".nvim.lua", File, ByBoth),
+        define_row(".exrc", File, ByBoth),
+        define_row(".dir-locals.el", File, ByBoth),
     ],
     // shells, and files that run on entering a directory
     &[
-        row(".bashrc", File, ByBoth),
-        row(".bash_profile", File, ByBoth),
-        row(".bash_login", File, ByBoth),
-        row(".bash_logout", File, ByBoth),
-        row(".bash_aliases", File, ByBoth),
-        row(".profile", File, ByBoth),
-        row(".zshrc", File, ByBoth),
-        row(".zshenv", File, ByBoth),
-        row(".zprofile", File, ByBoth),
-        row(".zlogin", File, ByBoth),
-        row(".zlogout", File, ByBoth),
-        row(".kshrc", File, ByBoth),
-        row(".cshrc", File, ByBoth),
-        row(".tcshrc", File, ByBoth),
-        row(".login", File, ByBoth),
-        row(".xonshrc", File, ByBoth),
-        row(".config/fish", Dir, ByBoth),
-        row(".config/nushell", Dir, ByBoth),
-        row(".envrc", File, ByBoth),
-        row(".mise.toml", File, ByBoth),
-        row(".mise.local.toml", File, ByBoth),
-        row("mise.toml", File, ByBoth),
-        row("mise.local.toml", File, ByBoth),
-        row(".mise", Dir, ByBoth),
-        row(".config/mise", Dir, ByBoth),
-        row(".config/mise.toml", File, ByBoth),
-        row(".rtx.toml", File, ByBoth),
-        row(".tool-versions", File, ByBoth),
-        row(".asdfrc", File, ByBoth),
+        define_row(".bashrc", File, ByBoth),
+        define_row(".bash_profile", File, ByBoth),
+        define_row(".bash_login", File, ByBoth),
+        define_row(".bash_logout", File, ByBoth),
+        define_row(".bash_aliases", File, ByBoth),
+        define_row(".profile", File, ByBoth),
+        define_row(".zshrc", File, ByBoth),
+        define_row(".zshenv", File, ByBoth),
+        define_row(".zprofile", File, ByBoth),
+        define_row(".zlogin", File, ByBoth),
+        define_row(".zlogout", File, ByBoth),
+        define_row(".kshrc", File, ByBoth),
+        define_row(".cshrc", File, ByBoth),
+        define_row(".tcshrc", File, ByBoth),
+        define_row(".login", File, ByBoth),
+        define_row(".xonshrc", File, ByBoth),
+        define_row(".config/fish", Dir, ByBoth),
+        define_row(".config/nushell", Dir, ByBoth),
+        define_row(".envrc", File, ByBoth),
+        define_row(".mise.toml", File, ByBoth),
+        define_row(".mise.local.toml", File, ByBoth),
+        define_row("mise.toml", File, ByBoth),
+        define_row("mise.local.toml", File, ByBoth),
+        define_row(".mise", Dir, ByBoth),
+        define_row(".config/mise", Dir, ByBoth),
+        define_row(".config/mise.toml", File, ByBoth),
+        define_row(".rtx.toml", File, ByBoth),
+        define_row(".tool-versions", File, ByBoth),
+        define_row(".asdfrc", File, ByBoth),
     ],
     // package managers: where packages come from, and programs that every use of them runs
     &[
-        row(".cargo/config.toml", File, ByBoth),
-        row(".cargo/config", File, ByBoth),
-        row(".npmrc", File, ByBoth),
-        row(".yarnrc", File, ByBoth),
-        row(".yarnrc.yml", File, ByBoth),
-        row(".pnpmfile.cjs", File, ByBoth),
-        row(".pnpmfile.mjs", File, ByBoth),
+        define_row(".cargo/config.toml", File, ByBoth),
+        define_row(".cargo/config", File, ByBoth),
+        define_row(".npmrc", File, ByBoth),
+        define_row(".yarnrc", File, ByBoth),
+        define_row(".yarnrc.yml", File, ByBoth),
+        define_row(".pnpmfile.cjs", File, ByBoth),
+        define_row(".pnpmfile.mjs", File, ByBoth),
         // Each `yarn install` writes these.
-        row(".yarn/releases", Dir, FromTools),
-        row(".yarn/plugins", Dir, FromTools),
-        row(".pnp.cjs", File, FromTools),
-        row(".pnp.js", File, FromTools),
-        row(".pnp.loader.mjs", File, FromTools),
-        row(".pnp.data.json", File, FromTools),
+        define_row(".yarn/releases", Dir, FromTools),
+        define_row(".yarn/plugins", Dir, FromTools),
+        define_row(".pnp.cjs", File, FromTools),
+        define_row(".pnp.js", File, FromTools),
+        define_row(".pnp.loader.mjs", File, FromTools),
+        define_row(".pnp.data.json", File, FromTools),
     ],
     // services that run what a repository says
     &[
-        row(".github/workflows", Dir, ByBoth),
-        row(".github/actions", Dir, ByBoth),
-        row(".gitea/workflows", Dir, ByBoth),
-        row(".forgejo/workflows", Dir, ByBoth),
-        row(".circleci", Dir, ByBoth),
-        row(".buildkite", Dir, ByBoth),
-        row(".woodpecker", Dir, ByBoth),
-        row(".semaphore", Dir, ByBoth),
-        row(".teamcity", Dir, ByBoth),
-        row(".gitlab-ci.yml", File, ByBoth),
-        row(".gitlab-ci.yaml", File, ByBoth),
-        row(".travis.yml", File, ByBoth),
-        row(".drone.yml", File, ByBoth),
-        row(".cirrus.yml", File, ByBoth),
-        row(".woodpecker.yml", File, ByBoth),
-        row(".appveyor.yml", File, ByBoth),
-        row("appveyor.yml", File, ByBoth),
-        row("azure-pipelines.yml", File, ByBoth),
-        row("bitbucket-pipelines.yml", File, ByBoth),
-        row("buildspec.yml", File, ByBoth),
-        row("cloudbuild.yaml", File, ByBoth),
-        row("Jenkinsfile", File, ByBoth),
+        define_row(".github/workflows", Dir, ByBoth),
+        define_row(".github/actions", Dir, ByBoth),
+        define_row(".gitea/workflows", Dir, ByBoth),
+        define_row(".forgejo/workflows", Dir, ByBoth),
+        define_row(".circleci", Dir, ByBoth),
+        define_row(".buildkite", Dir, ByBoth),
+        define_row(".woodpecker", Dir, ByBoth),
+        define_row(".semaphore", Dir, ByBoth),
+        define_row(".teamcity", Dir, ByBoth),
+        define_row(".gitlab-ci.yml", File, ByBoth),
+        define_row(".gitlab-ci.yaml", File, ByBoth),
+        define_row(".travis.yml", File, ByBoth),
+        define_row(".drone.yml", File, ByBoth),
+        define_row(".cirrus.yml", File, ByBoth),
+        define_row(".woodpecker.yml", File, ByBoth),
+        define_row(".appveyor.yml", File, ByBoth),
+        define_row("appveyor.yml", File, ByBoth),
+        define_row("azure-pipelines.yml", File, ByBoth),
+        define_row("bitbucket-pipelines.yml", File, ByBoth),
+        define_row("buildspec.yml", File, ByBoth),
+        define_row("cloudbuild.yaml", File, ByBoth),
+        define_row("Jenkinsfile", File, ByBoth),
     ],
 ];
 
 /// True if a tool's write to `path`, relative to the workspace, decides what runs later. Names are compared as the most
 /// lenient file system would.
-#[must_use]
 pub fn is_protected(path: &Path) -> bool {
-    let names: Vec<String> = path.components().map(|part| folded(&part.as_os_str().to_string_lossy())).collect();
-    let is_meant = |row: &&Row| row.guarded != FromCommands;
+    let names: Vec<String> =
+        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
+    let is_meant = |row: &&ProtectedEntry| row.guarded != FromCommands;
     let mut rows = TABLE.iter().copied().flatten().filter(is_meant);
-    rows.any(|row| (0..names.len()).any(|at| begins(&names[at..], row)))
+    rows.any(|row| (0..names.len()).any(|at| begins_with_row(&names[at..], row)))
 }
 
 /// True if a path in a git directory, relative to it, is one that decides what git runs.
-#[must_use]
 pub fn is_protected_in_git(path: &Path) -> bool {
-    let names: Vec<String> = path.components().map(|part| folded(&part.as_os_str().to_string_lossy())).collect();
-    OF_GIT.iter().any(|row| begins(&names, row))
+    let names: Vec<String> =
+        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
+    OF_GIT.iter().any(|row| begins_with_row(&names, row))
 }
 
 /// The rows that commands must not change, from the root of the workspace.
-pub fn from_commands() -> impl Iterator<Item = &'static Row> {
+pub fn from_commands() -> impl Iterator<Item = &'static ProtectedEntry> {
     TABLE.iter().copied().flatten().filter(|row| row.guarded != FromTools)
 }
 
 /// The row by which commands must not change `path` itself, below another directory: a nested `AGENTS.md`.
-#[must_use]
-pub fn nested_row(path: &Path) -> Option<&'static Row> {
-    let names: Vec<String> = path.components().map(|part| folded(&part.as_os_str().to_string_lossy())).collect();
+pub fn nested_row(path: &Path) -> Option<&'static ProtectedEntry> {
+    let names: Vec<String> =
+        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
     from_commands().find(|row| {
         let length = row.path.split('/').count();
-        names.len() > length && begins(&names[names.len() - length..], row)
+        names.len() > length && begins_with_row(&names[names.len() - length..], row)
     })
 }
 
 /// The rows that commands must not change in a git directory.
-pub fn of_git() -> impl Iterator<Item = &'static Row> {
+pub fn of_git() -> impl Iterator<Item = &'static ProtectedEntry> {
     OF_GIT.iter().filter(|row| row.guarded != FromTools)
 }
 
 /// True if these names begin with those of the row. A file has nothing below it, unless a directory replaced it, which
 /// is protected too.
-fn begins(names: &[String], row: &Row) -> bool {
+fn begins_with_row(names: &[String], row: &ProtectedEntry) -> bool {
     let mut rest = names.iter();
     row.path.split('/').all(|part| rest.next().is_some_and(|name| is_same(name, part)))
 }
@@ -246,7 +246,7 @@ fn is_same(name: &str, part: &str) -> bool {
 
 /// A name as the most lenient file systems see it: ignoring case and invisible characters, without a stream and without
 /// dots and spaces at its end. git guards its directory against the same.
-fn folded(name: &str) -> String {
+fn fold_name(name: &str) -> String {
     let is_seen = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let name: String = name.chars().filter(is_seen).flat_map(char::to_lowercase).collect();
     name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()

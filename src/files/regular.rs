@@ -35,7 +35,7 @@ pub fn read_regular(path: &Path) -> Result<Option<String>, String> {
 /// A message about the problem, which is shown after the path.
 pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>>, String> {
     let Some((file, length)) = open_within(path, links, most)? else { return Ok(None) };
-    let bytes = first(file, most.saturating_add(1), length)?;
+    let bytes = read_beginning(file, most.saturating_add(1), length)?;
     if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(Some(bytes)) }
 }
 
@@ -44,7 +44,7 @@ pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>
 ///
 /// # Errors
 /// It cannot be written; the old file is still there.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let mut file = NamedTempFile::new_in(dir)?;
@@ -58,12 +58,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// A message about the problem, which is shown after the path.
-pub fn check(path: &Path, links: Links, most: u64) -> Result<(), String> {
+pub fn check_file(path: &Path, links: Links, most: u64) -> Result<(), String> {
     open_within(path, links, most).map(drop)
 }
 
 fn open_within(path: &Path, links: Links, most: u64) -> Result<Option<(File, u64)>, String> {
-    let opened = open(path, links)?;
+    let opened = open_file(path, links)?;
     if opened.as_ref().is_some_and(|(_, length)| *length > most) { Err(too_long(most)) } else { Ok(opened) }
 }
 
@@ -79,49 +79,49 @@ fn too_long(most: u64) -> String {
 /// # Errors
 /// A message about the problem, which is shown after the path.
 pub fn read_start(path: &Path, links: Links, most: u64) -> Result<Option<(Vec<u8>, u64)>, String> {
-    let Some((file, length)) = open(path, links)? else { return Ok(None) };
-    first(file, most, length).map(|bytes| Some((bytes, length)))
+    let Some((file, length)) = open_file(path, links)? else { return Ok(None) };
+    read_beginning(file, most, length).map(|bytes| Some((bytes, length)))
 }
 
 /// A regular file, open for reading, and its size; `None` if it does not exist.
 ///
 /// # Errors
 /// A message about the problem, which is shown after the path.
-pub fn open(path: &Path, links: Links) -> Result<Option<(File, u64)>, String> {
+pub fn open_file(path: &Path, links: Links) -> Result<Option<(File, u64)>, String> {
     let met = match links {
         Links::Follow => path.metadata(),
         Links::Refuse => path.symlink_metadata(),
     };
     match met {
         Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(unreadable(&error)),
-        Ok(data) => judge(&data)?,
+        Err(error) => return Err(describe_unreadable(&error)),
+        Ok(data) => judge_metadata(&data)?,
     };
     let mut options = OpenOptions::new();
     options.read(true);
     without_waiting(&mut options, links);
     let file = match options.open(path) {
         Err(error) if is_missing(&error) => return Ok(None),
-        file => file.map_err(|error| unreadable(&error))?,
+        file => file.map_err(|error| describe_unreadable(&error))?,
     };
-    let length = judge(&file.metadata().map_err(|error| unreadable(&error))?)?;
+    let length = judge_metadata(&file.metadata().map_err(|error| describe_unreadable(&error))?)?;
     Ok(Some((file, length)))
 }
 
 const MIB: u64 = 1024 * 1024;
 
 /// Reads the beginning of a file. `length` is its reported size: it is read at once if it is not longer.
-fn first(file: File, most: u64, length: u64) -> Result<Vec<u8>, String> {
+fn read_beginning(file: File, most: u64, length: u64) -> Result<Vec<u8>, String> {
     /// The most memory that is allocated for a reported size.
     const LARGEST_GUESS: u64 = 1024 * 1024;
     let room = length.min(most).min(LARGEST_GUESS) + 1;
     let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
-    file.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    file.take(most).read_to_end(&mut bytes).map_err(|error| describe_unreadable(&error))?;
     Ok(bytes)
 }
 
 /// The size, if it is a regular file.
-fn judge(data: &Metadata) -> Result<u64, String> {
+fn judge_metadata(data: &Metadata) -> Result<u64, String> {
     match data {
         data if data.is_dir() => Err("is a directory, not a file".to_owned()),
         data if data.is_symlink() => Err("is a link".to_owned()),
@@ -134,7 +134,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn unreadable(error: &io::Error) -> String {
+fn describe_unreadable(error: &io::Error) -> String {
     format!("cannot be read: {error}")
 }
 

@@ -61,13 +61,11 @@ impl Workspace {
     }
 
     /// Absolute, without symbolic links.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// The nearest directory at or above the root with `.git`.
-    #[must_use]
     pub fn git_root(&self) -> Option<&Path> {
         self.git_root.as_deref()
     }
@@ -80,7 +78,6 @@ impl Workspace {
 
     /// The branch that is checked out, read from `.git/HEAD` without running git. It is third-party text: callers that
     /// show it must keep it one word.
-    #[must_use]
     pub fn git_branch(&self) -> Option<String> {
         /// The longest `.git` file or `HEAD`: a path is no longer.
         const LONGEST: u64 = 8 * 1024;
@@ -98,16 +95,14 @@ impl Workspace {
     }
 
     /// The target of a path as a model writes it: relative to the workspace or absolute, and quoted if necessary.
-    #[must_use]
     pub fn resolve(&self, written: &str) -> Resolved {
-        self.resolve_path(&file_name::read(written))
+        self.resolve_path(&file_name::unquote(written))
     }
 
     /// The target of `path` (relative to the workspace, or absolute), with links followed. A path that does not exist
     /// yet is resolved through its nearest existing parent.
-    #[must_use]
     pub fn resolve_path(&self, path: &Path) -> Resolved {
-        let path = follow(&self.seen_by_commands(normal(&self.root.join(path))));
+        let path = follow_links(&self.seen_by_commands(normalise_path(&self.root.join(path))));
         let inside = path.starts_with(&self.root) || self.private_dir().is_some_and(|dir| path.starts_with(dir));
         Resolved { path, inside }
     }
@@ -143,13 +138,11 @@ impl Workspace {
     }
 
     /// True if it is a home directory, or contains one.
-    #[must_use]
     pub fn holds_home(&self) -> bool {
         self.holds_home
     }
 
     /// True if `path`, which was resolved, contains credentials or is in a place of them.
-    #[must_use]
     pub fn is_secret(&self, path: &Path) -> bool {
         // Files in a project are the project's own: a place in it counts only if the whole home is the workspace.
         let may_be = self.holds_home || !path.starts_with(&self.root);
@@ -157,7 +150,6 @@ impl Workspace {
     }
 
     /// The reason that a write to `path`, which was resolved, always asks, if it does.
-    #[must_use]
     pub fn protection(&self, path: &Path) -> Option<&'static str> {
         let inside = path.strip_prefix(&self.root).ok();
         // A workspace may itself be in a protected place of its repository.
@@ -165,10 +157,12 @@ impl Workspace {
         let decides = protected::is_protected(path.strip_prefix(from).unwrap_or(path))
             || inside.is_some_and(|inside| self.is_in_bare_repository(inside));
         let is_hidden = |path: &Path| path.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
-        match () {
-            () if decides => Some("which decides what runs later"),
-            () if self.holds_home && inside.is_some_and(is_hidden) => Some("a hidden file of a home directory"),
-            () => None,
+        if decides {
+            Some("which decides what runs later")
+        } else if self.holds_home && inside.is_some_and(is_hidden) {
+            Some("a hidden file of a home directory")
+        } else {
+            None
         }
     }
 
@@ -184,15 +178,13 @@ impl Workspace {
 
     /// The name of `path` for a model or a person: relative if it is inside, quoted if necessary, so that
     /// [`Workspace::resolve`] can read it back.
-    #[must_use]
     pub fn display(&self, path: &Path) -> String {
         let private = self.private.as_ref().zip(self.private_dir());
         let named = private.and_then(|(private, dir)| Some(private.name.join(path.strip_prefix(dir).ok()?)));
-        file_name::written(named.as_deref().unwrap_or_else(|| self.relative(path))).into_owned()
+        file_name::quote(named.as_deref().unwrap_or_else(|| self.relative(path))).into_owned()
     }
 
     /// `path` relative to the workspace, if it is inside.
-    #[must_use]
     pub fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         match path.strip_prefix(&self.root) {
             Ok(rest) if rest.as_os_str().is_empty() => Path::new("."),
@@ -203,14 +195,14 @@ impl Workspace {
 }
 
 /// Removes `.` and `..` by name, so that a path which does not exist can still be judged.
-fn normal(path: &Path) -> PathBuf {
+fn normalise_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
             // `link/..` means the parent of the link's target, so links before `..` are followed first.
             Component::ParentDir => {
-                out = follow(&out);
+                out = follow_links(&out);
                 out.pop();
             }
             part => out.push(part),
@@ -221,7 +213,7 @@ fn normal(path: &Path) -> PathBuf {
 
 /// Follows links as far as the path exists. A dangling link resolves to its target: that is what a write would
 /// create.
-fn follow(path: &Path) -> PathBuf {
+fn follow_links(path: &Path) -> PathBuf {
     const MOST_LINKS: usize = 40;
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -230,13 +222,13 @@ fn follow(path: &Path) -> PathBuf {
         }
         match std::fs::read_link(&path) {
             Ok(target) => {
-                path = normal(&path.parent().unwrap_or(Path::new("/")).join(target));
+                path = normalise_path(&path.parent().unwrap_or(Path::new("/")).join(target));
             }
             Err(_) => break,
         }
     }
     match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => follow(parent).join(name),
+        (Some(parent), Some(name)) => follow_links(parent).join(name),
         _ => path,
     }
 }

@@ -3,16 +3,16 @@
 use serde_json::{Map, Value};
 
 use super::effort::Effort;
-use super::turns::{ModelPart, ToolResult, Turn, UserPart};
+use super::turns::{ModelPart, ToolResult, UserPart, WireTurn};
 use crate::model::{ToolChoice, ToolDefinition};
 
 /// One request, ready to be written.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
-    pub settings: &'a Settings,
+pub struct OutgoingRequest<'a> {
+    pub settings: &'a RequestSettings,
     /// Empty if there is none.
     pub system: &'a str,
-    pub turns: &'a [Turn<'a>],
+    pub turns: &'a [WireTurn<'a>],
     /// Sorted by name, the same for a whole session; empty if the model calls none.
     pub tools: &'a [ToolDefinition],
     pub tool_choice: ToolChoice,
@@ -24,7 +24,7 @@ pub struct Asked<'a> {
 /// The fields that stay the same for a session: those of the model file and the catalogue, without those that the
 /// server refused.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings {
+pub struct RequestSettings {
     /// The provider's name for the model.
     pub model: String,
     pub streaming: bool,
@@ -47,9 +47,8 @@ pub struct Settings {
     pub extra: Map<String, Value>,
 }
 
-impl Settings {
+impl RequestSettings {
     /// The limit of a reply that is sent, if one is.
-    #[must_use]
     pub fn output_limit(&self) -> Option<u64> {
         let limit = [self.max_output_tokens, self.output_cap].into_iter().flatten().min()?;
         Some(self.accepted_output_tokens.map_or(limit, |most| most.min(limit)))
@@ -67,7 +66,6 @@ impl Settings {
     }
 
     /// The limit of a reply that the model file writes into the body, if it writes one.
-    #[must_use]
     pub fn written_limit(&self) -> Option<u64> {
         OUTPUT_FIELDS.iter().find_map(|key| self.extra.get(*key)?.as_u64())
     }
@@ -77,8 +75,7 @@ impl Settings {
 const OUTPUT_FIELDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 /// Estimates the bytes of a request, so that its buffer need not grow.
-#[must_use]
-pub fn size(asked: &Asked<'_>) -> usize {
+pub fn estimate_size(asked: &OutgoingRequest<'_>) -> usize {
     const AROUND_A_PART: usize = 96;
     const TOOL: usize = 1024;
     // Line breaks and quotes are escaped.
@@ -100,9 +97,9 @@ pub fn size(asked: &Asked<'_>) -> usize {
         .turns
         .iter()
         .map(|turn| match turn {
-            Turn::User(parts) => parts.iter().map(user).sum::<usize>(),
-            Turn::Model(parts) => parts.iter().map(model).sum(),
-            Turn::Results(results) => results.iter().map(result).sum(),
+            WireTurn::User(parts) => parts.iter().map(user).sum::<usize>(),
+            WireTurn::Model(parts) => parts.iter().map(model).sum(),
+            WireTurn::Results(results) => results.iter().map(result).sum(),
         })
         .sum();
     turns + text(asked.system.len()) + asked.tools.len() * TOOL + 512

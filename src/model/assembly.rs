@@ -9,17 +9,17 @@ use std::collections::{HashSet, VecDeque};
 use serde_json::Value;
 
 use super::bounds::{self, LONGEST_NAME, MOST_BYTES, MOST_CALLS};
-use super::errors::Said;
-use crate::base::text::head;
+use super::errors::StatedError;
+use crate::base::text::take_head;
 use crate::base::tokens;
-use crate::conversation::message::{Call, FinishReason, Opaque, Origin, Part, ToolCall, Usage};
+use crate::conversation::message::{Call, FinishReason, Opaque, Origin, ReplyPart, ToolCall, Usage};
 use crate::model::{Delta, ReplyEnd};
 
 /// The reason why a reply cannot be completed.
 #[derive(Debug, PartialEq)]
 pub enum Broken {
     /// The server said what went wrong.
-    Error(Said),
+    Error(StatedError),
     /// Something arrived that is not part of a reply.
     Unreadable(String),
     /// More arrived than a reply may contain.
@@ -28,7 +28,7 @@ pub enum Broken {
 
 /// The key of a part of an unfinished reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key(usize);
+pub struct PartKey(usize);
 
 /// An unfinished reply.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub struct Assembly {
 
 #[derive(Debug)]
 struct Building {
-    kind: Kind,
+    kind: UnfinishedPartKind,
     /// The text; for a call, its arguments.
     text: String,
     opaque: Option<Value>,
@@ -60,7 +60,7 @@ struct Building {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum UnfinishedPartKind {
     Text,
     Reasoning,
     Call { id: String, name: String },
@@ -86,71 +86,71 @@ impl Assembly {
     }
 
     /// Opens a part of visible text.
-    pub fn open_text(&mut self) -> Key {
-        self.open(Kind::Text)
+    pub fn open_text(&mut self) -> PartKey {
+        self.open(UnfinishedPartKind::Text)
     }
 
     /// Opens a part of reasoning. A part without text carries only what the provider needs back.
-    pub fn open_reasoning(&mut self) -> Key {
-        self.open(Kind::Reasoning)
+    pub fn open_reasoning(&mut self) -> PartKey {
+        self.open(UnfinishedPartKind::Reasoning)
     }
 
     /// Opens a call. Its id and its name may come later. Calls beyond a limit are not kept; the reply is too large
     /// then.
-    pub fn open_call(&mut self, id: &str, name: &str) -> Key {
+    pub fn open_call(&mut self, id: &str, name: &str) -> PartKey {
         self.calls += 1;
-        let key = self.open(Kind::Call { id: String::new(), name: String::new() });
+        let key = self.open(UnfinishedPartKind::Call { id: String::new(), name: String::new() });
         self.set_id(key, id);
         self.set_name(key, name);
         if self.calls > MOST_CALLS && !self.done {
             self.parts.pop();
-            return Key(usize::MAX);
+            return PartKey(usize::MAX);
         }
         key
     }
 
-    fn open(&mut self, kind: Kind) -> Key {
+    fn open(&mut self, kind: UnfinishedPartKind) -> PartKey {
         // After the end only usage counts.
         if self.done {
-            return Key(usize::MAX);
+            return PartKey(usize::MAX);
         }
         self.parts.push(Building { kind, text: String::new(), opaque: None, bound: false, left_out: false });
-        Key(self.parts.len() - 1)
+        PartKey(self.parts.len() - 1)
     }
 
     /// Adds to a part: text, reasoning, or the arguments of a call.
-    pub fn push(&mut self, key: Key, text: &str) {
+    pub fn push(&mut self, key: PartKey, text: &str) {
         let room = MOST_BYTES.saturating_sub(self.size);
         self.size = self.size.saturating_add(text.len());
-        let text = head(text, room);
+        let text = take_head(text, room);
         let Some(part) = self.parts.get_mut(key.0).filter(|_| !text.is_empty() && !self.done) else { return };
         part.text.push_str(text);
-        let weight = tokens::quarters(text.as_bytes());
+        let weight = tokens::count_quarters(text.as_bytes());
         match part.kind {
-            Kind::Text => {
+            UnfinishedPartKind::Text => {
                 self.weight += weight;
                 match self.deltas.back_mut() {
                     Some(Delta::Text(last)) => last.push_str(text),
                     _ => self.deltas.push_back(Delta::Text(text.to_owned())),
                 }
             }
-            Kind::Reasoning => {
+            UnfinishedPartKind::Reasoning => {
                 self.reasoning_weight += weight;
                 match self.deltas.back_mut() {
                     Some(Delta::Reasoning(last)) => last.push_str(text),
                     _ => self.deltas.push_back(Delta::Reasoning(text.to_owned())),
                 }
             }
-            Kind::Call { .. } => self.weight += weight,
+            UnfinishedPartKind::Call { .. } => self.weight += weight,
         }
     }
 
     /// Replaces the arguments of a call by the complete ones.
-    pub fn set_arguments(&mut self, key: Key, arguments: &str) {
-        if let Some(Building { kind: Kind::Call { .. }, text, .. }) = self.parts.get_mut(key.0)
+    pub fn set_arguments(&mut self, key: PartKey, arguments: &str) {
+        if let Some(Building { kind: UnfinishedPartKind::Call { .. }, text, .. }) = self.parts.get_mut(key.0)
             && text != arguments
         {
-            let old = tokens::quarters(text.as_bytes());
+            let old = tokens::count_quarters(text.as_bytes());
             self.weight = self.weight.saturating_sub(old);
             self.size = self.size.saturating_sub(text.len());
             text.clear();
@@ -159,29 +159,29 @@ impl Assembly {
     }
 
     /// The text of a part so far; for a call, its arguments.
-    pub fn text_of(&self, key: Key) -> &str {
+    pub fn text_of(&self, key: PartKey) -> &str {
         self.parts.get(key.0).map_or("", |part| &part.text)
     }
 
     /// The id of a call as the server gave it; empty while there is none.
-    pub fn id_of(&self, key: Key) -> &str {
+    pub fn id_of(&self, key: PartKey) -> &str {
         match self.parts.get(key.0).map(|part| &part.kind) {
-            Some(Kind::Call { id, .. }) => id,
+            Some(UnfinishedPartKind::Call { id, .. }) => id,
             _ => "",
         }
     }
 
     /// The name of a call; empty while there is none.
-    pub fn name_of(&self, key: Key) -> &str {
+    pub fn name_of(&self, key: PartKey) -> &str {
         match self.parts.get(key.0).map(|part| &part.kind) {
-            Some(Kind::Call { name, .. }) => name,
+            Some(UnfinishedPartKind::Call { name, .. }) => name,
             _ => "",
         }
     }
 
     /// Gives a call its id. An id longer than any server's is ignored, so that the call gets one of ours.
-    pub fn set_id(&mut self, key: Key, new: &str) {
-        if let Some(Building { kind: Kind::Call { id, .. }, .. }) = self.parts.get_mut(key.0)
+    pub fn set_id(&mut self, key: PartKey, new: &str) {
+        if let Some(Building { kind: UnfinishedPartKind::Call { id, .. }, .. }) = self.parts.get_mut(key.0)
             && new.len() <= LONGEST_NAME
         {
             self.size = self.size.saturating_add(new.len());
@@ -190,9 +190,11 @@ impl Assembly {
     }
 
     /// Gives a call its name. The first time, the reader gets a delta saying that the call began.
-    pub fn set_name(&mut self, key: Key, new: &str) {
-        let Some(Building { kind: Kind::Call { name, .. }, .. }) = self.parts.get_mut(key.0) else { return };
-        let new = head(new, LONGEST_NAME);
+    pub fn set_name(&mut self, key: PartKey, new: &str) {
+        let Some(Building { kind: UnfinishedPartKind::Call { name, .. }, .. }) = self.parts.get_mut(key.0) else {
+            return;
+        };
+        let new = take_head(new, LONGEST_NAME);
         if new.is_empty() || name == new {
             return;
         }
@@ -200,12 +202,12 @@ impl Assembly {
             self.deltas.push_back(Delta::CallBegun(new.to_owned()));
         }
         self.size = self.size.saturating_add(new.len());
-        self.weight += tokens::quarters(new.as_bytes());
+        self.weight += tokens::count_quarters(new.as_bytes());
         new.clone_into(name);
     }
 
     /// Keeps what the provider needs back with a part; `bound` as in [`Opaque::bound`].
-    pub fn keep(&mut self, key: Key, data: Value, bound: bool) {
+    pub fn keep(&mut self, key: PartKey, data: Value, bound: bool) {
         if let Some(part) = self.parts.get_mut(key.0) {
             part.opaque = Some(data);
             part.bound = bound;
@@ -213,7 +215,7 @@ impl Assembly {
     }
 
     /// Leaves a part out of the reply, although any text of it that was already taken has been seen.
-    pub fn leave_out(&mut self, key: Key) {
+    pub fn leave_out(&mut self, key: PartKey) {
         if let Some(part) = self.parts.get_mut(key.0) {
             part.left_out = true;
         }
@@ -225,7 +227,10 @@ impl Assembly {
         self.parts.iter_mut().for_each(|part| part.left_out = true);
         // Notices of calls that began are always delivered, whenever the deltas are taken.
         self.deltas.retain(|delta| matches!(delta, Delta::Notice(_) | Delta::CallBegun(_)));
-        !self.parts.iter().any(|part| !part.text.is_empty() && !matches!(part.kind, Kind::Call { .. }))
+        !self
+            .parts
+            .iter()
+            .any(|part| !part.text.is_empty() && !matches!(part.kind, UnfinishedPartKind::Call { .. }))
     }
 
     /// Tells the reader something about the reply.
@@ -239,7 +244,7 @@ impl Assembly {
     }
 
     /// Marks the reply as complete: nothing more comes.
-    pub fn done(&mut self) {
+    pub fn mark_complete(&mut self) {
         self.done = true;
     }
 
@@ -249,7 +254,7 @@ impl Assembly {
     }
 
     /// The usage that was reported so far.
-    pub fn reported(&self) -> Option<Usage> {
+    pub fn find_usage(&self) -> Option<Usage> {
         self.usage
     }
 
@@ -260,7 +265,7 @@ impl Assembly {
 
     /// True if a call was opened.
     pub fn has_calls(&self) -> bool {
-        self.parts.iter().any(|part| !part.left_out && matches!(part.kind, Kind::Call { .. }))
+        self.parts.iter().any(|part| !part.left_out && matches!(part.kind, UnfinishedPartKind::Call { .. }))
     }
 
     /// True if the model has finished. Only usage may still come.
@@ -294,7 +299,7 @@ impl Assembly {
     /// The end of a finished reply. `input_estimate` is called only if the server reported no usage.
     pub fn end(&mut self, input_estimate: impl FnOnce() -> u64) -> ReplyEnd {
         let parts = self.take_parts();
-        let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let has_calls = parts.iter().any(|part| matches!(part, ReplyPart::Call(_)));
         let finish = match self.finish {
             // Calls in a reply outweigh the reason that its server gives.
             None | Some(FinishReason::Stop | FinishReason::ToolCalls) => {
@@ -317,7 +322,7 @@ impl Assembly {
     }
 
     /// Takes the parts, each call with an id that is unique in the conversation.
-    fn take_parts(&mut self) -> Vec<Part> {
+    fn take_parts(&mut self) -> Vec<ReplyPart> {
         let mut number = self.used_ids.len();
         let mut parts = Vec::with_capacity(self.parts.len());
         for Building { kind, text, opaque, bound, left_out } in std::mem::take(&mut self.parts) {
@@ -325,17 +330,17 @@ impl Assembly {
             let is_nothing = text.is_empty() && opaque.is_none();
             match kind {
                 _ if left_out => {}
-                Kind::Text | Kind::Reasoning if is_nothing => {}
-                Kind::Text => parts.push(Part::Text { text, opaque }),
-                Kind::Reasoning => parts.push(Part::Reasoning { text, opaque }),
-                Kind::Call { mut id, name } => {
+                UnfinishedPartKind::Text | UnfinishedPartKind::Reasoning if is_nothing => {}
+                UnfinishedPartKind::Text => parts.push(ReplyPart::Text { text, opaque }),
+                UnfinishedPartKind::Reasoning => parts.push(ReplyPart::Reasoning { text, opaque }),
+                UnfinishedPartKind::Call { mut id, name } => {
                     while id.is_empty() || self.used_ids.contains(&id) {
                         number += 1;
                         id = format!("call_{number}");
                     }
                     self.used_ids.insert(id.clone());
                     let request = ToolCall { id, name, arguments: text };
-                    parts.push(Part::Call(Call { request, opaque, answer: None }));
+                    parts.push(ReplyPart::Call(Call { request, opaque, answer: None }));
                 }
             }
         }

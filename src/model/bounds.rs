@@ -22,18 +22,18 @@ pub(super) fn check_size(bytes: usize, calls: usize) -> Result<(), String> {
 
 /// Refuses an event that would fill the memory, without parsing it.
 pub(super) fn check_values(data: &[u8]) -> Result<(), String> {
-    if data.len() <= MOST_VALUES || values(data) <= MOST_VALUES {
+    if data.len() <= MOST_VALUES || count_values(data) <= MOST_VALUES {
         return Ok(());
     }
     Err(format!("an event of the reply contains more than {MOST_VALUES} values"))
 }
 
 /// Estimates the number of values in a JSON text by counting what opens or separates one outside strings.
-fn values(json: &[u8]) -> usize {
+fn count_values(json: &[u8]) -> usize {
     let (mut count, mut at) = (0, 0);
     while let Some(next) = json.get(at) {
         match next {
-            b'"' => at += string(&json[at..]),
+            b'"' => at += measure_string(&json[at..]),
             b',' | b'[' | b'{' => {
                 count += 1;
                 at += 1;
@@ -45,7 +45,7 @@ fn values(json: &[u8]) -> usize {
 }
 
 /// The length of the string that `json` begins with, quotes included.
-fn string(json: &[u8]) -> usize {
+fn measure_string(json: &[u8]) -> usize {
     let mut at = 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', json.get(at..).unwrap_or_default()) {
         at += found + 1;
@@ -71,7 +71,7 @@ mod tests {
             (r#"{"a\"#, 1),
             ("", 0),
         ] {
-            assert_eq!(values(json.as_bytes()), count, "{json}");
+            assert_eq!(count_values(json.as_bytes()), count, "{json}");
         }
         let dense = format!("[{}]", "0,".repeat(MOST_VALUES + 1));
         assert!(check_values(dense.as_bytes()).is_err());

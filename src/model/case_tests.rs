@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::assembly::{Assembly, Broken};
-use super::decode::Reading;
+use super::decode::ReplyReading;
 use super::dialect::Dialect;
 use super::reply::HttpReply;
 use super::tests::{block_on, describe, openai, read_all};
@@ -119,7 +119,7 @@ struct Cuts<'a> {
     /// The end of the last whole event.
     complete: usize,
     /// The reading of what is complete; `None` once it is broken or spent.
-    kept: Option<Reading>,
+    kept: Option<ReplyReading>,
 }
 
 impl<'a> Cuts<'a> {
@@ -133,11 +133,11 @@ impl<'a> Cuts<'a> {
         let ends_line = body[..end].ends_with(b"\n") || body[..end].ends_with(b"\r");
         let mut has_event = false;
         if ends_line {
-            let see = |_: sse::Event<'_>| {
+            let see = |_: sse::SseEvent<'_>| {
                 has_event = true;
                 true
             };
-            sse::Decoder::default().feed(&body[self.complete..end], see).expect("short enough");
+            sse::SseDecoder::default().feed(&body[self.complete..end], see).expect("short enough");
         }
         if has_event {
             (self.complete, self.kept) = (end, None);
@@ -147,8 +147,8 @@ impl<'a> Cuts<'a> {
         }
         let mut reading = self.kept.take().or_else(|| self.case.reading_of(&body[..self.complete]))?;
         let mut rest = None;
-        let mut decoder = sse::Decoder::default();
-        let mut take = |event: sse::Event<'_>| {
+        let mut decoder = sse::SseDecoder::default();
+        let mut take = |event: sse::SseEvent<'_>| {
             rest = Some(reading.event(event.name, event.data));
             true
         };
@@ -193,7 +193,7 @@ impl Case {
         let mut flags = serde_json::Map::new();
         while let Some(words) = head.strip_prefix('#') {
             if let Some(yaml) = words.trim().strip_prefix("flags:") {
-                flags.insert(wire.name().to_owned(), yaml::parse(yaml).expect("flags"));
+                flags.insert(wire.name().to_owned(), yaml::parse_document(yaml).expect("flags"));
             }
             match body.split_once('\n') {
                 Some((next, rest)) if next.starts_with('#') => (head, body) = (next, rest),
@@ -224,30 +224,30 @@ impl Case {
         })
     }
     /// A reading of a reply on a wire.
-    pub fn reading(&self, wire: Wire) -> Reading {
+    pub fn reading(&self, wire: Wire) -> ReplyReading {
         let origin = Origin { wire: wire.name().to_owned(), host: "h".to_owned(), model: "m".to_owned() };
         let reply = Assembly::new(origin, [USED.to_owned()].into());
-        Reading::new(wires::decoder(wire, &self.dialect, &[]), reply)
+        ReplyReading::new(wires::create_decoder(wire, &self.dialect, &[]), reply)
     }
 
     /// A reading of whole events; `None` if one of them breaks it.
-    fn reading_of(&self, events: &[u8]) -> Option<Reading> {
+    fn reading_of(&self, events: &[u8]) -> Option<ReplyReading> {
         let (mut reading, mut is_sound) = (self.reading(self.wire), true);
-        let take = |event: sse::Event<'_>| {
+        let take = |event: sse::SseEvent<'_>| {
             is_sound &= reading.event(event.name, event.data).is_ok();
             is_sound
         };
-        sse::Decoder::default().feed(events, take).expect("short enough");
+        sse::SseDecoder::default().feed(events, take).expect("short enough");
         is_sound.then_some(reading)
     }
 
     /// The deltas of a body that comes in these pieces, neighbouring texts joined, and its end; `None` if it is not a
     /// complete reply. Does what [`HttpReply`] does, without a connection.
     fn decode<'a>(&self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Delta>, Option<ReplyEnd>) {
-        let (mut reading, mut decoder) = (self.reading(self.wire), sse::Decoder::default());
+        let (mut reading, mut decoder) = (self.reading(self.wire), sse::SseDecoder::default());
         let (mut deltas, mut body) = (Vec::new(), Vec::new());
         let (mut saw_event, mut is_whole) = (false, true);
-        let mut take = |event: sse::Event<'_>, reading: &mut Reading| {
+        let mut take = |event: sse::SseEvent<'_>, reading: &mut ReplyReading| {
             saw_event = true;
             is_whole &= reading.event(event.name, event.data).is_ok();
             is_whole
@@ -268,7 +268,7 @@ impl Case {
 }
 
 /// Takes all deltas that are ready.
-fn join(deltas: &mut Vec<Delta>, reading: &mut Reading) {
+fn join(deltas: &mut Vec<Delta>, reading: &mut ReplyReading) {
     while let Some(delta) = reading.reply.take() {
         match (deltas.last_mut(), &delta) {
             (Some(Delta::Text(last)), Delta::Text(text))

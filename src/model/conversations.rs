@@ -3,15 +3,15 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::server::Server;
-use super::{ConnectError, Surroundings, facts};
+use super::server::ModelServer;
+use super::{ConnectError, Surroundings, gather_facts};
 use crate::base::image::Image;
 use crate::config::ModelConfig;
 use crate::config::Permission;
 use crate::conversation::message::{
-    Answer, Call, CallStatus, FinishReason, Item, Opaque, Origin, Part, Said, Step, Summary, ToolCall,
+    Call, CallAnswer, CallStatus, FinishReason, Item, Opaque, Origin, ReplyPart, Step, Summary, ToolCall, UserText,
 };
-use crate::model::{Request, ToolChoice, ToolDefinition};
+use crate::model::{ModelRequest, ToolChoice, ToolDefinition};
 
 /// A request, with the model that it is sent to.
 #[derive(Debug, Deserialize)]
@@ -76,14 +76,14 @@ pub(super) struct Piece {
 }
 
 impl Script {
-    pub fn model(&self) -> Result<Server, ConnectError> {
+    pub fn model(&self) -> Result<ModelServer, ConnectError> {
         let mut config = json!({"name": "m", "provider": "openai"});
         config.as_object_mut().expect("an object").extend(self.model.clone());
         let config: ModelConfig = serde_json::from_value(config).expect("a model");
         let id = config.model.clone().expect("the model is named");
         let around = Surroundings::default();
-        let (info, known) = facts(&config, &id, &around);
-        Server::new(&config, info, known, &around)
+        let (info, known) = gather_facts(&config, &id, &around);
+        ModelServer::new(&config, info, known, &around)
     }
 
     pub fn items(&self, origin: &Origin) -> Vec<Item> {
@@ -94,14 +94,14 @@ impl Script {
         self.tools.iter().map(|name| tool(name)).collect()
     }
 
-    pub fn request<'a>(&'a self, items: &'a [Item], tools: &'a [ToolDefinition]) -> Request<'a> {
+    pub fn request<'a>(&'a self, items: &'a [Item], tools: &'a [ToolDefinition]) -> ModelRequest<'a> {
         let tool_choice = if self.closing { ToolChoice::None } else { ToolChoice::Auto };
-        Request {
+        ModelRequest {
             system: &self.system,
             tools,
             tool_choice,
             schema: self.schema.as_ref(),
-            ..Request::of(items, "session-1")
+            ..ModelRequest::from_items(items, "session-1")
         }
     }
 }
@@ -125,7 +125,7 @@ pub(super) fn tool(name: &str) -> ToolDefinition {
 impl Line {
     pub fn item(&self, origin: &Origin) -> Item {
         match self {
-            Self::User(text) => Item::Said(Said::by_person(text.clone())),
+            Self::User(text) => Item::Said(UserText::by_person(text.clone())),
             Self::Summary(text) => Item::Summary(Summary { text: text.clone(), ..Summary::default() }),
             Self::Reply(pieces) => step(pieces, origin),
             Self::Foreign(from, pieces) => {
@@ -139,14 +139,14 @@ impl Line {
 }
 
 fn step(pieces: &[Piece], origin: &Origin) -> Item {
-    let parts: Vec<Part> = pieces.iter().map(|piece| piece.part(origin)).collect();
-    let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let parts: Vec<ReplyPart> = pieces.iter().map(|piece| piece.part(origin)).collect();
+    let has_calls = parts.iter().any(|part| matches!(part, ReplyPart::Call(_)));
     let finish_reason = if has_calls { FinishReason::ToolCalls } else { FinishReason::Stop };
     Item::Step(Step { parts, finish_reason, ..Step::default() })
 }
 
 impl Piece {
-    fn part(&self, origin: &Origin) -> Part {
+    fn part(&self, origin: &Origin) -> ReplyPart {
         let opaque = self.keeps.clone().map(|data| Opaque {
             origin: origin.clone(),
             data,
@@ -158,16 +158,16 @@ impl Piece {
             let request = ToolCall { id, name, arguments };
             let status = if fails { CallStatus::Error } else { CallStatus::Ok };
             let images = vec![picture(); pictures];
-            let answer = answer.map(|text| Answer { images, ..Answer::of_text(text, status) });
-            return Part::Call(Call { request, opaque, answer });
+            let answer = answer.map(|text| CallAnswer { images, ..CallAnswer::of_text(text, status) });
+            return ReplyPart::Call(Call { request, opaque, answer });
         }
         match reasoning {
-            Some(text) => Part::Reasoning { text, opaque },
-            None => Part::Text { text: text.unwrap_or_default(), opaque },
+            Some(text) => ReplyPart::Reasoning { text, opaque },
+            None => ReplyPart::Text { text: text.unwrap_or_default(), opaque },
         }
     }
 }
 
 fn picture() -> Image {
-    Image::of(b"\x89PNG\r\n\x1a\n").expect("a picture")
+    Image::recognise(b"\x89PNG\r\n\x1a\n").expect("a picture")
 }

@@ -48,12 +48,12 @@ impl From<serde_json::Error> for Misread {
 }
 
 /// A reply being read.
-pub struct Reading {
+pub struct ReplyReading {
     decoder: Box<dyn Decode>,
     pub reply: Assembly,
 }
 
-impl Reading {
+impl ReplyReading {
     pub fn new(decoder: Box<dyn Decode>, reply: Assembly) -> Self {
         Self { decoder, reply }
     }
@@ -70,7 +70,7 @@ impl Reading {
         if data == b"[DONE]" {
             if self.decoder.ends_with_done() {
                 self.decoder.conclude(&mut self.reply);
-                self.reply.done();
+                self.reply.mark_complete();
             }
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Reading {
             Err(Misread::Broken(broken)) => Err(broken),
             // Nothing that follows a finished reply can spoil it.
             Err(Misread::NotJson) if self.reply.is_finished() => Ok(()),
-            Err(Misread::NotJson) => Err(unreadable(data)),
+            Err(Misread::NotJson) => Err(refuse_data(data)),
         }
     }
 
@@ -119,7 +119,7 @@ impl Reading {
     }
 }
 
-fn unreadable(data: &[u8]) -> Broken {
+fn refuse_data(data: &[u8]) -> Broken {
     const SHOWN: usize = 120;
     let data = text::one_line(&String::from_utf8_lossy(data), SHOWN);
     Broken::Unreadable(format!("the stream broke: an event is not JSON: {data}"))

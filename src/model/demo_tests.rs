@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Surroundings, connect};
+use super::{Surroundings, connect_model};
 use crate::base::builtin;
 use crate::base::yaml;
 use crate::config::ModelConfig;
-use crate::conversation::message::{Answer, Call, CallStatus, Item, Part, Said, Step};
-use crate::model::{CallRecord, ChatModel, Delta, Request, ToolChoice};
+use crate::conversation::message::{Call, CallAnswer, CallStatus, Item, ReplyPart, Step, UserText};
+use crate::model::{CallRecord, ChatModel, Delta, ModelRequest, ToolChoice};
 
 #[test]
 fn a_workspace_with_files() {
@@ -86,19 +86,19 @@ fn nothing_works() {
 /// Goes through the demo: the calls it makes, and its answer. `result` is what a tool returns; `None`: it failed.
 fn run(task: &str, result: &dyn Fn(&str) -> Option<Value>) -> (Vec<String>, String) {
     let file = builtin::CONFIGS.get_file("models/demo.yaml").expect("the demo is built in");
-    let config: ModelConfig = yaml::parse(file.contents_utf8().expect("text")).expect("a model");
-    let model = connect(&config, &Surroundings::default()).expect("a script");
+    let config: ModelConfig = yaml::parse_document(file.contents_utf8().expect("text")).expect("a model");
+    let model = connect_model(&config, &Surroundings::default()).expect("a script");
     assert!(model.info().scripted);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(walk(model.as_ref(), task, result))
 }
 
 async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option<Value>) -> (Vec<String>, String) {
-    let mut messages = vec![Item::Said(Said::by_person(task))];
+    let mut messages = vec![Item::Said(UserText::by_person(task))];
     let (mut results, mut calls) = (Vec::new(), Vec::new());
     loop {
         let tool_choice = ToolChoice::Auto;
-        let request = Request { tool_choice, results: &results, ..Request::of(&messages, "s") };
+        let request = ModelRequest { tool_choice, results: &results, ..ModelRequest::from_items(&messages, "s") };
         let mut reply = model.ask(request).await.expect("a reply");
         let mut text = String::new();
         let end = loop {
@@ -117,8 +117,8 @@ async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option
             let data = result(&call.name);
             let status = if data.is_some() { CallStatus::Ok } else { CallStatus::Error };
             let name = call.name.clone();
-            let answer = Some(Answer::of_text("what the model reads", status));
-            step.parts.push(Part::Call(Call { request: call, opaque: None, answer }));
+            let answer = Some(CallAnswer::of_text("what the model reads", status));
+            step.parts.push(ReplyPart::Call(Call { request: call, opaque: None, answer }));
             results.push(CallRecord {
                 name,
                 arguments: Value::Null,

@@ -11,7 +11,7 @@ use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::extra::merge;
+use super::extra::merge_extra;
 use super::{anthropic, chat, responses};
 use crate::base::{text, yaml};
 use crate::config::Wire;
@@ -32,9 +32,9 @@ pub struct Dialect {
     pub body: Map<String, Value>,
     /// Headers of every request; those of the model file override them. `{session}` stands for the id of the session.
     pub headers: BTreeMap<String, String>,
-    pub chat: chat::Flags,
-    pub responses: responses::Flags,
-    pub anthropic: anthropic::Flags,
+    pub chat: chat::ChatFlags,
+    pub responses: responses::ResponsesFlags,
+    pub anthropic: anthropic::AnthropicFlags,
 }
 
 /// The header that carries the key.
@@ -53,26 +53,26 @@ pub enum Auth {
 ///
 /// # Errors
 /// There is no row of the chosen name; the error is a sentence.
-pub fn resolve(chosen: Option<&str>, address: &str, model: &str) -> Result<Dialect, String> {
-    let rows: Vec<Row> = rows().collect();
+pub fn resolve_dialect(chosen: Option<&str>, address: &str, model: &str) -> Result<Dialect, String> {
+    let rows: Vec<DialectRow> = list_rows().collect();
     let host = match chosen {
         Some("none") => None,
-        Some(name) => Some(named(name)?),
+        Some(name) => Some(find_row(name)?),
         None => rows.iter().copied().find(|row| row.hosts().any(|pattern| is_at(address, pattern))),
     };
     let mut whole = Map::new();
     for row in rows.iter().filter(|row| row.family().any(|pattern| is_model(model, pattern))) {
-        merge(&mut whole, &without(row.parse(), "family"));
+        merge_extra(&mut whole, &remove_key(row.parse(), "family"));
     }
     if let Some(row) = host {
         let mut row = row.parse();
         let models = row.shift_remove("models");
-        merge(&mut whole, &row);
+        merge_extra(&mut whole, &row);
         for model_row in models.as_ref().and_then(Value::as_array).into_iter().flatten() {
             let Value::Object(model_row) = model_row else { continue };
             let patterns = model_row.get("match").and_then(Value::as_str).unwrap_or_default();
             if patterns.split('|').any(|pattern| is_model(model, pattern.trim())) {
-                merge(&mut whole, &without(model_row.clone(), "match"));
+                merge_extra(&mut whole, &remove_key(model_row.clone(), "match"));
             }
         }
     }
@@ -80,14 +80,14 @@ pub fn resolve(chosen: Option<&str>, address: &str, model: &str) -> Result<Diale
 }
 
 /// The names of all rows of hosts, in order.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    rows().filter_map(Row::name)
+pub fn list_names() -> impl Iterator<Item = &'static str> {
+    list_rows().filter_map(DialectRow::name)
 }
 
-fn named(name: &str) -> Result<Row, String> {
-    rows().find(|row| row.name() == Some(name)).ok_or_else(|| {
+fn find_row(name: &str) -> Result<DialectRow, String> {
+    list_rows().find(|row| row.name() == Some(name)).ok_or_else(|| {
         let near: Vec<String> =
-            text::nearest(name, names()).into_iter().map(|known| format!("`{known}`")).collect();
+            text::find_nearest(name, list_names()).into_iter().map(|known| format!("`{known}`")).collect();
         let advice = if near.is_empty() {
             "`auto` goes by the host, `none` sends nothing optional, docs/models.md lists the others".to_owned()
         } else {
@@ -99,19 +99,19 @@ fn named(name: &str) -> Result<Row, String> {
 
 /// The text of one row.
 #[derive(Clone, Copy)]
-struct Row(&'static str);
+struct DialectRow(&'static str);
 
 /// The rows, each from its first line to that of the next.
-fn rows() -> impl Iterator<Item = Row> {
+fn list_rows() -> impl Iterator<Item = DialectRow> {
     let line_starts = std::iter::once(0).chain(memchr_iter(b'\n', DIALECTS.as_bytes()).map(|at| at + 1));
     let mut starts = line_starts.filter(|start| DIALECTS[*start..].starts_with("- ")).peekable();
     std::iter::from_fn(move || {
         let start = starts.next()?;
-        Some(Row(&DIALECTS[start..starts.peek().copied().unwrap_or(DIALECTS.len())]))
+        Some(DialectRow(&DIALECTS[start..starts.peek().copied().unwrap_or(DIALECTS.len())]))
     })
 }
 
-impl Row {
+impl DialectRow {
     fn name(self) -> Option<&'static str> {
         self.0.lines().next()?.strip_prefix("- name:").map(str::trim)
     }
@@ -128,12 +128,12 @@ impl Row {
     }
 
     fn parse(self) -> Map<String, Value> {
-        let mut rows: Vec<Map<String, Value>> = yaml::parse(self.0).expect("a test reads every row");
+        let mut rows: Vec<Map<String, Value>> = yaml::parse_document(self.0).expect("a test reads every row");
         rows.pop().unwrap_or_default()
     }
 }
 
-fn without(mut row: Map<String, Value>, key: &str) -> Map<String, Value> {
+fn remove_key(mut row: Map<String, Value>, key: &str) -> Map<String, Value> {
     row.shift_remove(key);
     row
 }
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn every_row_can_be_read() {
-        let all: Vec<Map<String, Value>> = yaml::parse(DIALECTS).expect("YAML");
-        assert_eq!(rows().count(), all.len());
-        for (row, whole) in rows().zip(&all) {
+        let all: Vec<Map<String, Value>> = yaml::parse_document(DIALECTS).expect("YAML");
+        assert_eq!(list_rows().count(), all.len());
+        for (row, whole) in list_rows().zip(&all) {
             assert_eq!(&row.parse(), whole);
             match row.name() {
                 Some(name) => {
@@ -197,20 +197,21 @@ mod tests {
                     let patterns = whole.get("models").and_then(Value::as_array).cloned().unwrap_or_default();
                     for pattern in patterns.iter().filter_map(|row| row.get("match")?.as_str()) {
                         for pattern in pattern.split('|') {
-                            resolve(Some(name), "", &pattern.trim().replace('*', "x")).expect("a known row");
+                            resolve_dialect(Some(name), "", &pattern.trim().replace('*', "x"))
+                                .expect("a known row");
                         }
                     }
                     let hosts: Vec<&str> = row.hosts().collect();
                     assert_eq!(serde_json::json!(hosts), whole["hosts"], "{name}: the hosts stand on one line");
                     for host in hosts {
                         let address = host.replace('*', "x");
-                        assert_eq!(resolve(None, &address, "m").expect("a row").name, name, "{host}");
+                        assert_eq!(resolve_dialect(None, &address, "m").expect("a row").name, name, "{host}");
                     }
                 }
                 None => {
                     assert!(row.family().next().is_some(), "{whole:?} has neither a name nor a family");
                     for pattern in row.family() {
-                        resolve(None, "x.example", &pattern.replace('*', "x")).expect("the baseline");
+                        resolve_dialect(None, "x.example", &pattern.replace('*', "x")).expect("the baseline");
                     }
                 }
             }
@@ -219,8 +220,8 @@ mod tests {
 
     #[test]
     fn calls_are_looked_for_in_text_only_where_that_is_chosen() {
-        let looks = |name: &&str| resolve(Some(*name), "", "m").expect("a row").chat.calls_in_text;
-        assert_eq!(names().filter(looks).collect::<Vec<_>>(), ["calls-in-text"]);
+        let looks = |name: &&str| resolve_dialect(Some(*name), "", "m").expect("a row").chat.calls_in_text;
+        assert_eq!(list_names().filter(looks).collect::<Vec<_>>(), ["calls-in-text"]);
     }
 
     #[test]
@@ -233,13 +234,13 @@ mod tests {
             ("me.services.ai.azure.com/openai/v1", "DeepSeek-V4", Some(Wire::Chat)),
             ("openrouter.ai/api/v1", "openai/gpt-5.4", None),
         ] {
-            assert_eq!(resolve(None, address, model).expect("a row").wire, wire, "{address} {model}");
+            assert_eq!(resolve_dialect(None, address, model).expect("a row").wire, wire, "{address} {model}");
         }
     }
 
     #[test]
     fn what_responses_are_asked_of_a_model() {
-        let flags = |address: &str, model: &str| resolve(None, address, model).expect("a row").responses;
+        let flags = |address: &str, model: &str| resolve_dialect(None, address, model).expect("a row").responses;
         for (model, summary, encrypted, temperature, parallel) in [
             ("gpt-6-sol", true, true, false, true),
             ("o3", true, true, false, false),
@@ -250,13 +251,13 @@ mod tests {
             let asked = (flags.summary, flags.encrypted_include, flags.temperature, flags.parallel_field);
             assert_eq!(asked, (summary, encrypted, temperature, parallel), "{model}");
         }
-        assert_eq!(flags("x.example/v1", "m"), responses::Flags::default());
+        assert_eq!(flags("x.example/v1", "m"), responses::ResponsesFlags::default());
     }
 
     #[test]
     fn a_name_that_is_no_dialect_is_told_with_the_nearest() {
         for (name, advice) in [("deepsek", "`deepseek`"), ("qqq", "docs/models.md")] {
-            let error = resolve(Some(name), "", "m").expect_err("no dialect");
+            let error = resolve_dialect(Some(name), "", "m").expect_err("no dialect");
             assert!(error.contains(&format!("`{name}`")) && error.contains(advice), "{error}");
         }
     }
@@ -315,7 +316,7 @@ mod tests {
             ("localhost:8080/v1", "qwen3", Off, false, false),
             ("api.minimax.io/anthropic/v1", "MiniMax-M3.1", Adaptive, true, false),
         ] {
-            let flags = resolve(None, address, model).expect("rows").anthropic;
+            let flags = resolve_dialect(None, address, model).expect("rows").anthropic;
             let read = (flags.thinking, flags.effort_field, flags.binding_controls);
             assert_eq!(read, (thinking, effort, binding), "{model} at {address}");
         }

@@ -21,7 +21,6 @@ impl Effort {
         [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
 
     /// The level as servers and the model file spell it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::None => "none",

@@ -16,20 +16,20 @@ pub(super) struct Embeddings {
 }
 
 #[derive(Deserialize)]
-struct Reply {
-    data: Vec<Item>,
+struct EmbeddingReply {
+    data: Vec<EmbeddingItem>,
     #[serde(default)]
-    usage: Usage,
+    usage: EmbeddingUsage,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct EmbeddingItem {
     index: usize,
     embedding: Vec<f32>,
 }
 
 #[derive(Default, Deserialize)]
-struct Usage {
+struct EmbeddingUsage {
     #[serde(default)]
     prompt_tokens: u64,
 }
@@ -43,7 +43,7 @@ impl Embeddings {
         let body = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
         let reply = self.server.post("/embeddings", body.to_string().into()).await?;
         let unusable = |why: String| self.server.error(ModelErrorKind::BadRequest, why);
-        let Reply { mut data, usage } = serde_json::from_slice(&reply)
+        let EmbeddingReply { mut data, usage } = serde_json::from_slice(&reply)
             .map_err(|error| unusable(format!("the embeddings cannot be read: {error}")))?;
         data.sort_by_key(|item| item.index);
         if data.len() != texts.len() || data.iter().any(|item| item.embedding.is_empty()) {

@@ -10,11 +10,11 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Client, Response, Url};
 
 use super::dialect::Auth;
-use super::errors::{self, Hints, Judged, Said};
+use super::errors::{self, Hints, JudgedFailure, StatedError};
 use super::wire_log::{Exchange, WireLog};
 use super::{ConnectError, Surroundings, wires};
 use crate::base::secrets::{Redactor, secrets_in};
-use crate::config::{ModelConfig, Provider, Timeouts, Wire, format_duration};
+use crate::config::{ModelConfig, ModelProvider, Timeouts, Wire, format_duration};
 use crate::model::{ModelError, ModelErrorKind};
 use crate::safety::net::{self, Net, SendError};
 
@@ -41,10 +41,9 @@ pub(super) struct Endpoint {
 }
 
 /// True if requests can be made at all: `OpenAI` itself needs a key.
-#[must_use]
 pub fn is_configured(config: &ModelConfig) -> bool {
     let has_key = config.api_key.as_ref().is_some_and(|key| !key.reveal().trim().is_empty());
-    let is_openai = config.provider == Provider::Openai && base_of(config).starts_with(OPENAI_API_BASE);
+    let is_openai = config.provider == ModelProvider::Openai && base_of(config).starts_with(OPENAI_API_BASE);
     let names_key = |name: &String| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
     has_key || !is_openai || config.headers.keys().any(names_key)
 }
@@ -65,7 +64,7 @@ impl Endpoint {
         let base = base_of(config);
         let (base, query) = base.split_once('?').unwrap_or((base, ""));
         let base = base.trim_end_matches('/');
-        let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::path);
+        let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::choose_path);
         let base = paths.iter().find_map(|path| base.strip_suffix(path)).unwrap_or(base);
         // Unset fields would be filled from OpenAI's environment variables and sent to whatever host this is.
         let openai = OpenAIConfig::new().with_api_key(key).with_org_id("").with_project_id("").with_api_base(base);
@@ -83,7 +82,7 @@ impl Endpoint {
             query: query.to_owned(),
             own_headers,
             model: model.to_owned(),
-            redactor: redactor(key, config),
+            redactor: create_redactor(key, config),
             timeouts: config.timeouts.clone(),
             net: Arc::clone(&around.net),
             log: around.wire_log.clone(),
@@ -104,7 +103,8 @@ impl Endpoint {
     /// The address of a request. Messages are below a version, which few people write.
     pub fn url(&self, path: &str) -> Url {
         let mut url = net::parse_url(&self.openai.url(path)).unwrap_or_else(|_| self.base.clone());
-        if path == wires::path(Wire::Anthropic) && !self.base.path().trim_end_matches('/').ends_with("/v1") {
+        if path == wires::choose_path(Wire::Anthropic) && !self.base.path().trim_end_matches('/').ends_with("/v1")
+        {
             let whole = format!("{}/v1{path}", self.base.path().trim_end_matches('/'));
             url.set_path(&whole);
         }
@@ -166,9 +166,10 @@ impl Endpoint {
         body: Bytes,
     ) -> Result<(Response, Exchange), ModelError> {
         let mut exchange = Exchange::begin(self.log.as_ref(), url, &headers, &body);
-        let sent = self.respond(url, headers, body).await.inspect_err(|error| exchange.failed(&error.message));
+        let sent =
+            self.respond(url, headers, body).await.inspect_err(|error| exchange.record_failure(&error.message));
         let response = sent?;
-        exchange.answered(&response);
+        exchange.record_answer(&response);
         if response.status().is_success() {
             return Ok((response, exchange));
         }
@@ -212,12 +213,13 @@ impl Endpoint {
     }
 
     /// A failure in the server's words. `status` is that of the response, if it was not a success.
-    pub fn refused(&self, status: Option<u16>, said: Said) -> ModelError {
-        self.judged(status, said, Hints::default())
+    pub fn word_refusal(&self, status: Option<u16>, said: StatedError) -> ModelError {
+        self.judge(status, said, Hints::default())
     }
 
-    fn judged(&self, status: Option<u16>, said: Said, hints: Hints) -> ModelError {
-        let Judged { kind, words, status, retry_after } = errors::judge(status, said, hints, &self.model);
+    fn judge(&self, status: Option<u16>, said: StatedError, hints: Hints) -> ModelError {
+        let JudgedFailure { kind, words, status, retry_after } =
+            errors::judge_failure(status, said, hints, &self.model);
         ModelError { status, retry_after, ..self.error(kind, words) }
     }
 
@@ -239,7 +241,7 @@ impl Endpoint {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ModelError {
-        let (host, why) = (self.host(), net::causes(error));
+        let (host, why) = (self.host(), net::list_causes(error));
         if why.contains("invalid peer certificate") {
             let hint = if why.contains("CaUsedAsEndEntity") {
                 "Its certificate is that of an authority, which no server may present as its own. Make one with \
@@ -273,11 +275,11 @@ impl Endpoint {
         }
         let body = read_body(response, self.timeouts.idle).await;
         exchange.read(&body);
-        let mut said = Said::read(&String::from_utf8_lossy(&body));
+        let mut said = StatedError::read(&String::from_utf8_lossy(&body));
         if said.message.is_empty() {
             status.canonical_reason().unwrap_or_default().clone_into(&mut said.message);
         }
-        self.judged(Some(status.as_u16()), said, hints)
+        self.judge(Some(status.as_u16()), said, hints)
     }
 
     fn host(&self) -> String {
@@ -299,8 +301,8 @@ async fn read_body(mut response: Response, patience: Duration) -> Vec<u8> {
     body
 }
 
-fn redactor(key: &str, config: &ModelConfig) -> Redactor {
+fn create_redactor(key: &str, config: &ModelConfig) -> Redactor {
     let headers = config.headers.values().map(|value| value.reveal().trim().to_owned());
     let address = config.base_url.as_deref().map(secrets_in).unwrap_or_default();
-    Redactor::of(std::iter::once(key.to_owned()).chain(headers).chain(address).collect())
+    Redactor::new(std::iter::once(key.to_owned()).chain(headers).chain(address).collect())
 }

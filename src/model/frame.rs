@@ -3,12 +3,12 @@
 
 /// The bytes before and after the text of an event, its quotes included. An empty frame matches nothing.
 #[derive(Debug, Default)]
-pub struct Frame {
+pub struct EventFrame {
     before: Vec<u8>,
     after: Vec<u8>,
 }
 
-impl Frame {
+impl EventFrame {
     /// Learns the frame of `data`, whose only meaning is `text`. Text that was written with escapes has none.
     pub fn learn(&mut self, data: &[u8], text: &str) {
         let Some(start) = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize) else { return };
@@ -37,9 +37,9 @@ impl Frame {
 mod tests {
     use super::*;
 
-    fn learnt() -> Frame {
+    fn learnt() -> EventFrame {
         let data = r#"{"a":1,"t":"one","b":{}}"#;
-        let mut frame = Frame::default();
+        let mut frame = EventFrame::default();
         frame.learn(data.as_bytes(), &data[12..15]);
         frame
     }
@@ -61,7 +61,7 @@ mod tests {
             assert_eq!(learnt().text(data.as_bytes()), text, "{data}");
         }
         assert_eq!(learnt().text(b"{\"a\":1,\"t\":\"\xff\",\"b\":{}}"), None);
-        assert_eq!(Frame::default().text(b""), None);
+        assert_eq!(EventFrame::default().text(b""), None);
     }
 
     #[test]

@@ -17,17 +17,17 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::arguments;
-use super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
+use super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
 use crate::base::image::Image;
-use crate::conversation::message::{Answer, Call, CallStatus, Item, Opaque, Origin, Part, Step};
-use crate::model::Request;
+use crate::conversation::message::{Call, CallAnswer, CallStatus, Item, Opaque, Origin, ReplyPart, Step};
+use crate::model::ModelRequest;
 
 /// The order and the forms that a server accepts.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules<'a> {
+pub struct HistoryRules<'a> {
     /// The reader: opaque parts of the same origin go back to it.
     pub origin: &'a Origin,
-    pub ids: Ids,
+    pub ids: CallIds,
     pub pictures: Pictures,
     /// True if the user may speak right after results.
     pub user_after_results: bool,
@@ -36,7 +36,7 @@ pub struct Rules<'a> {
 /// The ids of calls that a server accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ids {
+pub enum CallIds {
     /// Letters, digits, `_` and `-`, at most 64.
     #[default]
     Word64,
@@ -68,8 +68,7 @@ const UNANSWERED: &str = "[no answer is known: the session ended before this cal
 const NO_TEXT: &str = "[no output]";
 
 /// The turns of a request, in order.
-#[must_use]
-pub fn turns<'a>(request: &Request<'a>, rules: &Rules<'_>) -> Vec<Turn<'a>> {
+pub fn write_turns<'a>(request: &ModelRequest<'a>, rules: &HistoryRules<'_>) -> Vec<WireTurn<'a>> {
     let mut rules = *rules;
     let sees = rules.pictures != Pictures::Notes;
     if !rules.user_after_results && rules.pictures == Pictures::AfterResults {
@@ -80,84 +79,83 @@ pub fn turns<'a>(request: &Request<'a>, rules: &Rules<'_>) -> Vec<Turn<'a>> {
     for item in request.items {
         match item {
             Item::Said(said) => {
-                said.texts().for_each(|text| say(&mut turns, text, rules));
-                show(&mut turns, &said.images, sees, rules);
+                said.texts().for_each(|text| add_text(&mut turns, text, rules));
+                add_pictures(&mut turns, &said.images, sees, rules);
             }
-            Item::Summary(summary) => say(&mut turns, &summary.text, rules),
-            Item::Step(step) => reply(&mut turns, step, rules),
+            Item::Summary(summary) => add_text(&mut turns, &summary.text, rules),
+            Item::Step(step) => add_reply(&mut turns, step, rules),
         }
     }
     if let Some(text) = request.aside {
-        say(&mut turns, text, rules);
+        add_text(&mut turns, text, rules);
     }
-    if matches!(turns.first(), Some(Turn::Model(_) | Turn::Results(_))) {
-        turns.insert(0, Turn::User(vec![UserPart::Text("[The conversation goes on.]".into())]));
+    if matches!(turns.first(), Some(WireTurn::Model(_) | WireTurn::Results(_))) {
+        turns.insert(0, WireTurn::User(vec![UserPart::Text("[The conversation goes on.]".into())]));
     }
     turns
 }
 
 /// The ids of all calls in a conversation.
-#[must_use]
 pub fn call_ids(items: &[Item]) -> HashSet<String> {
     let calls = items.iter().filter_map(Item::as_step).flat_map(Step::calls);
     calls.map(|call| call.request.id.clone()).collect()
 }
 
-fn say<'a>(turns: &mut Vec<Turn<'a>>, text: impl Into<Cow<'a, str>>, rules: &Rules<'_>) {
-    let text = clean(text.into());
+fn add_text<'a>(turns: &mut Vec<WireTurn<'a>>, text: impl Into<Cow<'a, str>>, rules: &HistoryRules<'_>) {
+    let text = clean_text(text.into());
     if text.trim().is_empty() {
         return;
     }
     match turns.last_mut() {
-        Some(Turn::User(parts)) => parts.push(UserPart::Text(text)),
-        Some(Turn::Results(results)) if !rules.user_after_results => {
+        Some(WireTurn::User(parts)) => parts.push(UserPart::Text(text)),
+        Some(WireTurn::Results(results)) if !rules.user_after_results => {
             if let Some(last) = results.last_mut() {
                 last.text.push_str("\n\n[The user goes on:]\n");
                 last.text.push_str(&text);
             }
         }
-        _ => turns.push(Turn::User(vec![UserPart::Text(text)])),
+        _ => turns.push(WireTurn::User(vec![UserPart::Text(text)])),
     }
 }
 
 /// The pictures of a person, after the texts.
-fn show<'a>(turns: &mut Vec<Turn<'a>>, pictures: &'a [Image], sees: bool, rules: &Rules<'_>) {
+fn add_pictures<'a>(turns: &mut Vec<WireTurn<'a>>, pictures: &'a [Image], sees: bool, rules: &HistoryRules<'_>) {
     if pictures.is_empty() {
         return;
     }
     if !sees {
-        return say(turns, format!("[{}]", not_shown(pictures.len())), rules);
+        return add_text(turns, format!("[{}]", not_shown(pictures.len())), rules);
     }
     let shown = pictures.iter().map(UserPart::Picture);
     match turns.last_mut() {
-        Some(Turn::User(parts)) => parts.extend(shown),
-        Some(Turn::Results(_)) if !rules.user_after_results => {
-            say(turns, "[A picture is not shown: this server takes none after results.]", rules);
+        Some(WireTurn::User(parts)) => parts.extend(shown),
+        Some(WireTurn::Results(_)) if !rules.user_after_results => {
+            add_text(turns, "[A picture is not shown: this server takes none after results.]", rules);
         }
-        _ => turns.push(Turn::User(shown.collect())),
+        _ => turns.push(WireTurn::User(shown.collect())),
     }
 }
 
-fn reply<'a>(turns: &mut Vec<Turn<'a>>, step: &'a Step, rules: &Rules<'_>) {
+fn add_reply<'a>(turns: &mut Vec<WireTurn<'a>>, step: &'a Step, rules: &HistoryRules<'_>) {
     let mut parts: Vec<ModelPart<'a>> = Vec::with_capacity(step.parts.len());
     for part in &step.parts {
         match part {
-            Part::Text { text, opaque } => {
-                let text = clean(text);
+            ReplyPart::Text { text, opaque } => {
+                let text = clean_text(text);
                 if !text.trim().is_empty() {
-                    parts.push(ModelPart::Text { text, opaque: own(opaque.as_ref(), rules) });
+                    parts.push(ModelPart::Text { text, opaque: find_own(opaque.as_ref(), rules) });
                 }
             }
-            Part::Reasoning { text, opaque } => {
-                if let Some(opaque) = own(opaque.as_ref(), rules) {
+            ReplyPart::Reasoning { text, opaque } => {
+                if let Some(opaque) = find_own(opaque.as_ref(), rules) {
                     parts.push(ModelPart::Reasoning { text, opaque });
                 }
             }
-            Part::Call(call) => parts.push(ModelPart::Call(WireCall {
+            ReplyPart::Call(call) => parts.push(ModelPart::Call(WireCall {
                 id: rules.ids.fit(&call.request.id),
                 name: name_for_history(&call.request.name),
                 arguments: arguments::for_history(&call.request.arguments),
-                opaque: own(call.opaque.as_ref(), rules),
+                opaque: find_own(call.opaque.as_ref(), rules),
             })),
         }
     }
@@ -169,23 +167,23 @@ fn reply<'a>(turns: &mut Vec<Turn<'a>>, step: &'a Step, rules: &Rules<'_>) {
         return;
     }
     match turns.last_mut() {
-        Some(Turn::Model(before)) => before.extend(parts),
-        _ => turns.push(Turn::Model(parts)),
+        Some(WireTurn::Model(before)) => before.extend(parts),
+        _ => turns.push(WireTurn::Model(parts)),
     }
     if step.has_calls() {
-        turns.push(Turn::Results(step.calls().map(|call| result(call, rules)).collect()));
+        turns.push(WireTurn::Results(step.calls().map(|call| write_result(call, rules)).collect()));
         if rules.pictures == Pictures::AfterResults {
             show_pictures(turns, step, rules);
         }
     }
 }
 
-fn result<'a>(call: &'a Call, rules: &Rules<'_>) -> ToolResult<'a> {
+fn write_result<'a>(call: &'a Call, rules: &HistoryRules<'_>) -> ToolResult<'a> {
     let (text, status, pictures) = match &call.answer {
-        Some(Answer { content, status, images, .. }) => (content.as_str(), *status, images.as_slice()),
+        Some(CallAnswer { content, status, images, .. }) => (content.as_str(), *status, images.as_slice()),
         None => (UNANSWERED, CallStatus::Cancelled, &[][..]),
     };
-    let mut text = clean(text);
+    let mut text = clean_text(text);
     if text.trim().is_empty() {
         text = NO_TEXT.into();
     }
@@ -210,7 +208,7 @@ fn not_shown(count: usize) -> String {
     format!("{what} not shown: you do not see pictures.")
 }
 
-fn show_pictures<'a>(turns: &mut Vec<Turn<'a>>, step: &'a Step, rules: &Rules<'_>) {
+fn show_pictures<'a>(turns: &mut Vec<WireTurn<'a>>, step: &'a Step, rules: &HistoryRules<'_>) {
     let mut parts = Vec::new();
     for Call { request, answer, .. } in step.calls() {
         let Some(answer) = answer.as_ref().filter(|answer| !answer.images.is_empty()) else { continue };
@@ -220,21 +218,21 @@ fn show_pictures<'a>(turns: &mut Vec<Turn<'a>>, step: &'a Step, rules: &Rules<'_
         parts.extend(answer.images.iter().map(UserPart::Picture));
     }
     if !parts.is_empty() {
-        turns.push(Turn::User(parts));
+        turns.push(WireTurn::User(parts));
     }
 }
 
 /// The data that its provider wants back with a part, if that provider is the reader.
-fn own<'a>(opaque: Option<&'a Opaque>, rules: &Rules<'_>) -> Option<&'a serde_json::Value> {
+fn find_own<'a>(opaque: Option<&'a Opaque>, rules: &HistoryRules<'_>) -> Option<&'a serde_json::Value> {
     opaque.filter(|opaque| opaque.origin == *rules.origin).map(|opaque| &opaque.data)
 }
 
-fn clean<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+fn clean_text<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
     let text = text.into();
     if memchr(0, text.as_bytes()).is_some() { text.replace('\0', "").into() } else { text }
 }
 
-impl Ids {
+impl CallIds {
     /// The id itself if it is accepted, else one made of its digest, which is the same for a call and its result and
     /// for every request.
     fn fit(self, id: &str) -> Cow<'_, str> {
@@ -245,12 +243,12 @@ impl Ids {
             Self::Word40 => (!id.is_empty() && id.len() <= 40 && id.chars().all(is_word), 40),
             Self::Nine => (id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), 9),
         };
-        if is_good { id.into() } else { digest(id, length).into() }
+        if is_good { id.into() } else { shorten_digest(id, length).into() }
     }
 }
 
 /// A digest of a text, of `length` letters and digits.
-fn digest(text: &str, length: usize) -> String {
+fn shorten_digest(text: &str, length: usize) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let hash = Sha256::digest(text.as_bytes());
     let digits = hash.iter().map(|byte| char::from(DIGITS[usize::from(byte % 32)]));

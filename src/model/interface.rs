@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::config::{Prices, Profile, RetryConfig};
-use crate::conversation::message::{CallStatus, FinishReason, Item, Part, ToolCall, Usage};
+use crate::config::{GuidanceProfile, Prices, RetryConfig};
+use crate::conversation::message::{CallStatus, FinishReason, Item, ReplyPart, ToolCall, Usage};
 
 use super::tool_definition::ToolDefinition;
 
@@ -20,22 +20,22 @@ pub trait ChatModel: Send + Sync {
     ///
     /// # Errors
     /// The reply did not begin; the error says why, by kind.
-    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>>;
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>>;
 
     /// The request as it would be sent (`--dry-run`): the whole body as JSON.
-    fn preview(&self, request: Request<'_>) -> Value;
+    fn preview(&self, request: ModelRequest<'_>) -> Value;
 
     /// Called when a reply begins a call, so that a larger request will follow: slow preparations may begin. Does not
     /// wait.
     fn prepare(&self) {}
 
     /// The server's own statement of the window, if it was asked and has answered.
-    fn found(&self) -> Option<Found> {
+    fn find_window(&self) -> Option<ServerWindow> {
         None
     }
 
     /// The exact size of a request in tokens, if it is known without asking.
-    fn measured(&self, _request: Request<'_>) -> Option<u64> {
+    fn measured(&self, _request: ModelRequest<'_>) -> Option<u64> {
         None
     }
 
@@ -56,7 +56,7 @@ pub struct Learnt {
 
 /// The window of a model as its server runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct ServerWindow {
     /// The program, `Ollama`.
     pub server: &'static str,
     /// Tokens.
@@ -89,7 +89,7 @@ pub enum Delta {
 pub struct ReplyEnd {
     /// The parts in the order in which the model wrote them, with the data that the provider needs back. Includes calls
     /// that were cut off (`finish` is `Length`), as far as they were written.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ReplyPart>,
     pub finish: FinishReason,
     pub usage: Usage,
     /// USD, if the provider states the cost of the request.
@@ -102,8 +102,8 @@ impl ReplyEnd {
     /// The calls of the reply, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(&call.request),
-            Part::Text { .. } | Part::Reasoning { .. } => None,
+            ReplyPart::Call(call) => Some(&call.request),
+            ReplyPart::Text { .. } | ReplyPart::Reasoning { .. } => None,
         })
     }
 }
@@ -136,7 +136,7 @@ pub struct Embedded {
 
 /// One request, borrowed from the conversation.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
+pub struct ModelRequest<'a> {
     /// The system prompt; empty if there is none.
     pub system: &'a str,
     /// The conversation. An open call counts as not answered.
@@ -155,10 +155,10 @@ pub struct Request<'a> {
     pub results: &'a [CallRecord],
 }
 
-impl<'a> Request<'a> {
+impl<'a> ModelRequest<'a> {
     /// A request with only these items: no system prompt, no tools.
     #[must_use]
-    pub fn of(items: &'a [Item], session_id: &'a str) -> Self {
+    pub fn from_items(items: &'a [Item], session_id: &'a str) -> Self {
         let tool_choice = ToolChoice::None;
         Self {
             system: "",
@@ -219,7 +219,7 @@ pub struct ModelInfo {
     /// True if it sees pictures.
     pub sees: bool,
     /// The amount of guidance that it needs.
-    pub profile: Profile,
+    pub profile: GuidanceProfile,
     pub retry: RetryConfig,
     /// True if a script writes the replies.
     pub scripted: bool,
@@ -271,7 +271,6 @@ pub enum ModelErrorKind {
 
 impl ModelError {
     /// True if the same request may succeed later.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self.kind, ModelErrorKind::RateLimit | ModelErrorKind::Transient | ModelErrorKind::Incomplete)
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
 use super::effort::Effort;
-use super::plan::Plan;
+use super::plan::RequestPlan;
 use super::responses::SystemIn;
 use crate::config::Wire;
 use crate::model::{ModelError, ModelErrorKind};
@@ -14,14 +14,13 @@ use crate::model::{ModelError, ModelErrorKind};
 /// A better plan.
 #[derive(Debug)]
 pub struct Lesson {
-    pub plan: Plan,
+    pub plan: RequestPlan,
     /// One line for a person.
     pub notice: String,
 }
 
 /// Returns the lesson of the refusal of a request by `plan`; `None` if nothing can be left out.
-#[must_use]
-pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
+pub fn learn_lesson(plan: &RequestPlan, error: &ModelError) -> Option<Lesson> {
     if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422 | 500)) {
         return None;
     }
@@ -29,7 +28,7 @@ pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
     let is_no_path = matches!(error.status, Some(404 | 405)) && !words.contains("has no model `");
     if is_no_path && plan.wire == Wire::Responses && !plan.wire_is_declared {
         let notice = format!("{} is not served over Responses: chat completions are used", error.model);
-        return Some(Lesson { plan: Plan { wire: Wire::Chat, ..plan.clone() }, notice });
+        return Some(Lesson { plan: RequestPlan { wire: Wire::Chat, ..plan.clone() }, notice });
     }
     RULES.iter().filter(|rule| rule.applies(&words)).find_map(|rule| {
         let mut plan = plan.clone();
@@ -40,7 +39,7 @@ pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
 }
 
 /// Words of a refusal, and the change that answers it.
-struct Rule {
+struct RefusalLesson {
     /// All must occur; one is enough of alternatives separated by `|`.
     words: &'static [&'static str],
     /// True if words that refuse a parameter must occur too.
@@ -48,7 +47,7 @@ struct Rule {
     /// The problem, after the name of the model.
     about: &'static str,
     /// Makes the change and returns it in words; `None` if the plan already has it.
-    change: fn(&mut Plan, &str) -> Option<String>,
+    change: fn(&mut RequestPlan, &str) -> Option<String>,
 }
 
 /// The words in which servers refuse a parameter that they name.
@@ -74,7 +73,7 @@ const REFUSING: &[&str] = &[
     "should",
 ];
 
-impl Rule {
+impl RefusalLesson {
     fn applies(&self, words: &str) -> bool {
         let all = self.words.iter().all(|word| word.split('|').any(|word| words.contains(word)));
         all && (!self.names_parameter || REFUSING.iter().any(|word| words.contains(word)))
@@ -82,26 +81,26 @@ impl Rule {
 }
 
 /// A rule that replaces another field, or leaves one out.
-const fn parameter(
+const fn learn_parameter(
     words: &'static [&'static str],
     about: &'static str,
-    change: fn(&mut Plan, &str) -> Option<String>,
-) -> Rule {
-    Rule { words, names_parameter: true, about, change }
+    change: fn(&mut RequestPlan, &str) -> Option<String>,
+) -> RefusalLesson {
+    RefusalLesson { words, names_parameter: true, about, change }
 }
 
-const fn trouble(
+const fn learn_trouble(
     words: &'static [&'static str],
     about: &'static str,
-    change: fn(&mut Plan, &str) -> Option<String>,
-) -> Rule {
-    Rule { words, names_parameter: false, about, change }
+    change: fn(&mut RequestPlan, &str) -> Option<String>,
+) -> RefusalLesson {
+    RefusalLesson { words, names_parameter: false, about, change }
 }
 
 /// The rules, the most specific first: some refusals also name a parameter that is not their subject.
-const RULES: &[Rule] = &[
-    trouble(&["bound to a different conversation"], "refuses earlier reasoning", |plan, _| strip(plan)),
-    trouble(
+const RULES: &[RefusalLesson] = &[
+    learn_trouble(&["bound to a different conversation"], "refuses earlier reasoning", |plan, _| stop_echo(plan)),
+    learn_trouble(
         &[
             "signature|encrypted_content|encrypted content",
             "thinking|thought|reasoning|verif|decrypt|organization",
@@ -110,55 +109,55 @@ const RULES: &[Rule] = &[
         |plan, words| {
             if words.contains("not supported") && plan.wire == Wire::Responses {
                 let include = &mut plan.dialect.responses.encrypted_include;
-                return change(include, false, "none is asked for");
+                return change_field(include, false, "none is asked for");
             }
             if words.contains("missing") && !plan.dialect.chat.stand_in_signature && plan.wire == Wire::Chat {
                 plan.dialect.chat.stand_in_signature = true;
                 return Some("calls of other models get a stand-in for a signature".to_owned());
             }
-            strip(plan)
+            stop_echo(plan)
         },
     ),
-    trouble(
+    learn_trouble(
         &["without its required following item|items are not persisted|duplicate item found"],
         "refuses earlier reasoning",
-        |plan, _| strip(plan),
+        |plan, _| stop_echo(plan),
     ),
-    parameter(&["instructions"], "takes no instructions", |plan, _| {
+    learn_parameter(&["instructions"], "takes no instructions", |plan, _| {
         let place = &mut plan.dialect.responses.system_in;
         (plan.wire == Wire::Responses).then_some(())?;
         let next = match *place {
             SystemIn::Instructions => SystemIn::Developer,
             SystemIn::Developer | SystemIn::System => SystemIn::System,
         };
-        change(place, next, "the prompt is sent as a message")
+        change_field(place, next, "the prompt is sent as a message")
     }),
-    trouble(
+    learn_trouble(
         &[
             "function tools with reasoning_effort|use /v1/responses|not a chat model|only supported in v1/responses",
         ],
         "calls tools over Responses",
         |plan, _| to_responses(plan),
     ),
-    trouble(
+    learn_trouble(
         &["must be passed back|reasoning_content is missing|reasoning_content in the thinking"],
         "wants its reasoning back",
         |plan, _| match plan.wire {
             Wire::Anthropic => {
-                change(&mut plan.dialect.anthropic.empty_signature_ok, true, "it is sent back unsigned too")
+                change_field(&mut plan.dialect.anthropic.empty_signature_ok, true, "it is sent back unsigned too")
             }
             Wire::Chat | Wire::Responses => {
-                change(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call")
+                change_field(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call")
             }
         },
     ),
-    trouble(&["anthropic-beta"], "does not know a beta", |plan, _| {
+    learn_trouble(&["anthropic-beta"], "does not know a beta", |plan, _| {
         let flags = &mut plan.dialect.anthropic;
         let had = flags.interleaved_beta || flags.binding_controls;
         (flags.interleaved_beta, flags.binding_controls) = (false, false);
         had.then(|| "none is asked for".to_owned())
     }),
-    trouble(
+    learn_trouble(
         &["max_tokens: ", "maximum allowed number of output tokens"],
         "writes no reply as long",
         |plan, words| {
@@ -168,10 +167,14 @@ const RULES: &[Rule] = &[
             let settings = &mut plan.settings;
             settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));
             settings.accepted_output_tokens = Some(most);
-            change(&mut settings.most_output_tokens, Some(most), &format!("{most} tokens at most are asked for"))
+            change_field(
+                &mut settings.most_output_tokens,
+                Some(most),
+                &format!("{most} tokens at most are asked for"),
+            )
         },
     ),
-    trouble(&["thinking.type|thinking type", "enabled"], "thinks in another way", |plan, words| {
+    learn_trouble(&["thinking.type|thinking type", "enabled"], "thinks in another way", |plan, words| {
         let thinking = &mut plan.dialect.anthropic.thinking;
         (plan.wire == Wire::Anthropic).then_some(())?;
         let to = match *thinking {
@@ -179,75 +182,77 @@ const RULES: &[Rule] = &[
             _ if words.contains("adaptive") && words.contains("support") => Thinking::Budget,
             _ => Thinking::Off,
         };
-        change(thinking, to, "it is asked for so")
+        change_field(thinking, to, "it is asked for so")
     }),
-    parameter(&["output_config.effort|output_config: effort"], "knows no levels of effort", |plan, _| {
-        change(&mut plan.dialect.anthropic.effort_field, false, "none is sent")
+    learn_parameter(&["output_config.effort|output_config: effort"], "knows no levels of effort", |plan, _| {
+        change_field(&mut plan.dialect.anthropic.effort_field, false, "none is sent")
     }),
-    parameter(&["eager_input_streaming"], "does not stream arguments early", |plan, _| {
-        change(&mut plan.dialect.anthropic.eager_stream, false, "it is not asked to")
+    learn_parameter(&["eager_input_streaming"], "does not stream arguments early", |plan, _| {
+        change_field(&mut plan.dialect.anthropic.eager_stream, false, "it is not asked to")
     }),
-    parameter(&["thinking.display|display:"], "does not know thinking.display", |plan, _| {
-        change(&mut plan.dialect.anthropic.thinking_display, false, "it is not sent")
+    learn_parameter(&["thinking.display|display:"], "does not know thinking.display", |plan, _| {
+        change_field(&mut plan.dialect.anthropic.thinking_display, false, "it is not sent")
     }),
-    parameter(&["disable_parallel_tool_use"], "does not know disable_parallel_tool_use", |plan, _| {
-        change(&mut plan.dialect.anthropic.parallel_switch, false, "it is not sent")
+    learn_parameter(&["disable_parallel_tool_use"], "does not know disable_parallel_tool_use", |plan, _| {
+        change_field(&mut plan.dialect.anthropic.parallel_switch, false, "it is not sent")
     }),
-    trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
+    learn_trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
         let wire = plan.wire;
         let known = match wire {
             Wire::Chat => &mut plan.dialect.chat.choice_none,
             Wire::Responses => &mut plan.dialect.responses.choice_none,
             Wire::Anthropic => &mut plan.dialect.anthropic.choice_none,
         };
-        change(known, false, "the choice is left open")
+        change_field(known, false, "the choice is left open")
     }),
-    trouble(
+    learn_trouble(
         &["unexpected role 'user' after role 'tool'|role 'tool' must be followed|after tool"],
         "refuses a user's words after results",
-        |plan, _| change(&mut plan.dialect.chat.user_after_results, false, "they are added to the last result"),
+        |plan, _| {
+            change_field(&mut plan.dialect.chat.user_after_results, false, "they are added to the last result")
+        },
     ),
-    trouble(
+    learn_trouble(
         &["image|vision|multimodal", "not support|unsupported|does not accept|no endpoints|invalid"],
         "does not see",
-        |plan, _| change(&mut plan.sees, false, "pictures become notes"),
+        |plan, _| change_field(&mut plan.sees, false, "pictures become notes"),
     ),
-    parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
+    learn_parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
         let had = plan.dialect.chat.stream_options || plan.dialect.responses.padding_off;
         plan.dialect.chat.stream_options = false;
         plan.dialect.responses.padding_off = false;
         had.then(|| "it is not sent".to_owned())
     }),
-    parameter(
+    learn_parameter(
         &["max_tokens", "max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
         "takes no max_tokens",
         |plan, _| swap_output(plan, OutputField::MaxTokens, OutputField::MaxCompletionTokens),
     ),
-    parameter(&["max_completion_tokens"], "takes no max_completion_tokens", |plan, _| {
+    learn_parameter(&["max_completion_tokens"], "takes no max_completion_tokens", |plan, _| {
         swap_output(plan, OutputField::MaxCompletionTokens, OutputField::MaxTokens)
     }),
-    parameter(&["parallel_tool_calls|parallel tool"], "does not know parallel_tool_calls", |plan, _| {
+    learn_parameter(&["parallel_tool_calls|parallel tool"], "does not know parallel_tool_calls", |plan, _| {
         let had = plan.dialect.chat.parallel_field || plan.dialect.responses.parallel_field;
         plan.dialect.chat.parallel_field = false;
         plan.dialect.responses.parallel_field = false;
         had.then(|| "it is not sent".to_owned())
     }),
-    parameter(&["temperature"], "takes no temperature", |plan, _| {
+    learn_parameter(&["temperature"], "takes no temperature", |plan, _| {
         plan.settings.temperature.take().map(|_| "the provider's own is used".to_owned())
     }),
-    parameter(
+    learn_parameter(
         &["reasoning.summary|reasoning summar|generate reasoning summaries"],
         "gives no summaries of its reasoning",
-        |plan, _| change(&mut plan.dialect.responses.summary, false, "none are asked for"),
+        |plan, _| change_field(&mut plan.dialect.responses.summary, false, "none are asked for"),
     ),
-    parameter(&["reasoning.encrypted_content|include"], "does not hand out its reasoning", |plan, _| {
+    learn_parameter(&["reasoning.encrypted_content|include"], "does not hand out its reasoning", |plan, _| {
         (plan.wire == Wire::Responses).then_some(())?;
-        change(&mut plan.dialect.responses.encrypted_include, false, "none is asked for")
+        change_field(&mut plan.dialect.responses.encrypted_include, false, "none is asked for")
     }),
-    parameter(&["reasoning|effort|thinking"], "does not know this reasoning_effort", |plan, words| {
+    learn_parameter(&["reasoning|effort|thinking"], "does not know this reasoning_effort", |plan, words| {
         lower_effort(plan, words)
     }),
-    parameter(
+    learn_parameter(
         &["response_format|json_schema|output_format|output_config.format|text.format|structured output"],
         "does not enforce this schema",
         |plan, _| {
@@ -257,14 +262,14 @@ const RULES: &[Rule] = &[
                 (Wire::Chat, AnswerFormat::JsonObject) => *chat = AnswerFormat::Absent,
                 (Wire::Chat, AnswerFormat::Absent) => return None,
                 (Wire::Responses, _) => {
-                    return change(
+                    return change_field(
                         &mut plan.dialect.responses.answer_format,
                         false,
                         "the answer is checked here alone",
                     );
                 }
                 (Wire::Anthropic, _) => {
-                    return change(
+                    return change_field(
                         &mut plan.dialect.anthropic.answer_format,
                         false,
                         "the answer is checked here alone",
@@ -274,19 +279,19 @@ const RULES: &[Rule] = &[
             Some("the answer is checked here".to_owned())
         },
     ),
-    parameter(&["strict"], "knows no strict tools", |plan, _| {
+    learn_parameter(&["strict"], "knows no strict tools", |plan, _| {
         let responses = &mut plan.dialect.responses.strict;
         let had = plan.settings.strict_tools || (plan.wire == Wire::Responses && *responses);
         (plan.settings.strict_tools, *responses) = (false, false);
         had.then(|| "tools are declared without it".to_owned())
     }),
-    parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
+    learn_parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
         let had = plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
         plan.dialect.chat.cache_key = false;
         plan.dialect.responses.cache_key = false;
         had.then(|| "it is not sent".to_owned())
     }),
-    parameter(&["cache_control"], "knows no marks for its cache", |plan, _| {
+    learn_parameter(&["cache_control"], "knows no marks for its cache", |plan, _| {
         let had = plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
         plan.dialect.chat.cache_marks = false;
         plan.dialect.anthropic.cache_marks = false;
@@ -295,8 +300,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// The keys of a model file that turn the first plan into the later one, as far as there are such keys.
-#[must_use]
-pub fn keys(first: &Plan, now: &Plan) -> Map<String, Value> {
+pub fn list_changed_keys(first: &RequestPlan, now: &RequestPlan) -> Map<String, Value> {
     let mut keys = Map::new();
     let mut capabilities = Map::new();
     if first.wire != now.wire {
@@ -308,13 +312,13 @@ pub fn keys(first: &Plan, now: &Plan) -> Map<String, Value> {
     if first.settings.effort != now.settings.effort {
         keys.insert("reasoning_effort".to_owned(), json!(now.settings.effort.map(Effort::word)));
     }
-    let enforces = |plan: &Plan| match plan.wire {
+    let enforces = |plan: &RequestPlan| match plan.wire {
         Wire::Chat => plan.dialect.chat.answer_format != AnswerFormat::Absent,
         Wire::Responses => plan.dialect.responses.answer_format,
         Wire::Anthropic => plan.dialect.anthropic.answer_format,
     };
-    let has_cache_key = |plan: &Plan| plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
-    let has_cache_marks = |plan: &Plan| plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
+    let has_cache_key = |plan: &RequestPlan| plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
+    let has_cache_marks = |plan: &RequestPlan| plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
     for (name, had, has) in [
         ("stream_usage", first.dialect.chat.stream_options, now.dialect.chat.stream_options),
         ("structured_output", enforces(first), enforces(now)),
@@ -333,32 +337,32 @@ pub fn keys(first: &Plan, now: &Plan) -> Map<String, Value> {
     keys
 }
 
-fn change<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String> {
+fn change_field<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String> {
     (*field != to).then(|| {
         *field = to;
         done.to_owned()
     })
 }
 
-fn strip(plan: &mut Plan) -> Option<String> {
-    change(&mut plan.echoes_reasoning, false, "it is not sent back any more")
+fn stop_echo(plan: &mut RequestPlan) -> Option<String> {
+    change_field(&mut plan.echoes_reasoning, false, "it is not sent back any more")
 }
 
-fn to_responses(plan: &mut Plan) -> Option<String> {
+fn to_responses(plan: &mut RequestPlan) -> Option<String> {
     if plan.wire == Wire::Chat && plan.dialect.wire == Some(Wire::Responses) {
         plan.wire = Wire::Responses;
         return Some("they are called there from now on".to_owned());
     }
     let can_pause = plan.levels.as_ref().is_none_or(|levels| levels.contains(&Effort::None));
     (plan.wire == Wire::Chat && can_pause).then_some(())?;
-    change(
+    change_field(
         &mut plan.dialect.chat.tools_forbid_reasoning,
         true,
         "here they are called without reasoning; `wire: responses` in the model's file keeps both",
     )
 }
 
-fn swap_output(plan: &mut Plan, from: OutputField, to: OutputField) -> Option<String> {
+fn swap_output(plan: &mut RequestPlan, from: OutputField, to: OutputField) -> Option<String> {
     let field = &mut plan.dialect.chat.output_field;
     (*field == from && plan.settings.output_limit().is_some()).then(|| {
         *field = to;
@@ -367,7 +371,7 @@ fn swap_output(plan: &mut Plan, from: OutputField, to: OutputField) -> Option<St
 }
 
 /// Asks for the nearest level that a refusal names, or for none if it names none.
-fn lower_effort(plan: &mut Plan, words: &str) -> Option<String> {
+fn lower_effort(plan: &mut RequestPlan, words: &str) -> Option<String> {
     let asked = plan.settings.effort?;
     let named: Vec<Effort> = words
         .split(|c: char| !c.is_ascii_alphanumeric())

@@ -22,11 +22,11 @@ const USUAL: [(&str, u16); 4] = [("Ollama", 11434), ("llama.cpp", 8080), ("LM St
 
 /// Asks the usual ports of this machine, all at once, and waits 150 ms at most.
 pub async fn probe_local(net: &Net) -> Vec<LocalServer> {
-    let probes = USUAL.map(|(name, port)| probe(net, name, port));
+    let probes = USUAL.map(|(name, port)| probe_server(net, name, port));
     join_all(probes).await.into_iter().flatten().collect()
 }
 
-async fn probe(net: &Net, name: &'static str, port: u16) -> Option<LocalServer> {
+async fn probe_server(net: &Net, name: &'static str, port: u16) -> Option<LocalServer> {
     const PATIENCE: Duration = Duration::from_millis(150);
     let base_url = format!("http://127.0.0.1:{port}/v1");
     let url = net::parse_url(&format!("{base_url}/models")).ok()?;
@@ -39,15 +39,15 @@ async fn probe(net: &Net, name: &'static str, port: u16) -> Option<LocalServer> 
 /// The ids in a list of models; `None` for any other answer.
 fn model_ids(body: &[u8]) -> Option<Vec<String>> {
     #[derive(Deserialize)]
-    struct List {
+    struct ServedModels {
         object: Option<String>,
-        data: Option<Vec<Model>>,
+        data: Option<Vec<ServedModel>>,
     }
     #[derive(Deserialize)]
-    struct Model {
+    struct ServedModel {
         id: String,
     }
-    let list: List = serde_json::from_slice(body).ok()?;
+    let list: ServedModels = serde_json::from_slice(body).ok()?;
     // Ollama says `null` when it has no model yet.
     let models = list.data.or_else(|| (list.object.as_deref() == Some("list")).then(Vec::new))?;
     Some(models.into_iter().map(|model| model.id).collect())

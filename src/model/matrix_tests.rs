@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::conversations::{Line, Script, tool};
-use super::written::Written;
+use super::written::WrittenResults;
 use super::{anthropic, chat, responses};
 use crate::base::yaml;
 use crate::config::Wire;
-use crate::conversation::message::{Item, Opaque, Part, Step};
-use crate::model::{Request, ToolChoice};
+use crate::conversation::message::{Item, Opaque, ReplyPart, Step};
+use crate::model::{ModelRequest, ToolChoice};
 
 /// A model of every wire and of every host with special rules.
 const MODELS: [&str; 9] = [
@@ -39,8 +39,8 @@ const SESSION: &str = r"
 ";
 
 fn script(model: &str) -> Script {
-    let mut script: Script = yaml::parse("items: []").expect("a script");
-    script.model = yaml::parse(model).expect("a model");
+    let mut script: Script = yaml::parse_document("items: []").expect("a script");
+    script.model = yaml::parse_document(model).expect("a model");
     script
 }
 
@@ -78,7 +78,7 @@ fn check(wire: Wire, body: &Value) -> Result<(), String> {
 
 /// The items as a compression leaves them: the first ones summarised, and nothing kept that was valid only before.
 fn compressed(items: &[Item]) -> Vec<Item> {
-    let summary: Vec<Line> = yaml::parse("- summary: '## Goal'").expect("a summary");
+    let summary: Vec<Line> = yaml::parse_document("- summary: '## Goal'").expect("a summary");
     let origin =
         crate::conversation::message::Origin { wire: String::new(), host: String::new(), model: String::new() };
     let mut rest: Vec<Item> = summary.iter().map(|line| line.item(&origin)).collect();
@@ -86,7 +86,7 @@ fn compressed(items: &[Item]) -> Vec<Item> {
     for item in &mut rest {
         let Item::Step(step) = item else { continue };
         for part in &mut step.parts {
-            if let Part::Reasoning { opaque, .. } = part {
+            if let ReplyPart::Reasoning { opaque, .. } = part {
                 *opaque = opaque.take().filter(|opaque: &Opaque| !opaque.bound);
             }
         }
@@ -99,7 +99,7 @@ fn a_session_goes_on_with_every_other_model() {
     let tools = [tool("read_file")];
     for from in MODELS {
         let source = script(from).model().expect("a model").plan();
-        let lines: Vec<Line> = yaml::parse(&session(source.wire)).expect("a session");
+        let lines: Vec<Line> = yaml::parse_document(&session(source.wire)).expect("a session");
         let items: Vec<Item> = lines.iter().map(|line| line.item(&source.origin())).collect();
         for to in MODELS {
             let target = script(to).model().expect("a model").plan();
@@ -107,19 +107,19 @@ fn a_session_goes_on_with_every_other_model() {
             for (how, items) in [("whole", items.clone()), ("compressed", compressed(&items))] {
                 for length in 1..=items.len() {
                     let items = &items[..length];
-                    let whole = Request {
+                    let whole = ModelRequest {
                         system: "s",
                         tools: &tools,
                         tool_choice: ToolChoice::Auto,
-                        ..Request::of(items, "s")
+                        ..ModelRequest::from_items(items, "s")
                     };
-                    let closing = Request { tool_choice: ToolChoice::None, aside: Some("Sum up."), ..whole };
+                    let closing = ModelRequest { tool_choice: ToolChoice::None, aside: Some("Sum up."), ..whole };
                     for request in [whole, closing] {
                         // Nobody asks a model that has just spoken.
                         if request.aside.is_none() && !ends_open(items) {
                             continue;
                         }
-                        let (body, _) = target.encode(&request, &Written::default());
+                        let (body, _) = target.encode(&request, &WrittenResults::default());
                         let body: Value = serde_json::from_slice(&body).expect("JSON");
                         let said = format!("{from}\n-> {to} ({how}, {length} items)");
                         check(target.wire, &body).unwrap_or_else(|why| panic!("{said}\n{why}\n{body:#}"));
@@ -146,17 +146,17 @@ fn every_request_extends_the_one_before_it() {
     let tools = [tool("read_file")];
     for model in MODELS {
         let plan = script(model).model().expect("a model").plan();
-        let lines: Vec<Line> = yaml::parse(&session(plan.wire)).expect("a session");
+        let lines: Vec<Line> = yaml::parse_document(&session(plan.wire)).expect("a session");
         let items: Vec<Item> = lines.iter().map(|line| line.item(&plan.origin())).collect();
         let mut before: Option<(Vec<Value>, Value)> = None;
         for length in (1..=items.len()).filter(|length| ends_open(&items[..*length])) {
-            let request = Request {
+            let request = ModelRequest {
                 system: "s",
                 tools: &tools,
                 tool_choice: ToolChoice::Auto,
-                ..Request::of(&items[..length], "s")
+                ..ModelRequest::from_items(&items[..length], "s")
             };
-            let (body, _) = plan.encode(&request, &Written::default());
+            let (body, _) = plan.encode(&request, &WrittenResults::default());
             let mut body: Value = serde_json::from_slice(&body).expect("JSON");
             unmark(&mut body);
             // It is not expected of a turn that another model began.

@@ -79,21 +79,21 @@ mod demo_tests;
 
 use std::sync::Arc;
 
-use crate::config::{ModelConfig, Profile, Provider, Wire};
+use crate::config::{GuidanceProfile, ModelConfig, ModelProvider, Wire};
 use crate::safety::net::Net;
 
-use plan::Known;
+use plan::KnownFacts;
 
 pub use endpoint::is_configured;
 pub use interface::{
-    CallRecord, ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind,
-    ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
+    CallRecord, ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, Learnt, ModelError, ModelErrorKind,
+    ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ServerWindow, ToolChoice, WindowSource,
 };
 pub use local::{LocalServer, probe_local};
 pub use probe::Probed;
 pub use stated::Stated;
 pub use tool_definition::ToolDefinition;
-pub use unconfigured::{Face, advice};
+pub use unconfigured::{Face, advise_setup};
 pub use wire_log::WireLog;
 
 /// The window of a model, in tokens, if its size is unknown.
@@ -125,7 +125,7 @@ pub struct Surroundings {
     /// Records the traffic.
     pub wire_log: Option<Arc<WireLog>>,
     /// The known facts about models.
-    pub catalogue: Arc<catalogue::Catalogue>,
+    pub catalogue: Arc<catalogue::ModelCatalogue>,
     /// The environment variables with providers' keys that are set, for the advice to a user who has configured no
     /// model.
     pub keys_set: Vec<&'static str>,
@@ -135,18 +135,18 @@ pub struct Surroundings {
 ///
 /// # Errors
 /// A mistake in the model's configuration.
-pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn ChatModel>, ConnectError> {
+pub fn connect_model(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn ChatModel>, ConnectError> {
     Ok(match config.provider {
-        Provider::Openai => {
+        ModelProvider::Openai => {
             let id = config.model.as_deref().map(str::trim).filter(|id| !id.is_empty());
             let id =
                 id.ok_or_else(|| ConnectError::wrong(&config.name, "model", "the provider's model is not named"))?;
-            let (info, known) = facts(config, id, around);
-            Arc::new(server::Server::new(config, info, known, around)?)
+            let (info, known) = gather_facts(config, id, around);
+            Arc::new(server::ModelServer::new(config, info, known, around)?)
         }
-        Provider::Scripted => {
+        ModelProvider::Scripted => {
             let id = config.model.as_deref().unwrap_or(&config.name);
-            let (info, _) = facts(config, id, around);
+            let (info, _) = gather_facts(config, id, around);
             Arc::new(scripted::Scripted::new(config, info, around.user_id.clone())?)
         }
     })
@@ -158,16 +158,20 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
 /// # Errors
 /// A mistake in the model's configuration.
 pub async fn probe_server(config: &ModelConfig, around: &Surroundings) -> Result<Option<Probed>, ConnectError> {
-    let (info, known) = facts(config, config.model.as_deref().unwrap_or_default(), around);
-    Ok(server::Server::new(config, info, known, around)?.probed().await)
+    let (info, known) = gather_facts(config, config.model.as_deref().unwrap_or_default(), around);
+    Ok(server::ModelServer::new(config, info, known, around)?.probed().await)
 }
 
 /// Prepares `id`, another model of the same server, to turn texts into vectors. Sends nothing.
 ///
 /// # Errors
 /// A mistake in the model's configuration, or a script, which has no vectors.
-pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result<Arc<dyn Embedder>, ConnectError> {
-    if config.provider == Provider::Scripted {
+pub fn connect_embedder(
+    config: &ModelConfig,
+    id: &str,
+    around: &Surroundings,
+) -> Result<Arc<dyn Embedder>, ConnectError> {
+    if config.provider == ModelProvider::Scripted {
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
     }
     let endpoint = endpoint::Endpoint::new(config, id, around)?;
@@ -176,8 +180,8 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
 }
 
 /// Facts about a model: those that its file declares, else those of the catalogue, else assumptions.
-fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, Known) {
-    let scripted = config.provider == Provider::Scripted;
+fn gather_facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, KnownFacts) {
+    let scripted = config.provider == ModelProvider::Scripted;
     let place = catalogue::providers::place_of(config.base_url.as_deref());
     let known = if scripted { None } else { around.catalogue.lookup(place, id) };
     let (context_window, window_source) = match (config.context_window, &known) {
@@ -204,16 +208,16 @@ fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, K
         sees: config.capabilities.vision.or(sees).unwrap_or(false),
         // A script needs no advice, and a small window has no room for it.
         profile: if scripted || context_window < ROOM_FOR_ADVICE {
-            Profile::Concise
+            GuidanceProfile::Concise
         } else {
-            catalogue::profile(id, known.is_some())
+            catalogue::choose_profile(id, known.is_some())
         },
         retry: config.retry.clone(),
         scripted,
         configured: true,
     };
     let (wire, levels) = known.map_or((None, None), |facts| (facts.wire, facts.levels));
-    (info, Known { wire, sees, levels, most_output_tokens: output })
+    (info, KnownFacts { wire, sees, levels, most_output_tokens: output })
 }
 
 /// The part of the window that is kept for a reply. Some models could fill all of it, but never do.

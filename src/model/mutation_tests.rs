@@ -138,11 +138,11 @@ fn count(value: &Value) -> usize {
 /// The events of a body that are JSON, with their names; a body without events as one.
 fn events(body: &str) -> Events {
     let mut events = Vec::new();
-    let mut take = |event: sse::Event<'_>| {
+    let mut take = |event: sse::SseEvent<'_>| {
         events.extend(serde_json::from_slice(event.data).ok().map(|json| (event.name.to_vec(), json)));
         true
     };
-    let mut decoder = sse::Decoder::default();
+    let mut decoder = sse::SseDecoder::default();
     decoder.feed(body.as_bytes(), &mut take).expect("short enough");
     decoder.finish(&mut take);
     events.extend(serde_json::from_str(body).ok().map(|json| (Vec::new(), json)));

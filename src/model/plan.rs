@@ -1,29 +1,29 @@
 //! The plan of requests to one server with one model, made from the model file, the dialect and the catalogue, and
 //! changed by the server's refusals. Pure.
 
-use super::asked::{Asked, Settings};
+use super::asked::{OutgoingRequest, RequestSettings};
 use super::dialect::{self, Dialect};
 use super::effort::Effort;
-use super::extra::merge;
-use super::history::{self, Pictures, Rules};
-use super::turns::{ModelPart, Turn};
-use super::written::Written;
+use super::extra::merge_extra;
+use super::history::{self, HistoryRules, Pictures};
+use super::turns::{ModelPart, WireTurn};
+use super::written::WrittenResults;
 use super::{ConnectError, anthropic, chat, wires};
 use serde_json::Map;
 
 use crate::config::{Capabilities, ModelConfig, Wire};
 use crate::conversation::message::Origin;
-use crate::model::Request;
+use crate::model::ModelRequest;
 
 /// The form of the requests to a server.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
-pub struct Plan {
+pub struct RequestPlan {
     pub wire: Wire,
     /// True if the model file names the wire.
     pub wire_is_declared: bool,
     pub dialect: Dialect,
-    pub settings: Settings,
+    pub settings: RequestSettings,
     /// True if the model sees pictures.
     pub sees: bool,
     /// True if reasoning goes back to the server that sent it.
@@ -38,35 +38,35 @@ pub struct Plan {
 
 /// The facts that the catalogue has about the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFacts {
     pub wire: Option<Wire>,
     pub sees: Option<bool>,
     pub levels: Option<Vec<Effort>>,
     pub most_output_tokens: Option<u64>,
 }
 
-impl Plan {
+impl RequestPlan {
     /// The plan for the first request, and notices about it for the user. `address` is that of the server,
     /// `host[:port]/path`.
     pub fn new(
         config: &ModelConfig,
         model: &str,
         address: &str,
-        known: Known,
+        known: KnownFacts,
     ) -> Result<(Self, Vec<String>), ConnectError> {
         let chosen = config.dialect.as_deref().map(str::trim).filter(|name| !matches!(*name, "" | "auto"));
-        let dialect = dialect::resolve(chosen, address, model)
+        let dialect = dialect::resolve_dialect(chosen, address, model)
             .map_err(|why| ConnectError::wrong(&config.name, "dialect", why))?;
         let wire = config.wire.or(known.wire.filter(|_| dialect.wire.is_some())).or(dialect.wire);
         let wire = wire.unwrap_or(Wire::Chat);
         let mut dialect = dialect;
-        declare(&mut dialect, config.capabilities);
+        apply_declared(&mut dialect, config.capabilities);
         let mut notices = Vec::new();
-        let effort = effort(config, known.levels.as_deref(), wire, &dialect, &mut notices)?;
+        let effort = choose_effort(config, known.levels.as_deref(), wire, &dialect, &mut notices)?;
         let mut extra = if wire == Wire::Chat { dialect.body.clone() } else { Map::new() };
-        merge(&mut extra, &config.extra_body);
+        merge_extra(&mut extra, &config.extra_body);
         let can = config.capabilities;
-        let settings = Settings {
+        let settings = RequestSettings {
             model: model.to_owned(),
             streaming: can.streaming,
             max_output_tokens: config.max_output_tokens,
@@ -96,7 +96,6 @@ impl Plan {
     }
 
     /// The origin of this server's replies.
-    #[must_use]
     pub fn origin(&self) -> Origin {
         Origin { wire: self.wire.name().to_owned(), host: self.host.clone(), model: self.settings.model.clone() }
     }
@@ -104,11 +103,10 @@ impl Plan {
     /// The plan of a single request whose reply may have at most `cap` tokens.
     #[must_use]
     pub fn with_cap(&self, cap: Option<u64>) -> Self {
-        Self { settings: Settings { output_cap: cap, ..self.settings.clone() }, ..self.clone() }
+        Self { settings: RequestSettings { output_cap: cap, ..self.settings.clone() }, ..self.clone() }
     }
 
     /// The most tokens that a reply can have, if more is known than the window.
-    #[must_use]
     pub fn largest_output(&self, model_writes: Option<u64>) -> Option<u64> {
         let written = self.settings.written_limit().or(self.settings.max_output_tokens);
         match self.wire {
@@ -118,7 +116,6 @@ impl Plan {
     }
 
     /// The tokens of thought that requests ask for, if they ask for a number.
-    #[must_use]
     pub fn thinking_budget(&self) -> Option<u64> {
         (self.wire == Wire::Anthropic)
             .then(|| anthropic::thinking_budget(&self.settings, &self.dialect.anthropic))
@@ -126,21 +123,24 @@ impl Plan {
     }
 
     /// The body of a request, and the headers that it needs beside the key. `written` knows the request before.
-    #[must_use]
-    pub fn encode(&self, request: &Request<'_>, written: &Written) -> (Vec<u8>, Vec<(&'static str, String)>) {
+    pub fn encode(
+        &self,
+        request: &ModelRequest<'_>,
+        written: &WrittenResults,
+    ) -> (Vec<u8>, Vec<(&'static str, String)>) {
         let origin = self.origin();
-        let rules = Rules {
+        let rules = HistoryRules {
             origin: &origin,
-            ids: wires::ids(self.wire, &self.dialect),
-            pictures: if self.sees { wires::pictures(self.wire, &self.dialect) } else { Pictures::Notes },
+            ids: wires::choose_ids(self.wire, &self.dialect),
+            pictures: if self.sees { wires::place_pictures(self.wire, &self.dialect) } else { Pictures::Notes },
             user_after_results: wires::user_after_results(self.wire, &self.dialect),
         };
-        let mut turns = history::turns(request, &rules);
+        let mut turns = history::write_turns(request, &rules);
         if !self.echoes_reasoning {
             strip_reasoning(&mut turns);
         }
         written.reuse(&mut turns);
-        let asked = Asked {
+        let asked = OutgoingRequest {
             settings: &self.settings,
             system: request.system,
             turns: &turns,
@@ -149,13 +149,12 @@ impl Plan {
             schema: request.schema,
             session_id: request.session_id,
         };
-        let headers = wires::headers(self.wire, &asked, &self.dialect);
-        (wires::encode(self.wire, &asked, &self.dialect), headers)
+        let headers = wires::list_headers(self.wire, &asked, &self.dialect);
+        (wires::encode_request(self.wire, &asked, &self.dialect), headers)
     }
 
     /// Returns the reason that the server is certain to refuse a request with tools, and what to do; `None` if it may
     /// accept one.
-    #[must_use]
     pub fn refuses_tools(&self, name: &str) -> Option<String> {
         let always_thinks = self.levels.as_ref().is_some_and(|levels| !levels.contains(&Effort::None));
         let forbids = self.wire == Wire::Chat && self.dialect.chat.tools_forbid_reasoning && self.tools;
@@ -166,16 +165,16 @@ impl Plan {
     }
 }
 
-fn strip_reasoning(turns: &mut Vec<Turn<'_>>) {
+fn strip_reasoning(turns: &mut Vec<WireTurn<'_>>) {
     for turn in turns {
-        if let Turn::Model(parts) = turn {
+        if let WireTurn::Model(parts) = turn {
             parts.retain(|part| !matches!(part, ModelPart::Reasoning { .. }));
         }
     }
 }
 
 /// Overrides the dialect with what the model file declares.
-fn declare(dialect: &mut Dialect, declared: Capabilities) {
+fn apply_declared(dialect: &mut Dialect, declared: Capabilities) {
     let Dialect { chat, responses, anthropic, .. } = dialect;
     if let Some(asked) = declared.stream_usage {
         chat.stream_options = asked;
@@ -200,7 +199,7 @@ fn declare(dialect: &mut Dialect, declared: Capabilities) {
 }
 
 /// The level of reasoning to ask for: the nearest that the model has.
-fn effort(
+fn choose_effort(
     config: &ModelConfig,
     levels: Option<&[Effort]>,
     wire: Wire,

@@ -33,13 +33,13 @@ const LONGEST: usize = 4 * 1024 * 1024;
 const OLLAMA_DEFAULT: u64 = 4096;
 
 /// A question to a server, and the function that reads its answer.
-struct Question {
-    at: Place,
+struct ProbeQuestion {
+    at: ProbePlace,
     path: &'static str,
-    read: fn(&Answer, &str) -> Option<Probed>,
+    read: fn(&ProbeAnswer, &str) -> Option<Probed>,
 }
 
-enum Place {
+enum ProbePlace {
     /// Below the root of the server.
     Root,
     /// Below `base_url`.
@@ -49,26 +49,26 @@ enum Place {
 }
 
 /// An answer with a status of success.
-struct Answer {
+struct ProbeAnswer {
     body: Value,
     /// True if LiteLLM names itself in a header.
     is_litellm: bool,
 }
 
-const QUESTIONS: [Question; 7] = [
+const QUESTIONS: [ProbeQuestion; 7] = [
     // A router of several models is asked about this one without making it load the model.
-    Question { at: Place::Root, path: "/props?autoload=false&model=", read: llama_cpp },
-    Question { at: Place::Root, path: "/api/ps", read: ollama_running },
-    Question { at: Place::RootByPost, path: "/api/show", read: ollama_model },
-    Question { at: Place::Root, path: "/api/v1/models", read: lm_studio },
-    Question { at: Place::Root, path: "/api/v0/models", read: lm_studio_before },
-    Question { at: Place::Root, path: "/model/info", read: litellm },
-    Question { at: Place::Base, path: "/models", read: list_of_models },
+    ProbeQuestion { at: ProbePlace::Root, path: "/props?autoload=false&model=", read: llama_cpp },
+    ProbeQuestion { at: ProbePlace::Root, path: "/api/ps", read: ollama_running },
+    ProbeQuestion { at: ProbePlace::RootByPost, path: "/api/show", read: ollama_model },
+    ProbeQuestion { at: ProbePlace::Root, path: "/api/v1/models", read: lm_studio },
+    ProbeQuestion { at: ProbePlace::Root, path: "/api/v0/models", read: lm_studio_before },
+    ProbeQuestion { at: ProbePlace::Root, path: "/model/info", read: read_litellm },
+    ProbeQuestion { at: ProbePlace::Base, path: "/models", read: list_of_models },
 ];
 
 /// Asks the server of `base_url` which program it is and what window `model` has, all questions at once. `headers` are
 /// those of a request, including the key. Takes two seconds at most.
-pub async fn probe(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) -> Option<Probed> {
+pub async fn probe_server(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) -> Option<Probed> {
     if !net::is_private(base_url) {
         return None;
     }
@@ -78,27 +78,27 @@ pub async fn probe(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) 
     let asked = QUESTIONS.iter().map(async |question| {
         let url = question.url(base_url, model)?;
         let request = match question.at {
-            Place::RootByPost => client.post(url).body(json!({ "model": model }).to_string()),
-            Place::Root | Place::Base => client.get(url),
+            ProbePlace::RootByPost => client.post(url).body(json!({ "model": model }).to_string()),
+            ProbePlace::Root | ProbePlace::Base => client.get(url),
         };
-        answer(request.headers(headers.clone())).await
+        read_answer(request.headers(headers.clone())).await
     });
     let answers = join_all(asked).await;
     let said =
         QUESTIONS.iter().zip(&answers).filter_map(|(question, answer)| (question.read)(answer.as_ref()?, model));
-    join(said)
+    merge_answers(said)
 }
 
-impl Question {
+impl ProbeQuestion {
     fn url(&self, base_url: &Url, model: &str) -> Option<Url> {
         let base = base_url.as_str().trim_end_matches('/');
         let root = base.strip_suffix("/v1").unwrap_or(base);
         let is_bare = base_url.path().trim_matches('/').is_empty();
         let before = match self.at {
             // The requests of one wire are below a version even if the address has none.
-            Place::Base if is_bare => &format!("{root}/v1"),
-            Place::Base => base,
-            Place::Root | Place::RootByPost => root,
+            ProbePlace::Base if is_bare => &format!("{root}/v1"),
+            ProbePlace::Base => base,
+            ProbePlace::Root | ProbePlace::RootByPost => root,
         };
         let mut url = Url::parse(&format!("{before}{}", self.path)).ok()?;
         if self.path.ends_with('=') {
@@ -108,7 +108,7 @@ impl Question {
     }
 }
 
-async fn answer(request: RequestBuilder) -> Option<Answer> {
+async fn read_answer(request: RequestBuilder) -> Option<ProbeAnswer> {
     let mut response = request.timeout(PATIENCE).send().await.ok()?.error_for_status().ok()?;
     let is_litellm = response.headers().contains_key("x-litellm-version");
     let mut body = Vec::new();
@@ -118,11 +118,11 @@ async fn answer(request: RequestBuilder) -> Option<Answer> {
             return None;
         }
     }
-    Some(Answer { body: serde_json::from_slice(&body).ok()?, is_litellm })
+    Some(ProbeAnswer { body: serde_json::from_slice(&body).ok()?, is_litellm })
 }
 
 /// Merges the answers about the program that the first one names.
-fn join(said: impl Iterator<Item = Probed>) -> Option<Probed> {
+fn merge_answers(said: impl Iterator<Item = Probed>) -> Option<Probed> {
     said.reduce(|first, next| {
         if first.server != next.server {
             return first;
@@ -131,30 +131,31 @@ fn join(said: impl Iterator<Item = Probed>) -> Option<Probed> {
     })
 }
 
-fn llama_cpp(answer: &Answer, _model: &str) -> Option<Probed> {
+fn llama_cpp(answer: &ProbeAnswer, _model: &str) -> Option<Probed> {
     let settings = answer.body.get("default_generation_settings")?;
     let vision = answer.body.pointer("/modalities/vision").and_then(Value::as_bool);
-    Some(Probed { server: "llama.cpp", window: tokens(settings.get("n_ctx")), vision })
+    Some(Probed { server: "llama.cpp", window: read_tokens(settings.get("n_ctx")), vision })
 }
 
 /// The models that are loaded, with the window of each.
-fn ollama_running(answer: &Answer, model: &str) -> Option<Probed> {
+fn ollama_running(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     let models = answer.body.get("models")?.as_array()?;
     let running = models.iter().find(|running| is_named(running, &["name", "model"], model));
     Some(Probed {
         server: "Ollama",
-        window: tokens(running.and_then(|it| it.get("context_length"))),
+        window: read_tokens(running.and_then(|it| it.get("context_length"))),
         vision: None,
     })
 }
 
-fn ollama_model(answer: &Answer, _model: &str) -> Option<Probed> {
+fn ollama_model(answer: &ProbeAnswer, _model: &str) -> Option<Probed> {
     let info = answer.body.get("model_info")?.as_object()?;
     let set = answer.body.get("parameters").and_then(Value::as_str).and_then(|lines| {
         let mut lines = lines.lines().filter_map(|line| line.trim().strip_prefix("num_ctx"));
         lines.next()?.trim().parse().ok()
     });
-    let trained = || tokens(info.iter().find(|(key, _)| key.ends_with(".context_length")).map(|(_, value)| value));
+    let trained =
+        || read_tokens(info.iter().find(|(key, _)| key.ends_with(".context_length")).map(|(_, value)| value));
     let can = answer.body.get("capabilities").and_then(Value::as_array);
     Some(Probed {
         server: "Ollama",
@@ -163,7 +164,7 @@ fn ollama_model(answer: &Answer, _model: &str) -> Option<Probed> {
     })
 }
 
-fn lm_studio(answer: &Answer, model: &str) -> Option<Probed> {
+fn lm_studio(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     let models = answer.body.get("models")?.as_array()?;
     // Another program may have a list of this name.
     models.iter().find(|known| known.get("loaded_instances").is_some())?;
@@ -175,45 +176,45 @@ fn lm_studio(answer: &Answer, model: &str) -> Option<Probed> {
     let window = known.and_then(|known| {
         let loaded = instances(known);
         let named = loaded.iter().find(|loaded| is_named(loaded, &["id"], model)).or(loaded.first());
-        tokens(named?.pointer("/config/context_length"))
+        read_tokens(named?.pointer("/config/context_length"))
     });
     let vision = known.and_then(|known| known.pointer("/capabilities/vision")?.as_bool());
     Some(Probed { server: "LM Studio", window, vision })
 }
 
 /// The list of LM Studio before 0.4.
-fn lm_studio_before(answer: &Answer, model: &str) -> Option<Probed> {
+fn lm_studio_before(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     let models = answer.body.get("data")?.as_array()?;
     models.iter().find(|known| known.get("max_context_length").is_some() && known.get("state").is_some())?;
     let known = models.iter().find(|known| is_named(known, &["id"], model));
     Some(Probed {
         server: "LM Studio",
-        window: tokens(known.and_then(|known| known.get("loaded_context_length"))),
+        window: read_tokens(known.and_then(|known| known.get("loaded_context_length"))),
         vision: known.and_then(|known| Some(known.get("type")?.as_str()? == "vlm")),
     })
 }
 
-fn litellm(answer: &Answer, model: &str) -> Option<Probed> {
+fn read_litellm(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     let models = answer.body.get("data")?.as_array()?;
     models.iter().find(|known| known.get("model_info").is_some())?;
     let known = models.iter().find(|known| is_named(known, &["model_name"], model));
     let info = known.and_then(|known| known.get("model_info"));
     Some(Probed {
         server: "LiteLLM",
-        window: tokens(info.and_then(|info| info.get("max_input_tokens"))),
+        window: read_tokens(info.and_then(|info| info.get("max_input_tokens"))),
         vision: info.and_then(|info| info.get("supports_vision")?.as_bool()),
     })
 }
 
 /// The list that every server has; vLLM and SGLang state the window in it.
-fn list_of_models(answer: &Answer, model: &str) -> Option<Probed> {
+fn list_of_models(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     if answer.is_litellm {
         return Some(Probed { server: "LiteLLM", window: None, vision: None });
     }
     let models = answer.body.get("data")?.as_array()?;
     let known = models.iter().find(|known| is_named(known, &["id"], model));
     let known = known.or_else(|| models.first().filter(|_| models.len() == 1))?;
-    let window = tokens(known.get("max_model_len"))?;
+    let window = read_tokens(known.get("max_model_len"))?;
     let server = match known.get("owned_by").and_then(Value::as_str) {
         Some("sglang") => "SGLang",
         _ => "vLLM",
@@ -227,7 +228,7 @@ fn is_named(known: &Value, keys: &[&str], model: &str) -> bool {
 }
 
 /// A number of tokens; servers that do not know it say 0.
-fn tokens(value: Option<&Value>) -> Option<u64> {
+fn read_tokens(value: Option<&Value>) -> Option<u64> {
     value?.as_u64().filter(|tokens| *tokens > 0)
 }
 
@@ -239,10 +240,11 @@ mod tests {
     fn said(answers: &[(&str, &str)], model: &str) -> Option<Probed> {
         let said = QUESTIONS.iter().filter_map(|question| {
             let (_, body) = answers.iter().find(|(path, _)| question.path.starts_with(path))?;
-            let answer = Answer { body: serde_json::from_str(body).ok()?, is_litellm: body.contains("litellm") };
+            let answer =
+                ProbeAnswer { body: serde_json::from_str(body).ok()?, is_litellm: body.contains("litellm") };
             (question.read)(&answer, model)
         });
-        join(said)
+        merge_answers(said)
     }
 
     const PROPS: &str = r#"{"default_generation_settings":{"id":0,"n_ctx":8192},"total_slots":2,"modalities":{"vision":true,"audio":false},"chat_template":"…"}"#;

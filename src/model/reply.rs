@@ -16,10 +16,10 @@ use futures_util::future::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::assembly::Broken;
-use super::decode::Reading;
+use super::decode::ReplyReading;
 use super::endpoint::Endpoint;
-use super::errors::{self, Said};
-use super::sse::{Decoder, TooLong};
+use super::errors::{self, StatedError};
+use super::sse::{SseDecoder, TooLong};
 use super::wire_log::Exchange;
 use crate::base::tokens;
 use crate::config::{Timeouts, format_duration};
@@ -40,14 +40,14 @@ const GRACE: Duration = Duration::from_secs(2);
 const DRAIN: Duration = Duration::from_millis(250);
 const DRAIN_BYTES: usize = 64 * 1024;
 
-pub(super) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+pub(super) type BodyStream = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// A reply from a server.
 pub(super) struct HttpReply {
     /// `None` once the body has ended.
-    body: Option<Body>,
-    decoder: Decoder,
-    reading: Reading,
+    body: Option<BodyStream>,
+    decoder: SseDecoder,
+    reading: ReplyReading,
     failure: Option<ModelError>,
     /// The bytes before the first event, which are the whole body if no event comes.
     unread: Vec<u8>,
@@ -58,7 +58,7 @@ pub(super) struct HttpReply {
     /// The request, from which its tokens are estimated if the server does not report them.
     request: Bytes,
     exchange: Exchange,
-    patience: Patience,
+    patience: ReplyPatience,
     /// True if the task was woken again to see whether more is ready.
     looked_again: bool,
     let_go: bool,
@@ -67,16 +67,17 @@ pub(super) struct HttpReply {
 impl HttpReply {
     /// Reads the reply to a request that was sent at `asked`.
     pub fn new(
-        body: Body,
-        reading: Reading,
+        body: BodyStream,
+        reading: ReplyReading,
         endpoint: Arc<Endpoint>,
         (request, exchange): (Bytes, Exchange),
         asked: Instant,
     ) -> Self {
-        let patience = Patience { first_byte: asked + endpoint.timeouts.first_byte, ..Patience::default() };
+        let patience =
+            ReplyPatience { first_byte: asked + endpoint.timeouts.first_byte, ..ReplyPatience::default() };
         Self {
             body: Some(body),
-            decoder: Decoder::default(),
+            decoder: SseDecoder::default(),
             reading,
             failure: None,
             unread: Vec::new(),
@@ -118,7 +119,7 @@ impl HttpReply {
                     self.read(&bytes);
                 }
                 Poll::Ready(Some(Err(error))) => self.broke_off(&error),
-                Poll::Ready(None) => self.ended(),
+                Poll::Ready(None) => self.handle_end(),
                 // The connection is served by another task: it may have more as soon as it has run.
                 Poll::Pending if ready.is_some() && !self.looked_again => {
                     self.looked_again = true;
@@ -179,7 +180,7 @@ impl HttpReply {
     }
 
     /// Handles the end of the body, which may come before the end of the reply.
-    fn ended(&mut self) {
+    fn handle_end(&mut self) {
         let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
         let mut broken = None;
         self.decoder.finish(|event| {
@@ -203,7 +204,7 @@ impl HttpReply {
             Err(broken) => self.fail_with(broken),
             Ok(false) => {
                 let text = String::from_utf8_lossy(&body);
-                let said = Said::read(&text).message;
+                let said = StatedError::read(&text).message;
                 if errors::looks_like_html(&text) {
                     let hint = "Check base_url and its version path.";
                     self.fail(ModelErrorKind::BadRequest, format!("the server answered with {said}. {hint}"));
@@ -222,8 +223,8 @@ impl HttpReply {
         // If the connection breaks after the reply has ended, nothing is lost.
         if !self.reading.reply.is_finished() {
             let after = self.received;
-            let why = net::causes(error);
-            self.exchange.failed(&why);
+            let why = net::list_causes(error);
+            self.exchange.record_failure(&why);
             self.fail(ModelErrorKind::Incomplete, format!("the connection broke after {after} bytes: {why}"));
         }
     }
@@ -231,10 +232,10 @@ impl HttpReply {
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Timeouts { first_byte, idle, .. } = self.endpoint.timeouts;
         let limit = match (self.received, self.reading.reply.is_done(), self.reading.reply.is_finished()) {
-            (0, ..) => Limit::FirstByte,
-            (_, true, _) => Limit::Silence(DRAIN),
-            (_, _, true) => Limit::Silence(GRACE.min(idle)),
-            _ => Limit::Silence(idle),
+            (0, ..) => WaitLimit::FirstByte,
+            (_, true, _) => WaitLimit::Silence(DRAIN),
+            (_, _, true) => WaitLimit::Silence(GRACE.min(idle)),
+            _ => WaitLimit::Silence(idle),
         };
         if self.patience.poll(limit, context).is_pending() {
             return Poll::Pending;
@@ -275,7 +276,7 @@ impl HttpReply {
         self.failure = Some(match broken {
             Broken::Unreadable(words) => self.endpoint.error(ModelErrorKind::Incomplete, words),
             Broken::TooLarge(words) => self.endpoint.error(ModelErrorKind::TooLarge, words),
-            Broken::Error(said) => self.endpoint.refused(None, said),
+            Broken::Error(said) => self.endpoint.word_refusal(None, said),
         });
     }
 
@@ -293,7 +294,7 @@ impl ReplyStream for HttpReply {
 
 /// The limit of a wait.
 #[derive(Clone, Copy)]
-enum Limit {
+enum WaitLimit {
     /// Until the time by which the first byte is due.
     FirstByte,
     /// Since the wait began.
@@ -301,7 +302,7 @@ enum Limit {
 }
 
 /// The one timer for all waits of a reply. It is moved when it fires too early, not at each read.
-struct Patience {
+struct ReplyPatience {
     first_byte: Instant,
     /// The time of the last event, or of the request. Keep-alives do not count as events.
     progressed: Instant,
@@ -309,24 +310,24 @@ struct Patience {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Default for Patience {
+impl Default for ReplyPatience {
     fn default() -> Self {
         Self { first_byte: Instant::now(), progressed: Instant::now(), waiting_since: None, timer: None }
     }
 }
 
-impl Patience {
+impl ReplyPatience {
     /// Restarts the wait, as something came.
     fn rest(&mut self) {
         self.waiting_since = None;
     }
 
     /// Ready when the limit is reached.
-    fn poll(&mut self, limit: Limit, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, limit: WaitLimit, context: &mut Context<'_>) -> Poll<()> {
         let since = *self.waiting_since.get_or_insert_with(Instant::now);
         let deadline = match limit {
-            Limit::FirstByte => self.first_byte,
-            Limit::Silence(longest) => (since + longest).min(self.progressed + longest * KEPT_ALIVE),
+            WaitLimit::FirstByte => self.first_byte,
+            WaitLimit::Silence(longest) => (since + longest).min(self.progressed + longest * KEPT_ALIVE),
         };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if timer.deadline() > deadline {

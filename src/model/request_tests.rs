@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::conversations::Script;
-use super::written::Written;
+use super::written::WrittenResults;
 use crate::base::yaml;
 
 const EXPECTED: &str = "\n=== sends\n";
@@ -20,7 +20,8 @@ fn every_request_case() {
     for path in &files {
         let case = std::fs::read_to_string(path).expect("a readable case");
         let (script, expected) = case.split_once(EXPECTED).expect("`=== sends`");
-        let script: Script = yaml::parse(script).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let script: Script =
+            yaml::parse_document(script).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let sent = sent(&script);
         if sent != expected.trim_end() {
             let _ = writeln!(failures, "--- {}\n{sent}", path.display());
@@ -38,7 +39,7 @@ fn sent(script: &Script) -> String {
     if let Some(why) = plan.refuses_tools("m") {
         return format!("refused: {why}");
     }
-    let (body, headers) = plan.encode(&script.request(&items, &tools), &Written::default());
+    let (body, headers) = plan.encode(&script.request(&items, &tools), &WrittenResults::default());
     let mut sent = String::new();
     for (name, value) in &headers {
         let _ = writeln!(sent, "{name}: {value}");

@@ -9,36 +9,35 @@ use serde_json::value::{RawValue, to_raw_value};
 
 /// A text and its JSON.
 #[derive(Debug)]
-pub struct Known {
+pub struct WrittenText {
     text: String,
     json: Box<RawValue>,
 }
 
 /// The text of a result.
 #[derive(Debug, Clone)]
-pub struct Text<'a> {
+pub struct ResultText<'a> {
     words: Cow<'a, str>,
-    known: Option<Arc<Known>>,
+    known: Option<Arc<WrittenText>>,
 }
 
-impl Known {
+impl WrittenText {
     /// Writes a text.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn write(text: &str) -> Self {
         let json = to_raw_value(text).expect("a text is JSON, and memory takes it");
         Self { text: text.to_owned(), json }
     }
 
     /// True if this is the encoded text.
-    #[must_use]
     pub fn is(&self, text: &str) -> bool {
         self.text == text
     }
 }
 
-impl Text<'_> {
+impl ResultText<'_> {
     /// Uses the encoding of an earlier request, which must be of this text.
-    pub fn reuse(&mut self, known: &Arc<Known>) {
+    pub fn reuse(&mut self, known: &Arc<WrittenText>) {
         debug_assert!(known.is(self), "another text was written");
         self.known = Some(Arc::clone(known));
     }
@@ -50,7 +49,7 @@ impl Text<'_> {
     }
 }
 
-impl Deref for Text<'_> {
+impl Deref for ResultText<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -58,19 +57,19 @@ impl Deref for Text<'_> {
     }
 }
 
-impl<'a, T: Into<Cow<'a, str>>> From<T> for Text<'a> {
+impl<'a, T: Into<Cow<'a, str>>> From<T> for ResultText<'a> {
     fn from(words: T) -> Self {
         Self { words: words.into(), known: None }
     }
 }
 
-impl PartialEq for Text<'_> {
+impl PartialEq for ResultText<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.words == other.words
     }
 }
 
-impl Serialize for Text<'_> {
+impl Serialize for ResultText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.known {
             Some(known) => known.json.serialize(serializer),

@@ -11,39 +11,41 @@ use super::ConnectError;
 use crate::base::tokens;
 use crate::config::{ScriptCondition, ScriptReply};
 use crate::conversation::message::Item;
-use crate::model::{CallRecord, Request};
+use crate::model::{CallRecord, ModelRequest};
 use crate::template::{self, Template, TemplateError, Undefined};
 
 /// A script whose templates are compiled.
-pub(super) struct Script {
-    replies: Vec<Reply>,
+pub(super) struct ModelScript {
+    replies: Vec<CompiledReply>,
 }
 
 /// One reply of a script.
-pub(super) struct Reply {
+pub(super) struct CompiledReply {
     /// Counts from 1, for errors.
     number: usize,
     pub config: ScriptReply,
-    text: Tree,
-    reasoning: Tree,
-    calls: Vec<(String, Tree)>,
+    text: TemplateTree,
+    reasoning: TemplateTree,
+    calls: Vec<(String, TemplateTree)>,
 }
 
 /// The words of a reply, rendered.
 #[derive(Debug, PartialEq)]
-pub(super) struct Words {
+pub(super) struct ScriptWords {
     pub text: String,
     pub reasoning: String,
     /// Name and arguments.
     pub calls: Vec<(String, String)>,
 }
 
-impl Words {
+impl ScriptWords {
     /// The tokens of the reply, as they are estimated.
     pub fn tokens(&self) -> u64 {
-        let calls =
-            self.calls.iter().map(|(name, arguments)| tokens::estimate(name) + tokens::estimate(arguments));
-        tokens::estimate(&self.reasoning) + tokens::estimate(&self.text) + calls.sum::<u64>()
+        let calls = self
+            .calls
+            .iter()
+            .map(|(name, arguments)| tokens::estimate_tokens(name) + tokens::estimate_tokens(arguments));
+        tokens::estimate_tokens(&self.reasoning) + tokens::estimate_tokens(&self.text) + calls.sum::<u64>()
     }
 
     /// Cuts the reply where a server would that was asked for at most `most` tokens. Returns true if it did.
@@ -53,7 +55,7 @@ impl Words {
         }
         self.calls.clear();
         cut(&mut self.reasoning, most);
-        cut(&mut self.text, most - tokens::estimate(&self.reasoning));
+        cut(&mut self.text, most - tokens::estimate_tokens(&self.reasoning));
         true
     }
 }
@@ -62,7 +64,7 @@ impl Words {
 fn cut(text: &mut String, most: u64) {
     let mut quarters = 0;
     let beyond = text.char_indices().find(|(_, c)| {
-        quarters += tokens::quarters(c.encode_utf8(&mut [0; 4]).as_bytes());
+        quarters += tokens::count_quarters(c.encode_utf8(&mut [0; 4]).as_bytes());
         quarters > most * 4
     });
     if let Some((at, _)) = beyond {
@@ -71,28 +73,28 @@ fn cut(text: &mut String, most: u64) {
 }
 
 /// A value whose strings may be templates.
-enum Tree {
+enum TemplateTree {
     Template(Box<Template>),
     Plain(Value),
-    List(Vec<Tree>),
-    Map(Vec<(String, Tree)>),
+    List(Vec<TemplateTree>),
+    Map(Vec<(String, TemplateTree)>),
 }
 
 /// The variables of the templates of a script.
 #[derive(Serialize)]
-struct Context<'a> {
+struct ScriptContext<'a> {
     task: &'a str,
     results: &'a [CallRecord],
-    session: Session<'a>,
+    session: ScriptSession<'a>,
 }
 
 #[derive(Serialize)]
-struct Session<'a> {
+struct ScriptSession<'a> {
     id: &'a str,
     user_id: &'a str,
 }
 
-impl Script {
+impl ModelScript {
     /// # Errors
     /// A template is wrong; the error names the first one by the number of its reply.
     pub fn compile(model: &str, replies: &[ScriptReply]) -> Result<Self, ConnectError> {
@@ -102,15 +104,15 @@ impl Script {
                 ConnectError::wrong(model, &format!("script[{at}].{field}"), format!("{error}{line}"))
             };
             let text = |field: &str, text: &Option<String>| {
-                Tree::of_text(text.as_deref().unwrap_or_default()).map_err(|error| wrong(field, &error))
+                TemplateTree::of_text(text.as_deref().unwrap_or_default()).map_err(|error| wrong(field, &error))
             };
             let call = |(nth, call): (usize, &crate::config::ScriptCall)| {
-                let arguments = Tree::of_value(&call.arguments);
+                let arguments = TemplateTree::of_value(&call.arguments);
                 let arguments =
                     arguments.map_err(|error| wrong(&format!("tool_calls[{nth}].arguments"), &error))?;
                 Ok((call.name.clone(), arguments))
             };
-            Ok(Reply {
+            Ok(CompiledReply {
                 number: at + 1,
                 config: config.clone(),
                 text: text("text", &config.text)?,
@@ -124,7 +126,7 @@ impl Script {
 
     /// The reply that the conversation has reached, with its position in the script. `errors` are the positions of the
     /// errors that were given since the last message of the model.
-    pub fn next(&self, request: &Request<'_>, errors: &[usize]) -> Option<(usize, &Reply)> {
+    pub fn next(&self, request: &ModelRequest<'_>, errors: &[usize]) -> Option<(usize, &CompiledReply)> {
         let calls = |item: &Item| item.as_step().map_or(0, |step| step.calls().count());
         let answers: usize = request.items.iter().map(calls).sum();
         let results = request.results;
@@ -173,22 +175,22 @@ impl Script {
     }
 
     fn first(&self, used: &[bool], scene: &Scene<'_>) -> Option<usize> {
-        let applies = |reply: &Reply| reply.config.when.as_ref().is_none_or(|when| scene.satisfies(when));
+        let applies = |reply: &CompiledReply| reply.config.when.as_ref().is_none_or(|when| scene.satisfies(when));
         self.replies.iter().zip(used).position(|(reply, used)| !used && applies(reply))
     }
 }
 
-impl Reply {
+impl CompiledReply {
     /// # Errors
     /// A template is wrong; the error is a sentence that names the reply and the mistake.
-    pub fn render(&self, request: &Request<'_>, user_id: &str) -> Result<Words, String> {
-        let context = template::value(&Context {
+    pub fn render(&self, request: &ModelRequest<'_>, user_id: &str) -> Result<ScriptWords, String> {
+        let context = template::convert_value(&ScriptContext {
             task: last_user_text(request),
             results: request.results,
-            session: Session { id: request.session_id, user_id },
+            session: ScriptSession { id: request.session_id, user_id },
         });
         let wrong = |error: TemplateError| format!("reply {} of the script: {error}", self.number);
-        let call = |(name, arguments): &(String, Tree)| {
+        let call = |(name, arguments): &(String, TemplateTree)| {
             let arguments = match arguments.render(&context)? {
                 // Raw text, as if the model had written it.
                 Value::String(text) => text,
@@ -196,7 +198,7 @@ impl Reply {
             };
             Ok((name.clone(), arguments))
         };
-        Ok(Words {
+        Ok(ScriptWords {
             text: self.text.render_text(&context).map_err(wrong)?,
             reasoning: self.reasoning.render_text(&context).map_err(wrong)?,
             calls: self.calls.iter().map(call).collect::<Result<_, _>>().map_err(wrong)?,
@@ -204,7 +206,7 @@ impl Reply {
     }
 }
 
-impl Tree {
+impl TemplateTree {
     fn of_value(value: &Value) -> Result<Self, TemplateError> {
         Ok(match value {
             Value::String(text) => Self::of_text(text)?,
@@ -234,7 +236,8 @@ impl Tree {
                 Value::Array(list.iter().map(|item| item.render(context)).collect::<Result<_, _>>()?)
             }
             Self::Map(map) => {
-                let entry = |(key, tree): &(String, Tree)| tree.render(context).map(|value| (key.clone(), value));
+                let entry =
+                    |(key, tree): &(String, TemplateTree)| tree.render(context).map(|value| (key.clone(), value));
                 Value::Object(map.iter().map(entry).collect::<Result<Map<_, _>, _>>()?)
             }
         })
@@ -272,7 +275,7 @@ impl Scene<'_> {
     }
 }
 
-fn last_user_text<'a>(request: &Request<'a>) -> &'a str {
+fn last_user_text<'a>(request: &ModelRequest<'a>) -> &'a str {
     let said = |item: &'a Item| match item {
         Item::Said(said) => Some(said.text.as_str()),
         Item::Summary(summary) => Some(summary.text.as_str()),
@@ -287,22 +290,22 @@ mod tests {
 
     use super::*;
     use crate::base::yaml;
-    use crate::conversation::message::{Answer, Call, CallStatus, Part, Said, Step, ToolCall};
+    use crate::conversation::message::{Call, CallAnswer, CallStatus, ReplyPart, Step, ToolCall, UserText};
 
-    fn script(text: &str) -> Script {
-        let replies: Vec<ScriptReply> = yaml::parse(text).expect("a script");
-        Script::compile("m", &replies).expect("templates")
+    fn script(text: &str) -> ModelScript {
+        let replies: Vec<ScriptReply> = yaml::parse_document(text).expect("a script");
+        ModelScript::compile("m", &replies).expect("templates")
     }
 
     /// `u:text`, `a` (the model answered), `t:tool=observation` (with a call, which returned).
     fn conversation(lines: &[&str]) -> Vec<Item> {
         let item = |line: &&str| match line.split_once(':') {
-            Some(("u", text)) => Item::Said(Said::by_person(text)),
+            Some(("u", text)) => Item::Said(UserText::by_person(text)),
             Some((_, answer)) => {
                 let (name, content) = answer.split_once('=').expect("tool=observation");
                 let request = ToolCall { id: "c".to_owned(), name: name.to_owned(), arguments: String::new() };
-                let answer = Some(Answer::of_text(content, CallStatus::Ok));
-                let parts = vec![Part::Call(Call { request, opaque: None, answer })];
+                let answer = Some(CallAnswer::of_text(content, CallStatus::Ok));
+                let parts = vec![ReplyPart::Call(Call { request, opaque: None, answer })];
                 Item::Step(Step { parts, ..Step::default() })
             }
             None => Item::Step(Step::default()),
@@ -339,7 +342,7 @@ mod tests {
             (&["u:x", "t:list_dir=a b", "u:y"], &[], Some(6)),
         ] {
             let items = conversation(conversation_so_far);
-            let at = script.next(&Request::of(&items, "s"), errors).map(|(at, _)| at);
+            let at = script.next(&ModelRequest::from_items(&items, "s"), errors).map(|(at, _)| at);
             assert_eq!(at, next, "{conversation_so_far:?}");
         }
     }
@@ -362,7 +365,7 @@ mod tests {
             result: json!({"entries": [{"name": "a"}, {"name": "b"}]}),
             observation: String::new(),
         }];
-        let request = Request { results: &results, ..Request::of(&messages, "s") };
+        let request = ModelRequest { results: &results, ..ModelRequest::from_items(&messages, "s") };
         let (_, reply) = script.next(&request, &[]).expect("a reply");
         let words = reply.render(&request, "ann").expect("templates");
         assert_eq!(words.text, "ann: {{ 7 * 7 }}: 2 in list_dir");
@@ -377,8 +380,9 @@ mod tests {
 
     #[test]
     fn a_wrong_template_is_named() {
-        let replies: Vec<ScriptReply> = yaml::parse("- { text: fine }\n- { text: '{{ oops' }").expect("a script");
-        let error = Script::compile("offline", &replies).map(|_| ()).expect_err("no end");
+        let replies: Vec<ScriptReply> =
+            yaml::parse_document("- { text: fine }\n- { text: '{{ oops' }").expect("a script");
+        let error = ModelScript::compile("offline", &replies).map(|_| ()).expect_err("no end");
         assert!(error.to_string().starts_with("models.offline.script[1].text: "), "{error}");
     }
 }

@@ -11,16 +11,16 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::asked::{Asked, Settings};
-use super::errors::{self, Said};
-use super::history::{self, Ids, Pictures, Rules};
-use super::script::{Script, Words};
+use super::asked::{OutgoingRequest, RequestSettings};
+use super::errors::{self, StatedError};
+use super::history::{self, CallIds, HistoryRules, Pictures};
+use super::script::{ModelScript, ScriptWords};
 use super::{ConnectError, chat};
 use crate::base::tokens;
 use crate::config::{ModelConfig, ScriptError};
-use crate::conversation::message::{Call, FinishReason, Origin, Part, ToolCall, Usage};
+use crate::conversation::message::{Call, FinishReason, Origin, ReplyPart, ToolCall, Usage};
 use crate::model::{
-    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice,
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolChoice,
 };
 
 const CALLS_LEFT_OUT: &str = "(script) The next reply only calls tools, and this request allows none.";
@@ -28,9 +28,9 @@ const CALLS_LEFT_OUT: &str = "(script) The next reply only calls tools, and this
 /// A model whose replies are written in its file.
 pub(super) struct Scripted {
     info: ModelInfo,
-    script: Script,
+    script: ModelScript,
     user_id: String,
-    settings: Settings,
+    settings: RequestSettings,
     errors: Mutex<GivenErrors>,
 }
 
@@ -48,14 +48,14 @@ impl Scripted {
         if replies.is_empty() {
             return Err(ConnectError::wrong(&config.name, "script", "a scripted model needs at least one reply"));
         }
-        let script = Script::compile(&config.name, replies)?;
+        let script = ModelScript::compile(&config.name, replies)?;
         let mut extra = config.extra_body.clone();
         extra.insert("scripted".to_owned(), true.into());
-        let settings = Settings { model: info.id.clone(), extra, ..Settings::default() };
+        let settings = RequestSettings { model: info.id.clone(), extra, ..RequestSettings::default() };
         Ok(Self { info, script, user_id, settings, errors: Mutex::default() })
     }
 
-    fn reply(&self, request: &Request<'_>) -> Result<ScriptedReply, ModelError> {
+    fn reply(&self, request: &ModelRequest<'_>) -> Result<ScriptedReply, ModelError> {
         let replies_before = request.items.iter().filter(|item| item.as_step().is_some()).count();
         let mut errors = self.errors.lock().expect("no holder of the errors panics");
         if errors.replies_before != replies_before || errors.session != request.session_id {
@@ -84,11 +84,16 @@ impl Scripted {
         Ok(ScriptedReply { deltas, end: Some(failure.map_or(Ok(end), Err)), delay: reply.config.delay })
     }
 
-    fn perform(&self, request: &Request<'_>, mut words: Words, chunk_size: usize) -> (VecDeque<Delta>, ReplyEnd) {
+    fn perform(
+        &self,
+        request: &ModelRequest<'_>,
+        mut words: ScriptWords,
+        chunk_size: usize,
+    ) -> (VecDeque<Delta>, ReplyEnd) {
         let used = history::call_ids(request.items);
         let was_cut = request.output_cap.is_some_and(|cap| words.cut_to(cap));
         let mut ids = (used.len() + 1..).map(|n| format!("call_{n}")).filter(|id| !used.contains(id));
-        let reasoning_tokens = tokens::estimate(&words.reasoning);
+        let reasoning_tokens = tokens::estimate_tokens(&words.reasoning);
         let usage = Usage {
             input_tokens: self.input_tokens(request),
             output_tokens: words.tokens(),
@@ -96,16 +101,17 @@ impl Scripted {
             estimated: true,
             ..Usage::default()
         };
-        let mut deltas: VecDeque<Delta> = chunks(&words.reasoning, chunk_size).map(Delta::Reasoning).collect();
-        deltas.extend(chunks(&words.text, chunk_size).map(Delta::Text));
+        let mut deltas: VecDeque<Delta> =
+            split_chunks(&words.reasoning, chunk_size).map(Delta::Reasoning).collect();
+        deltas.extend(split_chunks(&words.text, chunk_size).map(Delta::Text));
         deltas.extend(words.calls.iter().map(|(name, _)| Delta::CallBegun(name.clone())));
         let mut call = |(name, arguments)| {
             let id = ids.next().expect("the numbers do not end");
             ToolCall { id, name, arguments }
         };
         let calls = words.calls.into_iter().map(&mut call);
-        let calls: Vec<Part> =
-            calls.map(|request| Part::Call(Call { request, opaque: None, answer: None })).collect();
+        let calls: Vec<ReplyPart> =
+            calls.map(|request| ReplyPart::Call(Call { request, opaque: None, answer: None })).collect();
         let finish = match calls.is_empty() {
             _ if was_cut => FinishReason::Length,
             true => FinishReason::Stop,
@@ -113,40 +119,40 @@ impl Scripted {
         };
         let mut parts = Vec::new();
         if !words.reasoning.is_empty() {
-            parts.push(Part::Reasoning { text: words.reasoning, opaque: None });
+            parts.push(ReplyPart::Reasoning { text: words.reasoning, opaque: None });
         }
         if !words.text.is_empty() {
-            parts.push(Part::Text { text: words.text, opaque: None });
+            parts.push(ReplyPart::Text { text: words.text, opaque: None });
         }
         parts.extend(calls);
         (deltas, ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
     }
 
-    fn input_tokens(&self, request: &Request<'_>) -> u64 {
+    fn input_tokens(&self, request: &ModelRequest<'_>) -> u64 {
         tokens::estimate_bytes(&self.body(request))
     }
 
     /// The request as a server of chat completions would get it.
-    fn body(&self, request: &Request<'_>) -> Vec<u8> {
+    fn body(&self, request: &ModelRequest<'_>) -> Vec<u8> {
         let origin = Origin { wire: "script".to_owned(), host: String::new(), model: self.info.id.clone() };
         let pictures = if self.info.sees { Pictures::AfterResults } else { Pictures::Notes };
-        let rules = Rules { origin: &origin, ids: Ids::Any, pictures, user_after_results: true };
-        let asked = Asked {
+        let rules = HistoryRules { origin: &origin, ids: CallIds::Any, pictures, user_after_results: true };
+        let asked = OutgoingRequest {
             settings: &self.settings,
             system: request.system,
-            turns: &history::turns(request, &rules),
+            turns: &history::write_turns(request, &rules),
             tools: request.tools,
             tool_choice: ToolChoice::Auto,
             schema: None,
             session_id: request.session_id,
         };
-        chat::encode(&asked, &chat::Flags { stream_options: false, ..chat::Flags::default() })
+        chat::encode_request(&asked, &chat::ChatFlags { stream_options: false, ..chat::ChatFlags::default() })
     }
 
     /// The error of a server that answers with this status and these words.
     fn scripted_error(&self, error: &ScriptError) -> ModelError {
-        let said = Said { message: error.message.clone(), ..Said::default() };
-        let kind = errors::classify(error.status, &said);
+        let said = StatedError { message: error.message.clone(), ..StatedError::default() };
+        let kind = errors::classify_failure(error.status, &said);
         ModelError { kind, ..self.error(error.status, &error.message) }
     }
 
@@ -168,15 +174,15 @@ impl ChatModel for Scripted {
         &self.info
     }
 
-    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         Box::pin(async move { Ok(Box::new(self.reply(&request)?) as Box<dyn ReplyStream>) })
     }
 
-    fn measured(&self, request: Request<'_>) -> Option<u64> {
+    fn measured(&self, request: ModelRequest<'_>) -> Option<u64> {
         Some(self.input_tokens(&request))
     }
 
-    fn preview(&self, request: Request<'_>) -> Value {
+    fn preview(&self, request: ModelRequest<'_>) -> Value {
         serde_json::from_slice(&self.body(&request)).expect("what was written is JSON")
     }
 }
@@ -203,7 +209,7 @@ impl ReplyStream for ScriptedReply {
 }
 
 /// `text` in pieces of `size` characters.
-fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
+fn split_chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
@@ -217,12 +223,12 @@ fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::base::yaml;
-    use crate::conversation::message::{Call, Item, Part, Said as SaidText, Step};
-    use crate::model::{Surroundings, connect};
+    use crate::conversation::message::{Call, Item, ReplyPart, Step, UserText as SaidText};
+    use crate::model::{Surroundings, connect_model};
 
     /// The pieces of a reply, one per line.
     async fn ask(model: &dyn ChatModel, items: &[Item], tool_choice: ToolChoice) -> String {
-        let request = Request { tool_choice, ..Request::of(items, "s") };
+        let request = ModelRequest { tool_choice, ..ModelRequest::from_items(items, "s") };
         let mut reply = match model.ask(request).await {
             Ok(reply) => reply,
             Err(error) => return format!("{:?} {error}", error.kind),
@@ -247,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_script_is_played() {
-        let config: ModelConfig = yaml::parse(
+        let config: ModelConfig = yaml::parse_document(
             "
 name: m
 provider: scripted
@@ -259,13 +265,13 @@ script:
 ",
         )
         .expect("a model");
-        let model = connect(&config, &Surroundings::default()).expect("a script");
+        let model = connect_model(&config, &Surroundings::default()).expect("a script");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let user = || Item::Said(SaidText::by_person("x"));
         let answered = |calls: &[&str]| {
             let call = |id: &&str| {
                 let request = ToolCall { id: (*id).to_owned(), name: "f".to_owned(), arguments: String::new() };
-                Part::Call(Call { request, opaque: None, answer: None })
+                ReplyPart::Call(Call { request, opaque: None, answer: None })
             };
             Item::Step(Step { parts: calls.iter().map(call).collect(), ..Step::default() })
         };

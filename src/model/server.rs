@@ -13,30 +13,32 @@ use tokio::time::Instant;
 
 use super::assembly::Assembly;
 use super::catalogue::providers::{self, place_of};
-use super::decode::Reading;
+use super::decode::ReplyReading;
 use super::endpoint::Endpoint;
 use super::endpoint::is_configured;
-use super::plan::{Known, Plan};
-use super::probe::{Probed, probe};
+use super::plan::{KnownFacts, RequestPlan};
+use super::probe::{Probed, probe_server};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
-use super::written::Written;
+use super::written::WrittenResults;
 use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::{ModelConfig, Wire};
-use crate::model::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
+use crate::model::{
+    ChatModel, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream, ServerWindow,
+};
 use crate::safety::net::{self, Net};
 
 /// A model behind a server.
-pub(super) struct Server {
+pub(super) struct ModelServer {
     info: ModelInfo,
     endpoint: Arc<Endpoint>,
     net: Arc<Net>,
     /// The plan before anything was refused.
-    first_plan: Arc<Plan>,
-    state: Mutex<State>,
-    written: Written,
+    first_plan: Arc<RequestPlan>,
+    state: Mutex<ServerState>,
+    written: WrittenResults,
     /// The server's statements about itself; it is asked once, if nothing declares the window.
-    found: Arc<OnceLock<Option<Found>>>,
+    found: Arc<OnceLock<Option<ServerWindow>>>,
     inquiry: Mutex<Inquiry>,
     /// For the advice if nothing is configured.
     keys_set: Vec<&'static str>,
@@ -53,25 +55,25 @@ enum Inquiry {
 }
 
 /// The state that changes while a server is used.
-struct State {
-    plan: Arc<Plan>,
+struct ServerState {
+    plan: Arc<RequestPlan>,
     /// The refusals that changed the plan, in the server's words.
     refusals: Vec<String>,
     /// Notices for the user, delivered with the next reply.
     notices: Vec<String>,
 }
 
-impl Server {
+impl ModelServer {
     /// Checks the configuration without connecting.
     pub fn new(
         config: &ModelConfig,
         mut info: ModelInfo,
-        known: Known,
+        known: KnownFacts,
         around: &Surroundings,
     ) -> Result<Self, ConnectError> {
         let endpoint = Endpoint::new(config, &info.id, around)?;
         let net = Arc::clone(&around.net);
-        let (plan, notices) = Plan::new(config, &info.id, &endpoint.address(), known)?;
+        let (plan, notices) = RequestPlan::new(config, &info.id, &endpoint.address(), known)?;
         info.configured = is_configured(config);
         info.sees = plan.sees;
         info.calls_tools = plan.tools;
@@ -79,13 +81,13 @@ impl Server {
         info.thinking_budget = plan.thinking_budget();
         provider_name(config, plan.wire).clone_into(&mut info.provider);
         let first_plan = Arc::new(plan);
-        let state = Mutex::new(State { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
+        let state = Mutex::new(ServerState { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
         let asks = config.context_window.is_none() && net::is_private(endpoint.base());
         let inquiry = Mutex::new(if asks { Inquiry::BeforeFirst } else { Inquiry::Done });
         let found = Arc::default();
         let keys_set = around.keys_set.clone();
         let endpoint = Arc::new(endpoint);
-        let written = Written::default();
+        let written = WrittenResults::default();
         Ok(Self { info, endpoint, net, first_plan, state, written, found, inquiry, keys_set })
     }
 
@@ -95,21 +97,21 @@ impl Server {
     }
 
     /// The current plan of requests.
-    pub fn plan(&self) -> Arc<Plan> {
+    pub fn plan(&self) -> Arc<RequestPlan> {
         Arc::clone(&self.state.lock().expect("no holder of the plan panics").plan)
     }
 
     /// Changes the plan according to a refusal; returns false if it teaches nothing.
-    fn learn(&self, refused: &Plan, error: &ModelError) -> bool {
+    fn learn(&self, refused: &RequestPlan, error: &ModelError) -> bool {
         let mut state = self.state.lock().expect("no holder of the plan panics");
-        let Some(lesson) = learn::from(refused, error) else { return false };
+        let Some(lesson) = learn::learn_lesson(refused, error) else { return false };
         state.plan = Arc::new(lesson.plan.with_cap(None));
         state.notices.push(lesson.notice);
         state.refusals.push(error.message.clone());
         true
     }
 
-    async fn answer(&self, request: Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+    async fn answer(&self, request: ModelRequest<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
         if !self.info.configured {
             return Err(no_model(&self.net, &self.info.id, &self.keys_set).await);
         }
@@ -124,13 +126,13 @@ impl Server {
 
     /// Asks a private server which program it is, and waits for the answer.
     pub async fn probed(&self) -> Option<Probed> {
-        probe(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await
+        probe_server(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await
     }
 
     /// The headers of a request that is not a conversation.
     fn headers_alone(&self) -> HeaderMap {
         let plan = self.plan();
-        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
+        let auth = plan.dialect.auth.unwrap_or_else(|| wires::choose_auth(plan.wire));
         self.endpoint.headers(auth, false, &[])
     }
 
@@ -146,24 +148,28 @@ impl Server {
         let (net, found) = (Arc::clone(&self.net), Arc::clone(&self.found));
         let (base, model) = (self.endpoint.base().clone(), self.info.id.clone());
         tokio::spawn(async move {
-            let probed = probe(&net, &base, &headers, &model).await;
-            let window = |probed: Probed| Some(Found { server: probed.server, window: probed.window? });
+            let probed = probe_server(&net, &base, &headers, &model).await;
+            let window = |probed: Probed| Some(ServerWindow { server: probed.server, window: probed.window? });
             let _ = found.set(probed.and_then(window));
         });
     }
 
-    async fn send(&self, plan: &Plan, request: &Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+    async fn send(
+        &self,
+        plan: &RequestPlan,
+        request: &ModelRequest<'_>,
+    ) -> Result<Box<dyn ReplyStream>, ModelError> {
         let (body, mut headers) = plan.encode(request, &self.written);
         let session = request.session_id;
         let of_dialect: Vec<(String, String)> = (plan.dialect.headers.iter())
             .map(|(name, value)| (name.clone(), value.replace("{session}", session)))
             .collect();
         headers.extend(of_dialect.iter().map(|(name, value)| (name.as_str(), value.clone())));
-        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
+        let auth = plan.dialect.auth.unwrap_or_else(|| wires::choose_auth(plan.wire));
         let headers = self.endpoint.headers(auth, plan.settings.streaming, &headers);
         let body = Bytes::from(body);
         let asked = Instant::now();
-        let url = self.endpoint.url(wires::path(plan.wire));
+        let url = self.endpoint.url(wires::choose_path(plan.wire));
         let sent = self.endpoint.send(&url, headers, body.clone()).await;
         // Seven questions at once would delay the request itself.
         self.inquire();
@@ -171,7 +177,7 @@ impl Server {
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
         notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
-        let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect, request.tools), reply);
+        let reading = ReplyReading::new(wires::create_decoder(plan.wire, &plan.dialect, request.tools), reply);
         let stream = Box::pin(response.bytes_stream());
         Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
     }
@@ -194,12 +200,12 @@ pub(super) fn provider_name(config: &ModelConfig, wire: Wire) -> &'static str {
     }
 }
 
-impl ChatModel for Server {
+impl ChatModel for ModelServer {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
 
-    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         Box::pin(self.answer(request))
     }
 
@@ -207,17 +213,17 @@ impl ChatModel for Server {
         self.inquire();
     }
 
-    fn found(&self) -> Option<Found> {
+    fn find_window(&self) -> Option<ServerWindow> {
         self.found.get().copied().flatten()
     }
 
     fn learnt(&self) -> Learnt {
         let state = self.state.lock().expect("no holder of the plan panics");
-        Learnt { refusals: state.refusals.clone(), keys: learn::keys(&self.first_plan, &state.plan) }
+        Learnt { refusals: state.refusals.clone(), keys: learn::list_changed_keys(&self.first_plan, &state.plan) }
     }
 
-    fn preview(&self, request: Request<'_>) -> Value {
-        let (body, _) = self.plan().encode(&request, &Written::default());
+    fn preview(&self, request: ModelRequest<'_>) -> Value {
+        let (body, _) = self.plan().encode(&request, &WrittenResults::default());
         serde_json::from_slice(&body).expect("what was written is JSON")
     }
 }

@@ -8,7 +8,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 
 /// One event. Comments are not events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct SseEvent<'a> {
     /// The value of `event:`, empty if there is none.
     pub name: &'a [u8],
     /// The lines of `data:`, joined by line feeds.
@@ -21,7 +21,7 @@ pub struct TooLong;
 
 /// The state of a stream of events.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct SseDecoder {
     /// The line that has begun and not ended.
     line: Vec<u8>,
     name: Vec<u8>,
@@ -32,9 +32,13 @@ pub struct Decoder {
     after_cr: bool,
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Reads bytes and passes every event that they complete to `on_event`, which returns whether to continue.
-    pub fn feed(&mut self, mut bytes: &[u8], mut on_event: impl FnMut(Event<'_>) -> bool) -> Result<(), TooLong> {
+    pub fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        mut on_event: impl FnMut(SseEvent<'_>) -> bool,
+    ) -> Result<(), TooLong> {
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
@@ -68,14 +72,14 @@ impl Decoder {
     }
 
     /// Ends the stream. A last line or event that was not closed counts.
-    pub fn finish(&mut self, mut on_event: impl FnMut(Event<'_>) -> bool) {
+    pub fn finish(&mut self, mut on_event: impl FnMut(SseEvent<'_>) -> bool) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() || self.read_line(&line, &mut on_event) {
             self.read_line(b"", &mut on_event);
         }
     }
 
-    fn read_line(&mut self, line: &[u8], on_event: &mut impl FnMut(Event<'_>) -> bool) -> bool {
+    fn read_line(&mut self, line: &[u8], on_event: &mut impl FnMut(SseEvent<'_>) -> bool) -> bool {
         let line = if self.past_first_line { line } else { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) };
         self.past_first_line = true;
         if line.is_empty() {
@@ -104,8 +108,8 @@ impl Decoder {
         true
     }
 
-    fn dispatch(&mut self, on_event: &mut impl FnMut(Event<'_>) -> bool) -> bool {
-        let go_on = !self.has_data || on_event(Event { name: &self.name, data: &self.data });
+    fn dispatch(&mut self, on_event: &mut impl FnMut(SseEvent<'_>) -> bool) -> bool {
+        let go_on = !self.has_data || on_event(SseEvent { name: &self.name, data: &self.data });
         self.name.clear();
         self.data.clear();
         self.has_data = false;
@@ -121,12 +125,12 @@ mod tests {
 
     fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<(String, String)> {
         let mut events = Vec::new();
-        let mut keep = |event: Event<'_>| {
+        let mut keep = |event: SseEvent<'_>| {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             events.push((text(event.name), text(event.data)));
             true
         };
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         for piece in pieces {
             decoder.feed(piece, &mut keep).expect("short enough");
         }
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn whoever_reads_can_stop() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         let mut count = 0;
         let read = decoder.feed(b"data: a\n\ndata: b\n\n", |_| {
             count += 1;

@@ -65,7 +65,7 @@ impl Stated {
     #[must_use]
     pub fn read(refusal: &str) -> Self {
         let text = refusal.to_ascii_lowercase();
-        if let Some(compared) = Self::compared(&text) {
+        if let Some(compared) = Self::read_comparison(&text) {
             return compared;
         }
         let output = OUTPUT.iter().find_map(|word| number_before(&text, word));
@@ -81,9 +81,9 @@ impl Stated {
     }
 
     /// `210000 tokens > 200000 maximum`, `190000 + 20000 > 200000`.
-    fn compared(text: &str) -> Option<Self> {
+    fn read_comparison(text: &str) -> Option<Self> {
         let (left, right) = text.rsplit_once('>')?;
-        let limit = numbers(right).find(|number| *number >= LEAST)?;
+        let limit = find_numbers(right).find(|number| *number >= LEAST)?;
         // `9000 > 8192 - 20` compares the reply with the room that is left for it.
         let rest = right.trim_start().trim_start_matches(is_part_of_number).trim_start();
         if rest.starts_with('-') {
@@ -91,14 +91,13 @@ impl Stated {
         }
         let before = left.rsplit([':', '(']).next().unwrap_or(left);
         let (input, output) = match before.split_once('+') {
-            Some((input, output)) => (numbers(input).last(), numbers(output).next()),
-            None => (numbers(before).find(|number| *number >= LEAST), None),
+            Some((input, output)) => (find_numbers(input).last(), find_numbers(output).next()),
+            None => (find_numbers(before).find(|number| *number >= LEAST), None),
         };
         Some(Self { limit: Some(limit), input, output })
     }
 
     /// True if the part kept for the reply leaves so little of the limit that no shorter request would help.
-    #[must_use]
     pub fn reply_is_too_long(&self) -> bool {
         matches!((self.limit, self.output), (Some(limit), Some(output)) if output >= limit - limit / 8)
     }
@@ -110,7 +109,7 @@ const LEAST: u64 = 256;
 /// The first number that follows a word anywhere in the text.
 fn number_after(text: &str, word: &str) -> Option<u64> {
     let ends = text.match_indices(word).map(|(at, word)| at + word.len());
-    ends.filter_map(|end| numbers(&text[end..]).next()).find(|number| *number >= LEAST)
+    ends.filter_map(|end| find_numbers(&text[end..]).next()).find(|number| *number >= LEAST)
 }
 
 /// The number right before a word.
@@ -118,12 +117,12 @@ fn number_before(text: &str, word: &str) -> Option<u64> {
     text.match_indices(word).find_map(|(at, _)| {
         let before = text[..at].trim_end();
         let number = &before[before.trim_end_matches(is_part_of_number).len()..];
-        numbers(number).next()
+        find_numbers(number).next()
     })
 }
 
 /// The integers in a text, including `200,000` and `200_000`.
-fn numbers(text: &str) -> impl Iterator<Item = u64> {
+fn find_numbers(text: &str) -> impl Iterator<Item = u64> {
     text.split(|c| !is_part_of_number(c)).filter_map(|part| part.replace([',', '_'], "").parse().ok())
 }
 

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 /// True if every object of a schema is closed and requires all of its properties.
-#[must_use]
 pub fn allows_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => {

@@ -13,24 +13,24 @@ use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
 use super::assembly::Assembly;
-use super::decode::Reading;
+use super::decode::ReplyReading;
 use super::reply::HttpReply;
-use super::server::Server as Model;
+use super::server::ModelServer as Model;
 use super::wire_log::Exchange;
-use super::{Surroundings, chat, connect, facts};
+use super::{Surroundings, chat, connect_model, gather_facts};
 use crate::base::yaml;
 use crate::config::ModelConfig;
-use crate::conversation::message::{Item, Opaque, Origin, Part, Said};
-use crate::model::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolChoice};
+use crate::conversation::message::{Item, Opaque, Origin, ReplyPart, UserText};
+use crate::model::{ChatModel, Delta, ModelError, ModelRequest, ReplyStream, ToolChoice};
 
 /// The data that a provider wants back with the parts of a reply.
-fn kept(parts: &[Part]) -> String {
+fn kept(parts: &[ReplyPart]) -> String {
     let mut out = String::new();
     for part in parts {
         let (what, opaque) = match part {
-            Part::Text { opaque, .. } => ("text", opaque),
-            Part::Reasoning { opaque, .. } => ("reasoning", opaque),
-            Part::Call(call) => ("call", &call.opaque),
+            ReplyPart::Text { opaque, .. } => ("text", opaque),
+            ReplyPart::Reasoning { opaque, .. } => ("reasoning", opaque),
+            ReplyPart::Call(call) => ("call", &call.opaque),
         };
         if let Some(Opaque { data, bound, .. }) = opaque {
             let _ = writeln!(out, "keeps {what} {data}{}", if *bound { " (bound)" } else { "" });
@@ -249,7 +249,7 @@ fn what_only_keeps_a_connection_alive_hides_no_stall() {
     let model = openai("http://127.0.0.1:1/v1");
     let origin = Origin { wire: "chat".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
     let reply = Assembly::new(origin, HashSet::new());
-    let reading = Reading::new(Box::new(chat::Decoder::new(&chat::Flags::default(), &[])), reply);
+    let reading = ReplyReading::new(Box::new(chat::ChatDecoder::new(&chat::ChatFlags::default(), &[])), reply);
     let begun = Bytes::from_static(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
     let read = block_on(async {
         // A comment each twentieth of the longest silence.
@@ -296,7 +296,7 @@ fn what_cannot_work_is_said_before_a_request() {
         (r#"{ base_url: "http://x/v1", model: "" }"#, "models.m.model: the provider's model is not named"),
         ("provider: scripted", "models.m.script: a scripted model needs at least one reply"),
     ] {
-        let error = connect(&config(yaml), &Surroundings::default()).map(|_| ()).expect_err(yaml);
+        let error = connect_model(&config(yaml), &Surroundings::default()).map(|_| ()).expect_err(yaml);
         assert_eq!(error.to_string(), message);
     }
 }
@@ -310,14 +310,14 @@ fn a_model_with_neither_key_nor_server_is_not_configured() {
         ("base_url: http://localhost:8080/v1", true),
         ("headers: { Authorization: Bearer x }", true),
     ] {
-        let model = connect(&config(yaml), &Surroundings::default()).expect(yaml);
+        let model = connect_model(&config(yaml), &Surroundings::default()).expect(yaml);
         assert_eq!(model.info().configured, configured, "{yaml}");
     }
 }
 
 #[test]
 fn only_what_is_declared_is_sent() {
-    let hello = [Item::Said(Said::by_person("hello"))];
+    let hello = [Item::Said(UserText::by_person("hello"))];
     let schema = serde_json::json!({"type": "object"});
     for (yaml, body) in [
         (
@@ -337,17 +337,17 @@ fn only_what_is_declared_is_sent() {
             r#"{"model":"gpt-4o","stream":true,"stream_options":{"include_obfuscation":false},"store":false,"max_output_tokens":16,"prompt_cache_key":"s","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}],"text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":false}}}"#,
         ),
     ] {
-        let model = connect(&config(yaml), &Surroundings::default()).expect(yaml);
-        let preview = model.preview(Request { schema: Some(&schema), ..request(&hello) });
+        let model = connect_model(&config(yaml), &Surroundings::default()).expect(yaml);
+        let preview = model.preview(ModelRequest { schema: Some(&schema), ..request(&hello) });
         assert_eq!(preview.to_string(), body);
     }
 }
 
 pub(super) fn config(fields: &str) -> ModelConfig {
     let mut config: serde_json::Map<String, serde_json::Value> =
-        yaml::parse("{ name: m, provider: openai, model: gpt-4o }").expect("YAML");
+        yaml::parse_document("{ name: m, provider: openai, model: gpt-4o }").expect("YAML");
     if !fields.is_empty() {
-        config.extend(yaml::parse::<serde_json::Map<_, _>>(fields).expect("YAML"));
+        config.extend(yaml::parse_document::<serde_json::Map<_, _>>(fields).expect("YAML"));
     }
     serde_json::from_value(config.into()).expect("a model")
 }
@@ -358,16 +358,16 @@ pub(super) fn openai(base: &str) -> Model {
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
     let around = Surroundings::default();
-    let (info, known) = facts(&config, "m", &around);
+    let (info, known) = gather_facts(&config, "m", &around);
     Model::new(&config, info, known, &around).expect("a model")
 }
 
-fn request(items: &[Item]) -> Request<'_> {
-    Request { tool_choice: ToolChoice::Auto, ..Request::of(items, "s") }
+fn request(items: &[Item]) -> ModelRequest<'_> {
+    ModelRequest { tool_choice: ToolChoice::Auto, ..ModelRequest::from_items(items, "s") }
 }
 
 async fn ask(model: &Model) -> Result<(Vec<Delta>, Result<Delta, ModelError>), ModelError> {
-    let hello = [Item::Said(Said::by_person("hello"))];
+    let hello = [Item::Said(UserText::by_person("hello"))];
     let mut reply = model.ask(request(&hello)).await?;
     Ok(read_all(reply.as_mut()).await)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 
 /// The description of a tool for the model, and its properties for the policy.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,14 +15,13 @@ pub struct ToolDefinition {
     /// JSON Schema of the arguments, keys in a fixed order.
     pub parameters: Arc<Value>,
     pub permission: Permission,
-    pub effects: Vec<Effect>,
+    pub effects: Vec<ToolEffect>,
     /// Included in `tools: ["*"]`.
     pub default: bool,
 }
 
 impl ToolDefinition {
     /// The first sentence of the description.
-    #[must_use]
     pub fn summary(&self) -> &str {
         let text = self.description.trim();
         let line = text.lines().next().unwrap_or_default();

@@ -8,20 +8,20 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::result_text::Text;
+use super::result_text::ResultText;
 use crate::base::image::Image;
 
-/// One side's uninterrupted contribution. A [`Turn::Results`] follows each [`Turn::Model`] that calls tools, and
+/// One side's uninterrupted contribution. A [`WireTurn::Results`] follows each [`WireTurn::Model`] that calls tools, and
 /// nothing else; no turn is empty, and the first is the user's.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Turn<'a> {
+pub enum WireTurn<'a> {
     User(Vec<UserPart<'a>>),
     Model(Vec<ModelPart<'a>>),
     /// One result for each call of the turn before, in the order of the calls.
     Results(Vec<ToolResult<'a>>),
 }
 
-impl<'a> Turn<'a> {
+impl<'a> WireTurn<'a> {
     /// The results in it.
     pub fn results_mut(&mut self) -> &mut [ToolResult<'a>] {
         match self {
@@ -71,7 +71,7 @@ pub struct ToolResult<'a> {
     pub id: Cow<'a, str>,
     pub name: Cow<'a, str>,
     /// Not blank.
-    pub text: Text<'a>,
+    pub text: ResultText<'a>,
     pub is_error: bool,
     /// Empty unless the server takes pictures in results.
     pub pictures: &'a [Image],

@@ -15,7 +15,7 @@ pub enum Face {
 
 impl Face {
     /// The command line that tries a model.
-    fn with(self, model: &str) -> String {
+    fn write_command(self, model: &str) -> String {
         match self {
             Self::Run => format!("agent run -m {model} \"Show me around\""),
             Self::Chat => format!("agent -m {model}"),
@@ -32,7 +32,7 @@ pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelErr
     ModelError {
         kind: ModelErrorKind::Authentication,
         status: None,
-        message: format!("no model is configured. {}", advice(&probe_local(net).await, keys_set, Face::Run)),
+        message: format!("no model is configured. {}", advise_setup(&probe_local(net).await, keys_set, Face::Run)),
         model: id.to_owned(),
         retry_after: None,
         is_lesson: false,
@@ -40,11 +40,10 @@ pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelErr
 }
 
 /// The next step: one line for each key that is set, and three for the rest.
-#[must_use]
-pub fn advice(servers: &[LocalServer], keys_set: &[&str], face: Face) -> String {
+pub fn advise_setup(servers: &[LocalServer], keys_set: &[&str], face: Face) -> String {
     let by_key = PROVIDERS.iter().filter_map(|provider| {
         let key = provider.keys.iter().find(|key| keys_set.contains(key))?;
-        Some(format!("{key} is set: {}\n", face.with(&format!("{}/{}", provider.id, provider.usual?))))
+        Some(format!("{key} is set: {}\n", face.write_command(&format!("{}/{}", provider.id, provider.usual?))))
     });
     let by_key: String = by_key.take(MOST_KEYS).collect();
     let local = match servers {
@@ -66,7 +65,7 @@ pub fn advice(servers: &[LocalServer], keys_set: &[&str], face: Face) -> String 
         "{by_key}For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
          For a server of your own: {local}\n\
          To try it without either: {}",
-        face.with("demo")
+        face.write_command("demo")
     )
 }
 
@@ -82,7 +81,7 @@ mod tests {
             models: vec!["qwen3:8b".to_owned()],
         };
         for servers in [vec![], vec![server]] {
-            let text = advice(&servers, &["HF_TOKEN"], Face::Run);
+            let text = advise_setup(&servers, &["HF_TOKEN"], Face::Run);
             assert_eq!(text.lines().count(), 3, "{text}");
             assert!(text.contains("-m demo"), "{text}");
             assert_eq!(text.contains("AGENT_MODEL=qwen3:8b"), !servers.is_empty(), "{text}");
@@ -91,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_key_that_is_set_is_a_command_to_try() {
-        let text = advice(&[], &["GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"], Face::Run);
+        let text = advise_setup(&[], &["GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"], Face::Run);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[..2],
@@ -101,7 +100,7 @@ mod tests {
             ]
         );
         assert_eq!(lines.len(), 5, "{text}");
-        let all: Vec<&str> = crate::model::catalogue::providers::keys().collect();
-        assert_eq!(advice(&[], &all, Face::Chat).lines().count(), 6);
+        let all: Vec<&str> = crate::model::catalogue::providers::list_keys().collect();
+        assert_eq!(advise_setup(&[], &all, Face::Chat).lines().count(), 6);
     }
 }

@@ -27,11 +27,11 @@ const HIDDEN: [&str; 8] = ["auth", "key", "cookie", "secret", "organization", "p
 #[derive(Debug)]
 pub struct WireLog {
     redactor: Redactor,
-    state: Mutex<State>,
+    state: Mutex<WireLogState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WireLogState {
     file: File,
     exchanges: u64,
     /// The reason that the log ended early, until it is reported.
@@ -66,7 +66,7 @@ impl WireLog {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path)?;
-        let state = State { file, exchanges: 0, failure: None, ended: false };
+        let state = WireLogState { file, exchanges: 0, failure: None, ended: false };
         Ok(Self { redactor, state: Mutex::new(state) })
     }
 
@@ -107,7 +107,7 @@ impl Exchange {
     }
 
     /// Records the beginning of an answer.
-    pub fn answered(&mut self, response: &Response) {
+    pub fn record_answer(&mut self, response: &Response) {
         if let Some(logged) = &mut self.0 {
             logged.head = format!("HTTP {}\n{}", response.status().as_u16(), shown_headers(response.headers()));
         }
@@ -123,7 +123,7 @@ impl Exchange {
     }
 
     /// Records the reason that there is no answer, or an incomplete one.
-    pub fn failed(&mut self, why: &str) {
+    pub fn record_failure(&mut self, why: &str) {
         if let Some(logged) = &mut self.0 {
             logged.failure = Some(why.to_owned());
         }

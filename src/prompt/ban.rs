@@ -107,7 +107,7 @@ enum Token {
 }
 
 /// The tools that a text forbids, each once per line.
-pub(super) fn bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
+pub(super) fn find_bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
     let mut found: Vec<Ban<'a>> = Vec::new();
     let (mut in_code, mut in_list) = (false, false);
     for line in text.lines() {
@@ -119,10 +119,10 @@ pub(super) fn bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
         if in_code || line.is_empty() || !(in_list || may_ban(line, tools)) {
             continue;
         }
-        let (is_item, rest) = item(line);
-        let of_list = if in_list && is_item { named_first(&tokens(rest), tools) } else { Vec::new() };
+        let (is_item, rest) = split_item(line);
+        let of_list = if in_list && is_item { named_first(&split_tokens(rest), tools) } else { Vec::new() };
         in_list = (in_list && is_item) || heads_a_list(rest);
-        let of_sentences = sentences(rest).into_iter().flat_map(|sentence| of_sentence(&sentence, tools));
+        let of_sentences = split_sentences(rest).into_iter().flat_map(|sentence| of_sentence(&sentence, tools));
         for tool in of_list.into_iter().chain(of_sentences) {
             let ban = Ban { tool, line };
             if !found.contains(&ban) {
@@ -141,7 +141,7 @@ fn may_ban(line: &str, tools: &[&str]) -> bool {
 }
 
 /// Returns true and the text if a line is an item of a list, else false and the line.
-fn item(line: &str) -> (bool, &str) {
+fn split_item(line: &str) -> (bool, &str) {
     let rest = line.trim_start_matches('#').trim_start();
     if let Some(rest) = ["- ", "* ", "+ ", "• "].iter().find_map(|mark| rest.strip_prefix(mark)) {
         return (true, rest.trim_start());
@@ -156,7 +156,7 @@ fn item(line: &str) -> (bool, &str) {
 /// `Forbidden tools:`, `禁止使用的工具：`, with the list on this line or below.
 fn heads_a_list(line: &str) -> bool {
     let head = line.split([':', '：']).next().unwrap_or_default();
-    let tokens = tokens(head);
+    let tokens = split_tokens(head);
     if is_conditional(head) || tokens.len() > 6 {
         return false;
     }
@@ -169,7 +169,7 @@ fn heads_a_list(line: &str) -> bool {
 }
 
 /// The sentences of a line. A full stop ends one only before a space, so not in `v1.0`.
-fn sentences(line: &str) -> Vec<String> {
+fn split_sentences(line: &str) -> Vec<String> {
     let mut sentences = vec![String::new()];
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
@@ -190,15 +190,15 @@ fn of_sentence<'a>(sentence: &str, tools: &[&'a str]) -> Vec<&'a str> {
     if is_conditional(&sentence) {
         return Vec::new();
     }
-    let tokens = tokens(&sentence);
+    let tokens = split_tokens(&sentence);
     if matches!(tokens.first(), Some(Token::Word(word)) if OPENINGS.contains(&word.as_str())) {
         return Vec::new();
     }
     let mut found = Vec::new();
     for at in 0..tokens.len() {
-        let named = active(&tokens, at)
+        let named = match_active(&tokens, at)
             .map(|at| named_first(&tokens[at..], tools))
-            .or_else(|| passive(&tokens, at, tools))
+            .or_else(|| match_passive(&tokens, at, tools))
             .unwrap_or_default();
         found.extend(named);
     }
@@ -211,7 +211,7 @@ fn of_sentence<'a>(sentence: &str, tools: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn is_conditional(sentence: &str) -> bool {
-    tokens(sentence).iter().any(|token| match token {
+    split_tokens(sentence).iter().any(|token| match token {
         Token::Word(word) => CONDITIONS.contains(&word.as_str()),
         Token::Han(run) => HAN_CONDITIONS.iter().any(|condition| run.contains(condition)),
         Token::Mark(_) => false,
@@ -219,7 +219,7 @@ fn is_conditional(sentence: &str) -> bool {
 }
 
 /// The index of the forbidden tools, if a ban begins here: `never use …`, `不要使用…`.
-fn active(tokens: &[Token], at: usize) -> Option<usize> {
+fn match_active(tokens: &[Token], at: usize) -> Option<usize> {
     if let Token::Han(run) = &tokens[at] {
         return han_forbids(run).then_some(at + 1);
     }
@@ -229,33 +229,33 @@ fn active(tokens: &[Token], at: usize) -> Option<usize> {
         Some(Token::Han(_)) => false,
     };
     let rest = &tokens[at..];
-    let negation = NEGATIONS.iter().find(|negation| begins(rest, negation)).filter(|_| is_meant)?;
+    let negation = NEGATIONS.iter().find(|negation| begins_with(rest, negation)).filter(|_| is_meant)?;
     let verb = at + negation.len();
     matches!(tokens.get(verb), Some(Token::Word(word)) if VERBS.contains(&word.as_str())).then_some(verb + 1)
 }
 
 /// `run_command is forbidden`, `run_command must not be used`, `run_command 禁止使用`: the tools.
-fn passive<'a>(tokens: &[Token], at: usize, tools: &[&'a str]) -> Option<Vec<&'a str>> {
+fn match_passive<'a>(tokens: &[Token], at: usize, tools: &[&'a str]) -> Option<Vec<&'a str>> {
     let denied = |back: usize| {
         at.checked_sub(back).is_some_and(|at| matches!(&tokens[at], Token::Word(word) if word == "not"))
     };
-    let in_a_list = at.checked_sub(1).is_some_and(|before| separates(&tokens[before]));
-    let (named, after) = list(&tokens[at..], tools);
+    let in_a_list = at.checked_sub(1).is_some_and(|before| separates_tools(&tokens[before]));
+    let (named, after) = match_list(&tokens[at..], tools);
     if named.is_empty() || in_a_list || (1..=3).any(denied) {
         return None;
     }
     let rest = &tokens[at + after..];
     if let Some(Token::Han(run)) = rest.first() {
-        return (han_is_forbidden(run) && ends(&rest[1..])).then_some(named);
+        return (han_is_forbidden(run) && ends_ban(&rest[1..])).then_some(named);
     }
     let said = match rest {
         [Token::Word(verb), rest @ ..] if verb == "is" || verb == "are" => {
-            PASSIVES.iter().any(|words| begins(rest, words) && ends(&rest[words.len()..]))
+            PASSIVES.iter().any(|words| begins_with(rest, words) && ends_ban(&rest[words.len()..]))
         }
-        rest => NEGATIONS.iter().filter(|negation| begins(rest, negation)).any(|negation| {
+        rest => NEGATIONS.iter().filter(|negation| begins_with(rest, negation)).any(|negation| {
             let rest = &rest[negation.len()..];
             let used = ["used", "called", "invoked", "run", "executed"];
-            used.iter().any(|used| begins(rest, &["be", used]) && ends(&rest[2..]))
+            used.iter().any(|used| begins_with(rest, &["be", used]) && ends_ban(&rest[2..]))
         }),
     };
     said.then_some(named)
@@ -269,12 +269,12 @@ fn named_first<'a>(tokens: &[Token], tools: &[&'a str]) -> Vec<&'a str> {
         Token::Han(_) => false,
     });
     let tokens = &tokens[skipped.count()..];
-    let (named, after) = list(tokens, tools);
-    if ends(&tokens[after..]) { named } else { Vec::new() }
+    let (named, after) = match_list(tokens, tools);
+    if ends_ban(&tokens[after..]) { named } else { Vec::new() }
 }
 
 /// A list of tools, and the number of its words.
-fn list<'a>(tokens: &[Token], tools: &[&'a str]) -> (Vec<&'a str>, usize) {
+fn match_list<'a>(tokens: &[Token], tools: &[&'a str]) -> (Vec<&'a str>, usize) {
     let (mut named, mut at, mut after) = (Vec::new(), 0, 0);
     while let Some(Token::Word(word)) = tokens.get(at) {
         let Some(tool) = tools.iter().find(|tool| tool.eq_ignore_ascii_case(word)) else { break };
@@ -288,12 +288,12 @@ fn list<'a>(tokens: &[Token], tools: &[&'a str]) -> (Vec<&'a str>, usize) {
         at += usize::from(is_tool);
         after = at;
         let article = |token: &Token| matches!(token, Token::Word(word) if word == "the");
-        at += tokens[at..].iter().take_while(|token| separates(token) || article(token)).count();
+        at += tokens[at..].iter().take_while(|token| separates_tools(token) || article(token)).count();
     }
     (named, after)
 }
 
-fn separates(token: &Token) -> bool {
+fn separates_tools(token: &Token) -> bool {
     match token {
         Token::Word(word) => ["and", "or", "nor"].contains(&word.as_str()),
         Token::Han(run) => HAN_AND.contains(&run.as_str()),
@@ -302,17 +302,17 @@ fn separates(token: &Token) -> bool {
 }
 
 /// True if what comes next leaves the ban as it is.
-fn ends(rest: &[Token]) -> bool {
+fn ends_ban(rest: &[Token]) -> bool {
     match rest {
         [] | [Token::Mark(_), ..] => true,
-        rest if begins(rest, &["and", "then"]) => false,
-        rest if begins(rest, &["at", "all"]) => ends(&rest[2..]),
-        rest if begins(rest, &["ever"]) => ends(&rest[1..]),
-        [first, ..] => separates(first),
+        rest if begins_with(rest, &["and", "then"]) => false,
+        rest if begins_with(rest, &["at", "all"]) => ends_ban(&rest[2..]),
+        rest if begins_with(rest, &["ever"]) => ends_ban(&rest[1..]),
+        [first, ..] => separates_tools(first),
     }
 }
 
-fn begins(tokens: &[Token], words: &[&str]) -> bool {
+fn begins_with(tokens: &[Token], words: &[&str]) -> bool {
     tokens.len() >= words.len()
         && tokens.iter().zip(words).all(|(token, word)| matches!(token, Token::Word(said) if said == word))
 }
@@ -344,7 +344,7 @@ fn han_is_forbidden(run: &str) -> bool {
 }
 
 /// Words, runs of Chinese characters, and punctuation; quotes and emphasis are skipped.
-fn tokens(text: &str) -> Vec<Token> {
+fn split_tokens(text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut is_joined = false;
     for c in text.replace('’', "'").chars() {
@@ -371,12 +371,12 @@ fn tokens(text: &str) -> Vec<Token> {
 
 #[cfg(test)]
 mod tests {
-    use super::bans;
+    use super::find_bans;
 
     const TOOLS: [&str; 5] = ["fetch_url", "grep", "read_file", "run_command", "write_file"];
 
     fn forbidden(text: &str) -> String {
-        bans(text, &TOOLS).iter().map(|ban| ban.tool).collect::<Vec<_>>().join(" ")
+        find_bans(text, &TOOLS).iter().map(|ban| ban.tool).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn the_line_is_told() {
-        let found = bans("You help.\n\n  - Never use `grep`.  \n", &TOOLS);
+        let found = find_bans("You help.\n\n  - Never use `grep`.  \n", &TOOLS);
         assert_eq!(found[0].line, "- Never use `grep`.");
     }
 }

@@ -5,25 +5,25 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::files::regular::{read_regular, replace};
+use crate::files::regular::{read_regular, replace_file};
 use jiff::civil::Date;
 
 use super::error::PromptError;
 use super::file::Prompt;
-use super::promotion::{Promotion, logged};
-use super::release::{CHANGELOG, LOCK, Lock, RELEASE, Release, lock};
+use super::promotion::{Promotion, add_log_line};
+use super::release::{CHANGELOG, LOCK, Lock, RELEASE, Release, read_lock};
 use super::version::Version;
 
 /// The files of one prompt in a directory that may be written.
 #[derive(Debug)]
-pub struct Desk {
+pub struct PromptDesk {
     dir: PathBuf,
     name: String,
     /// Held as long as the desk exists.
     _lock: File,
 }
 
-impl Desk {
+impl PromptDesk {
     /// Waits until no other process changes the prompt. `prompts` is a directory of prompts, created if necessary.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Desk {
             file.lock()?;
             Ok(file)
         });
-        let lock = opened.map_err(|error| unwritable(&dir, &error))?;
+        let lock = opened.map_err(|error| refuse_write(&dir, &error))?;
         Ok(Self { dir, name: name.to_owned(), _lock: lock })
     }
 
@@ -51,7 +51,7 @@ impl Desk {
         before: Version,
     ) -> Result<Option<String>, PromptError> {
         let release = self.release()?;
-        let Some((next, said)) = release.promoted(promotion, before) else { return Ok(None) };
+        let Some((next, said)) = release.promote(promotion, before) else { return Ok(None) };
         if Path::new(&prompt.origin).starts_with(&self.dir) {
             let mut lock = self.lock()?;
             lock.insert(promotion.version, prompt.digest().to_owned());
@@ -68,14 +68,14 @@ impl Desk {
         }
         let note = if promotion.note.is_empty() { String::new() } else { format!(". {}", promotion.note.trim()) };
         self.log(promotion.version, &format!("{}: {said}{note}", promotion.today))?;
-        self.write(RELEASE, &next.written(&self.text(RELEASE)?))?;
+        self.write(RELEASE, &next.write(&self.text(RELEASE)?))?;
         Ok(Some(said))
     }
 
     /// Undoes the last promotion. Returns one sentence about it; `None` if there is nothing to undo.
     ///
     /// # Errors
-    /// Those of [`Desk::promote`].
+    /// Those of [`PromptDesk::promote`].
     pub fn roll_back(&self, today: Date) -> Result<Option<String>, PromptError> {
         let release = self.release()?;
         let Some((next, said)) = release.rolled_back() else { return Ok(None) };
@@ -83,7 +83,7 @@ impl Desk {
         if let Some(version) = canary.or(release.labels.get(super::release::PRODUCTION).copied()) {
             self.log(version, &format!("{today}: {said}"))?;
         }
-        self.write(RELEASE, &next.written(&self.text(RELEASE)?))?;
+        self.write(RELEASE, &next.write(&self.text(RELEASE)?))?;
         Ok(Some(said))
     }
 
@@ -119,11 +119,11 @@ impl Desk {
     }
 
     fn lock(&self) -> Result<Lock, PromptError> {
-        lock(&self.dir.join(LOCK).display().to_string(), &self.text(LOCK)?)
+        read_lock(&self.dir.join(LOCK).display().to_string(), &self.text(LOCK)?)
     }
 
     fn log(&self, version: Version, line: &str) -> Result<(), PromptError> {
-        self.write(CHANGELOG, &logged(&self.text(CHANGELOG)?, &self.name, version, line))
+        self.write(CHANGELOG, &add_log_line(&self.text(CHANGELOG)?, &self.name, version, line))
     }
 
     /// The text of a file; empty if there is none.
@@ -135,11 +135,11 @@ impl Desk {
 
     fn write(&self, file: &str, text: &str) -> Result<(), PromptError> {
         let path = self.dir.join(file);
-        replace(&path, text.as_bytes()).map_err(|error| unwritable(&path, &error))
+        replace_file(&path, text.as_bytes()).map_err(|error| refuse_write(&path, &error))
     }
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> PromptError {
+fn refuse_write(path: &Path, error: &io::Error) -> PromptError {
     PromptError::of_file(&path.display().to_string(), format!("cannot be written: {error}"))
 }
 
@@ -150,14 +150,14 @@ mod tests {
 
     use jiff::civil::Date;
 
-    use super::Desk;
+    use super::PromptDesk;
     use crate::config::PromptDir;
     use crate::prompt::{Promotion, Registry};
 
     const TODAY: Date = Date::constant(2026, 1, 2);
 
     fn promote(prompts: &std::path::Path, to: &str) -> Option<String> {
-        let desk = Desk::open(prompts, "mine").expect("a desk");
+        let desk = PromptDesk::open(prompts, "mine").expect("a desk");
         let registry = Registry::new(&[PromptDir::new(prompts.to_path_buf())]);
         let prompt = registry.get(&format!("mine@{to}")).expect("the version");
         let before = registry.get("mine").expect("a version").version.expect("a version");
@@ -180,7 +180,7 @@ mod tests {
             file("release.lock").starts_with("v1.0: 7692c3ad3540bb80") && file("release.lock").contains("v1.1: ")
         );
         assert!(file("changelog.md").contains("- 2026-01-02: v1.1 is `production` instead of v1.0. Why."));
-        let back = Desk::open(dir.path(), "mine").expect("a desk").roll_back(TODAY).expect("a way back");
+        let back = PromptDesk::open(dir.path(), "mine").expect("a desk").roll_back(TODAY).expect("a way back");
         assert_eq!(back.as_deref(), Some("v1.0 is `production` again instead of v1.1"));
         assert_eq!(file("release.yaml"), "labels: { production: v1.0 }\n");
         assert_eq!(fs::read_dir(dir.path().join("mine")).expect("listed").count(), 5, "no file is left over");

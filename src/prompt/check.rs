@@ -10,7 +10,7 @@ use super::chat::{ChatTemplate, MessageTemplate};
 use super::context::PromptContext;
 use super::error::PromptError;
 use super::file::Prompt;
-use super::head::Output;
+use super::head::OutputForm;
 use super::variables;
 
 /// The most hard rules that a model keeps in mind.
@@ -35,16 +35,15 @@ pub struct PartSize {
 
 impl Prompt {
     /// Everything doubtful about it, with its place. `sample` is a context that defines everything that can be defined.
-    #[must_use]
     pub fn doubts(&self, sample: &Value) -> Vec<PromptError> {
         let mut doubts = self.unread_and_ungiven();
-        doubts.extend(self.undelimited());
+        doubts.extend(self.find_undelimited());
         for (_, module) in self.modules() {
             doubts.extend(module.unread_and_ungiven());
-            doubts.extend(module.undelimited());
+            doubts.extend(module.find_undelimited());
         }
         let context = self.filled_up(sample);
-        match self.render(&context).and_then(|text| Ok((text, self.shown(&context)?))) {
+        match self.render(&context).and_then(|text| Ok((text, self.show(&context)?))) {
             Ok((text, whole)) => doubts.extend(self.doubts_of_text(&text, &whole)),
             // Missing variables were reported above, at their places.
             Err(error) if doubts.is_empty() => doubts.push(error),
@@ -63,19 +62,19 @@ impl Prompt {
         Ok(sections
             .into_iter()
             .chain(self.message_sections(&context)?)
-            .map(|(name, text)| PartSize { name, tokens: tokens::count(&text, Vocabulary::O200k) })
+            .map(|(name, text)| PartSize { name, tokens: tokens::count_tokens(&text, Vocabulary::O200k) })
             .collect())
     }
 
     /// The variables that the user must give.
-    fn asked(&self, sample: &Value) -> BTreeSet<String> {
+    fn list_given(&self, sample: &Value) -> BTreeSet<String> {
         self.undefined_in(sample).into_iter().filter(|name| self.asks_for(name, sample)).collect()
     }
 
     /// A context that includes everything that the user must give.
     fn filled_up(&self, sample: &Value) -> Value {
         let placeholders: Vec<&str> = self.head.placeholders().collect();
-        let mut asked = self.asked(sample);
+        let mut asked = self.list_given(sample);
         asked.retain(|name| !placeholders.contains(&name.as_str()));
         let nothing_said = placeholders.into_iter().map(|key| (key.to_owned(), serde_json::json!([])));
         variables::with_given(&variables::with_fillers(sample, &asked), &nothing_said.collect())
@@ -103,9 +102,9 @@ impl Prompt {
         let Ok(own) = self.reads() else { return Vec::new() };
         let modules: BTreeSet<String> = self
             .modules()
-            .flat_map(|(_, module)| module.head.declared().map(str::to_owned).collect::<Vec<_>>())
+            .flat_map(|(_, module)| module.head.list_declared().map(str::to_owned).collect::<Vec<_>>())
             .collect();
-        let declared: Vec<&str> = self.head.declared().collect();
+        let declared: Vec<&str> = self.head.list_declared().collect();
         let program = PromptContext::anything(Some(serde_json::Value::Null), true);
         let is_module = self.name.starts_with(super::layer::MODULES);
         let covers = |wide: &str, name: &str| {
@@ -114,8 +113,8 @@ impl Prompt {
         let mut doubts = Vec::new();
         for name in &own {
             let is_declared = declared.iter().any(|wide| covers(wide, name) || covers(name, wide));
-            let is_of_program =
-                !is_module && variables::undefined(std::iter::once(variables::root(name)), &program).is_empty();
+            let is_of_program = !is_module
+                && variables::find_undefined(std::iter::once(variables::take_root(name)), &program).is_empty();
             if !is_declared && !is_of_program {
                 let why = format!("reads `{name}`, which nothing gives: name it in `required_vars` or `defaults`");
                 doubts.push(PromptError {
@@ -141,10 +140,10 @@ impl Prompt {
     }
 
     /// Variables from outside that are in the text without marks around them.
-    fn undelimited(&self) -> Vec<PromptError> {
+    fn find_undelimited(&self) -> Vec<PromptError> {
         let bare = self.head.untrusted.iter().filter(|name| {
             let texts = self.sources();
-            texts.iter().any(|text| uses(text, name).any(|at| !is_delimited(text, at)))
+            texts.iter().any(|text| find_uses(text, name).any(|at| !is_delimited(text, at)))
         });
         bare.map(|name| {
             let why = format!(
@@ -168,12 +167,12 @@ impl Prompt {
             ));
         }
         let lower = whole.to_lowercase();
-        if self.head.output == Output::Json && !WAYS_OUT.iter().any(|word| lower.contains(word)) {
+        if self.head.output == OutputForm::Json && !WAYS_OUT.iter().any(|word| lower.contains(word)) {
             doubt("demands JSON and leaves no way out: say what to reply where the request is unclear or cannot be met".to_owned());
         }
         let reminder = self.head.reminder.trim();
         // The user's input may come last.
-        if !reminder.is_empty() && ![text, whole].iter().any(|text| end(text).contains(reminder)) {
+        if !reminder.is_empty() && ![text, whole].iter().any(|text| take_end(text).contains(reminder)) {
             doubt(format!("does not end with its reminder, \"{reminder}\""));
         }
         doubts
@@ -192,7 +191,7 @@ impl Prompt {
 }
 
 /// The last fifth of a text, three lines at least.
-fn end(text: &str) -> &str {
+fn take_end(text: &str) -> &str {
     let lines = text.lines().count();
     let kept = (lines / 5).max(3);
     let start = text.lines().take(lines.saturating_sub(kept)).map(|line| line.len() + 1).sum::<usize>();
@@ -200,7 +199,7 @@ fn end(text: &str) -> &str {
 }
 
 /// The positions at which a source prints a variable, in any of the syntaxes.
-fn uses<'t>(source: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
+fn find_uses<'t>(source: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     source.match_indices(name).map(|(at, _)| at).filter(move |at| {
         let before = source[..*at].trim_end_matches(['-', ' ', '.', '$']);
         let is_start = before.ends_with('{') && !before.ends_with("{%");

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
+use crate::config::GuidanceProfile;
 use crate::config::Permission;
-use crate::config::Profile;
 use crate::conversation::message::Usage;
 use crate::template::{self, Value};
 
@@ -38,12 +38,12 @@ pub struct PromptContext {
     /// Only in the termination prompt.
     pub ending: Option<EndingFacts>,
     /// Only in the compression prompt.
-    pub summary: Option<SummaryFacts>,
+    pub summary: Option<SummaryRequirements>,
 }
 
 /// Requirements of a summary.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct SummaryFacts {
+pub struct SummaryRequirements {
     /// Its headings.
     pub parts: Vec<SummaryPart>,
     /// The topic that the user asked to keep in particular; empty if there is none.
@@ -68,7 +68,7 @@ pub struct AgentFacts {
     pub description: String,
     pub model: String,
     /// The amount of guidance that the model needs.
-    pub profile: Profile,
+    pub profile: GuidanceProfile,
     pub tools: Vec<ToolFacts>,
     pub skills: Vec<SkillFacts>,
     /// The number of skills that there is no room to list.
@@ -101,8 +101,8 @@ pub struct SessionFacts {
     pub session_id: String,
     pub run_id: String,
     pub user_id: String,
-    pub person: Person,
-    pub output: Reader,
+    pub person: AnswerWays,
+    pub output: AnswerReader,
     pub turn: u64,
     pub step: u64,
     /// RFC 3339.
@@ -112,7 +112,7 @@ pub struct SessionFacts {
 /// The ways in which somebody can answer a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Person {
+pub enum AnswerWays {
     /// In a chat: their next message can answer.
     Chat,
     /// At the terminal: they can be asked while the turn runs, and the answer ends the run.
@@ -125,7 +125,7 @@ pub enum Person {
 /// The reader of the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reader {
+pub enum AnswerReader {
     /// A person, in a terminal.
     Terminal,
     /// A file or a program, which gets it as it is.
@@ -172,10 +172,10 @@ struct Names<'a> {
     #[serde(flatten)]
     ending: Option<&'a EndingFacts>,
     #[serde(flatten)]
-    summary: Option<&'a SummaryFacts>,
+    summary: Option<&'a SummaryRequirements>,
     name: &'a str,
     model: &'a str,
-    profile: Profile,
+    profile: GuidanceProfile,
     tools: &'a [ToolFacts],
     skills: &'a [SkillFacts],
     user_id: &'a str,
@@ -186,9 +186,8 @@ impl PromptContext {
     /// A context that defines everything that the program, the user, the environment or the session can define, to find
     /// the names that nothing can. With limits it is that of the termination prompt, with `summary` that of the
     /// compression prompt.
-    #[must_use]
     pub fn anything(ending_limits: Option<Json>, summary: bool) -> Value {
-        let anything = || template::lookup(Vec::new(), |_| Some(String::new()));
+        let anything = || template::make_lookup(Vec::new(), |_| Some(String::new()));
         let tool = ToolFacts {
             name: String::new(),
             description: String::new(),
@@ -202,7 +201,7 @@ impl PromptContext {
             workspace: WorkspaceFacts::default(),
             env: anything(),
             open_env: anything(),
-            datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
+            datetime: template::make_clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),
@@ -211,13 +210,13 @@ impl PromptContext {
                 limits,
                 usage: Usage::default(),
             }),
-            summary: summary.then(SummaryFacts::default),
+            summary: summary.then(SummaryRequirements::default),
         };
         let defined = context.value();
         let names = defined.try_iter().into_iter().flatten();
         let pairs = names.filter_map(|name| Some((name.as_str()?.to_owned(), defined.get_item(&name).ok()?)));
         let open = ["vars", "state"].map(|name| (name.to_owned(), anything()));
-        template::object(pairs.chain(open))
+        template::make_object(pairs.chain(open))
     }
 
     /// A context that defines everything, with the same values everywhere: for tests of prompts, which replace the
@@ -230,7 +229,7 @@ impl PromptContext {
             permission,
             listed: false,
         };
-        let nothing = || template::value(&Map::new());
+        let nothing = || template::convert_value(&Map::new());
         Self {
             agent: AgentFacts {
                 name: "default".to_owned(),
@@ -247,8 +246,8 @@ impl PromptContext {
                 session_id: "20260102-030405-sample".to_owned(),
                 run_id: "run-sample".to_owned(),
                 user_id: "ada".to_owned(),
-                person: Person::Absent,
-                output: Reader::Pipe,
+                person: AnswerWays::Absent,
+                output: AnswerReader::Pipe,
                 turn: 1,
                 step: 0,
                 started_at: "2026-01-02T03:04:05Z".to_owned(),
@@ -261,7 +260,7 @@ impl PromptContext {
             },
             env: nothing(),
             open_env: nothing(),
-            datetime: template::clock(SAMPLE_TIME.to_zoned(jiff::tz::TimeZone::UTC)),
+            datetime: template::make_clock(SAMPLE_TIME.to_zoned(jiff::tz::TimeZone::UTC)),
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),
@@ -270,28 +269,26 @@ impl PromptContext {
                 limits: json!({ "max_turns": 50, "max_time": "30m", "max_tokens": null, "max_cost": null }),
                 usage: Usage { input_tokens: 1000, output_tokens: 200, ..Usage::default() },
             }),
-            summary: Some(SummaryFacts {
+            summary: Some(SummaryRequirements {
                 parts: vec![SummaryPart { name: "Task", about: "what was asked" }],
                 tokens: 1000,
-                ..SummaryFacts::default()
+                ..SummaryRequirements::default()
             }),
         }
     }
 
     /// The value that this prompt is rendered with.
-    #[must_use]
     pub fn value_for(&self, prompt: &Prompt) -> Value {
         self.with_env(if prompt.is_of_project() { &self.open_env } else { &self.env })
     }
 
     /// The value that [`Prompt::render`](super::Prompt::render) takes.
-    #[must_use]
     pub fn value(&self) -> Value {
         self.with_env(&self.env)
     }
 
     fn with_env(&self, env: &Value) -> Value {
-        template::value(&Names {
+        template::convert_value(&Names {
             agent: &self.agent,
             session: &self.session,
             context: &self.session,
@@ -322,7 +319,7 @@ mod tests {
     use crate::config::Permission;
     use crate::conversation::message::Usage;
     use crate::prompt::{Prompt, Registry};
-    use crate::template::value;
+    use crate::template::convert_value;
 
     fn context() -> PromptContext {
         let tool = |name: &str| ToolFacts {
@@ -352,8 +349,8 @@ mod tests {
                 os: "linux".to_owned(),
                 shell: "bash".to_owned(),
             },
-            env: value(&json!({"EDITOR": "vi"})),
-            open_env: value(&json!({})),
+            env: convert_value(&json!({"EDITOR": "vi"})),
+            open_env: convert_value(&json!({})),
             datetime: PromptContext::sample().datetime,
             vars: Map::new(),
             state: Map::new(),

@@ -3,22 +3,21 @@
 //! Two lists are compared with the tools: `forbidden` in the prompt's head (names of tools, or words such as `delete`
 //! that may be in a tool's description), and the tools that the rendered text forbids outright (`ban`).
 
-use crate::base::text::Glob;
+use crate::base::text::GlobPattern;
 
-use super::ban::{Ban, bans};
+use super::ban::{Ban, find_bans};
 use super::file::Prompt;
 
 impl Prompt {
     /// One sentence for each tool (name and description) that the list `forbidden` of the head, or of a module's,
     /// forbids although the tool is on.
-    #[must_use]
     pub fn forbidden(&self, tools: &[(&str, &str)]) -> Vec<String> {
         let own = self.head.forbidden.iter().flat_map(|word| {
             let word = word.trim();
             let place = self.place(Some(self.line_of("forbidden", word)));
             tools.iter().filter_map(move |(name, description)| {
-                let sentence = offends(&word.to_lowercase(), name, description)?;
-                Some(told(&place, &format!("forbids `{word}`"), name, sentence))
+                let sentence = find_offence(&word.to_lowercase(), name, description)?;
+                Some(word_contradiction(&place, &format!("forbids `{word}`"), name, sentence))
             })
         });
         own.chain(self.modules().flat_map(|(_, module)| module.forbidden(tools))).collect()
@@ -26,21 +25,20 @@ impl Prompt {
 
     /// One sentence for each tool that the prompt, as it was rendered, forbids in words although the tool is on. Lines
     /// of `instructions`, which the workspace brings along, are not the prompt's own.
-    #[must_use]
-    pub fn banned(&self, rendered: &str, instructions: &str, tools: &[(&str, &str)]) -> Vec<String> {
+    pub fn list_banned(&self, rendered: &str, instructions: &str, tools: &[(&str, &str)]) -> Vec<String> {
         let names: Vec<&str> = tools.iter().map(|(name, _)| *name).collect();
         let described = |name: &str| {
             let description =
                 tools.iter().find(|(tool, _)| *tool == name).map_or("", |(_, description)| *description);
-            sentences(description).next().unwrap_or_default()
+            split_sentences(description).next().unwrap_or_default()
         };
-        let of_text = bans(rendered, &names).into_iter().filter_map(|Ban { tool, line }| {
+        let of_text = find_bans(rendered, &names).into_iter().filter_map(|Ban { tool, line }| {
             let at = self.body().lines().position(|own| own.trim() == line);
             if at.is_none() && instructions.lines().any(|other| other.trim() == line) {
                 return None;
             }
             let place = self.place(at.map(|at| self.line_of_body(at)));
-            Some(told(&place, &format!("says \"{line}\""), tool, described(tool)))
+            Some(word_contradiction(&place, &format!("says \"{line}\""), tool, described(tool)))
         });
         of_text.collect()
     }
@@ -54,24 +52,24 @@ impl Prompt {
     }
 }
 
-fn told(place: &str, says: &str, tool: &str, sentence: &str) -> String {
+fn word_contradiction(place: &str, says: &str, tool: &str, sentence: &str) -> String {
     format!(
         "{place} {says}, but the tool `{tool}` is on (\"{sentence}\"): take one of them out, for the model is told both"
     )
 }
 
 /// The sentence of a tool's description that the word forbids.
-fn offends<'a>(word: &str, name: &str, description: &'a str) -> Option<&'a str> {
-    let is_named = Glob::word(word).is_ok_and(|glob| glob.matches(name));
-    let mut sentences = sentences(description);
+fn find_offence<'a>(word: &str, name: &str, description: &'a str) -> Option<&'a str> {
+    let is_named = GlobPattern::word(word).is_ok_and(|glob| glob.matches(name));
+    let mut sentences = split_sentences(description);
     if is_named {
         return Some(sentences.next().unwrap_or_default());
     }
-    sentences.find(|sentence| does(&sentence.to_lowercase(), word))
+    sentences.find(|sentence| does_action(&sentence.to_lowercase(), word))
 }
 
 /// True if a sentence says that the tool does this: `delete` in `Deletes records`, not in `Does not delete`.
-fn does(sentence: &str, word: &str) -> bool {
+fn does_action(sentence: &str, word: &str) -> bool {
     let denies = ["not ", "never ", "n't ", "without ", "不", "无"].iter().any(|denial| sentence.contains(denial));
     let mut at_word = sentence.match_indices(word).filter(|(at, _)| {
         let before = sentence[..*at].chars().next_back();
@@ -80,7 +78,7 @@ fn does(sentence: &str, word: &str) -> bool {
     !denies && at_word.next().is_some()
 }
 
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(". ").flat_map(str::lines).map(str::trim).filter(|sentence| !sentence.is_empty())
 }
 

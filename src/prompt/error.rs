@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::base::frontmatter::FrontmatterError;
-use crate::base::text::visible;
+use crate::base::text::make_visible;
 use crate::base::yaml::YamlError;
 use crate::template::TemplateError;
 
@@ -38,7 +38,7 @@ impl fmt::Display for PromptError {
             write!(f, ". {hint}")?;
         }
         match (self.line, &self.excerpt) {
-            (Some(line), Some(excerpt)) => write!(f, "\n  {line:>4} | {}", visible(excerpt)),
+            (Some(line), Some(excerpt)) => write!(f, "\n  {line:>4} | {}", make_visible(excerpt)),
             _ => Ok(()),
         }
     }
@@ -46,13 +46,13 @@ impl fmt::Display for PromptError {
 
 impl PromptError {
     /// An error without a file: the requested prompt does not exist.
-    pub(super) fn unknown(message: String) -> Self {
+    pub(super) fn report_unknown(message: String) -> Self {
         Self { file: None, line: None, column: None, excerpt: None, message, hint: None }
     }
 
     /// An error about `file` as a whole.
     pub(super) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self { file: Some(file.to_owned()), ..Self::unknown(message.into()) }
+        Self { file: Some(file.to_owned()), ..Self::report_unknown(message.into()) }
     }
 
     /// The error about names that a prompt reads and nothing defines.

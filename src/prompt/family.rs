@@ -10,8 +10,8 @@ use super::version::Version;
 
 /// The versions of one name.
 #[derive(Debug, Default)]
-pub(super) struct Family {
-    pub versions: BTreeMap<Version, Place>,
+pub(super) struct PromptFamily {
+    pub versions: BTreeMap<Version, VersionPlace>,
     pub labels: BTreeMap<String, Version>,
     pub canary: Option<Canary>,
     /// True if any place has a `release.yaml` for it.
@@ -20,14 +20,14 @@ pub(super) struct Family {
 
 /// The place of a version.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct VersionPlace {
     /// Index of the layer.
     pub layer: usize,
     /// `NAME/v1.0.md`.
     pub path: String,
 }
 
-impl Family {
+impl PromptFamily {
     /// The version that a selector means: a version, a label, `latest`.
     pub fn version(&self, wanted: &str) -> Option<Version> {
         let latest = self.versions.keys().next_back().copied();
@@ -42,14 +42,14 @@ impl Family {
     }
 
     /// Checks that every label, and the canary, refers to an existing version.
-    pub fn checked(self, name: &str) -> Result<Self, PromptError> {
+    pub fn check_labels(self, name: &str) -> Result<Self, PromptError> {
         let canary = self.canary.map(|canary| ("canary", canary.version));
         let meant = self.labels.iter().map(|(label, version)| (label.as_str(), *version)).chain(canary);
         let dangling = meant.into_iter().find(|(_, version)| !self.versions.contains_key(version));
         let Some((label, version)) = dangling else { return Ok(self) };
-        Err(PromptError::unknown(format!(
+        Err(PromptError::report_unknown(format!(
             "{name}/{RELEASE} says that `{label}` is {version}, but {name}/{version}.md does not exist; {}",
-            self.known()
+            self.list_known()
         )))
     }
 
@@ -65,12 +65,12 @@ impl Family {
         let labels: Vec<&str> = self.labels.keys().map(String::as_str).chain([LATEST]).collect();
         let wanted = text::one_line(wanted, 80);
         let hint = did_you_mean(&wanted, &labels);
-        let known = self.known();
-        PromptError::unknown(format!("prompt `{name}` has no version or label `{wanted}`{hint}; {known}"))
+        let known = self.list_known();
+        PromptError::report_unknown(format!("prompt `{name}` has no version or label `{wanted}`{hint}; {known}"))
     }
 
     /// The known versions and labels.
-    fn known(&self) -> String {
+    fn list_known(&self) -> String {
         let versions = self.versions.keys().map(Version::to_string).collect::<Vec<_>>().join(", ");
         let labels: Vec<String> =
             self.labels.iter().map(|(label, version)| format!("{label} ({version})")).collect();
@@ -81,7 +81,7 @@ impl Family {
 
 /// The end of a sentence about an unknown name, with similar names.
 pub(super) fn did_you_mean(name: &str, candidates: &[&str]) -> String {
-    match text::nearest(name, candidates.iter().copied()).as_slice() {
+    match text::find_nearest(name, candidates.iter().copied()).as_slice() {
         [] => String::new(),
         near => format!("; did you mean {}?", near.join(" or ")),
     }

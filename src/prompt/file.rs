@@ -11,15 +11,15 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value as Json;
 
-use crate::base::frontmatter::{self, Parts};
+use crate::base::frontmatter::{self, FrontmatterParts};
 use crate::base::yaml;
 use crate::conversation::event::PromptUsed;
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 
-use super::chat::{ChatTemplate, parted};
-use super::digest::{self, sha256};
+use super::chat::{ChatTemplate, split_system};
+use super::digest::{self, hash_sha256};
 use super::error::PromptError;
-use super::head::Head;
+use super::head::PromptHead;
 use super::missed::{Missed, Unfilled};
 use super::owner::Owner;
 use super::variables;
@@ -35,7 +35,7 @@ pub struct Prompt {
     pub name: String,
     /// `None` for an inline prompt.
     pub version: Option<Version>,
-    pub head: Head,
+    pub head: PromptHead,
     /// Its origin, for people: a path, or `built-in prompts/…`.
     pub origin: String,
     /// The file as it is.
@@ -44,7 +44,7 @@ pub struct Prompt {
     /// The line of the file, 1-based, on which the body begins.
     body_line: usize,
     /// The sections of the rendered text.
-    parts: Vec<Part>,
+    parts: Vec<PromptSection>,
     /// The files that the body includes, by the name that it gives them.
     pub(super) included: Arc<BTreeMap<String, String>>,
     /// The file of its examples, as it is.
@@ -58,7 +58,7 @@ pub struct Prompt {
 
 /// A section of a prompt.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct PromptSection {
     pub heading: Option<String>,
     /// `None` for the prompt's own body.
     pub module: Option<Arc<Prompt>>,
@@ -74,9 +74,9 @@ impl Prompt {
     ) -> Result<Self, PromptError> {
         let text = text.into();
         let wrong = |error| PromptError::of_head(origin, error);
-        let head = frontmatter::parse(&text).map_err(wrong)?.head;
-        let digest = sha256([text.as_bytes()]);
-        Self::of((name, Some(version), origin), text, head, digest).map_err(wrong)
+        let head = frontmatter::parse_frontmatter(&text).map_err(wrong)?.head;
+        let digest = hash_sha256([text.as_bytes()]);
+        Self::new((name, Some(version), origin), text, head, digest).map_err(wrong)
     }
 
     /// A built-in file, whose head and digest the build has read.
@@ -86,20 +86,21 @@ impl Prompt {
         head: &'static [u8],
         digest: &str,
     ) -> Result<Self, PromptError> {
-        let head = yaml::packed(head, 0).read().map_err(|error| PromptError::of_file(origin, error.message))?;
-        let prompt = Self::of((name, Some(version), origin), text.into(), head, digest.to_owned());
+        let head =
+            yaml::unpack_tree(head, 0).read().map_err(|error| PromptError::of_file(origin, error.message))?;
+        let prompt = Self::new((name, Some(version), origin), text.into(), head, digest.to_owned());
         prompt.map_err(|error| PromptError::of_head(origin, error)).map(|prompt| prompt.owned_by(Owner::Program))
     }
 
-    fn of(
+    fn new(
         (name, version, origin): (&str, Option<Version>, &str),
         text: Cow<'static, str>,
-        head: Head,
+        head: PromptHead,
         digest: String,
     ) -> Result<Self, frontmatter::FrontmatterError> {
-        let Parts { body, body_line, .. } = match version {
-            Some(_) => frontmatter::split(&text)?,
-            None => Parts { head: None, body: &text, body_line: 1 },
+        let FrontmatterParts { body, body_line, .. } = match version {
+            Some(_) => frontmatter::split_head(&text)?,
+            None => FrontmatterParts { head: None, body: &text, body_line: 1 },
         };
         let body = text.len() - body.len()..text.len();
         Ok(Self {
@@ -110,7 +111,7 @@ impl Prompt {
             text,
             body,
             body_line,
-            parts: vec![Part { heading: None, module: None }],
+            parts: vec![PromptSection { heading: None, module: None }],
             included: Arc::default(),
             examples: None,
             digest,
@@ -125,8 +126,8 @@ impl Prompt {
     /// # Errors
     /// It is not a template.
     pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
-        let digest = sha256([text.as_bytes()]);
-        let prompt = Self::of(("inline", None, origin), text.to_owned().into(), Head::default(), digest);
+        let digest = hash_sha256([text.as_bytes()]);
+        let prompt = Self::new(("inline", None, origin), text.to_owned().into(), PromptHead::default(), digest);
         prompt.map_err(|error| PromptError::of_head(origin, error))?.compiled()
     }
 
@@ -138,9 +139,9 @@ impl Prompt {
     }
 
     /// Adds these sections and included files. `digest` is that of the composed template, if it is known.
-    pub(super) fn composed(
+    pub(super) fn compose(
         self,
-        parts: Vec<Part>,
+        parts: Vec<PromptSection>,
         included: BTreeMap<String, String>,
         digest: Option<&str>,
     ) -> Self {
@@ -151,7 +152,7 @@ impl Prompt {
             Some(digest) if owner == Owner::Program => digest.to_owned(),
             _ => {
                 let included = included.values().map(String::as_bytes);
-                sha256(self.texts().chain(modules.flat_map(|module| module.texts())).chain(included))
+                hash_sha256(self.texts().chain(modules.flat_map(|module| module.texts())).chain(included))
             }
         };
         Self { parts, digest, owner, included: Arc::new(included), ..self }
@@ -170,7 +171,7 @@ impl Prompt {
         (text, origin): (Cow<'static, str>, &str),
         owner: Owner,
     ) -> Result<Self, PromptError> {
-        let examples: Json = yaml::parse(&text).map_err(|error| PromptError::of_yaml(origin, error))?;
+        let examples: Json = yaml::parse_document(&text).map_err(|error| PromptError::of_yaml(origin, error))?;
         self.head.defaults.insert(EXAMPLES.to_owned(), examples);
         Ok(Self { examples: Some(text), owner: self.owner.max(owner), ..self })
     }
@@ -180,19 +181,16 @@ impl Prompt {
     }
 
     /// The template as written, without the head and without modules.
-    #[must_use]
     pub fn body(&self) -> &str {
         &self.text[self.body.clone()]
     }
 
     /// The file as it is, head included.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The file as it is, and below it those of its modules, each under a line that names it.
-    #[must_use]
     pub fn whole_text(&self) -> String {
         let modules = self.modules().map(|(_, module)| {
             let version = module.version.map(|version| format!("@{version}")).unwrap_or_default();
@@ -207,7 +205,6 @@ impl Prompt {
     }
 
     /// The bytes of its templates: its own and those of its modules.
-    #[must_use]
     pub fn template_bytes(&self) -> usize {
         // Messages are in the head.
         let own = if self.has_messages() { self.text.len() } else { self.body.len() };
@@ -215,44 +212,37 @@ impl Prompt {
     }
 
     /// The first 12 hexadecimal digits of the digest.
-    #[must_use]
     pub fn fingerprint(&self) -> &str {
-        digest::short(&self.digest)
+        digest::shorten_digest(&self.digest)
     }
 
     /// The SHA-256 of the composed template, in hexadecimal digits.
-    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// True if a prompt may have this name: a folder, or one below `modules/`.
-    #[must_use]
     pub fn may_be_named(name: &str) -> bool {
         super::layer::is_name(name)
     }
 
     /// True if a workspace brings it, or a part of it, along.
-    #[must_use]
     pub fn is_of_project(&self) -> bool {
         self.owner == Owner::Project
     }
 
     /// True if it comes with the program, not from the user or a project.
-    #[must_use]
     pub fn is_built_in(&self) -> bool {
         self.owner == Owner::Program
     }
 
     /// `system@v1.0#0123456789ab`.
-    #[must_use]
     pub fn id(&self) -> String {
-        self.used().to_string()
+        self.describe_use().to_string()
     }
 
     /// Its name in `run.started`.
-    #[must_use]
-    pub fn used(&self) -> PromptUsed {
+    pub fn describe_use(&self) -> PromptUsed {
         PromptUsed {
             name: self.name.clone(),
             version: self.version.map(|version| version.to_string()).unwrap_or_default(),
@@ -277,19 +267,17 @@ impl Prompt {
     }
 
     /// The names that rendering in this context would miss.
-    #[must_use]
     pub fn undefined_in(&self, context: &Value) -> Vec<String> {
         self.attempt(context).1.names
     }
 
     /// True if it asks for a variable that the program does not know, so that a person has to give it.
-    #[must_use]
     pub fn asks_for(&self, name: &str, context: &Value) -> bool {
         let modules = self.modules().map(|(_, module)| module.as_ref());
-        let mut declared = std::iter::once(self).chain(modules).flat_map(|prompt| prompt.head.declared());
-        let root = variables::root(name);
-        declared.any(|declared| variables::root(declared) == root)
-            && !variables::undefined(std::iter::once(root), context).is_empty()
+        let mut declared = std::iter::once(self).chain(modules).flat_map(|prompt| prompt.head.list_declared());
+        let root = variables::take_root(name);
+        declared.any(|declared| variables::take_root(declared) == root)
+            && !variables::find_undefined(std::iter::once(root), context).is_empty()
     }
 
     /// Each section of the rendered text, by its heading or the name of its module; the body is named `body`.
@@ -299,7 +287,7 @@ impl Prompt {
     pub fn sections(&self, context: &Value) -> Result<Vec<(String, String)>, PromptError> {
         self.render(context)?;
         let context = variables::with_declared(context, &self.head);
-        let of_part = |part: &Part| {
+        let of_part = |part: &PromptSection| {
             let name = match (&part.heading, &part.module) {
                 (Some(heading), _) => heading.clone(),
                 (None, Some(module)) => module.name.clone(),
@@ -312,7 +300,8 @@ impl Prompt {
 
     fn attempt(&self, context: &Value) -> (Result<String, PromptError>, Missed) {
         let context = variables::with_declared(context, &self.head);
-        let mut missed = Missed { names: variables::undefined(self.required(), &context), ..Missed::default() };
+        let mut missed =
+            Missed { names: variables::find_undefined(self.list_required(), &context), ..Missed::default() };
         let mut text = String::new();
         let mut add = |heading: Option<&str>, section: &str| {
             let gap = if text.is_empty() { "" } else { "\n\n" };
@@ -329,8 +318,8 @@ impl Prompt {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        match self.filled(&context) {
-            Ok(messages) => parted(messages).0.iter().for_each(|system| add(None, system)),
+        match self.fill(&context) {
+            Ok(messages) => split_system(messages).0.iter().for_each(|system| add(None, system)),
             Err(Unfilled { missing, error }) if missing.is_empty() => failed = failed.or(Some(*error)),
             Err(Unfilled { missing, error }) => {
                 missed.add(missing, Some(*error));
@@ -340,11 +329,11 @@ impl Prompt {
     }
 
     /// The text of a section without surrounding blank lines; a missing variable is recorded instead of being an error.
-    fn part(&self, part: &Part, context: &Value, missed: &mut Missed) -> Result<String, PromptError> {
+    fn part(&self, part: &PromptSection, context: &Value, missed: &mut Missed) -> Result<String, PromptError> {
         let Some(module) = &part.module else { return self.own(context, missed) };
         let declared = variables::with_declared(context, &module.head);
-        let seen = variables::restricted(&declared, module.head.declared());
-        missed.add(variables::undefined(module.required(), &seen), None);
+        let seen = variables::restrict_context(&declared, module.head.list_declared());
+        missed.add(variables::find_undefined(module.list_required(), &seen), None);
         module.own(&seen, missed)
     }
 
@@ -361,7 +350,7 @@ impl Prompt {
         }
     }
 
-    fn required(&self) -> impl Iterator<Item = &str> {
+    fn list_required(&self) -> impl Iterator<Item = &str> {
         self.head.required_vars.iter().map(String::as_str)
     }
 
@@ -402,7 +391,7 @@ mod tests {
     use serde_json::json;
 
     use super::Prompt;
-    use crate::template::value;
+    use crate::template::convert_value;
 
     fn prompt(text: &str) -> Result<Prompt, super::PromptError> {
         let version = "v1.0".parse().expect("a version");
@@ -415,29 +404,33 @@ mod tests {
     #[test]
     fn a_prompt_renders_without_its_head() {
         let prompt = prompt(GREETING).expect("sound");
-        let context = value(&json!({"vars": {"who": "{{ x }}", "team": "t"}}));
+        let context = convert_value(&json!({"vars": {"who": "{{ x }}", "team": "t"}}));
         assert_eq!(prompt.render(&context).expect("all is defined"), "Hello {{ x }}!");
         assert_eq!(prompt.fingerprint().len(), 12);
-        assert_eq!(prompt.used().version, "v1.0");
+        assert_eq!(prompt.describe_use().version, "v1.0");
     }
 
     #[test]
     fn one_error_names_everything_that_is_missing() {
-        let message = prompt(GREETING).expect("sound").render(&value(&json!({}))).expect_err("two are missing");
+        let message =
+            prompt(GREETING).expect("sound").render(&convert_value(&json!({}))).expect_err("two are missing");
         assert!(message.to_string().contains("`vars.who`, `vars.team`"), "{message}");
 
         let both =
             "---\ndescription: d\nrequired_vars: [vars.who]\n---\n{{ vars.who }}{{ vars.team + 1 }}{{ name }}\n";
-        let error =
-            prompt(both).expect("sound").render(&value(&json!({"vars": {}}))).expect_err("three are missing");
+        let error = prompt(both)
+            .expect("sound")
+            .render(&convert_value(&json!({"vars": {}})))
+            .expect_err("three are missing");
         assert!(error.to_string().contains("`vars.who`, `name`, `vars.team`"), "{error}");
         let optional = "{% if vars.a %}x{% endif %}{{ b }}{% for i in range(2) %}{{ i }}{{ c.d }}{% endfor %}";
-        let error = prompt(optional).expect("sound").render(&value(&json!({"c": {}}))).expect_err("undefined");
+        let error =
+            prompt(optional).expect("sound").render(&convert_value(&json!({"c": {}}))).expect_err("undefined");
         assert!(error.to_string().contains("`b`, `c.d`"), "{error}");
         assert_eq!((error.line, error.column), (Some(1), Some(7)));
         assert!(error.to_string().contains(&format!("\n     1 | {optional}")), "{error}");
         let fine = prompt("{% if vars.a %}x{% endif %}ok").expect("sound");
-        assert_eq!(fine.render(&value(&json!({"vars": {}}))).expect("an `if` may ask for anything"), "ok");
+        assert_eq!(fine.render(&convert_value(&json!({"vars": {}}))).expect("an `if` may ask for anything"), "ok");
     }
 
     #[test]
@@ -457,7 +450,7 @@ mod tests {
     #[test]
     fn an_inline_prompt_has_no_head() {
         let prompt = Prompt::inline("---\n{{ name }}", "agents/a.yaml").expect("a template");
-        assert_eq!(prompt.render(&value(&json!({"name": "n"}))).expect("defined"), "---\nn");
+        assert_eq!(prompt.render(&convert_value(&json!({"name": "n"}))).expect("defined"), "---\nn");
         assert_eq!(prompt.name, "inline");
     }
 

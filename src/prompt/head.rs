@@ -13,7 +13,7 @@ use super::chat::MessageTemplate;
 /// The YAML between the dashes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Head {
+pub struct PromptHead {
     pub description: String,
     /// The syntax of the body and the messages.
     pub format: Syntax,
@@ -34,7 +34,7 @@ pub struct Head {
     /// The reminder at the end of the rendered text; empty if there is none.
     pub reminder: String,
     /// The form of a reply to it.
-    pub output: Output,
+    pub output: OutputForm,
     /// Notes of its authors. The program reads none of them.
     pub metadata: Map<String, Json>,
 }
@@ -42,7 +42,7 @@ pub struct Head {
 /// The form of the reply that a prompt asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Output {
+pub enum OutputForm {
     #[default]
     Text,
     Json,
@@ -68,9 +68,8 @@ pub enum SectionSource {
 /// The word in `modules` that stands for the file's own text.
 const BODY: &str = "body";
 
-impl Head {
+impl PromptHead {
     /// The sections, including the body: a body that `modules` does not place comes last.
-    #[must_use]
     pub(super) fn sections(&self, has_body: bool) -> Vec<Section> {
         let mut sections = self.modules.clone();
         let is_placed = sections.iter().any(|section| section.source == SectionSource::Body);
@@ -81,7 +80,7 @@ impl Head {
     }
 
     /// The names that the file declares: those that it requires, those with defaults, and its placeholders.
-    pub(super) fn declared(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn list_declared(&self) -> impl Iterator<Item = &str> {
         self.required_vars.iter().chain(self.defaults.keys()).map(String::as_str).chain(self.placeholders())
     }
 

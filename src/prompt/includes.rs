@@ -9,7 +9,7 @@ const KEYWORDS: [&str; 4] = ["include", "extends", "import", "from"];
 
 /// The quoted names in the tags of a source, each once, in order. Names that lead out of the prompt directories are
 /// left out.
-pub(super) fn named(source: &str) -> Vec<String> {
+pub(super) fn find_includes(source: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for tag in source.split("{%").skip(1).filter_map(|rest| rest.split("%}").next()) {
         let tag = tag.trim_start_matches(['-', '+']).trim_start();
@@ -19,7 +19,7 @@ pub(super) fn named(source: &str) -> Vec<String> {
         if !is_meant {
             continue;
         }
-        for name in quoted(tag) {
+        for name in list_quoted(tag) {
             if is_safe_name(name) && !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }
@@ -28,7 +28,7 @@ pub(super) fn named(source: &str) -> Vec<String> {
     names
 }
 
-fn quoted(tag: &str) -> impl Iterator<Item = &str> {
+fn list_quoted(tag: &str) -> impl Iterator<Item = &str> {
     let mut rest = tag;
     std::iter::from_fn(move || {
         let open = rest.find(['"', '\''])?;
@@ -42,13 +42,13 @@ fn quoted(tag: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::find_includes;
 
     #[test]
     fn names_are_read_from_the_tags() {
         let source = "{% include 'a/part.md' %}{%- extends \"base.md\" -%}{% from 'macros.md' import x %}\
                       {% import 'm.md' as m %}{% include ['b.md', 'a/part.md'] ignore missing %}\
                       {% set includes = 'no.md' %}{{ 'include' }}{% include name %}{% include '../out.md' %}";
-        assert_eq!(named(source), ["a/part.md", "base.md", "macros.md", "m.md", "b.md"]);
+        assert_eq!(find_includes(source), ["a/part.md", "base.md", "macros.md", "m.md", "b.md"]);
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::base::present::{neutralise, within};
+use crate::base::present::{break_text_marks, escape_attribute};
 use crate::base::text;
 use crate::files::file_name;
 use crate::files::regular::{Links, read_start};
@@ -32,7 +32,7 @@ pub struct Instructions {
 }
 
 /// One file, as far as it is used.
-struct Found {
+struct InstructionFile {
     path: PathBuf,
     text: String,
     /// Bytes on disk.
@@ -45,13 +45,13 @@ impl Instructions {
     pub fn read(workspace: &Workspace) -> Self {
         let top = workspace.git_root().unwrap_or(workspace.root());
         let mut warnings = Vec::new();
-        let mut found: Vec<Found> =
-            workspace.dirs_up_to_git_root().filter_map(|dir| find(dir, top, &mut warnings)).collect();
-        let space = share(found.iter().map(|file| file.text.len()));
+        let mut found: Vec<InstructionFile> =
+            workspace.dirs_up_to_git_root().filter_map(|dir| find_file(dir, top, &mut warnings)).collect();
+        let space = share_space(found.iter().map(|file| file.text.len()));
         let mut sections: Vec<String> = found
             .iter()
             .zip(space)
-            .map(|(file, space)| section(&workspace.display(&file.path), file, space))
+            .map(|(file, space)| write_section(&workspace.display(&file.path), file, space))
             .collect();
         // Found nearest first; shown from the root down.
         sections.reverse();
@@ -61,7 +61,7 @@ impl Instructions {
 }
 
 /// The number of bytes that each text may have: the first takes what it needs, the others what is left.
-fn share(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
+fn share_space(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut left = BUDGET;
     sizes
         .map(|size| {
@@ -72,9 +72,10 @@ fn share(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
         .collect()
 }
 
-fn section(name: &str, file: &Found, space: usize) -> String {
-    let shown = text::head(&file.text, space);
-    let mut out = format!("<instructions file=\"{}\">\n{}", within(name), neutralise(shown.trim()));
+fn write_section(name: &str, file: &InstructionFile, space: usize) -> String {
+    let shown = text::take_head(&file.text, space);
+    let mut out =
+        format!("<instructions file=\"{}\">\n{}", escape_attribute(name), break_text_marks(shown.trim()));
     if shown.len() < file.text.len() {
         let _ =
             write!(out, "\n[cut here: {} of {} bytes are shown; read the file for the rest]", space, file.size);
@@ -84,11 +85,11 @@ fn section(name: &str, file: &Found, space: usize) -> String {
 }
 
 /// The first file of a directory that can be read and is not blank.
-fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
-    NAMES.iter().map(|name| dir.join(name)).find_map(|path| match read(&path, top) {
+fn find_file(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<InstructionFile> {
+    NAMES.iter().map(|name| dir.join(name)).find_map(|path| match read_file(&path, top) {
         Ok(found) => found,
         Err(why) => {
-            warnings.push(format!("{} is left out: {why}", file_name::written(&path)));
+            warnings.push(format!("{} is left out: {why}", file_name::quote(&path)));
             None
         }
     })
@@ -96,14 +97,14 @@ fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
 
 /// Reads a file; `None` if it does not exist or is blank. A link may lead to any place below `top`, and only a
 /// regular file is opened: a pipe would block.
-fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
+fn read_file(path: &Path, top: &Path) -> Result<Option<InstructionFile>, String> {
     // Most directories have none, which one system call shows; following links takes one for each directory above.
     let real = match path.symlink_metadata().and_then(|_| path.canonicalize()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         real => real.map_err(|error| error.to_string())?,
     };
     if !real.starts_with(top) {
-        return Err(format!("it leads outside {}", file_name::written(top)));
+        return Err(format!("it leads outside {}", file_name::quote(top)));
     }
     // One byte more than can be shown distinguishes a file that fits from one that does not.
     let start = read_start(&real, Links::Refuse, BUDGET as u64 + 1).map_err(|why| format!("it {why}"))?;
@@ -113,7 +114,11 @@ fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
     }
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    Ok((!text.trim().is_empty()).then(|| Found { path: path.to_path_buf(), text: text.to_owned(), size }))
+    Ok((!text.trim().is_empty()).then(|| InstructionFile {
+        path: path.to_path_buf(),
+        text: text.to_owned(),
+        size,
+    }))
 }
 
 #[cfg(test)]
@@ -130,7 +135,7 @@ mod tests {
         fs::write(path, text).expect("a file");
     }
 
-    fn read(workspace: &Path) -> Instructions {
+    fn read_file(workspace: &Path) -> Instructions {
         Instructions::read(&Workspace::open(workspace).expect("a directory"))
     }
 
@@ -144,7 +149,7 @@ mod tests {
         write(root, "a/GEMINI.md", "middle");
         write(root, "a/b/CLAUDE.md", "nearest");
         write(root, "a/b/c/AGENTS.md", "below the workspace");
-        let found = read(&root.join("a/b"));
+        let found = read_file(&root.join("a/b"));
         assert_eq!(found.files.len(), 3);
         assert_eq!(found.warnings, Vec::<String>::new());
         let place = |text: &str| found.text.find(text).unwrap_or_else(|| panic!("{text} in {}", found.text));
@@ -160,11 +165,11 @@ mod tests {
         fs::create_dir(root.join(".git")).expect("a directory");
         write(root, "AGENTS.md", &"x".repeat(BUDGET));
         write(root, "a/AGENTS.md", &"~".repeat(BUDGET - 100));
-        let found = read(&root.join("a"));
+        let found = read_file(&root.join("a"));
         assert_eq!(found.text.matches('~').count(), BUDGET - 100);
         assert!(found.text.contains(&format!("[cut here: 100 of {BUDGET} bytes are shown")));
         write(root, "a/AGENTS.md", &"~".repeat(BUDGET * 2));
-        let found = read(&root.join("a"));
+        let found = read_file(&root.join("a"));
         assert!(
             found.text.contains(&format!("[cut here: {BUDGET} of {} bytes", BUDGET * 2)),
             "its own end is cut"
@@ -186,7 +191,7 @@ mod tests {
         fs::create_dir(root.join("a")).expect("a directory");
         std::os::unix::fs::symlink(outside.path().join("secret.md"), root.join("a/AGENTS.md")).expect("a link");
         fs::create_dir(root.join("a/CLAUDE.md")).expect("a directory");
-        let found = read(&root.join("a"));
+        let found = read_file(&root.join("a"));
         assert!(found.text.contains("linked rules") && !found.text.contains("outside"));
         assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
     }

@@ -18,16 +18,16 @@ pub const MODULES: &str = "modules/";
 
 /// One place of prompts. Names of files are relative to it, with `/` between their parts.
 #[derive(Debug, Clone)]
-pub(super) enum Layer {
+pub(super) enum PromptLayer {
     Builtin,
     Dir(PathBuf),
     /// A directory that a workspace brings along, which is read through the manifest, as the user agreed to it.
     Brought(PromptDir),
 }
 
-impl Layer {
-    pub fn of(dir: &PromptDir) -> Self {
-        match dir.through.listed(&dir.dir) {
+impl PromptLayer {
+    pub fn from_dir(dir: &PromptDir) -> Self {
+        match dir.through.list_files(&dir.dir) {
             Some(_) => Self::Brought(dir.clone()),
             None => Self::Dir(dir.dir.clone()),
         }
@@ -85,11 +85,11 @@ impl Layer {
         match self {
             Self::Builtin => format!("built-in prompts/{path}"),
             Self::Dir(dir) => dir.join(path).display().to_string(),
-            Self::Brought(brought) => file_name::written(&brought.dir.join(path)).into_owned(),
+            Self::Brought(brought) => file_name::quote(&brought.dir.join(path)).into_owned(),
         }
     }
 
-    fn entries(&self, folder: &str) -> Result<Vec<Entry>, PromptError> {
+    fn entries(&self, folder: &str) -> Result<Vec<PromptEntry>, PromptError> {
         let folder = folder.trim_end_matches('/');
         let mut entries = match self {
             Self::Builtin => of_program(folder),
@@ -112,23 +112,23 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct PromptEntry {
     name: String,
     is_folder: bool,
 }
 
-fn of_program(folder: &str) -> Vec<Entry> {
+fn of_program(folder: &str) -> Vec<PromptEntry> {
     let Some(dir) = builtin::prompt_folder(folder) else { return Vec::new() };
     let name = |path: &Path| {
         let path = path.to_string_lossy();
         path.rsplit('/').next().unwrap_or_default().to_owned()
     };
-    let folders = dir.dirs().map(|dir| Entry { name: name(dir.path()), is_folder: true });
-    folders.chain(dir.files().map(|file| Entry { name: name(file.path()), is_folder: false })).collect()
+    let folders = dir.dirs().map(|dir| PromptEntry { name: name(dir.path()), is_folder: true });
+    folders.chain(dir.files().map(|file| PromptEntry { name: name(file.path()), is_folder: false })).collect()
 }
 
 /// The entries of a directory; none if it does not exist.
-fn of_dir(dir: PathBuf) -> io::Result<Vec<Entry>> {
+fn of_dir(dir: PathBuf) -> io::Result<Vec<PromptEntry>> {
     let listing = match fs::read_dir(dir) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
@@ -141,19 +141,19 @@ fn of_dir(dir: PathBuf) -> io::Result<Vec<Entry>> {
         // A link to a directory counts as one.
         let is_folder = entry.path().is_dir();
         if let Ok(name) = entry.file_name().into_string() {
-            entries.push(Entry { name, is_folder });
+            entries.push(PromptEntry { name, is_folder });
         }
     }
     Ok(entries)
 }
 
-fn of_manifest(brought: &PromptDir, folder: &str) -> Vec<Entry> {
-    let files = brought.through.listed(&brought.dir).unwrap_or_default();
+fn of_manifest(brought: &PromptDir, folder: &str) -> Vec<PromptEntry> {
+    let files = brought.through.list_files(&brought.dir).unwrap_or_default();
     let inside = |file: PathBuf| {
         let rest = file.strip_prefix(brought.dir.join(folder)).ok()?.to_str()?.to_owned();
         Some(match rest.split_once('/') {
-            Some((name, _)) => Entry { name: name.to_owned(), is_folder: true },
-            None => Entry { name: rest, is_folder: false },
+            Some((name, _)) => PromptEntry { name: name.to_owned(), is_folder: true },
+            None => PromptEntry { name: rest, is_folder: false },
         })
     };
     files.into_iter().filter_map(inside).filter(|entry| !entry.name.is_empty()).collect()

@@ -3,11 +3,13 @@
 
 use crate::base::frontmatter;
 use crate::base::image::Image;
-use crate::base::yaml::{self, Form, Node, Tree};
+use crate::base::yaml::{self, Node, ScalarForm, YamlTree};
 use crate::conversation::message::Item;
 use crate::template::Value;
 
-use super::chat::{self, ChatError, ChatMessage, ChatTemplate, MessageTemplate, Options, Problem, Role};
+use super::chat::{
+    self, ChatError, ChatMessage, ChatRole, ChatTemplate, FillOptions, MessageProblem, MessageTemplate,
+};
 use super::error::PromptError;
 use super::file::Prompt;
 use super::missed::Unfilled;
@@ -21,7 +23,7 @@ impl Prompt {
     /// As [`Prompt::render`].
     pub fn messages(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
         let system = self.render(context)?;
-        let (_, rest) = chat::parted(self.filled_in(context)?);
+        let (_, rest) = chat::split_system(self.filled_in(context)?);
         let system = (!system.is_empty()).then(|| ChatMessage::system(system));
         Ok(system.into_iter().chain(rest).collect())
     }
@@ -31,7 +33,7 @@ impl Prompt {
     ///
     /// # Errors
     /// As [`Prompt::render`].
-    pub fn shown(&self, context: &Value) -> Result<String, PromptError> {
+    pub fn show(&self, context: &Value) -> Result<String, PromptError> {
         if !self.has_messages() {
             return self.render(context);
         }
@@ -58,7 +60,7 @@ impl Prompt {
 
     /// The messages that the head describes, in a context in which nothing is declared yet.
     fn filled_in(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
-        self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)
+        self.fill(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)
     }
 
     /// The opening of a conversation in this context: the messages after those of the system. `picture` reads the
@@ -72,7 +74,7 @@ impl Prompt {
         picture: impl FnMut(&str) -> Result<Image, String>,
     ) -> Result<Vec<Item>, PromptError> {
         let messages = self.messages(context)?;
-        let converted = chat::items(messages, picture);
+        let converted = chat::convert_messages(messages, picture);
         let converted = converted.map_err(|error| PromptError::of_file(&self.origin, error.to_string()))?;
         match converted.system {
             Some(_) if !self.has_system() => Err(PromptError::of_file(
@@ -85,26 +87,25 @@ impl Prompt {
     }
 
     /// True if it has messages.
-    #[must_use]
     pub fn has_messages(&self) -> bool {
         !self.head.messages.is_empty()
     }
 
     /// True if it is a system prompt: it has text, or its first message is a system message.
-    #[must_use]
     pub fn has_system(&self) -> bool {
         let first = self.head.messages.first();
-        let begins = matches!(first, Some(MessageTemplate::Message(message)) if message.role() == Role::System);
+        let begins =
+            matches!(first, Some(MessageTemplate::Message(message)) if message.role() == ChatRole::System);
         !self.has_messages() || begins || self.modules().next().is_some() || !self.body().trim().is_empty()
     }
 
     /// The messages that the head describes, with these variables.
-    pub(super) fn filled(&self, context: &Value) -> Result<Vec<ChatMessage>, Unfilled> {
+    pub(super) fn fill(&self, context: &Value) -> Result<Vec<ChatMessage>, Unfilled> {
         let template = self.chat().map_err(|error| Unfilled { missing: Vec::new(), error: error.into() })?;
         let Some(template) = template else { return Ok(Vec::new()) };
         template
-            .format(context, &Options::default())
-            .map_err(|error| Unfilled { missing: error.missing(), error: self.placed(&error).into() })
+            .format(context, &FillOptions::default())
+            .map_err(|error| Unfilled { missing: error.list_missing(), error: self.place_error(&error).into() })
     }
 
     /// The compiled messages; `None` for a prompt without.
@@ -112,41 +113,41 @@ impl Prompt {
         let compile = || {
             let messages = self.head.messages.iter().cloned();
             let compiled = self.has_messages().then(|| ChatTemplate::from_messages(self.head.format, messages));
-            compiled.transpose().map_err(|error| self.placed(&error))
+            compiled.transpose().map_err(|error| self.place_error(&error))
         };
         self.chat.get_or_init(compile).as_ref().map(Option::as_ref).map_err(PromptError::clone)
     }
 
     /// An error of messages, at the place of its first problem.
-    fn placed(&self, error: &ChatError) -> PromptError {
+    fn place_error(&self, error: &ChatError) -> PromptError {
         let message = error.to_string();
-        let place = error.problems.first().and_then(|problem| place(self.text(), problem));
+        let place = error.problems.first().and_then(|problem| find_place(self.text(), problem));
         let (line, column) = place.unzip();
         PromptError { line, column, ..PromptError::of_file(&self.origin, message) }
     }
 }
 
 /// The place of a problem in the file, if the text is there line by line: line and column, from 1.
-fn place(file: &str, problem: &Problem) -> Option<(usize, usize)> {
-    let head = frontmatter::split(file).ok()?.head?;
+fn find_place(file: &str, problem: &MessageProblem) -> Option<(usize, usize)> {
+    let head = frontmatter::split_head(file).ok()?.head?;
     // The line break replaces the opening dashes, so places in the head are places in the file.
-    let tree = yaml::tree(&format!("\n{head}"), 0).ok()?;
+    let tree = yaml::parse_tree(&format!("\n{head}"), 0).ok()?;
     let item = tree.get("messages")?.items()?.get(problem.number.checked_sub(1)?)?;
-    let inside = item.get(&problem.role).and_then(|node| inside(file, node, problem));
+    let inside = item.get(&problem.role).and_then(|node| find_text_place(file, node, problem));
     Some(inside.unwrap_or((item.place.line, item.place.column)))
 }
 
-fn inside(file: &str, node: &Node, problem: &Problem) -> Option<(usize, usize)> {
-    let Tree::Scalar(scalar) = &node.tree else { return None };
+fn find_text_place(file: &str, node: &Node, problem: &MessageProblem) -> Option<(usize, usize)> {
+    let YamlTree::Scalar(scalar) = &node.tree else { return None };
     let (line, column) = (problem.line?, problem.column.unwrap_or(1));
     let place = node.place;
     match scalar.form {
-        Form::Block => {
+        ScalarForm::Block => {
             let below = place.line + line - 1;
             let indent = file.lines().nth(place.line.checked_sub(1)?)?.chars().take_while(|c| *c == ' ').count();
             Some((below, indent + column))
         }
-        Form::Quoted if line == 1 => Some((place.line, place.column + column)),
+        ScalarForm::Quoted if line == 1 => Some((place.line, place.column + column)),
         _ if line == 1 => Some((place.line, place.column + column - 1)),
         _ => None,
     }
@@ -157,7 +158,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::template::value;
+    use crate::template::convert_value;
 
     fn prompt(text: &str) -> Result<Prompt, PromptError> {
         let version = "v1.0".parse().expect("a version");
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn the_body_and_the_first_system_messages_are_the_system_prompt() {
         let history = json!([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]);
-        let context = value(&json!({"vars": {"role": "{{ x }}", "task": "go", "history": history}}));
+        let context = convert_value(&json!({"vars": {"role": "{{ x }}", "task": "go", "history": history}}));
         let without = prompt(CHAT).expect("sound");
         assert!(without.has_system() && without.has_messages());
         assert_eq!(without.render(&context).expect("given"), "You are {{ x }}.");
@@ -179,7 +180,7 @@ mod tests {
             messages.iter().map(|message| format!("{}: {}", message.role(), message.text())).collect();
         assert_eq!(texts, ["system: You are {{ x }}.", "user: Hi", "assistant: Hello", "user: Be plain.\ngo"]);
 
-        let shown = without.shown(&context).expect("given");
+        let shown = without.show(&context).expect("given");
         assert!(shown.starts_with("system:\nYou are {{ x }}.\n\nuser:\nHi\n\nassistant:\nHello\n\n"), "{shown}");
 
         let with_body = prompt(&format!("{CHAT}Rules of {{{{ role }}}}.\n")).expect("sound");
@@ -198,7 +199,7 @@ mod tests {
             let text = format!(
                 "---\nformat: {format}\nrequired_vars: [role, tone]\nmessages: [ {{ user: \"{text}\" }} ]\n---\n{body}"
             );
-            let context = value(&json!({"vars": {"role": "{tone}{{.tone}}", "tone": "t"}}));
+            let context = convert_value(&json!({"vars": {"role": "{tone}{{.tone}}", "tone": "t"}}));
             let messages = prompt(&text).expect("sound").messages(&context).expect("given");
             assert_eq!(messages, [ChatMessage::system("{tone}{{.tone}} {"), ChatMessage::user("t")], "{format}");
         }
@@ -206,8 +207,10 @@ mod tests {
 
     #[test]
     fn errors_name_the_place_in_the_file_and_all_that_is_missing() {
-        let error =
-            prompt(CHAT).expect("sound").render(&value(&json!({"vars": {}}))).expect_err("two are missing");
+        let error = prompt(CHAT)
+            .expect("sound")
+            .render(&convert_value(&json!({"vars": {}})))
+            .expect_err("two are missing");
         assert!(error.to_string().contains("`role`, `vars.task`"), "{error}");
         assert_eq!(error.line, Some(5), "{error}");
         for (head, place) in [
@@ -224,7 +227,7 @@ mod tests {
             assert!(error.starts_with(place), "{error}");
         }
         let history = "---\nmessages:\n  - { placeholder: history }\n  - user: x\n---\n";
-        let context = value(&json!({"vars": {"history": "said"}}));
+        let context = convert_value(&json!({"vars": {"history": "said"}}));
         let error = prompt(history).expect("sound").render(&context).expect_err("no list").to_string();
         assert!(
             error.starts_with("chat/v1.0.md:3:5: message 1 (placeholder): `history` is of type string"),

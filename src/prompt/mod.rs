@@ -38,19 +38,19 @@ mod check;
 pub mod chat;
 pub mod test;
 
-pub use change::Desk;
+pub use change::PromptDesk;
 pub use check::PartSize;
 pub use context::{
-    AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
-    ToolFacts, WorkspaceFacts,
+    AgentFacts, AnswerReader, AnswerWays, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryPart,
+    SummaryRequirements, ToolFacts, WorkspaceFacts,
 };
-pub use digest::sha256;
+pub use digest::hash_sha256;
 pub use error::PromptError;
 pub use file::Prompt;
 pub use instructions::Instructions;
 pub use layer::MODULES;
 pub use promotion::Promotion;
-pub use registry::{Listed, Registry};
+pub use registry::{ListedPrompt, Registry};
 pub use release::{LATEST, PRODUCTION, Released};
 pub use variables::with_given;
 pub use version::Version;

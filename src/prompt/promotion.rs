@@ -25,7 +25,7 @@ impl Release {
     /// The release after a promotion, and one sentence about it; `None` if nothing would change. `before` is the
     /// version that the plain name has meant so far.
     #[must_use]
-    pub fn promoted(&self, promotion: &Promotion<'_>, before: Version) -> Option<(Self, String)> {
+    pub fn promote(&self, promotion: &Promotion<'_>, before: Version) -> Option<(Self, String)> {
         let mut next = self.clone();
         let Promotion { version, label, canary, .. } = promotion;
         next.labels.entry(PRODUCTION.to_owned()).or_insert(before);
@@ -62,8 +62,7 @@ impl Release {
     }
 
     /// The text of the file, after the comments at the beginning of `before`.
-    #[must_use]
-    pub fn written(&self, before: &str) -> String {
+    pub fn write(&self, before: &str) -> String {
         let comments = before.lines().take_while(|line| line.starts_with('#') || line.trim().is_empty());
         let mut out = comments.fold(String::new(), |text, line| text + line + "\n");
         let labels: Vec<String> =
@@ -81,8 +80,7 @@ impl Release {
 }
 
 /// A changelog with one more line below the heading of a version, which is added above all others if it is missing.
-#[must_use]
-pub fn logged(changelog: &str, name: &str, version: Version, line: &str) -> String {
+pub fn add_log_line(changelog: &str, name: &str, version: Version, line: &str) -> String {
     let changelog =
         if changelog.trim().is_empty() { format!("# Changelog of `{name}`\n") } else { changelog.to_owned() };
     let is_heading = |text: &str| text.starts_with("## ");
@@ -126,15 +124,15 @@ mod tests {
     #[test]
     fn versions_go_to_production_by_way_of_a_canary_and_back() {
         let (canary, said) =
-            Release::default().promoted(&promotion("v1.1", Some(10)), version("v1.0")).expect("a change");
+            Release::default().promote(&promotion("v1.1", Some(10)), version("v1.0")).expect("a change");
         assert_eq!(said, "v1.1 is the canary of 10 % of the sessions, beside v1.0");
-        let text = canary.written("# Ours.\nlabels: {}\n");
+        let text = canary.write("# Ours.\nlabels: {}\n");
         assert_eq!(text, "# Ours.\nlabels: { production: v1.0 }\ncanary: { version: v1.1, percent: 10 }\n");
-        let (whole, said) = canary.promoted(&promotion("v1.1", None), version("v1.0")).expect("a change");
+        let (whole, said) = canary.promote(&promotion("v1.1", None), version("v1.0")).expect("a change");
         assert_eq!(said, "v1.1 is `production` instead of v1.0");
-        assert_eq!(whole.written(""), "labels: { production: v1.1 }\nhistory: [v1.0]\n");
-        assert_eq!(Release::parse("r", &whole.written("")), Ok(whole.clone()), "what is written reads back");
-        assert_eq!(whole.promoted(&promotion("v1.1", None), version("v1.1")), None);
+        assert_eq!(whole.write(""), "labels: { production: v1.1 }\nhistory: [v1.0]\n");
+        assert_eq!(Release::parse("r", &whole.write("")), Ok(whole.clone()), "what is written reads back");
+        assert_eq!(whole.promote(&promotion("v1.1", None), version("v1.1")), None);
         let (back, said) = whole.rolled_back().expect("a version before");
         assert_eq!(said, "v1.0 is `production` again instead of v1.1");
         assert_eq!(back.rolled_back(), None);
@@ -145,12 +143,12 @@ mod tests {
     #[test]
     fn the_changelog_keeps_what_its_authors_wrote() {
         let line = "2026-01-02: v1.1 is `production`";
-        let new = logged("", "p", version("v1.1"), line);
+        let new = add_log_line("", "p", version("v1.1"), line);
         assert_eq!(new, "# Changelog of `p`\n\n## v1.1\n\n- 2026-01-02: v1.1 is `production`\n");
         let written = "# Ours\n\n## v1.1 (better)\n\nSays more.\n\n## v1.0\n\nFirst.\n";
-        let logged_below = logged(written, "p", version("v1.1"), line);
+        let logged_below = add_log_line(written, "p", version("v1.1"), line);
         assert_eq!(logged_below, written.replace("Says more.", &format!("- {line}\nSays more.")));
-        let above = logged("# Ours\n\n## v1.0\n\nFirst.\n", "p", version("v1.1"), "x");
+        let above = add_log_line("# Ours\n\n## v1.0\n\nFirst.\n", "p", version("v1.1"), "x");
         assert_eq!(above, "# Ours\n\n## v1.1\n\n- x\n\n## v1.0\n\nFirst.\n");
     }
 }

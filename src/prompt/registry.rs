@@ -15,11 +15,11 @@ use crate::config::{PromptDir, PromptSource};
 use crate::template::{Syntax, is_safe_name};
 
 use super::error::PromptError;
-use super::family::{Family, Place, did_you_mean};
-use super::file::{Part, Prompt};
+use super::family::{PromptFamily, VersionPlace, did_you_mean};
+use super::file::{Prompt, PromptSection};
 use super::head::SectionSource;
 use super::includes;
-use super::layer::{Layer, MODULES, is_name};
+use super::layer::{MODULES, PromptLayer, is_name};
 use super::owner::Owner;
 use super::release::{self, Canary, LOCK, PRODUCTION, RELEASE, Release, Released};
 use super::version::Version;
@@ -28,14 +28,14 @@ use super::version::Version;
 #[derive(Debug)]
 pub struct Registry {
     /// Lowest first.
-    layers: Vec<Layer>,
+    layers: Vec<PromptLayer>,
     /// Warnings about files of a workspace that are left out.
     warnings: Mutex<Vec<String>>,
 }
 
 /// One version of one prompt, as lists show it.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedPrompt {
     pub name: String,
     pub version: Version,
     /// Sorted; with `canary N%` for a canary.
@@ -48,7 +48,7 @@ impl Registry {
     /// The built-in prompts and those of `dirs`, lowest first. A directory that does not exist has none.
     #[must_use]
     pub fn new(dirs: &[PromptDir]) -> Self {
-        let layers = std::iter::once(Layer::Builtin).chain(dirs.iter().map(Layer::of)).collect();
+        let layers = std::iter::once(PromptLayer::Builtin).chain(dirs.iter().map(PromptLayer::from_dir)).collect();
         Self { layers, warnings: Mutex::default() }
     }
 
@@ -66,7 +66,7 @@ impl Registry {
     ///
     /// # Errors
     /// As [`Registry::get`].
-    pub fn released(&self, reference: &str) -> Result<Released, PromptError> {
+    pub fn get_released(&self, reference: &str) -> Result<Released, PromptError> {
         let (family, name, version) = self.find(reference)?;
         let stable = self.read(name, version, &family.versions[&version])?;
         let is_production = matches!(reference.split_once('@'), None | Some((_, PRODUCTION)));
@@ -84,9 +84,9 @@ impl Registry {
     ///
     /// # Errors
     /// As [`Registry::get`], or a template that does not compile.
-    pub fn of(&self, source: &PromptSource, origin: &str, of_project: bool) -> Result<Released, PromptError> {
+    pub fn resolve(&self, source: &PromptSource, origin: &str, of_project: bool) -> Result<Released, PromptError> {
         match source {
-            PromptSource::Registered(prompt) => self.released(&prompt.reference),
+            PromptSource::Registered(prompt) => self.get_released(&prompt.reference),
             PromptSource::Inline(text) => {
                 let prompt = Prompt::inline(text, origin)?;
                 Ok(Released::only(Arc::new(if of_project { prompt.owned_by(Owner::Project) } else { prompt })))
@@ -109,11 +109,11 @@ impl Registry {
     ///
     /// # Errors
     /// A directory cannot be listed, a name does not exist or a `release.yaml` is wrong.
-    pub fn list<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Listed>, PromptError> {
+    pub fn list<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<ListedPrompt>, PromptError> {
         let mut listed = Vec::new();
         for name in names {
             let family = self.family(name)?;
-            listed.extend(family.versions.iter().map(|(version, place)| Listed {
+            listed.extend(family.versions.iter().map(|(version, place)| ListedPrompt {
                 name: name.to_owned(),
                 version: *version,
                 labels: family.labels_of(*version),
@@ -128,7 +128,7 @@ impl Registry {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn beside(&self, name: &str, file: &str) -> Result<Option<(String, String)>, PromptError> {
+    pub fn read_beside(&self, name: &str, file: &str) -> Result<Option<(String, String)>, PromptError> {
         if !is_name(name) {
             return Err(self.no_such_name(name));
         }
@@ -158,23 +158,22 @@ impl Registry {
     }
 
     /// Files that are left out of the prompts requested so far, with the reasons.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn find<'r>(&self, reference: &'r str) -> Result<(Family, &'r str, Version), PromptError> {
+    fn find<'r>(&self, reference: &'r str) -> Result<(PromptFamily, &'r str, Version), PromptError> {
         let (name, wanted) = reference.split_once('@').unwrap_or((reference, PRODUCTION));
         let family = self.family(name)?;
         let version = family.version(wanted).ok_or_else(|| family.no_such_version(name, wanted))?;
         Ok((family, name, version))
     }
 
-    fn family(&self, name: &str) -> Result<Family, PromptError> {
+    fn family(&self, name: &str) -> Result<PromptFamily, PromptError> {
         if !is_name(name) {
             return Err(self.no_such_name(name));
         }
-        let mut family = Family::default();
+        let mut family = PromptFamily::default();
         for (index, layer) in self.layers.iter().enumerate() {
             let files = layer.files(name)?;
             for file in &files {
@@ -183,7 +182,7 @@ impl Registry {
                 if layer.owner() == Owner::Project && !self.is_read(layer, &path) {
                     continue;
                 }
-                let place = Place { layer: index, path };
+                let place = VersionPlace { layer: index, path };
                 if let Some(twin) = family.versions.insert(version, place).filter(|twin| twin.layer == index) {
                     let (file, twin) = (layer.origin(&format!("{name}/{file}")), twin.path);
                     return Err(PromptError::of_file(&file, format!("{twin} is the same version: take one out")));
@@ -193,19 +192,19 @@ impl Registry {
                 self.add_release(&mut family, layer, name)?;
             }
         }
-        if family.versions.is_empty() { Err(self.no_such_name(name)) } else { family.checked(name) }
+        if family.versions.is_empty() { Err(self.no_such_name(name)) } else { family.check_labels(name) }
     }
 
-    fn add_release(&self, family: &mut Family, layer: &Layer, name: &str) -> Result<(), PromptError> {
+    fn add_release(&self, family: &mut PromptFamily, layer: &PromptLayer, name: &str) -> Result<(), PromptError> {
         let path = format!("{name}/{RELEASE}");
         let origin = layer.origin(&path);
         let is_brought = layer.owner() == Owner::Project;
         if is_brought && !self.is_read(layer, &path) {
             return Ok(());
         }
-        let mut release = match builtin::tree("prompts", &path).filter(|_| layer.owner() == Owner::Program) {
+        let mut release = match builtin::find_tree("prompts", &path).filter(|_| layer.owner() == Owner::Program) {
             Some(packed) => {
-                let read = yaml::packed(packed, 0).read();
+                let read = yaml::unpack_tree(packed, 0).read();
                 read.map_err(|error| PromptError::of_file(&origin, error.message))?
             }
             None => Release::parse(&origin, &layer.read(&path)?.unwrap_or_default())?,
@@ -233,7 +232,7 @@ impl Registry {
     }
 
     /// True if a file that a workspace brings along is unchanged since the user agreed to it.
-    fn is_read(&self, layer: &Layer, path: &str) -> bool {
+    fn is_read(&self, layer: &PromptLayer, path: &str) -> bool {
         match layer.read(path) {
             Ok(text) => text.is_some(),
             Err(error) => {
@@ -251,21 +250,21 @@ impl Registry {
     }
 
     /// Reads a version, composes it, and checks it against its lock.
-    fn read(&self, name: &str, version: Version, place: &Place) -> Result<Arc<Prompt>, PromptError> {
+    fn read(&self, name: &str, version: Version, place: &VersionPlace) -> Result<Arc<Prompt>, PromptError> {
         let layer = &self.layers[place.layer];
         let origin = layer.origin(&place.path);
         let gone = || PromptError::of_file(&origin, "does not exist any more");
         let text = layer.read(&place.path)?.ok_or_else(gone)?;
-        if let (Layer::Builtin, Cow::Borrowed(text)) = (layer, &text) {
+        if let (PromptLayer::Builtin, Cow::Borrowed(text)) = (layer, &text) {
             let unread = || PromptError::of_file(&origin, "was not read by the build");
-            let head = builtin::tree("prompts", &place.path).ok_or_else(unread)?;
-            let digest = builtin::digest(&place.path).ok_or_else(unread)?;
+            let head = builtin::find_tree("prompts", &place.path).ok_or_else(unread)?;
+            let digest = builtin::find_digest(&place.path).ok_or_else(unread)?;
             let prompt = Prompt::built_in((name, version, &origin), text, head, digest)?;
             return Ok(Arc::new(self.compose(prompt, Some(digest))?));
         }
         let prompt = Prompt::parse(name, version, &origin, text)?.owned_by(layer.owner());
         let prompt = self.compose(prompt, None)?.compiled()?;
-        held(layer, &prompt, version)?;
+        check_unchanged(layer, &prompt, version)?;
         Ok(Arc::new(prompt))
     }
 
@@ -290,11 +289,11 @@ impl Registry {
                     Some(module.map_err(|error| if error.file.is_some() { error } else { wrong(error.message) })?)
                 }
             };
-            parts.push(Part { heading: section.heading, module });
+            parts.push(PromptSection { heading: section.heading, module });
         }
         let included = match prompt.head.format {
             // The build knows the digest of a built-in prompt without included files: a test finds none.
-            Syntax::Jinja if digest.is_none() => self.included(prompt.body())?,
+            Syntax::Jinja if digest.is_none() => self.read_includes(prompt.body())?,
             _ => BTreeMap::new(),
         };
         let owner = included.values().map(|(owner, _)| *owner).max();
@@ -302,7 +301,7 @@ impl Registry {
             Some(owner @ Owner::Project) => prompt.owned_by(owner),
             _ => prompt,
         };
-        Ok(prompt.composed(parts, included.into_iter().map(|(name, (_, text))| (name, text)).collect(), digest))
+        Ok(prompt.compose(parts, included.into_iter().map(|(name, (_, text))| (name, text)).collect(), digest))
     }
 
     /// A prompt with the examples that its head names, from the nearest place that has them.
@@ -331,16 +330,16 @@ impl Registry {
     }
 
     /// The files that a source includes, directly and indirectly, without their heads.
-    fn included(&self, source: &str) -> Result<BTreeMap<String, (Owner, String)>, PromptError> {
+    fn read_includes(&self, source: &str) -> Result<BTreeMap<String, (Owner, String)>, PromptError> {
         let mut found: BTreeMap<String, (Owner, String)> = BTreeMap::new();
-        let mut wanted = includes::named(source);
+        let mut wanted = includes::find_includes(source);
         while let Some(name) = wanted.pop() {
             if found.contains_key(&name) {
                 continue;
             }
             for layer in self.layers.iter().rev() {
                 let Some(text) = layer.read(&name)? else { continue };
-                let parts = frontmatter::split(&text);
+                let parts = frontmatter::split_head(&text);
                 let parts = parts.map_err(|error| PromptError::of_head(&layer.origin(&name), error))?;
                 let body = match parts.body_line {
                     1 => parts.body.to_owned(),
@@ -348,7 +347,7 @@ impl Registry {
                     // below.
                     line => format!("{{#{}-#}}\n{}", "\n".repeat(line - 2), parts.body),
                 };
-                wanted.extend(includes::named(&body));
+                wanted.extend(includes::find_includes(&body));
                 found.insert(name, (layer.owner(), body));
                 break;
             }
@@ -369,22 +368,22 @@ impl Registry {
         };
         let name = text::one_line(name.strip_prefix(MODULES).unwrap_or(name), 80);
         let hint = did_you_mean(&name, &names);
-        PromptError::unknown(format!("there is no {kind} `{name}`{hint}; known: {}", names.join(", ")))
+        PromptError::report_unknown(format!("there is no {kind} `{name}`{hint}; known: {}", names.join(", ")))
     }
 }
 
 /// Checks that a released version is unchanged.
-fn held(layer: &Layer, prompt: &Prompt, version: Version) -> Result<(), PromptError> {
+fn check_unchanged(layer: &PromptLayer, prompt: &Prompt, version: Version) -> Result<(), PromptError> {
     let path = format!("{}/{LOCK}", prompt.name);
     let Some(text) = layer.read(&path)? else { return Ok(()) };
-    let lock = release::lock(&layer.origin(&path), &text)?;
+    let lock = release::read_lock(&layer.origin(&path), &text)?;
     match lock.get(&version) {
         Some(digest) if digest != prompt.digest() => {
             let error = PromptError::of_file(
                 &prompt.origin,
                 format!(
                     "{version} was released as #{} and has changed to #{}, or a module, an included file or the examples of it have",
-                    text::head(digest, 12),
+                    text::take_head(digest, 12),
                     prompt.fingerprint()
                 ),
             );

@@ -65,11 +65,11 @@ impl Release {
     /// Reads a `release.yaml`; `file` is its name in errors. It may be empty.
     pub(super) fn parse(file: &str, text: &str) -> Result<Self, PromptError> {
         let text = if text.trim().is_empty() { "{}" } else { text };
-        let release: Self = yaml::parse(text).map_err(|error| PromptError::of_yaml(file, error))?;
-        release.checked(file)
+        let release: Self = yaml::parse_document(text).map_err(|error| PromptError::of_yaml(file, error))?;
+        release.check(file)
     }
 
-    pub(super) fn checked(self, file: &str) -> Result<Self, PromptError> {
+    pub(super) fn check(self, file: &str) -> Result<Self, PromptError> {
         if let Some(Canary { percent: percent @ 101.., .. }) = self.canary {
             return Err(PromptError::of_file(file, format!("a canary takes 0 to 100 percent, not {percent}")));
         }
@@ -84,9 +84,9 @@ impl Release {
 }
 
 /// Reads a `release.lock`; `file` is its name in errors.
-pub(super) fn lock(file: &str, text: &str) -> Result<Lock, PromptError> {
+pub(super) fn read_lock(file: &str, text: &str) -> Result<Lock, PromptError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    yaml::parse(text).map_err(|error| PromptError::of_yaml(file, error))
+    yaml::parse_document(text).map_err(|error| PromptError::of_yaml(file, error))
 }
 
 impl Released {
@@ -106,17 +106,16 @@ impl Released {
     }
 
     /// The prompt of a session. It depends only on the id, so that a session keeps it.
-    #[must_use]
     pub fn of_session(&self, id: &str) -> &Arc<Prompt> {
         match &self.canary {
-            Some((percent, prompt)) if lot(&self.stable.name, id) < *percent => prompt,
+            Some((percent, prompt)) if draw_lot(&self.stable.name, id) < *percent => prompt,
             _ => &self.stable,
         }
     }
 }
 
 /// The number that a session draws for a prompt, from 0 to 99, independently for each prompt.
-fn lot(name: &str, session: &str) -> u8 {
+fn draw_lot(name: &str, session: &str) -> u8 {
     let digest = Sha256::new().chain_update(name).chain_update([0]).chain_update(session).finalize();
     let number = digest.iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
     u8::try_from(number % 100).unwrap_or_default()
@@ -154,6 +153,6 @@ mod tests {
             assert!(error.contains(said), "{text}: {error}");
         }
         assert_eq!(Release::parse("p/release.yaml", " \n"), Ok(Release::default()));
-        assert!(lock("p/release.lock", "v1.0: [").is_err());
+        assert!(read_lock("p/release.lock", "v1.0: [").is_err());
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::template::{self, Value};
 
-use super::head::Head;
+use super::head::PromptHead;
 
 /// The name of the user's variables.
 const VARS: &str = "vars";
@@ -15,24 +15,24 @@ const VARS: &str = "vars";
 /// The context, completed by the defaults of a head and overridden by the user's variables that the head declares.
 ///
 /// An undeclared variable stays only under `vars`, so that it does not affect prompts that do not know it.
-pub(super) fn with_declared(context: &Value, head: &Head) -> Value {
-    let is_declared = |name: &str| name != VARS && head.declared().any(|declared| root(declared) == name);
+pub(super) fn with_declared(context: &Value, head: &PromptHead) -> Value {
+    let is_declared =
+        |name: &str| name != VARS && head.list_declared().any(|declared| take_root(declared) == name);
     let given: Vec<(String, Value)> =
-        entries(&attribute(context, VARS)).into_iter().filter(|(name, _)| is_declared(name)).collect();
+        list_entries(&get_attribute(context, VARS)).into_iter().filter(|(name, _)| is_declared(name)).collect();
     let filled = if head.defaults.is_empty() {
         context.clone()
     } else {
-        template::layered(context.clone(), template::value(&head.defaults))
+        template::layer_values(context.clone(), template::convert_value(&head.defaults))
     };
-    if given.is_empty() { filled } else { template::layered(template::object(given), filled) }
+    if given.is_empty() { filled } else { template::layer_values(template::make_object(given), filled) }
 }
 
 /// The context with every value of `given` over it, at the top level and under `vars`; mappings are layered.
-#[must_use]
 pub fn with_given(context: &Value, given: &Map<String, Json>) -> Value {
-    let given = template::value(given);
+    let given = template::convert_value(given);
     let vars = [(VARS.to_owned(), given.clone())];
-    template::layered(template::object(entries(&given).into_iter().chain(vars)), context.clone())
+    template::layer_values(template::make_object(list_entries(&given).into_iter().chain(vars)), context.clone())
 }
 
 /// The context with a text for each of these names: its own name in angle brackets.
@@ -54,49 +54,50 @@ pub(super) fn with_fillers(context: &Value, names: &BTreeSet<String>) -> Value {
 }
 
 /// A context with only these names; a dotted one keeps only that path.
-pub(super) fn restricted<'a>(context: &Value, names: impl Iterator<Item = &'a str>) -> Value {
+pub(super) fn restrict_context<'a>(context: &Value, names: impl Iterator<Item = &'a str>) -> Value {
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
-    below(context, &names)
+    restrict_value(context, &names)
 }
 
 /// Restricts a value to `names`, which are sorted, so that those of one root are together, the root itself first.
-fn below(value: &Value, names: &[&str]) -> Value {
+fn restrict_value(value: &Value, names: &[&str]) -> Value {
     let mut pairs: Vec<(&str, Value)> = Vec::new();
     let mut at = 0;
     while let Some(first) = names.get(at) {
-        let name = root(first);
-        let of_root = names[at..].iter().take_while(|other| root(other) == name).count();
-        let here = attribute(value, name);
+        let name = take_root(first);
+        let of_root = names[at..].iter().take_while(|other| take_root(other) == name).count();
+        let here = get_attribute(value, name);
         let inside: Vec<&str> = names[at..at + of_root]
             .iter()
             .filter_map(|dotted| dotted.strip_prefix(name)?.strip_prefix('.'))
             .collect();
         at += of_root;
         if !here.is_undefined() {
-            pairs.push((name, if inside.len() == of_root { below(&here, &inside) } else { here }));
+            pairs.push((name, if inside.len() == of_root { restrict_value(&here, &inside) } else { here }));
         }
     }
-    template::object(pairs)
+    template::make_object(pairs)
 }
 
 /// The dotted `names` that the context does not define.
-pub(super) fn undefined<'a>(names: impl Iterator<Item = &'a str>, context: &Value) -> Vec<String> {
-    let is_undefined =
-        |name: &&str| name.split('.').fold(context.clone(), |value, part| attribute(&value, part)).is_undefined();
+pub(super) fn find_undefined<'a>(names: impl Iterator<Item = &'a str>, context: &Value) -> Vec<String> {
+    let is_undefined = |name: &&str| {
+        name.split('.').fold(context.clone(), |value, part| get_attribute(&value, part)).is_undefined()
+    };
     names.filter(is_undefined).map(str::to_owned).collect()
 }
 
-fn entries(value: &Value) -> Vec<(String, Value)> {
+fn list_entries(value: &Value) -> Vec<(String, Value)> {
     let names = value.try_iter().into_iter().flatten();
     names.filter_map(|name| Some((name.as_str()?.to_owned(), value.get_item(&name).ok()?))).collect()
 }
 
-fn attribute(value: &Value, name: &str) -> Value {
+fn get_attribute(value: &Value, name: &str) -> Value {
     value.get_attr(name).unwrap_or_default()
 }
 
-pub(super) fn root(name: &str) -> &str {
+pub(super) fn take_root(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
@@ -106,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    fn head(head: Json) -> Head {
+    fn head(head: Json) -> PromptHead {
         serde_json::from_value(head).expect("a head")
     }
 
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_declared_variable_stands_at_the_top_and_wins_there() {
-        let context = template::value(&json!({
+        let context = template::convert_value(&json!({
             "agent": { "name": "default", "model": "m" }, "tools": ["a"],
             "vars": { "tone": "dry", "tools": ["b"], "agent": { "name": "given" }, "other": "x" },
         }));
@@ -133,10 +134,11 @@ mod tests {
 
     #[test]
     fn a_module_sees_what_it_declares_and_nothing_else() {
-        let context = template::value(&json!({
+        let context = template::convert_value(&json!({
             "agent": { "name": "default", "model": "m" }, "tools": ["a"], "secret": "s", "session": { "id": "1" },
         }));
-        let value = restricted(&context, ["agent.name", "tools", "session", "session.id", "absent.x"].into_iter());
+        let value =
+            restrict_context(&context, ["agent.name", "tools", "session", "session.id", "absent.x"].into_iter());
         let text = "{{ agent.name }} {{ agent.model is defined }} {{ tools[0] }} {{ secret is defined }} \
                     {{ session.id }} {{ absent is defined }}";
         assert_eq!(shown(&value, text), "default False a False 1 False");
@@ -144,7 +146,8 @@ mod tests {
 
     #[test]
     fn given_values_deepen_what_is_there() {
-        let context = template::value(&json!({ "agent": { "name": "default", "model": "m" }, "vars": {} }));
+        let context =
+            template::convert_value(&json!({ "agent": { "name": "default", "model": "m" }, "vars": {} }));
         let given = json!({ "agent": { "name": "x" }, "task": "{{ t }}" });
         let value = with_given(&context, given.as_object().expect("an object"));
         assert_eq!(

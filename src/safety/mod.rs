@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Commands start inside the sandbox; a missing boundary narrows or fails, but never widens. `docs/sandbox.md` lists
 //!   its limits. On Linux this program also runs as the keeper of a run's namespaces and as an init, which runs
-//!   commands of one view one after another (`sandbox::serve`, the first thing that `faces::cli::main` does);
+//!   commands of one view one after another (`sandbox::serve_part`, the first thing that `faces::cli::main` does);
 //!   `process/subject.rs` is where both ways of starting meet. An init whose namespace is not empty, or that a command
 //!   changed, serves no other.
 //! - The path that was judged is the path that a tool opens (`safety::Reach`), through `files::disk`, which follows no

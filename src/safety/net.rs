@@ -24,7 +24,7 @@ pub use fetch::{FetchError, FetchRules, Fetched};
 pub use proxies::Proxies;
 pub use reuse::SendError;
 
-use proxies::Through;
+use proxies::ProxyRoute;
 
 /// The user agent of every request.
 const USER_AGENT: &str = concat!("agent/", env!("CARGO_PKG_VERSION"));
@@ -34,7 +34,7 @@ const USER_AGENT: &str = concat!("agent/", env!("CARGO_PKG_VERSION"));
 pub struct Net {
     roots: Option<PathBuf>,
     proxies: Proxies,
-    clients: Mutex<HashMap<Kind, Client>>,
+    clients: Mutex<HashMap<ClientKind, Client>>,
     served: reuse::Served,
 }
 
@@ -54,15 +54,15 @@ pub enum NetError {
 
 /// The properties of a client that a request cannot set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Kind {
+struct ClientKind {
     tls: bool,
     loopback: bool,
     connect_timeout: Duration,
 }
 
-impl Kind {
+impl ClientKind {
     /// `tls` is true if the way to a plain address begins with TLS.
-    fn of(url: &Url, tls: bool, connect_timeout: Duration) -> Self {
+    fn new(url: &Url, tls: bool, connect_timeout: Duration) -> Self {
         Self { tls: tls || url.scheme() == "https", loopback: is_loopback(url), connect_timeout }
     }
 }
@@ -77,7 +77,6 @@ impl Net {
     }
 
     /// The proxies of this machine.
-    #[must_use]
     pub fn proxies(&self) -> &Proxies {
         &self.proxies
     }
@@ -89,7 +88,7 @@ impl Net {
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
         }
-        let client = self.builder(kind)?.build().map_err(|error| NetError::Setup(causes(&error)))?;
+        let client = self.builder(kind)?.build().map_err(|error| NetError::Setup(list_causes(&error)))?;
         clients.insert(kind, client.clone());
         Ok(client)
     }
@@ -101,26 +100,36 @@ impl Net {
         }
     }
 
-    fn kind(&self, url: &Url, connect_timeout: Duration) -> Result<Kind, NetError> {
-        let through = self.proxies.to(url)?;
-        Ok(Kind::of(url, through.is_some_and(|through| through.is_tls()), connect_timeout))
+    fn kind(&self, url: &Url, connect_timeout: Duration) -> Result<ClientKind, NetError> {
+        let through = self.proxies.choose(url)?;
+        Ok(ClientKind::new(url, through.is_some_and(|through| through.is_tls()), connect_timeout))
     }
 
     /// A client that connects only to these addresses, whatever the name of the host resolves to meanwhile.
-    fn pinned(&self, url: &Url, addresses: &[SocketAddr], connect_timeout: Duration) -> Result<Client, NetError> {
-        let kind = Kind { loopback: false, ..Kind::of(url, false, connect_timeout) };
+    fn pin_addresses(
+        &self,
+        url: &Url,
+        addresses: &[SocketAddr],
+        connect_timeout: Duration,
+    ) -> Result<Client, NetError> {
+        let kind = ClientKind { loopback: false, ..ClientKind::new(url, false, connect_timeout) };
         let builder = self.builder(kind)?.no_proxy().dns_resolver(Arc::new(Pinned(addresses.to_vec())));
-        builder.build().map_err(|error| NetError::Setup(causes(&error)))
+        builder.build().map_err(|error| NetError::Setup(list_causes(&error)))
     }
 
     /// A client that goes through a proxy, whatever the environment says meanwhile.
-    fn through(&self, url: &Url, proxy: &Through<'_>, connect_timeout: Duration) -> Result<Client, NetError> {
-        let setup = |error: reqwest::Error| NetError::Setup(causes(&error));
-        let builder = self.builder(Kind::of(url, proxy.is_tls(), connect_timeout))?;
+    fn connect_through(
+        &self,
+        url: &Url,
+        proxy: &ProxyRoute<'_>,
+        connect_timeout: Duration,
+    ) -> Result<Client, NetError> {
+        let setup = |error: reqwest::Error| NetError::Setup(list_causes(&error));
+        let builder = self.builder(ClientKind::new(url, proxy.is_tls(), connect_timeout))?;
         builder.no_proxy().proxy(Proxy::all(proxy.address).map_err(setup)?).build().map_err(setup)
     }
 
-    fn builder(&self, kind: Kind) -> Result<ClientBuilder, NetError> {
+    fn builder(&self, kind: ClientKind) -> Result<ClientBuilder, NetError> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
             // An error means that a provider is installed already, which serves as well.
@@ -171,7 +180,7 @@ pub fn parse_url(text: &str) -> Result<Url, NetError> {
 }
 
 /// An error with all its causes, without addresses, which can contain keys.
-pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn list_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
@@ -195,13 +204,12 @@ fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
         return Err(wrong("it is not a regular file".to_owned()));
     }
     let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    let roots = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(causes(&error)))?;
+    let roots = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(list_causes(&error)))?;
     if roots.is_empty() { Err(wrong("it contains no certificate".to_owned())) } else { Ok(roots) }
 }
 
 /// True if a host is this machine or in a private network, judging by its name or its numeric address, without a
 /// lookup.
-#[must_use]
 pub fn is_private(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');

@@ -36,18 +36,18 @@ pub enum PlanReview {
 
 impl PlanSheet<'_> {
     /// The text that an editor opens.
-    #[must_use]
     pub fn form(&self) -> String {
         match self {
             Self::Proposal(text) => format!("{}\n", text.trim_end()),
             Self::Plan { draft: Some(draft), .. } => (*draft).to_owned(),
             // Via JSON, which has no tags.
-            Self::Plan { plan, .. } => HEAD.to_owned() + &yaml::write(&json!(plan.steps)).unwrap_or_default(),
+            Self::Plan { plan, .. } => {
+                HEAD.to_owned() + &yaml::write_document(&json!(plan.steps)).unwrap_or_default()
+            }
         }
     }
 
     /// The end of a name for a file with the form.
-    #[must_use]
     pub fn extension(&self) -> &'static str {
         match self {
             Self::Proposal(_) => "md",
@@ -68,7 +68,7 @@ const HEAD: &str = "# The steps of the plan. They are checked when you close the
 /// # Errors
 /// The form is wrong; the error is a sentence.
 pub fn read_form(text: &str) -> Result<Vec<PlanStep>, String> {
-    let value: Value = yaml::parse(text).map_err(|error| {
+    let value: Value = yaml::parse_document(text).map_err(|error| {
         let line = error.line.map(|line| format!("line {line}: ")).unwrap_or_default();
         format!("The plan is not YAML: {line}{}.", error.message)
     })?;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::output::ToolError;
-use crate::base::text::Glob;
+use crate::base::text::GlobPattern;
 use crate::files::workspace::Workspace;
 
 /// The reach of one call. A tool opens the file that was judged, not the one that the path leads to by then.
@@ -14,37 +14,34 @@ pub struct Reach {
     /// The paths as the model wrote them, with their targets when the call was judged.
     judged: Vec<(String, PathBuf)>,
     /// Patterns of paths that a rule denies to this call.
-    denied: Vec<Glob>,
+    denied: Vec<GlobPattern>,
     /// Patterns of paths that a rule denies for writing.
-    unwritten: Vec<Glob>,
+    unwritten: Vec<GlobPattern>,
 }
 
 impl Reach {
     /// `judged` has the paths as the model wrote them, with their targets: absolute, with links followed.
     #[must_use]
-    pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<Glob>) -> Self {
+    pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<GlobPattern>) -> Self {
         Self { workspace: workspace.clone(), judged, denied, unwritten: Vec::new() }
     }
 
     /// Adds the patterns that are denied to a command, which may write.
     #[must_use]
-    pub fn of_command(self, unwritten: Vec<Glob>) -> Self {
+    pub fn of_command(self, unwritten: Vec<GlobPattern>) -> Self {
         Self { unwritten, ..self }
     }
 
     /// The patterns of the paths that the call must not see.
-    #[must_use]
-    pub fn denied(&self) -> &[Glob] {
+    pub fn list_denied(&self) -> &[GlobPattern] {
         &self.denied
     }
 
     /// The patterns of the paths that a command must not write.
-    #[must_use]
-    pub fn unwritten(&self) -> &[Glob] {
+    pub fn list_unwritten(&self) -> &[GlobPattern] {
         &self.unwritten
     }
 
-    #[must_use]
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }
@@ -68,7 +65,6 @@ impl Reach {
 
     /// True if a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
     /// credentials that the call did not name.
-    #[must_use]
     pub fn omits(&self, path: &Path, start: &Path) -> bool {
         self.is_denied(path) || (self.workspace.is_secret(path) && !self.workspace.is_secret(start))
     }

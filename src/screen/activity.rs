@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::running::Running;
-use super::views::{self, RunningCall, Work};
+use super::running::CallInProgress;
+use super::views::{self, CurrentWork, RunningCall};
 use crate::conversation::event::{Event, EventKind};
 use crate::screen::ink::Line;
 
@@ -17,7 +17,7 @@ const LINES: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     doing: Option<(Doing, Instant)>,
-    calls: Vec<Call>,
+    calls: Vec<ActiveCall>,
     /// The time of the first piece of the reply, and the bytes since.
     streamed: Option<(Instant, usize)>,
 }
@@ -40,8 +40,8 @@ pub(super) enum Doing {
 
 /// A running call.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub running: Running,
+pub(super) struct ActiveCall {
+    pub running: CallInProgress,
     /// The helper that made it; empty for the run itself.
     whose: String,
     since: Instant,
@@ -85,8 +85,8 @@ impl Activity {
 
     /// Begins a call.
     pub fn begin(&mut self, whose: &str, call_id: &str, name: &str, subject: &str) {
-        let running = Running::new(call_id, name, subject);
-        let call = Call { running, whose: whose.to_owned(), since: Instant::now(), lines: VecDeque::new() };
+        let running = CallInProgress::new(call_id, name, subject);
+        let call = ActiveCall { running, whose: whose.to_owned(), since: Instant::now(), lines: VecDeque::new() };
         self.calls.push(call);
     }
 
@@ -104,7 +104,7 @@ impl Activity {
     }
 
     /// Ends a call.
-    pub fn finish(&mut self, whose: &str, call_id: &str) -> Option<Call> {
+    pub fn finish(&mut self, whose: &str, call_id: &str) -> Option<ActiveCall> {
         let at = self.calls.iter().position(|call| call.is(whose, call_id))?;
         Some(self.calls.remove(at))
     }
@@ -135,39 +135,39 @@ impl Activity {
         if let Some((doing, since)) = &self.doing
             && (self.calls.is_empty() || !matches!(doing, Doing::Thinking))
         {
-            let elapsed_ms = millis(*since);
-            lines.push(views::working(self.work(doing, elapsed_ms), tick, elapsed_ms, room));
+            let elapsed_ms = count_millis(*since);
+            lines.push(views::draw_work(self.work(doing, elapsed_ms), tick, elapsed_ms, room));
         }
-        let outputs: Vec<Vec<String>> = self.calls.iter().map(Call::output).collect();
+        let outputs: Vec<Vec<String>> = self.calls.iter().map(ActiveCall::output).collect();
         let calls = self.calls.iter().zip(&outputs).map(|(call, output)| RunningCall {
             whose: &call.whose,
             name: &call.running.name,
             subject: &call.running.subject,
-            elapsed_ms: millis(call.since),
+            elapsed_ms: count_millis(call.since),
             output,
         });
         let calls: Vec<RunningCall<'_>> = calls.collect();
-        lines.extend(views::running(&calls, room, rows.saturating_sub(lines.len())));
+        lines.extend(views::draw_running(&calls, room, rows.saturating_sub(lines.len())));
         lines
     }
 
-    fn work<'d>(&self, doing: &'d Doing, elapsed_ms: u64) -> Work<'d> {
+    fn work<'d>(&self, doing: &'d Doing, elapsed_ms: u64) -> CurrentWork<'d> {
         match doing {
-            Doing::Thinking => Work::Thinking { rate: self.streamed.and_then(rate) },
-            Doing::Reasoning(bytes) => Work::Reasoning { tokens: about(*bytes) },
-            Doing::Retry { attempt, attempts, delay_ms, cause } => Work::Retry {
+            Doing::Thinking => CurrentWork::Thinking { rate: self.streamed.and_then(measure_rate) },
+            Doing::Reasoning(bytes) => CurrentWork::Reasoning { tokens: estimate_tokens(*bytes) },
+            Doing::Retry { attempt, attempts, delay_ms, cause } => CurrentWork::Retry {
                 attempt: *attempt,
                 attempts: *attempts,
                 left_ms: delay_ms.saturating_sub(elapsed_ms),
                 cause,
             },
-            Doing::Compressing => Work::Compressing,
-            Doing::Role(role) => Work::Role { role },
+            Doing::Compressing => CurrentWork::Compressing,
+            Doing::Role(role) => CurrentWork::Role { role },
         }
     }
 }
 
-impl Call {
+impl ActiveCall {
     fn is(&self, whose: &str, call_id: &str) -> bool {
         self.running.call_id == call_id && self.whose == whose
     }
@@ -181,15 +181,15 @@ impl Call {
 }
 
 /// Tokens per second, estimated at four bytes per token.
-fn rate((since, bytes): (Instant, usize)) -> Option<u64> {
-    let elapsed_ms = millis(since);
-    (elapsed_ms >= ENOUGH_MS).then(|| about(bytes) * 1000 / elapsed_ms)
+fn measure_rate((since, bytes): (Instant, usize)) -> Option<u64> {
+    let elapsed_ms = count_millis(since);
+    (elapsed_ms >= ENOUGH_MS).then(|| estimate_tokens(bytes) * 1000 / elapsed_ms)
 }
 
-fn about(bytes: usize) -> u64 {
+fn estimate_tokens(bytes: usize) -> u64 {
     bytes as u64 / 4
 }
 
-fn millis(since: Instant) -> u64 {
+fn count_millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

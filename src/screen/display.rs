@@ -3,7 +3,7 @@
 use crate::screen::ink::{Line, Theme};
 
 use super::outlet::Outlet;
-use super::surface::{Part, Picture, Setup, Surface};
+use super::surface::{FramePart, Picture, Surface, SurfaceSetup};
 
 /// A handle to the screen. Clones share it. The default draws nothing.
 #[derive(Clone, Default)]
@@ -18,13 +18,12 @@ pub struct Suspended {
 
 impl Display {
     /// Draws on the terminal that `outlet` writes.
-    pub(super) fn on(outlet: &Outlet, setup: Setup) -> Self {
+    pub(super) fn draw_on(outlet: &Outlet, setup: SurfaceSetup) -> Self {
         outlet.draw_on(Surface::new(setup));
         Self { outlet: Some(outlet.clone()) }
     }
 
     /// True if there is a screen to draw on.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.outlet.is_some()
     }
@@ -46,12 +45,12 @@ impl Display {
     }
 
     /// Shows a part of the live area, or removes it.
-    pub fn set(&self, part: Part, picture: Option<Picture>) {
+    pub fn set(&self, part: FramePart, picture: Option<Picture>) {
         self.change(move |surface| surface.set(part, picture));
     }
 
     /// Does the same as [`Display::set`], but draws at once: for keys that are echoed.
-    pub fn set_now(&self, part: Part, picture: Option<Picture>) {
+    pub fn set_now(&self, part: FramePart, picture: Option<Picture>) {
         if let Some(outlet) = &self.outlet {
             outlet.change(true, move |surface| surface.set(part, picture));
         }
@@ -61,7 +60,7 @@ impl Display {
     pub fn ask(&self, picture: Picture, gate: impl FnOnce() + Send + 'static) {
         if let Some(outlet) = &self.outlet {
             outlet.change(true, move |surface| {
-                surface.set(Part::Question, Some(picture));
+                surface.set(FramePart::Question, Some(picture));
                 gate();
             });
         }
@@ -84,7 +83,6 @@ impl Display {
     }
 
     /// Hides the live area until the returned value is dropped. Text written meanwhile waits, unless `passes`.
-    #[must_use]
     pub fn suspend(&self, passes: bool) -> Suspended {
         self.change(move |surface| surface.suspend(passes));
         Suspended { display: self.clone() }

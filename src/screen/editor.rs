@@ -12,7 +12,7 @@ const LONGEST: u64 = 1024 * 1024;
 
 /// The editor of a person, and the directory for the files that it opens.
 #[derive(Debug, Clone)]
-pub struct Editor {
+pub struct ExternalEditor {
     /// The shell command that starts it, such as `vi` or `code --wait`.
     pub line: String,
     pub dir: PathBuf,
@@ -20,9 +20,9 @@ pub struct Editor {
 
 /// A temporary file that only its owner can read. Dropping it removes the file.
 #[derive(Debug)]
-pub struct Draft(PathBuf);
+pub struct EditorDraft(PathBuf);
 
-impl Draft {
+impl EditorDraft {
     /// Writes the text to a new file in this directory, which is created if necessary.
     ///
     /// # Errors
@@ -45,19 +45,18 @@ impl Draft {
     }
 
     /// The path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 }
 
-impl Drop for Draft {
+impl Drop for EditorDraft {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
-impl Editor {
+impl ExternalEditor {
     /// Opens `text` and waits until the editor ends. Returns the saved text, or `None` if it is unchanged.
     ///
     /// # Errors
@@ -65,7 +64,7 @@ impl Editor {
     pub async fn edit(&self, text: &str, extension: &str) -> Result<Option<String>, String> {
         let line = &self.line;
         let at = |error: io::Error| format!("cannot edit in {}: {error}", self.dir.display());
-        let draft = Draft::write(&self.dir, text, extension).map_err(at)?;
+        let draft = EditorDraft::write(&self.dir, text, extension).map_err(at)?;
         match in_foreground(line, &draft.0).await {
             Ok(true) => {}
             Ok(false) => {
@@ -75,12 +74,12 @@ impl Editor {
                 return Err(format!("the editor `{line}` cannot be started: {error} (set VISUAL or EDITOR)"));
             }
         }
-        let saved = read(&draft.0).map_err(at)?;
+        let saved = read_draft(&draft.0).map_err(at)?;
         Ok((saved.trim() != text.trim()).then_some(saved))
     }
 }
 
-fn read(path: &Path) -> io::Result<String> {
+fn read_draft(path: &Path) -> io::Result<String> {
     if fs::metadata(path)?.len() > LONGEST {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is longer than 1 MiB"));
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::look::Verbosity;
-use super::views::{Ended, errand, warning};
+use super::views::{Ended, draw_errand, draw_warning};
 use crate::conversation::event::{Event, EventKind};
 use crate::screen::ink::Line;
 
@@ -24,9 +24,9 @@ impl Errands {
             EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } => {
                 let subject = &self.0.remove(&(whose.clone(), call_id.clone())).unwrap_or_default();
                 let call = Ended { name, subject, status: *status, summary, telemetry };
-                (verbosity > Verbosity::Quiet).then(|| errand(&whose, &call, room))
+                (verbosity > Verbosity::Quiet).then(|| draw_errand(&whose, &call, room))
             }
-            EventKind::Warning { message } => Some(warning(&whose, message)),
+            EventKind::Warning { message } => Some(draw_warning(&whose, message)),
             _ => None,
         }
     }

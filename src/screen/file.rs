@@ -3,33 +3,33 @@
 use std::io::{self, Write};
 
 /// The destination of a stream.
-pub(super) type Target = Box<dyn Write + Send>;
+pub(super) type StreamTarget = Box<dyn Write + Send>;
 
 /// An open stream.
-pub(super) struct File {
-    pub target: Target,
+pub(super) struct StreamFile {
+    pub target: StreamTarget,
     /// The device and inode of its file, if known.
     pub identity: Option<(u64, u64)>,
     /// True if no reader can delay a write: it is a regular file or `/dev/null`.
     pub is_free: bool,
 }
 
-impl File {
+impl StreamFile {
     pub fn stdout() -> Self {
-        Self::of(&io::stdout()).unwrap_or_else(|| Self::unknown(io::stdout()))
+        Self::duplicate(&io::stdout()).unwrap_or_else(|| Self::without_file(io::stdout()))
     }
 
     pub fn stderr() -> Self {
-        Self::of(&io::stderr()).unwrap_or_else(|| Self::unknown(io::stderr()))
+        Self::duplicate(&io::stderr()).unwrap_or_else(|| Self::without_file(io::stderr()))
     }
 
-    fn unknown(stream: impl Write + Send + 'static) -> Self {
+    fn without_file(stream: impl Write + Send + 'static) -> Self {
         Self { target: Box::new(stream), identity: None, is_free: false }
     }
 
     /// Duplicates the handle: a blocked thread would hold the lock of `io::stdout()` forever.
     #[cfg(unix)]
-    fn of(stream: &impl std::os::fd::AsFd) -> Option<Self> {
+    fn duplicate(stream: &impl std::os::fd::AsFd) -> Option<Self> {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};
         let file = std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?);
         let metadata = file.metadata().ok()?;
@@ -40,7 +40,7 @@ impl File {
 
     /// Returns `None`: the standard library must encode text for the console.
     #[cfg(not(unix))]
-    fn of<S>(_: &S) -> Option<Self> {
+    fn duplicate<S>(_: &S) -> Option<Self> {
         None
     }
 }

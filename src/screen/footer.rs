@@ -1,7 +1,7 @@
 //! The status line under a turn: the model, the cost, and how full the context is.
 
 use super::rendering::Rendering;
-use super::views::{self, Context, Status};
+use super::views::{self, ContextLevel, TurnStatus};
 use crate::config::{StatusPart, UiSettings};
 use crate::conversation::event::{Reply, RunCompleted, RunStarted};
 use crate::screen::ink::Line;
@@ -49,8 +49,8 @@ impl Footer {
     /// Formats the line; `None` if all of its parts are empty.
     pub fn line(&self, run: &RunCompleted, room: usize) -> Option<Line> {
         let (budget, compress_at) = (self.budget, self.compress_at);
-        let context = self.used.map(|used| Context { used, budget, compress_at });
-        let status = Status { model: &self.model, context, ..Status::of(run, self.is_scripted) };
-        Some(views::status(&status, &self.parts, room)).filter(|line| *line != Line::new())
+        let context = self.used.map(|used| ContextLevel { used, budget, compress_at });
+        let status = TurnStatus { model: &self.model, context, ..TurnStatus::from_run(run, self.is_scripted) };
+        Some(views::draw_status(&status, &self.parts, room)).filter(|line| *line != Line::new())
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::file::Target;
+use super::file::StreamTarget;
 use super::surface::Surface;
 
 /// The number of queued bytes above which a turn waits.
@@ -20,7 +20,7 @@ const STALLED: Duration = Duration::from_millis(500);
 
 /// A queue and its thread.
 pub(super) struct Lane {
-    pub queue: Mutex<Queue>,
+    pub queue: Mutex<LaneQueue>,
     pub filled: Condvar,
     /// Notified after each write, and when the queue is empty.
     pub moved: Notify,
@@ -29,8 +29,8 @@ pub(super) struct Lane {
 }
 
 #[derive(Default)]
-pub(super) struct Queue {
-    pub items: VecDeque<Item>,
+pub(super) struct LaneQueue {
+    pub items: VecDeque<LaneItem>,
     /// The number of bytes not written yet.
     pub waiting: usize,
     /// The time of the last write.
@@ -45,11 +45,11 @@ pub(super) struct Queue {
 #[derive(Default)]
 pub(super) struct Stream {
     /// `None` once the thread has taken it.
-    pub target: Option<Target>,
+    pub target: Option<StreamTarget>,
     pub failure: Option<io::Error>,
 }
 
-pub(super) enum Item {
+pub(super) enum LaneItem {
     Bytes {
         stream: usize,
         bytes: Vec<u8>,
@@ -70,9 +70,9 @@ pub(super) enum Item {
 
 impl Lane {
     /// Creates a lane for these streams.
-    pub fn over(targets: Vec<Target>, at_once: bool) -> Self {
+    pub fn new(targets: Vec<StreamTarget>, at_once: bool) -> Self {
         let streams = targets.into_iter().map(|target| Stream { target: Some(target), failure: None }).collect();
-        let queue = Mutex::new(Queue { streams, ..Queue::default() });
+        let queue = Mutex::new(LaneQueue { streams, ..LaneQueue::default() });
         Self { queue, filled: Condvar::new(), moved: Notify::new(), at_once }
     }
 
@@ -81,10 +81,11 @@ impl Lane {
         self: &Arc<Self>,
         stream: usize,
         wakes: bool,
-        into: impl FnOnce(&mut Queue, usize),
+        into: impl FnOnce(&mut LaneQueue, usize),
     ) -> io::Result<()> {
         let mut queue = self.lock();
-        let targets: Option<Vec<Target>> = queue.streams.iter_mut().map(|stream| stream.target.take()).collect();
+        let targets: Option<Vec<StreamTarget>> =
+            queue.streams.iter_mut().map(|stream| stream.target.take()).collect();
         if let Some(targets) = targets {
             let lane = Arc::clone(self);
             let surface = queue.surface.take();
@@ -107,38 +108,38 @@ impl Lane {
     }
 
     /// The body of the thread, which lives as long as the process.
-    fn serve(&self, mut targets: Vec<Target>, surface: Option<Box<Surface>>) {
+    fn serve(&self, mut targets: Vec<StreamTarget>, surface: Option<Box<Surface>>) {
         match surface {
             Some(surface) => self.draw(&mut targets, *surface),
             None => self.write(&mut targets),
         }
     }
 
-    fn write(&self, targets: &mut [Target]) {
+    fn write(&self, targets: &mut [StreamTarget]) {
         loop {
             match self.take() {
-                Item::Then(act) => act(),
-                Item::Bytes { stream, bytes } => self.write_bytes(&mut targets[stream], stream, &bytes),
+                LaneItem::Then(act) => act(),
+                LaneItem::Bytes { stream, bytes } => self.write_bytes(&mut targets[stream], stream, &bytes),
                 // These are only for a screen.
-                Item::Say { .. } | Item::Change { .. } => {}
+                LaneItem::Say { .. } | LaneItem::Change { .. } => {}
             }
         }
     }
 
     /// Draws frames. Items that arrive before a frame is due go into that frame.
-    fn draw(&self, targets: &mut [Target], mut surface: Surface) {
+    fn draw(&self, targets: &mut [StreamTarget], mut surface: Surface) {
         loop {
             let items = self.take_all(surface.next_frame(), surface.is_dirty());
             let mut is_due = items.is_empty();
             for item in items {
                 match item {
-                    Item::Bytes { bytes, .. } => surface.write(&bytes),
-                    Item::Say { text, markdown } => surface.say(&text, markdown),
-                    Item::Change { urgent, change } => {
+                    LaneItem::Bytes { bytes, .. } => surface.write(&bytes),
+                    LaneItem::Say { text, markdown } => surface.say(&text, markdown),
+                    LaneItem::Change { urgent, change } => {
                         change(&mut surface);
                         is_due |= urgent;
                     }
-                    Item::Then(act) => {
+                    LaneItem::Then(act) => {
                         self.paint(targets, &mut surface);
                         act();
                     }
@@ -152,7 +153,7 @@ impl Lane {
     }
 
     /// Writes a frame. All streams of this queue are the same terminal, so only one is written.
-    fn paint(&self, targets: &mut [Target], surface: &mut Surface) {
+    fn paint(&self, targets: &mut [StreamTarget], surface: &mut Surface) {
         let frame = surface.frame();
         let mut outcome = Ok(());
         if self.lock().streams[0].failure.is_none() {
@@ -172,7 +173,7 @@ impl Lane {
         }
         if !surface.is_dirty() {
             // Only items that arrived since then are left in the queue.
-            queue.waiting = queue.items.iter().map(Item::weight).sum();
+            queue.waiting = queue.items.iter().map(LaneItem::weight).sum();
         }
         drop(queue);
         self.moved.notify_waiters();
@@ -190,7 +191,7 @@ impl Lane {
         Ok(())
     }
 
-    fn take(&self) -> Item {
+    fn take(&self) -> LaneItem {
         let mut queue = self.lock();
         loop {
             if let Some(item) = queue.items.pop_front() {
@@ -204,7 +205,7 @@ impl Lane {
     }
 
     /// Takes all items, or none once `due` has passed. `busy` means that a frame has yet to be written.
-    fn take_all(&self, due: Option<Instant>, busy: bool) -> VecDeque<Item> {
+    fn take_all(&self, due: Option<Instant>, busy: bool) -> VecDeque<LaneItem> {
         let mut queue = self.lock();
         loop {
             if !queue.items.is_empty() {
@@ -226,7 +227,7 @@ impl Lane {
         }
     }
 
-    fn write_bytes(&self, target: &mut Target, stream: usize, bytes: &[u8]) {
+    fn write_bytes(&self, target: &mut StreamTarget, stream: usize, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() && self.lock().streams[stream].failure.is_none() {
             let (chunk, after) = rest.split_at(chunk_of(rest));
@@ -262,12 +263,12 @@ impl Lane {
         };
         tokio::select! {
             biased;
-            () = self.until(Queue::is_empty) => true,
+            () = self.wait_until(LaneQueue::is_empty) => true,
             () = stalled => false,
         }
     }
 
-    pub async fn until(&self, holds: impl Fn(&Queue) -> bool) {
+    pub async fn wait_until(&self, holds: impl Fn(&LaneQueue) -> bool) {
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());
             moved.as_mut().enable();
@@ -278,12 +279,12 @@ impl Lane {
         }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Queue> {
+    pub fn lock(&self) -> MutexGuard<'_, LaneQueue> {
         self.queue.lock().expect("nobody panics while holding the queue")
     }
 }
 
-impl Item {
+impl LaneItem {
     /// The bytes that it adds to the queue.
     fn weight(&self) -> usize {
         match self {
@@ -294,7 +295,7 @@ impl Item {
     }
 }
 
-impl Queue {
+impl LaneQueue {
     pub fn has_room(&self) -> bool {
         self.waiting < ROOM
     }
@@ -318,7 +319,7 @@ fn chunk_of(bytes: &[u8]) -> usize {
 }
 
 /// Writes all bytes. Another process that shares the file may have made it non-blocking.
-fn write_whole(target: &mut Target, mut bytes: &[u8]) -> io::Result<()> {
+fn write_whole(target: &mut StreamTarget, mut bytes: &[u8]) -> io::Result<()> {
     const AGAIN: Duration = Duration::from_millis(5);
     while !bytes.is_empty() {
         match target.write(bytes) {

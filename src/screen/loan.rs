@@ -58,7 +58,6 @@ impl Loan {
 }
 
 /// True while another program has the terminal: then Ctrl-C is for that program.
-#[must_use]
 pub fn is_lent() -> bool {
     LOANS.load(Ordering::SeqCst) > 0
 }

@@ -1,13 +1,13 @@
 //! Decides which text goes to which stream: a pure function of the two streams and the options.
 
 use crate::config::ThemeChoice;
-use crate::screen::ink::{Colour, Style, Theme, Wishes};
+use crate::screen::ink::{Colour, ColourWishes, Style, Theme};
 use crate::screen::terminal::Abilities;
 
 /// The facts that decide the look.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate fact or option")]
-pub struct Facts<'a> {
+pub struct LookFacts<'a> {
     pub stdout_terminal: bool,
     pub stderr_terminal: bool,
     /// `--output json` or `jsonl`: another sink writes stdout.
@@ -22,7 +22,7 @@ pub struct Facts<'a> {
     pub chat: bool,
     pub colour: Colour,
     /// The environment variables about colours.
-    pub wishes: Wishes<'a>,
+    pub wishes: ColourWishes<'a>,
     pub abilities: Abilities,
     /// The setting `ui.theme`; `none` turns colours off.
     pub theme: ThemeChoice,
@@ -78,8 +78,7 @@ pub struct Look {
 }
 
 /// Decides which text goes to which stream.
-#[must_use]
-pub fn look(facts: &Facts<'_>, width: fn() -> Option<usize>) -> Look {
+pub fn choose_look(facts: &LookFacts<'_>, width: fn() -> Option<usize>) -> Look {
     let answer = if facts.json {
         AnswerTo::Nowhere
     } else if !facts.schema && (facts.stdout_terminal || facts.stream) {
@@ -106,7 +105,7 @@ pub fn look(facts: &Facts<'_>, width: fn() -> Option<usize>) -> Look {
         asks_theme: facts.theme == ThemeChoice::Auto && facts.abilities.theme == Theme::Either,
         footer: facts.stderr_terminal && !facts.quiet && (facts.chat || facts.verbose),
         style: Style {
-            colours: facts.theme != ThemeChoice::None && facts.colour.allowed(facts.stderr_terminal, facts.wishes),
+            colours: facts.theme != ThemeChoice::None && facts.colour.allows(facts.stderr_terminal, facts.wishes),
             theme: match facts.theme {
                 ThemeChoice::Light => Theme::Light,
                 ThemeChoice::Dark => Theme::Dark,
@@ -132,19 +131,20 @@ mod tests {
             (false, true, true, false, AnswerTo::AtEnd),
             (true, true, false, true, AnswerTo::Nowhere),
         ] {
-            let facts = Facts { stdout_terminal, json, stream, schema, ..Facts::default() };
-            assert_eq!(look(&facts, || None).answer, expected, "{facts:?}");
+            let facts = LookFacts { stdout_terminal, json, stream, schema, ..LookFacts::default() };
+            assert_eq!(choose_look(&facts, || None).answer, expected, "{facts:?}");
         }
     }
 
     #[test]
     fn nothing_moves_off_a_terminal() {
-        let shown = look(&Facts { stdout_terminal: true, verbose: true, ..Facts::default() }, || Some(80));
+        let shown =
+            choose_look(&LookFacts { stdout_terminal: true, verbose: true, ..LookFacts::default() }, || Some(80));
         assert!(!shown.live && !shown.footer && !shown.style.colours && (shown.width)().is_none());
-        let wishes = Wishes { term: Some("dumb"), ..Wishes::default() };
-        let dumb = Facts { stderr_terminal: true, wishes, ..Facts::default() };
-        assert!(!look(&dumb, || Some(80)).live);
+        let wishes = ColourWishes { term: Some("dumb"), ..ColourWishes::default() };
+        let dumb = LookFacts { stderr_terminal: true, wishes, ..LookFacts::default() };
+        assert!(!choose_look(&dumb, || Some(80)).live);
         let abilities = Abilities { draws: true, ..Abilities::default() };
-        assert!(look(&Facts { abilities, ..dumb }, || Some(80)).live);
+        assert!(choose_look(&LookFacts { abilities, ..dumb }, || Some(80)).live);
     }
 }

@@ -10,7 +10,7 @@ use super::notice::{self, LONG};
 use super::outlet::Outlet;
 use super::outlets::Outlets;
 use super::rendering::Rendering;
-use super::surface::{Moment, Part, Picture, Sketch};
+use super::surface::{DrawMoment, FramePart, Picture, Sketch};
 use super::views::{Checklist, TodoList};
 use crate::base::text;
 use crate::config::Notify;
@@ -18,7 +18,7 @@ use crate::screen::ink::{Ink, Line};
 
 /// The current work, the plan and the todo list, shared by the sink that changes them and the thread that draws them.
 #[derive(Clone, Default)]
-pub(super) struct Shared(Arc<Mutex<Now>>);
+pub(super) struct SharedWork(Arc<Mutex<Now>>);
 
 #[derive(Default)]
 pub(super) struct Now {
@@ -27,7 +27,7 @@ pub(super) struct Now {
     pub todo: TodoList,
 }
 
-impl Shared {
+impl SharedWork {
     pub fn lock(&self) -> MutexGuard<'_, Now> {
         self.0.lock().expect("nobody panics while holding what happens")
     }
@@ -63,17 +63,17 @@ pub trait Medium: Send {
     fn is_live(&self) -> bool;
 
     /// Redraws after the current work began or ended.
-    fn moved(&mut self);
+    fn redraw_work(&mut self);
 
     /// Redraws after the plan or the todo list changed.
-    fn listed(&mut self);
+    fn redraw_lists(&mut self);
 
     /// Ends the turn, which took `duration_ms`.
-    fn over(&mut self, duration_ms: u64);
+    fn end_turn(&mut self, duration_ms: u64);
 }
 
 /// Shows a run as lines on `A` (stdout) and `P` (stderr).
-pub(super) struct Plain<A, P> {
+pub(super) struct PlainMedium<A, P> {
     pub answer: A,
     pub progress: P,
     pub look: Look,
@@ -83,7 +83,7 @@ pub(super) struct Plain<A, P> {
     pub progress_open: bool,
 }
 
-impl<A: Write + Send, P: Write + Send> Plain<A, P> {
+impl<A: Write + Send, P: Write + Send> PlainMedium<A, P> {
     pub fn new(answer: A, progress: P, look: Look) -> Self {
         Self { answer, progress, look, answer_open: false, progress_open: false }
     }
@@ -95,10 +95,10 @@ impl<A: Write + Send, P: Write + Send> Plain<A, P> {
     }
 }
 
-impl<A: Write + Send, P: Write + Send> Medium for Plain<A, P> {
+impl<A: Write + Send, P: Write + Send> Medium for PlainMedium<A, P> {
     fn answer(&mut self, text: &str) -> io::Result<()> {
         self.end_progress_line();
-        let text = if self.look.answer_on_terminal { text::visible(text) } else { text.into() };
+        let text = if self.look.answer_on_terminal { text::make_visible(text) } else { text.into() };
         self.answer_open = !text.ends_with('\n');
         self.answer.write_all(text.as_bytes())?;
         self.answer.flush()
@@ -116,7 +116,7 @@ impl<A: Write + Send, P: Write + Send> Medium for Plain<A, P> {
         if self.look.one_screen {
             self.end_answer()?;
         }
-        let text = text::visible(text);
+        let text = text::make_visible(text);
         let painted = self.look.style.paint(Ink::Dim, &text);
         let _ = self.progress.write_all(painted.as_bytes()).and_then(|()| self.progress.flush());
         self.progress_open = !text.ends_with('\n');
@@ -138,16 +138,16 @@ impl<A: Write + Send, P: Write + Send> Medium for Plain<A, P> {
         false
     }
 
-    fn moved(&mut self) {}
+    fn redraw_work(&mut self) {}
 
-    fn listed(&mut self) {}
+    fn redraw_lists(&mut self) {}
 
-    fn over(&mut self, _: u64) {}
+    fn end_turn(&mut self, _: u64) {}
 }
 
 /// The way an answer gets to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Goes {
+enum AnswerRoute {
     /// Streamed on the screen that is drawn on.
     Drawn,
     /// Written to a terminal, with control characters made visible.
@@ -161,10 +161,10 @@ pub(super) struct Live {
     pub display: Display,
     /// The outlet for an answer that is not drawn, because stdout is another file.
     pub answer: Outlet,
-    goes: Goes,
+    goes: AnswerRoute,
     pub rendering: Rendering,
     pub notify: Notify,
-    pub now: Shared,
+    pub now: SharedWork,
     /// The unfinished line of reasoning.
     aside: String,
     answer_open: bool,
@@ -172,14 +172,14 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub fn new(outlets: &Outlets, look: Look, rendering: Rendering, notify: Notify, now: Shared) -> Self {
+    pub fn new(outlets: &Outlets, look: Look, rendering: Rendering, notify: Notify, now: SharedWork) -> Self {
         Self {
             display: outlets.display.clone(),
             answer: outlets.answer.clone(),
             goes: match look.answer {
-                AnswerTo::Live if look.answer_on_terminal && outlets.are_one() => Goes::Drawn,
-                _ if look.answer_on_terminal => Goes::Visible,
-                _ => Goes::Plain,
+                AnswerTo::Live if look.answer_on_terminal && outlets.are_one() => AnswerRoute::Drawn,
+                _ if look.answer_on_terminal => AnswerRoute::Visible,
+                _ => AnswerRoute::Plain,
             },
             rendering,
             notify,
@@ -193,7 +193,7 @@ impl Live {
     fn end_aside(&mut self) {
         if !self.aside.is_empty() {
             let line = std::mem::take(&mut self.aside);
-            self.display.lines(vec![Line::from((Ink::Dim, &*text::visible(&line)))]);
+            self.display.lines(vec![Line::from((Ink::Dim, &*text::make_visible(&line)))]);
         }
     }
 }
@@ -203,14 +203,14 @@ impl Medium for Live {
         self.end_aside();
         self.answer_open = !text.ends_with('\n');
         match self.goes {
-            Goes::Drawn => self.display.answer(text, self.rendering.is_markdown()),
-            Goes::Visible => self.answer.write_all(text::visible(text).as_bytes()),
-            Goes::Plain => self.answer.write_all(text.as_bytes()),
+            AnswerRoute::Drawn => self.display.answer(text, self.rendering.is_markdown()),
+            AnswerRoute::Visible => self.answer.write_all(text::make_visible(text).as_bytes()),
+            AnswerRoute::Plain => self.answer.write_all(text.as_bytes()),
         }
     }
 
     fn end_answer(&mut self) -> io::Result<()> {
-        if self.goes == Goes::Drawn {
+        if self.goes == AnswerRoute::Drawn {
             self.display.end_answer();
             return Ok(());
         }
@@ -222,7 +222,7 @@ impl Medium for Live {
         if let Some(end) = self.aside.rfind('\n') {
             let rest = self.aside.split_off(end + 1);
             let whole = std::mem::replace(&mut self.aside, rest);
-            let lines = whole.lines().map(|line| Line::from((Ink::Dim, &*text::visible(line))));
+            let lines = whole.lines().map(|line| Line::from((Ink::Dim, &*text::make_visible(line))));
             self.display.lines(lines.collect());
         }
         Ok(())
@@ -239,23 +239,23 @@ impl Medium for Live {
         true
     }
 
-    fn moved(&mut self) {
+    fn redraw_work(&mut self) {
         let is_busy = self.now.lock().activity.is_busy();
         if std::mem::replace(&mut self.is_working, is_busy) == is_busy {
             return;
         }
         let now = self.now.clone();
-        let picture: Picture = Box::new(move |moment: &Moment| {
+        let picture: Picture = Box::new(move |moment: &DrawMoment| {
             Sketch::from(now.lock().activity.lines(moment.tick, moment.room, moment.rows))
         });
-        self.display.set(Part::Work, is_busy.then_some(picture));
+        self.display.set(FramePart::Work, is_busy.then_some(picture));
     }
 
-    fn listed(&mut self) {
+    fn redraw_lists(&mut self) {
         /// The most rows of the lists, so that the answer has room too.
         const ROWS: usize = 12;
         let now = self.now.clone();
-        let picture: Picture = Box::new(move |moment: &Moment| {
+        let picture: Picture = Box::new(move |moment: &DrawMoment| {
             let now = now.lock();
             let rows = moment.rows.min(ROWS);
             let mut lines = now.plan.lines(moment.room, rows);
@@ -264,15 +264,15 @@ impl Medium for Live {
             }
             Sketch::from(lines)
         });
-        self.display.set(Part::Lists, Some(picture));
+        self.display.set(FramePart::Lists, Some(picture));
     }
 
-    fn over(&mut self, duration_ms: u64) {
+    fn end_turn(&mut self, duration_ms: u64) {
         self.end_aside();
         self.is_working = false;
         self.display.settle();
         if duration_ms >= LONG * 1000 {
-            notice::send(&self.display, self.notify, "agent: the turn is over");
+            notice::send_notice(&self.display, self.notify, "agent: the turn is over");
         }
     }
 }

@@ -8,7 +8,7 @@
 //!   (`terminal/console.rs`). Everything drawn is made of `screen::ink::Line`s; the text above the live area is written
 //!   once.
 //! - stdout and stderr are written by separate threads (`lane.rs`), unless they are files, which no reader can block. A
-//!   turn pauses while their readers are behind (`Emitter::paced`); signals, which have a separate thread, and clocks
+//!   turn pauses while their readers are behind (`Emitter::run_paced`); signals, which have a separate thread, and clocks
 //!   do not.
 //! - A question shows exactly what would run, in full (`question.rs`). Only known secrets are masked in it, never text
 //!   that merely looks like one, and the question says so.
@@ -51,16 +51,16 @@ mod person;
 pub use ask::{AskLine, Bystander, Keyed};
 pub use bar::Bar;
 pub use display::Display;
-pub use editor::{Draft, Editor};
+pub use editor::{EditorDraft, ExternalEditor};
 pub use fanout::Fanout;
 pub use footer::Manner;
 pub use jsonl::Jsonl;
 pub use loan::{Loan, is_lent};
-pub use look::{Facts, Look, look};
+pub use look::{Look, LookFacts, choose_look};
 #[cfg(feature = "otlp")]
 pub use otlp::{Closing, Collector, Otlp};
 pub use outlets::Outlets;
 pub use person::Person;
 pub use rendering::Rendering;
-pub use surface::{Moment, PROMPT, Part, Picture, Sketch, typed};
+pub use surface::{DrawMoment, FramePart, PROMPT, Picture, Sketch, draw_typed};
 pub use terminal_sink::Screen;

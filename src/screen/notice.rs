@@ -7,7 +7,7 @@ use crate::config::Notify;
 pub(super) const LONG: u64 = 10;
 
 /// Sends the notification. `words` come from the program: printable, without semicolons.
-pub(super) fn send(display: &Display, notify: Notify, words: &str) {
+pub(super) fn send_notice(display: &Display, notify: Notify, words: &str) {
     match notify {
         Notify::Bell => display.control("\x07"),
         // iTerm2 and others know OSC 9; rxvt, VTE and foot know OSC 777. Terminals ignore a sequence that they do not

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::file::Target;
-use super::lane::{Item, Lane, Queue};
+use super::file::StreamTarget;
+use super::lane::{Lane, LaneItem, LaneQueue};
 use super::surface::Surface;
 
 /// One stream. A write puts bytes into the queue, and fails once the stream has failed.
@@ -18,13 +18,13 @@ pub struct Outlet {
 impl Outlet {
     /// A stream with its own queue.
     #[cfg(test)]
-    pub(super) fn to(target: Target) -> Self {
-        Self::over(vec![target], false)
+    pub(super) fn to(target: StreamTarget) -> Self {
+        Self::new(vec![target], false)
     }
 
     /// The first stream of a queue.
-    pub(super) fn over(targets: Vec<Target>, at_once: bool) -> Self {
-        Self { lane: Arc::new(Lane::over(targets, at_once)), stream: 0 }
+    pub(super) fn new(targets: Vec<StreamTarget>, at_once: bool) -> Self {
+        Self { lane: Arc::new(Lane::new(targets, at_once)), stream: 0 }
     }
 
     /// Calls `act` on the writing thread once everything before it is written.
@@ -33,7 +33,7 @@ impl Outlet {
             return act();
         }
         // After a failure there is nothing to do.
-        let _ = self.put(true, |queue, _| queue.items.push_back(Item::Then(Box::new(act))));
+        let _ = self.put(true, |queue, _| queue.items.push_back(LaneItem::Then(Box::new(act))));
     }
 
     /// Lets the writing thread draw on the terminal. Has no effect once the thread runs.
@@ -46,8 +46,8 @@ impl Outlet {
         self.put(false, |queue, _| {
             queue.waiting += text.len();
             match queue.items.back_mut() {
-                Some(Item::Say { text: last, .. }) => last.push_str(text),
-                _ => queue.items.push_back(Item::Say { text: text.to_owned(), markdown }),
+                Some(LaneItem::Say { text: last, .. }) => last.push_str(text),
+                _ => queue.items.push_back(LaneItem::Say { text: text.to_owned(), markdown }),
             }
         })
     }
@@ -56,7 +56,7 @@ impl Outlet {
     pub(super) fn change(&self, urgent: bool, change: impl FnOnce(&mut Surface) + Send + 'static) {
         let change = Box::new(change);
         // After a failure the screen shows nothing.
-        let _ = self.put(urgent, |queue, _| queue.items.push_back(Item::Change { urgent, change }));
+        let _ = self.put(urgent, |queue, _| queue.items.push_back(LaneItem::Change { urgent, change }));
     }
 
     /// Blocks this thread until everything queued so far is written.
@@ -70,7 +70,7 @@ impl Outlet {
         let _ = written.recv();
     }
 
-    fn put(&self, wakes: bool, into: impl FnOnce(&mut Queue, usize)) -> io::Result<()> {
+    fn put(&self, wakes: bool, into: impl FnOnce(&mut LaneQueue, usize)) -> io::Result<()> {
         self.lane.put(self.stream, wakes, into)
     }
 }
@@ -83,8 +83,8 @@ impl Write for Outlet {
         self.put(false, |queue, to| {
             queue.waiting += bytes.len();
             match queue.items.back_mut() {
-                Some(Item::Bytes { stream, bytes: last }) if *stream == to => last.extend_from_slice(bytes),
-                _ => queue.items.push_back(Item::Bytes { stream: to, bytes: bytes.to_vec() }),
+                Some(LaneItem::Bytes { stream, bytes: last }) if *stream == to => last.extend_from_slice(bytes),
+                _ => queue.items.push_back(LaneItem::Bytes { stream: to, bytes: bytes.to_vec() }),
             }
         })?;
         Ok(bytes.len())

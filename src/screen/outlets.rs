@@ -12,11 +12,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::display::Display;
-use super::file::File;
-use super::lane::{Lane, Queue};
+use super::file::StreamFile;
+use super::lane::{Lane, LaneQueue};
 use super::look::Look;
 use super::outlet::Outlet;
-use super::surface::Setup;
+use super::surface::SurfaceSetup;
 use crate::conversation::OutputQueue;
 use crate::screen::ink::{Line, Style};
 use crate::screen::terminal;
@@ -36,16 +36,16 @@ impl Outlets {
     /// Opens the streams of this process. If `look.live`, the terminal on stderr is drawn on.
     #[must_use]
     pub fn open(look: &Look) -> Self {
-        let (stdout, stderr) = (File::stdout(), File::stderr());
+        let (stdout, stderr) = (StreamFile::stdout(), StreamFile::stderr());
         let (answer, progress) = if stdout.identity.is_some() && stdout.identity == stderr.identity {
-            let answer = Outlet::over(vec![stdout.target, stderr.target], stdout.is_free);
+            let answer = Outlet::new(vec![stdout.target, stderr.target], stdout.is_free);
             let progress = Outlet { stream: 1, ..answer.clone() };
             (answer, progress)
         } else {
-            (Outlet::over(vec![stdout.target], stdout.is_free), Outlet::over(vec![stderr.target], stderr.is_free))
+            (Outlet::new(vec![stdout.target], stdout.is_free), Outlet::new(vec![stderr.target], stderr.is_free))
         };
-        let setup = Setup { size: terminal::size, style: look.style, reflows: look.reflows };
-        let display = if look.live { Display::on(&progress, setup) } else { Display::default() };
+        let setup = SurfaceSetup { size: terminal::measure_size, style: look.style, reflows: look.reflows };
+        let display = if look.live { Display::draw_on(&progress, setup) } else { Display::default() };
         Self { answer, progress, display, style: look.style }
     }
 
@@ -72,7 +72,7 @@ impl Outlets {
         let [one, other] = self.lanes();
         tokio::select! {
             biased;
-            _ = async { tokio::join!(one.until(Queue::is_empty), other.until(Queue::is_empty)) } => return true,
+            _ = async { tokio::join!(one.wait_until(LaneQueue::is_empty), other.wait_until(LaneQueue::is_empty)) } => return true,
             () = hurry => {}
         }
         tokio::join!(one.flush_in_time(), other.flush_in_time()) == (true, true)
@@ -95,7 +95,6 @@ impl Outlets {
     }
 
     /// True if stdout and stderr are one file: the same terminal, or the same log.
-    #[must_use]
     pub fn are_one(&self) -> bool {
         Arc::ptr_eq(&self.answer.lane, &self.progress.lane)
     }
@@ -114,14 +113,14 @@ impl OutputQueue for Outlets {
     fn wait_for_room(&self) -> BoxFuture<'_, ()> {
         async {
             for lane in self.lanes() {
-                lane.until(Queue::has_room).await;
+                lane.wait_until(LaneQueue::has_room).await;
             }
         }
         .boxed()
     }
 
     fn wait_until_closed(&self) -> BoxFuture<'_, ()> {
-        self.answer.lane.until(|queue| queue.streams[self.answer.stream].failure.is_some()).boxed()
+        self.answer.lane.wait_until(|queue| queue.streams[self.answer.stream].failure.is_some()).boxed()
     }
 
     fn failure(&self) -> Option<io::Error> {

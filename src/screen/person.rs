@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::ask::{Ask, AskLine, ByLines, Bystander, Choice, Keyed, StdinLines};
-use super::editor::Editor;
+use super::ask::{AnswerChoice, AskFunction, AskLine, ByLines, Bystander, Keyed, StdinLines};
+use super::editor::ExternalEditor;
 use super::look::{AnswerTo, Look};
 use super::outlets::Outlets;
 use super::question;
 use super::review;
-use super::sheet::{Sheet, Size};
+use super::sheet::{ScreenSize, Sheet};
 use super::views;
 use crate::base::text;
 use crate::config::Notify;
@@ -25,30 +25,30 @@ use crate::screen::terminal::Console;
 
 /// A person at the terminal.
 pub struct Person {
-    ask: Arc<dyn Ask>,
+    ask: Arc<dyn AskFunction>,
     /// Returns the size of the screen, if there is one. Called for each question, because windows are resized.
-    size: fn() -> Option<Size>,
+    size: fn() -> Option<ScreenSize>,
     /// The editor for plans and proposals; without one they cannot be edited.
-    editor: Option<Editor>,
+    editor: Option<ExternalEditor>,
     /// True if the answer is written to the screen as it comes.
     sees_answer: bool,
     /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
-const YES: Choice = Choice { key: 'y', word: "yes" };
-const NO: Choice = Choice { key: 'n', word: "no" };
-const ALWAYS: Choice = Choice { key: 'a', word: "always" };
-const VIEW: Choice = Choice { key: 'v', word: "view all" };
-const EDIT: Choice = Choice { key: 'e', word: "edit" };
-const TELL: Choice = Choice { key: 't', word: "tell it what to do instead" };
-const EXPLAIN: Choice = Choice { key: '?', word: "explain" };
+const YES: AnswerChoice = AnswerChoice { key: 'y', word: "yes" };
+const NO: AnswerChoice = AnswerChoice { key: 'n', word: "no" };
+const ALWAYS: AnswerChoice = AnswerChoice { key: 'a', word: "always" };
+const VIEW: AnswerChoice = AnswerChoice { key: 'v', word: "view all" };
+const EDIT: AnswerChoice = AnswerChoice { key: 'e', word: "edit" };
+const TELL: AnswerChoice = AnswerChoice { key: 't', word: "tell it what to do instead" };
+const EXPLAIN: AnswerChoice = AnswerChoice { key: '?', word: "explain" };
 
 impl Person {
     /// Creates a person who answers by keys, on a screen that is drawn on.
     #[must_use]
     pub fn by_keys(keyed: Keyed, look: &Look) -> Self {
-        Self::asked(Arc::new(keyed), terminal::size, sees_answer(look))
+        Self::ask_through(Arc::new(keyed), terminal::measure_size, sees_answer(look))
     }
 
     /// Creates a person who answers by lines. A plain terminal always shows the whole question.
@@ -56,12 +56,12 @@ impl Person {
     pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
         let out = Mutex::new(outlets.progress.clone());
         let ask = ByLines { lines, out, outlets: outlets.clone(), style: look.style };
-        Self::asked(Arc::new(ask), || None, sees_answer(look))
+        Self::ask_through(Arc::new(ask), || None, sees_answer(look))
     }
 
     /// Creates a person beside a run, where only questions read the terminal.
     #[must_use]
-    pub fn beside(outlets: &Outlets, look: &Look, notify: Notify) -> Self {
+    pub fn new(outlets: &Outlets, look: &Look, notify: Notify) -> Self {
         let bystander = Bystander { outlets: outlets.clone(), stopped: None };
         match look.live.then(|| Console::open(Box::new(bystander), false)).flatten() {
             Some(console) => {
@@ -73,17 +73,17 @@ impl Person {
 
     /// Adds an editor.
     #[must_use]
-    pub fn with_editor(self, editor: Editor) -> Self {
+    pub fn with_editor(self, editor: ExternalEditor) -> Self {
         Self { editor: Some(editor), ..self }
     }
 
-    fn asked(ask: Arc<dyn Ask>, size: fn() -> Option<Size>, sees_answer: bool) -> Self {
+    fn ask_through(ask: Arc<dyn AskFunction>, size: fn() -> Option<ScreenSize>, sees_answer: bool) -> Self {
         Self { ask, size, editor: None, sees_answer, turn: tokio::sync::Mutex::new(()) }
     }
 
     /// Shows as much of a sheet as fits. Returns true if something was left out.
     fn present_sheet(&self, sheet: &Sheet) -> bool {
-        let abridged = sheet.abridged((self.size)());
+        let abridged = sheet.abridge((self.size)());
         self.ask.show(abridged.as_ref().unwrap_or(sheet).lines());
         abridged.is_some()
     }
@@ -92,7 +92,7 @@ impl Person {
         self.ask.show(words.lines().map(|line| Line::from((Inks::PLAIN, line))).collect());
     }
 
-    async fn edited(&self, editor: &Editor, sheet: PlanSheet<'_>) -> Option<String> {
+    async fn edit_sheet(&self, editor: &ExternalEditor, sheet: PlanSheet<'_>) -> Option<String> {
         let edited = {
             let _lent = self.ask.lend().await;
             editor.edit(&sheet.form(), sheet.extension()).await
@@ -100,7 +100,7 @@ impl Person {
         match edited {
             Ok(Some(text)) => return Some(text),
             Ok(None) => self.say("Nothing was changed."),
-            Err(why) => self.say(&text::revealed(&why)),
+            Err(why) => self.say(&text::reveal(&why)),
         }
         None
     }
@@ -111,7 +111,7 @@ fn sees_answer(look: &Look) -> bool {
 }
 
 /// Keeps the choices that are offered.
-fn offered(choices: &[(bool, Choice)]) -> Vec<Choice> {
+fn keep_offered(choices: &[(bool, AnswerChoice)]) -> Vec<AnswerChoice> {
     choices.iter().filter(|(is_offered, _)| *is_offered).map(|(_, choice)| *choice).collect()
 }
 
@@ -123,13 +123,13 @@ impl Approver for Person {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let _turn = self.turn.lock().await;
-            let room = views::room((self.size)().map(|(columns, _)| columns));
-            let sheet = question::sheet(&question, room);
+            let room = views::count_columns((self.size)().map(|(columns, _)| columns));
+            let sheet = question::format_sheet(&question, room);
             let is_abridged = self.present_sheet(&sheet);
             let always = question.always.is_some();
-            let tell = if question.editable.is_some() { TELL } else { Choice { key: 'e', ..TELL } };
+            let tell = if question.editable.is_some() { TELL } else { AnswerChoice { key: 'e', ..TELL } };
             let edits = question.editable.is_some();
-            let choices = offered(&[
+            let choices = keep_offered(&[
                 (is_abridged, VIEW),
                 (true, YES),
                 (true, NO),
@@ -161,7 +161,7 @@ impl Approver for Person {
                             return Approval::Deny(words);
                         }
                     }
-                    _ => self.ask.show(explained(&question)),
+                    _ => self.ask.show(explain_answers(&question)),
                 }
             }
         }
@@ -171,14 +171,14 @@ impl Approver for Person {
     fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
         async move {
             let _turn = self.turn.lock().await;
-            let (shown, question) = review::sheet(sheet, self.sees_answer);
+            let (shown, question) = review::format_sheet(sheet, self.sees_answer);
             let is_abridged = self.present_sheet(&shown);
-            let choices = offered(&[
+            let choices = keep_offered(&[
                 (is_abridged, VIEW),
                 (true, YES),
                 (true, NO),
                 (self.editor.is_some(), EDIT),
-                (true, Choice { key: 't', word: "tell it what to change" }),
+                (true, AnswerChoice { key: 't', word: "tell it what to change" }),
             ]);
             loop {
                 let Some(chosen) = self.ask.choose(question, &choices).await else {
@@ -189,7 +189,7 @@ impl Approver for Person {
                     ('n', _) => return PlanReview::Refuse(chosen.words),
                     ('v', _) => self.ask.show(shown.lines()),
                     ('e', Some(editor)) => {
-                        if let Some(text) = self.edited(editor, sheet).await {
+                        if let Some(text) = self.edit_sheet(editor, sheet).await {
                             return PlanReview::Edited(text);
                         }
                     }
@@ -207,14 +207,14 @@ impl Approver for Person {
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         async move {
             let _turn = self.turn.lock().await;
-            self.ask.pick(&text::revealed(question), choices).await
+            self.ask.pick(&text::reveal(question), choices).await
         }
         .boxed()
     }
 }
 
 /// Explains each answer in a line.
-fn explained(question: &Question<'_>) -> Vec<Line> {
+fn explain_answers(question: &Question<'_>) -> Vec<Line> {
     let mut lines = vec![
         ("y", "runs exactly what is shown above, this once.".to_owned()),
         ("n", "refuses it; the model learns of that and goes on.".to_owned()),
@@ -227,7 +227,7 @@ fn explained(question: &Question<'_>) -> Vec<Line> {
         lines.push(("e", tell));
     }
     if let Some(always) = question.always {
-        let always = text::revealed(always).replace('\n', "␊");
+        let always = text::reveal(always).replace('\n', "␊");
         lines.push(("a", format!("runs it, and no longer asks in this session about: {always}")));
     }
     let walls = match question.enclosure {
@@ -239,11 +239,11 @@ fn explained(question: &Question<'_>) -> Vec<Line> {
     };
     let mut shown: Vec<Line> = lines
         .iter()
-        .map(|(key, meaning)| Line::from((Ink::Bold, format!("  {key}  ").as_str())).with(Inks::PLAIN, meaning))
+        .map(|(key, meaning)| Line::from((Ink::Bold, format!("  {key}  ").as_str())).add(Inks::PLAIN, meaning))
         .collect();
     shown.push(Line::from((Ink::Dim, format!("     {walls}").as_str())));
     if !question.why.is_empty() {
-        let why = text::revealed(question.why).replace('\n', "␊");
+        let why = text::reveal(question.why).replace('\n', "␊");
         shown.push(Line::from((Ink::Dim, format!("     You are asked because {why}.").as_str())));
     }
     shown
@@ -295,7 +295,7 @@ mod tests {
             outlets: Outlets::nowhere(),
             style: Style::default(),
         };
-        (Person::asked(Arc::new(ask), || None, false), shown)
+        (Person::ask_through(Arc::new(ask), || None, false), shown)
     }
 
     fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {
@@ -401,10 +401,10 @@ mod tests {
     }
 
     /// Writes an editor that runs these lines of a shell on the file `$1`.
-    fn editor(dir: &std::path::Path, line: &str) -> Editor {
+    fn editor(dir: &std::path::Path, line: &str) -> ExternalEditor {
         let script = dir.join("editor.sh");
         std::fs::write(&script, format!("set -e\n{line}\n")).expect("written");
-        Editor { line: format!("sh {}", script.display()), dir: dir.join("drafts") }
+        ExternalEditor { line: format!("sh {}", script.display()), dir: dir.join("drafts") }
     }
 
     #[test]

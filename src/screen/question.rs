@@ -10,14 +10,14 @@ use crate::safety::{Enclosure, Question};
 use crate::screen::ink::{Ink, Inks, Line};
 
 /// Formats a question; a change of files is laid out in at most `room` columns.
-pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
+pub(super) fn format_sheet(question: &Question<'_>, room: usize) -> Sheet {
     let Question { helper, tool, why, always, hidden, .. } = *question;
     let whose = helper.map_or(String::new(), |helper| format!("{helper}: "));
     let title = text::one_line(&format!("{whose}{tool} wants to run"), 80);
     let why = on_one_line(why);
     let title = if why.is_empty() { title } else { format!("{title}: {why}") };
     let mut foot = Vec::new();
-    if let Some(place) = place(question) {
+    if let Some(place) = describe_place(question) {
         let ink = if question.enclosure == Some(Enclosure::Outside) { Ink::Yellow } else { Ink::Dim };
         foot.push(Line::from((ink, place.as_str())));
     }
@@ -31,7 +31,8 @@ pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
             format!("a = always in this session: {}", on_one_line(always)).as_str(),
         )));
     }
-    let body = if question.is_change { changed(question.preview, room) } else { written(question.preview) };
+    let body =
+        if question.is_change { format_change(question.preview, room) } else { format_preview(question.preview) };
     Sheet { head: vec![Line::from((Ink::Bold, title.as_str()))], body, foot }
 }
 
@@ -39,17 +40,17 @@ pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
 const INDENT: &str = "  ";
 
 /// Formats the command or the arguments, line by line.
-fn written(preview: &str) -> Vec<Line> {
+fn format_preview(preview: &str) -> Vec<Line> {
     let preview = preview.strip_suffix('\n').unwrap_or(preview);
-    let lines = text::revealed(preview);
-    lines.split('\n').map(|line| Line::from((Inks::PLAIN, INDENT)).with(Inks::PLAIN, line)).collect()
+    let lines = text::reveal(preview);
+    lines.split('\n').map(|line| Line::from((Inks::PLAIN, INDENT)).add(Inks::PLAIN, line)).collect()
 }
 
 /// The change of files, in the same layout as one that was made, without omissions.
-fn changed(diff: &str, room: usize) -> Vec<Line> {
+fn format_change(diff: &str, room: usize) -> Vec<Line> {
     /// In fewer columns a row would be cut; a narrower terminal wraps it.
     const LEAST: usize = 8;
-    let rows = views::change(&text::revealed(diff), room.saturating_sub(INDENT.len()).max(LEAST), None);
+    let rows = views::draw_change(&text::reveal(diff), room.saturating_sub(INDENT.len()).max(LEAST), None);
     let indented = |mut row: Line| {
         row.spans.insert(0, Line::from((Inks::PLAIN, INDENT)).spans.remove(0));
         row
@@ -58,7 +59,7 @@ fn changed(diff: &str, room: usize) -> Vec<Line> {
 }
 
 /// Describes what the command could do; `None` if no command would run.
-fn place(question: &Question<'_>) -> Option<String> {
+fn describe_place(question: &Question<'_>) -> Option<String> {
     let network = if question.network { "with the network" } else { "no network" };
     Some(match question.enclosure? {
         Enclosure::Read => format!("It would run in the sandbox: only reads, {network}."),
@@ -72,7 +73,7 @@ fn place(question: &Question<'_>) -> Option<String> {
 }
 
 fn on_one_line(words: &str) -> String {
-    text::revealed(words).replace('\n', "␊")
+    text::reveal(words).replace('\n', "␊")
 }
 
 #[cfg(test)]
@@ -97,7 +98,7 @@ mod tests {
     }
 
     fn text(question: &Question<'_>) -> String {
-        sheet(question, 79).lines().iter().map(|line| line.text() + "\n").collect()
+        format_sheet(question, 79).lines().iter().map(|line| line.text() + "\n").collect()
     }
 
     #[test]
@@ -133,7 +134,7 @@ mod tests {
         );
         let line = "word ".repeat(40);
         let long = format!("--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+{line}\n");
-        let sheet = sheet(&Question { is_change: true, ..question(&long) }, 60);
+        let sheet = format_sheet(&Question { is_change: true, ..question(&long) }, 60);
         assert!(sheet.body.iter().all(|row| row.columns() <= 60), "{sheet:?}");
         let shown: String = sheet.body.iter().map(Line::text).collect();
         assert_eq!(shown.matches('w').count(), 40, "{shown}");

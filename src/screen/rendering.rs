@@ -15,7 +15,6 @@ impl Rendering {
     }
 
     /// True if answers are laid out as Markdown.
-    #[must_use]
     pub fn is_markdown(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -12,35 +12,35 @@ use crate::screen::ink::{Ink, Inks, Line};
 
 /// Formats a plan or a proposal, and returns the question about it. `is_shown` means that the text of a proposal is
 /// already on the screen.
-pub(super) fn sheet(what: PlanSheet<'_>, is_shown: bool) -> (Sheet, &'static str) {
+pub(super) fn format_sheet(what: PlanSheet<'_>, is_shown: bool) -> (Sheet, &'static str) {
     let bold = |line: &str| Line::from((Ink::Bold, line));
     match what {
         PlanSheet::Proposal(words) => {
             let words = if is_shown { "" } else { words.trim() };
-            let body = text::revealed(words).lines().map(|line| Line::from((Inks::PLAIN, line))).collect();
+            let body = text::reveal(words).lines().map(|line| Line::from((Inks::PLAIN, line))).collect();
             let head = vec![bold("This is a proposal; nothing was changed.")];
             (Sheet { head, body, foot: Vec::new() }, "Carry it out?")
         }
         PlanSheet::Plan { plan, previews, mistakes, .. } => {
             let wrong = mistakes.iter().map(|why| {
-                let why = text::one_line(&text::revealed(why), 400);
+                let why = text::one_line(&text::reveal(why), 400);
                 Line::from((Ink::Yellow, format!("! {why}").as_str()))
             });
-            let head = wrong.chain([bold(&title(plan))]).collect();
-            (Sheet { head, body: steps(plan, previews), foot: Vec::new() }, "Run it?")
+            let head = wrong.chain([bold(&write_title(plan))]).collect();
+            (Sheet { head, body: format_steps(plan, previews), foot: Vec::new() }, "Run it?")
         }
     }
 }
 
-fn title(plan: &PlanCreated) -> String {
+fn write_title(plan: &PlanCreated) -> String {
     let again = if plan.revision > 1 { format!(", revision {}", plan.revision) } else { String::new() };
     let steps = if plan.steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", plan.steps.len()) };
-    let analysis = text::one_line(&text::revealed(&plan.analysis), 200);
+    let analysis = text::one_line(&text::reveal(&plan.analysis), 200);
     let colon = if analysis.is_empty() { "" } else { ": " };
     format!("Plan of {steps}{again}{colon}{analysis}")
 }
 
-fn steps(plan: &PlanCreated, previews: &BTreeMap<u32, String>) -> Vec<Line> {
+fn format_steps(plan: &PlanCreated, previews: &BTreeMap<u32, String>) -> Vec<Line> {
     plan.steps.iter().flat_map(|step| of_step(step, plan, previews.get(&step.step_id))).collect()
 }
 
@@ -50,18 +50,18 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec
         ids => format!(", after {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ")),
     };
     let kept = if plan.kept.contains(&step.step_id) { " (done)" } else { "" };
-    let line = |words: &str| text::revealed(words).replace('\n', "␊");
+    let line = |words: &str| text::reveal(words).replace('\n', "␊");
     let (id, tool) = (step.step_id, line(&step.tool_name));
     let unpainted = |text: String| Line::from((Inks::PLAIN, text.as_str()));
     let mut lines = vec![unpainted(format!("  {id}. {} · {tool}{after}{kept}", line(&step.description)))];
     let arguments = || match &step.tool_input {
         Value::Null => String::new(),
-        input => json::listed(input),
+        input => json::list_keys(input),
     };
     let shown = preview.cloned().unwrap_or_else(arguments);
-    lines.extend(text::revealed(shown.trim_end()).lines().map(|line| {
+    lines.extend(text::reveal(shown.trim_end()).lines().map(|line| {
         let ink = ink_of(line);
-        unpainted("     ".to_owned()).with(if ink == Inks::PLAIN { Ink::Dim.into() } else { ink }, line)
+        unpainted("     ".to_owned()).add(if ink == Inks::PLAIN { Ink::Dim.into() } else { ink }, line)
     }));
     let check = step.check.as_ref().map(|check| match check {
         StepCheck::Command(command) => format!("     checked by running: {}", line(command)),
@@ -119,7 +119,7 @@ mod tests {
         let plan = plan();
         let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes, draft: None };
         assert_eq!(
-            text(&super::sheet(sheet, false).0),
+            text(&format_sheet(sheet, false).0),
             "! step 9 does not exist\nPlan of 3 steps, revision 2: Two things.␛[8m\n  1. Step␊read_file · read_file \
              (done)\n     path: a.txt\n  2. Step␊run_command · run_command\n     ls␛[8m -l\n     checked by running: \
              true\n  3. Step␊write_file · write_file, after 1 and 2\n     --- b\n     +one\n     checked: b exists\n"
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_proposal_is_shown_once() {
-        let shown = |is_shown| text(&sheet(PlanSheet::Proposal("line 1\nline 2"), is_shown).0);
+        let shown = |is_shown| text(&format_sheet(PlanSheet::Proposal("line 1\nline 2"), is_shown).0);
         assert_eq!(shown(false), "This is a proposal; nothing was changed.\nline 1\nline 2\n");
         assert_eq!(shown(true), "This is a proposal; nothing was changed.\n");
     }

@@ -2,7 +2,7 @@
 
 /// A running call.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct CallInProgress {
     pub call_id: String,
     pub name: String,
     pub subject: String,
@@ -10,7 +10,7 @@ pub(super) struct Running {
     pub partial: String,
 }
 
-impl Running {
+impl CallInProgress {
     /// The longest unfinished line that is kept, in bytes.
     const LONGEST_LINE: usize = 4096;
 

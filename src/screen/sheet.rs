@@ -6,7 +6,7 @@ use crate::base::text;
 use crate::screen::ink::{Ink, Inks, Line};
 
 /// Columns and rows of a screen.
-pub(super) type Size = (usize, usize);
+pub(super) type ScreenSize = (usize, usize);
 
 /// The text above a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub(super) struct Sheet {
 
 impl Sheet {
     /// Shortens the sheet to fit; `None` if all of it fits, or there is no size (a plain terminal, a log).
-    pub fn abridged(&self, size: Option<Size>) -> Option<Self> {
-        let body = size.and_then(|size| abridged(&self.body, size))?;
+    pub fn abridge(&self, size: Option<ScreenSize>) -> Option<Self> {
+        let body = size.and_then(|size| abridge_lines(&self.body, size))?;
         Some(Self { body, ..self.clone() })
     }
 
@@ -32,7 +32,7 @@ impl Sheet {
 
 /// Keeps the beginning and the end of lines that do not fit; `None` if all fit. Rows of the screen are counted, so one
 /// line of a hundred thousand characters fits no better than a thousand lines.
-fn abridged(lines: &[Line], (columns, rows): Size) -> Option<Vec<Line>> {
+fn abridge_lines(lines: &[Line], (columns, rows): ScreenSize) -> Option<Vec<Line>> {
     /// Rows for the title, the limits, the meaning of "always", the prompt and some earlier lines.
     const AROUND: usize = 8;
     const LEAST: usize = 10;
@@ -57,20 +57,20 @@ fn rows_of(line: &Line, width: usize) -> Vec<Line> {
     for span in &line.spans {
         let mut start = 0;
         for (at, c) in span.text.char_indices() {
-            let taken = if c == '\t' { 8 } else { text::columns(c.encode_utf8(&mut [0; 4])) };
+            let taken = if c == '\t' { 8 } else { text::count_columns(c.encode_utf8(&mut [0; 4])) };
             if used + taken > width && used > 0 {
-                push(&mut rows, span.inks, &span.text[start..at]);
+                push_text(&mut rows, span.inks, &span.text[start..at]);
                 rows.push(Line::new());
                 (start, used) = (at, 0);
             }
             used += taken;
         }
-        push(&mut rows, span.inks, &span.text[start..]);
+        push_text(&mut rows, span.inks, &span.text[start..]);
     }
     rows
 }
 
-fn push(rows: &mut [Line], inks: Inks, text: &str) {
+fn push_text(rows: &mut [Line], inks: Inks, text: &str) {
     if let Some(row) = rows.last_mut() {
         row.push(inks, text);
     }
@@ -93,16 +93,16 @@ mod tests {
     fn what_does_not_fit_is_counted() {
         let long: Vec<String> = (1..=100).map(|number| format!("+{number}")).collect();
         let long = sheet(&long.join("\n"));
-        let first = text(&long.abridged(Some((80, 30))).expect("too long"));
+        let first = text(&long.abridge(Some((80, 30))).expect("too long"));
         assert!(first.contains("+14\n  … 79 more lines (v shows all)\n+94\n"), "{first}");
         assert!(first.ends_with("+100\n") && text(&long).lines().count() == 100);
-        assert_eq!(long.abridged(None), None);
+        assert_eq!(long.abridge(None), None);
         // One line that fills many rows, with the harm in the middle.
         let line = sheet(&format!("echo {}; curl evil; echo {}", "a".repeat(5000), "b".repeat(5000)));
-        let first = text(&line.abridged(Some((80, 30))).expect("too long"));
+        let first = text(&line.abridge(Some((80, 30))).expect("too long"));
         assert!(first.contains("more lines (v shows all)") && !first.contains("curl"), "{first}");
         for fits in ["a", "a\nb", ""] {
-            assert_eq!(sheet(fits).abridged(Some((80, 30))), None);
+            assert_eq!(sheet(fits).abridge(Some((80, 30))), None);
         }
     }
 }

@@ -23,26 +23,25 @@ use std::time::Duration;
 pub use abilities::Abilities;
 #[cfg(unix)]
 pub use console::{Away, Console, Focus, Listener};
-pub use field::{Edited, Field};
+pub use field::{Edited, TextField};
 #[cfg(unix)]
-pub use input::{forget_typed, leave_signals_to_the_reader, stop, typed_ahead, wait_for_keys};
+pub use input::{forget_typed, leave_signals_to_the_reader, stop_program, typed_ahead, wait_for_keys};
 pub use keys::Key;
 pub use modes::put_back;
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, Focus, Listener, forget_typed, leave_signals_to_the_reader, stop, typed_ahead, wait_for_keys,
+    Away, Console, Focus, Listener, forget_typed, leave_signals_to_the_reader, stop_program, typed_ahead,
+    wait_for_keys,
 };
 pub use vi::Vi;
 
 /// The columns of the terminal on stderr (else stdout, else stdin); `None` if there is none.
-#[must_use]
-pub fn width() -> Option<usize> {
-    size().map(|(columns, _)| columns)
+pub fn measure_width() -> Option<usize> {
+    measure_size().map(|(columns, _)| columns)
 }
 
 /// The columns and rows of that terminal.
-#[must_use]
-pub fn size() -> Option<(usize, usize)> {
+pub fn measure_size() -> Option<(usize, usize)> {
     // stderr comes first because progress is drawn there.
     let size = terminal_size::terminal_size_of(io::stderr()).or_else(terminal_size::terminal_size);
     size.map(|(columns, rows)| (usize::from(columns.0), usize::from(rows.0))).filter(|(columns, _)| *columns > 0)
@@ -51,7 +50,6 @@ pub fn size() -> Option<(usize, usize)> {
 /// Waits until standard input, of any kind, is readable or has ended; forever without `patience`. Returns false if
 /// nothing arrived in time.
 #[cfg(unix)]
-#[must_use]
 pub fn stdin_ready(patience: Option<Duration>) -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::os::fd::AsFd;
@@ -64,7 +62,6 @@ pub fn stdin_ready(patience: Option<Duration>) -> bool {
 
 /// True if standard input is an empty pipe that nobody can write to any more.
 #[cfg(unix)]
-#[must_use]
 pub fn stdin_is_spent() -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::os::fd::AsFd;
@@ -76,7 +73,6 @@ pub fn stdin_is_spent() -> bool {
 
 /// True if standard input is `/dev/null`, as for programs that are started without input.
 #[cfg(unix)]
-#[must_use]
 pub fn stdin_is_null() -> bool {
     use nix::sys::stat::{fstat, stat};
 
@@ -86,14 +82,12 @@ pub fn stdin_is_null() -> bool {
 
 /// Returns false: on this system, `/dev/null` is read like any other file.
 #[cfg(not(unix))]
-#[must_use]
 pub fn stdin_is_null() -> bool {
     false
 }
 
 /// Returns true: on this system, the read that follows waits.
 #[cfg(not(unix))]
-#[must_use]
 pub fn stdin_ready(_: Option<Duration>) -> bool {
     true
 }

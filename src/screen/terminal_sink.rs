@@ -13,13 +13,13 @@ use super::activity::Doing;
 use super::errands::Errands;
 use super::footer::{Footer, Manner};
 use super::look::{AnswerTo, Look, Verbosity};
-use super::medium::{Live, Medium, Plain, Shared};
+use super::medium::{Live, Medium, PlainMedium, SharedWork};
 use super::outlets::Outlets;
 use super::views::{self, Ended};
 use crate::base::text;
 use crate::conversation::EventSink;
 use crate::conversation::event::{
-    DecidedBy, Event, EventKind, Message, PermissionVerdict, Reply, RunCompleted, RunStarted, RunStatus,
+    DecidedBy, Event, EventKind, EventMessage, PermissionVerdict, Reply, RunCompleted, RunStarted, RunStatus,
 };
 use crate::screen::ink::{Ink, Inks, Line};
 
@@ -30,7 +30,7 @@ const DIFF: usize = 40;
 pub struct Screen {
     medium: Box<dyn Medium>,
     look: Look,
-    now: Shared,
+    now: SharedWork,
     shows_reasoning: bool,
     footer: Footer,
     /// The step that was requested and has no reply yet.
@@ -49,17 +49,17 @@ pub struct Screen {
 impl Screen {
     /// Shows events on the streams of this process.
     #[must_use]
-    pub fn on(outlets: &Outlets, look: Look, manner: Manner) -> Self {
-        let now = Shared::default();
+    pub fn new(outlets: &Outlets, look: Look, manner: Manner) -> Self {
+        let now = SharedWork::default();
         let medium: Box<dyn Medium> = if outlets.display.is_live() {
             Box::new(Live::new(outlets, look, manner.rendering.clone(), manner.ui.notify, now.clone()))
         } else {
-            Box::new(Plain::new(outlets.answer.clone(), outlets.progress.clone(), look))
+            Box::new(PlainMedium::new(outlets.answer.clone(), outlets.progress.clone(), look))
         };
-        Self::through(medium, look, manner, now)
+        Self::from_medium(medium, look, manner, now)
     }
 
-    fn through(medium: Box<dyn Medium>, look: Look, manner: Manner, now: Shared) -> Self {
+    fn from_medium(medium: Box<dyn Medium>, look: Look, manner: Manner, now: SharedWork) -> Self {
         Self {
             medium,
             look,
@@ -79,14 +79,14 @@ impl Screen {
     fn work(&mut self, doing: Doing) {
         if self.look.verbosity > Verbosity::Quiet {
             self.now.lock().activity.set(doing);
-            self.medium.moved();
+            self.medium.redraw_work();
         }
     }
 
     /// Ends the current work; running calls stay.
     fn rest(&mut self) {
         self.now.lock().activity.rest();
-        self.medium.moved();
+        self.medium.redraw_work();
     }
 
     fn say(&mut self, line: &Line) -> io::Result<()> {
@@ -165,10 +165,10 @@ impl Screen {
         }
         self.now.lock().activity.begin("", call_id, name, subject);
         if self.look.verbosity > Verbosity::Quiet {
-            self.medium.moved();
+            self.medium.redraw_work();
         }
         if self.look.verbosity == Verbosity::Verbose {
-            self.say(&views::label(name, subject, self.room()))?;
+            self.say(&views::draw_label(name, subject, self.room()))?;
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Screen {
         }
         let whole = self.now.lock().activity.hear("", call_id, chunk);
         match whole.filter(|_| is_verbose) {
-            Some(whole) => whole.lines().try_for_each(|line| self.say(&views::output(line, self.room()))),
+            Some(whole) => whole.lines().try_for_each(|line| self.say(&views::draw_output(line, self.room()))),
             None => Ok(()),
         }
     }
@@ -190,11 +190,11 @@ impl Screen {
             return Ok(());
         };
         let call = self.now.lock().activity.finish("", call_id).map(|call| call.running);
-        self.medium.moved();
+        self.medium.redraw_work();
         if let Some(call) = call.as_ref().filter(|call| !call.partial.is_empty())
             && self.look.verbosity == Verbosity::Verbose
         {
-            self.say(&views::output(&call.partial, self.room()))?;
+            self.say(&views::draw_output(&call.partial, self.room()))?;
         }
         if self.look.verbosity == Verbosity::Quiet {
             return Ok(());
@@ -203,7 +203,10 @@ impl Screen {
         // The live screen draws the list itself.
         let is_drawn = self.medium.is_live() && name == views::TODO;
         let below = summary.split_once('\n').filter(|_| !is_drawn).map_or("", |(_, below)| below);
-        self.say(&views::finished(&Ended { name, subject, status: *status, summary, telemetry }, self.room()))?;
+        self.say(&views::draw_finished(
+            &Ended { name, subject, status: *status, summary, telemetry },
+            self.room(),
+        ))?;
         let was_seen = self.seen.remove(call_id);
         self.show_below(below, was_seen)
     }
@@ -217,15 +220,18 @@ impl Screen {
             return Ok(());
         }
         lines.clone_into(&mut self.below);
-        let lines =
-            if is_diff { views::change(lines, self.room(), Some(DIFF)) } else { views::below(lines, self.room()) };
+        let lines = if is_diff {
+            views::draw_change(lines, self.room(), Some(DIFF))
+        } else {
+            views::draw_lines(lines, self.room())
+        };
         lines.iter().try_for_each(|line| self.say(line))
     }
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {
         self.medium.end_answer()?;
         if self.look.verbosity > Verbosity::Quiet {
-            self.say(&views::retry(attempt, attempts, delay_ms, cause, self.room()))?;
+            self.say(&views::draw_retry(attempt, attempts, delay_ms, cause, self.room()))?;
             self.work(Doing::Retry { attempt, attempts, delay_ms, cause: cause.to_owned() });
         }
         self.void(true)
@@ -233,20 +239,20 @@ impl Screen {
 
     fn on_completed(&mut self, run: &RunCompleted) -> io::Result<()> {
         self.now.lock().activity.end();
-        self.medium.moved();
+        self.medium.redraw_work();
         self.medium.end_answer()?;
         self.show_result(run)?;
         self.shown.clear();
         self.asking = None;
         self.end_todo()?;
-        self.medium.over(run.duration_ms);
+        self.medium.end_turn(run.duration_ms);
         if self.look.footer && run.steps > 0 {
             let line = self.footer.line(run, self.room());
             line.map_or(Ok(()), |line| self.say(&line))?;
         }
         if run.exit_code != 0 {
             let room = (self.look.width)().map(|_| self.room());
-            views::failure(run, room).iter().try_for_each(|line| self.say(line))?;
+            views::draw_failure(run, room).iter().try_for_each(|line| self.say(line))?;
         }
         // An empty line separates turns.
         if self.look.footer && self.medium.is_live() {
@@ -298,7 +304,7 @@ impl Screen {
             return Ok(());
         }
         if self.medium.is_live() {
-            self.medium.listed();
+            self.medium.redraw_lists();
             // The list already shows the started step.
             if matches!(kind, EventKind::StepStarted(_)) {
                 return Ok(());
@@ -309,7 +315,7 @@ impl Screen {
 
     /// Shows words of the model that are not the answer.
     fn words(&mut self, words: &str) -> io::Result<()> {
-        let words = text::visible(words.trim());
+        let words = text::make_visible(words.trim());
         if words.is_empty() || self.look.verbosity == Verbosity::Quiet {
             return Ok(());
         }
@@ -317,7 +323,7 @@ impl Screen {
     }
 
     fn room(&self) -> usize {
-        views::room((self.look.width)())
+        views::count_columns((self.look.width)())
     }
 }
 
@@ -330,14 +336,14 @@ impl EventSink for Screen {
         }
         if self.now.lock().todo.follow(&event.kind) && self.look.verbosity > Verbosity::Quiet {
             self.has_todo = true;
-            self.medium.listed();
+            self.medium.redraw_lists();
         }
         match &event.kind {
             EventKind::RunStarted(run) => self.on_run_started(run),
             EventKind::RequestStarted { step, .. } => self.on_request(*step),
             EventKind::TextDelta { text } => self.on_text(text),
             EventKind::ReasoningDelta { text } => self.on_reasoning(text),
-            EventKind::Message(Message::Assistant(reply)) if !reply.given => self.on_reply(reply),
+            EventKind::Message(EventMessage::Assistant(reply)) if !reply.given => self.on_reply(reply),
             EventKind::ToolStarted { call_id, name, subject, .. } => self.on_call_started(call_id, name, subject),
             EventKind::ToolOutput { call_id, chunk } => self.on_call_output(call_id, chunk),
             kind @ EventKind::ToolFinished { .. } => self.on_call_finished(kind),
@@ -353,14 +359,14 @@ impl EventSink for Screen {
                 self.seen.insert(call_id.clone());
                 Ok(())
             }
-            EventKind::Warning { message } => self.say(&views::warning("", message)),
+            EventKind::Warning { message } => self.say(&views::draw_warning("", message)),
             EventKind::RunCompleted(run) => self.on_completed(run),
             _ if self.look.verbosity == Verbosity::Quiet => Ok(()),
             EventKind::SkillLoaded { name, tokens, .. } => {
-                self.say(&views::skill(name, "loaded", *tokens, self.room()))
+                self.say(&views::draw_skill(name, "loaded", *tokens, self.room()))
             }
             EventKind::SkillUnloaded { name, tokens, .. } => {
-                self.say(&views::skill(name, "unloaded", *tokens, self.room()))
+                self.say(&views::draw_skill(name, "unloaded", *tokens, self.room()))
             }
             EventKind::ContextCompressing { .. } => {
                 self.work(Doing::Compressing);
@@ -368,12 +374,12 @@ impl EventSink for Screen {
             }
             EventKind::ContextCompressed(done) => {
                 self.rest();
-                self.say(&views::compressed(done, self.room()))
+                self.say(&views::draw_compression(done, self.room()))
             }
             EventKind::PermissionResolved { name, verdict, by, .. }
                 if self.look.verbosity == Verbosity::Verbose =>
             {
-                self.say(&views::resolved(name, *verdict, *by, self.room()))
+                self.say(&views::draw_permission(name, *verdict, *by, self.room()))
             }
             EventKind::RoleStarted { role, .. } => {
                 self.work(Doing::Role(text::one_line(role, 40)));
@@ -394,10 +400,10 @@ mod tests {
     use crate::config::{StatusPart, UiSettings};
     use crate::conversation::event::{CallTelemetry, ContextSize};
     use crate::conversation::message::{CallStatus, FinishReason, ToolCall, Usage};
-    use crate::screen::ink::{Colour, Wishes};
-    use crate::screen::{Facts, Rendering, look};
+    use crate::screen::ink::{Colour, ColourWishes};
+    use crate::screen::{LookFacts, Rendering, choose_look};
 
-    const TERMINAL: Facts<'_> = Facts {
+    const TERMINAL: LookFacts<'_> = LookFacts {
         stdout_terminal: true,
         stderr_terminal: true,
         json: false,
@@ -407,17 +413,17 @@ mod tests {
         verbose: false,
         chat: false,
         colour: Colour::Auto,
-        wishes: Wishes { no_color: Some("1"), term: Some("dumb"), clicolor: None, clicolor_force: None },
+        wishes: ColourWishes { no_color: Some("1"), term: Some("dumb"), clicolor: None, clicolor_force: None },
         abilities: crate::screen::terminal::Abilities::NONE,
         theme: crate::config::ThemeChoice::Auto,
     };
-    const PIPE: Facts<'_> = Facts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };
+    const PIPE: LookFacts<'_> = LookFacts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };
 
     /// Returns stdout and stderr after these events.
-    fn shown(facts: &Facts<'_>, kinds: impl IntoIterator<Item = EventKind>) -> (String, String) {
+    fn shown(facts: &LookFacts<'_>, kinds: impl IntoIterator<Item = EventKind>) -> (String, String) {
         let (answer, progress) = (Kept::default(), Kept::default());
-        let look = look(facts, || Some(40));
-        let medium = Plain::new(answer.clone(), progress.clone(), look);
+        let look = choose_look(facts, || Some(40));
+        let medium = PlainMedium::new(answer.clone(), progress.clone(), look);
         let manner = Manner {
             ui: UiSettings {
                 status: vec![StatusPart::Tokens, StatusPart::Cost, StatusPart::Time],
@@ -426,7 +432,7 @@ mod tests {
             rendering: Rendering::new(false),
             compress_at: 0.8,
         };
-        let mut screen = Screen::through(Box::new(medium), look, manner, Shared::default());
+        let mut screen = Screen::from_medium(Box::new(medium), look, manner, SharedWork::default());
         for (seq, kind) in (0..).zip(kinds) {
             let (time, session_id, run_id) = Default::default();
             let event = Event { v: 1, kind, seq, time, session_id, run_id, path: Vec::new() };
@@ -466,7 +472,7 @@ mod tests {
 
     fn reply(content: &str, calls: usize) -> EventKind {
         let call = ToolCall { id: "1".to_owned(), name: "read_file".to_owned(), arguments: "{}".to_owned() };
-        EventKind::Message(Message::Assistant(Reply {
+        EventKind::Message(EventMessage::Assistant(Reply {
             content: content.to_owned(),
             tool_calls: vec![call; calls],
             finish_reason: FinishReason::Stop,
@@ -542,14 +548,14 @@ mod tests {
 
     #[test]
     fn stream_sends_every_text_into_the_pipe() {
-        let (answer, progress) = shown(&Facts { stream: true, ..PIPE }, a_run());
+        let (answer, progress) = shown(&LookFacts { stream: true, ..PIPE }, a_run());
         assert_eq!(answer, "Let me look.\nIt is 日本語\u{1b}[31m.\n");
         assert_eq!(progress, "✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn json_leaves_stdout_alone() {
-        let (answer, progress) = shown(&Facts { json: true, ..PIPE }, a_run());
+        let (answer, progress) = shown(&LookFacts { json: true, ..PIPE }, a_run());
         assert_eq!(answer, "");
         assert_eq!(progress, "Let me look.\n✓ read_file a.rs · 42 lines\n");
     }
@@ -560,13 +566,13 @@ mod tests {
         kinds.pop();
         kinds.push(EventKind::Warning { message: "odd".to_owned() });
         kinds.push(end(RunStatus::Error, 5, Value::Null));
-        let (answer, progress) = shown(&Facts { quiet: true, ..PIPE }, kinds);
+        let (answer, progress) = shown(&LookFacts { quiet: true, ..PIPE }, kinds);
         assert_eq!((answer.as_str(), progress.as_str()), ("", "warning: odd\nerror: because\n"));
     }
 
     #[test]
     fn verbose_shows_the_live_output_of_a_command() {
-        let (_, progress) = shown(&Facts { verbose: true, ..PIPE }, call());
+        let (_, progress) = shown(&LookFacts { verbose: true, ..PIPE }, call());
         assert_eq!(progress, "▸ read_file a.rs\n  │ one\n  │ two\n  │ thr\n✓ read_file a.rs · 42 lines\n");
     }
 
@@ -603,7 +609,7 @@ mod tests {
             (true, Completed, 10, Value::from("x"), "", "error: because\n"),
             (true, Limit, 8, Value::from("x"), "", "x\nstopped: because\n"),
         ] {
-            let (answer, progress) = shown(&Facts { schema, ..PIPE }, [end(status, code, result)]);
+            let (answer, progress) = shown(&LookFacts { schema, ..PIPE }, [end(status, code, result)]);
             assert_eq!((answer.as_str(), progress.as_str()), (expected, last), "{status:?} {code}");
         }
     }

@@ -44,7 +44,7 @@ impl Allowed {
             let mut rule = PermissionRule { allow: Some(tool.to_owned()), ..PermissionRule::default() };
             match (tool, inside.map(str::trim)) {
                 (_, None | Some("" | "*" | ":*")) => {}
-                ("run_command", Some(inside)) => rule.command = Some(words(inside)),
+                ("run_command", Some(inside)) => rule.command = Some(split_words(inside)),
                 ("read_file" | "write_file" | "edit_file", Some(path)) => rule.path = Some(path.to_owned()),
                 _ => return None,
             }
@@ -55,7 +55,7 @@ impl Allowed {
 }
 
 /// The words of a pattern; `git diff:*` matches any command that begins with them.
-fn words(pattern: &str) -> Vec<String> {
+fn split_words(pattern: &str) -> Vec<String> {
     let (fixed, is_open) = match pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *")) {
         Some(fixed) => (fixed, true),
         None => (pattern, false),

@@ -16,7 +16,7 @@ const FILES: &str = "Files (load_skill_reference reads them): ";
 
 /// A skill's instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub struct SkillBody {
     pub name: String,
     /// `SKILL.md` without its head; rendered if its author asked for that.
     pub text: String,
@@ -33,21 +33,18 @@ pub struct Body {
     pub more_files: usize,
 }
 
-impl Body {
+impl SkillBody {
     /// The estimated tokens: bytes over four.
-    #[must_use]
     pub fn tokens(&self) -> u64 {
         self.text.len() as u64 / 4
     }
 
     /// The files on one line; empty if there are none.
-    #[must_use]
     pub fn listing(&self) -> String {
         self.files.join(", ") + &and_more(self.more_files)
     }
 
     /// Identifies this text within this process.
-    #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.text.hash(&mut hasher);
@@ -56,7 +53,6 @@ impl Body {
 
     /// The instructions with everything needed to follow them, in about `most` bytes: the rest can be read by
     /// lines. Marks that could be mistaken for the frame are broken.
-    #[must_use]
     pub fn instructions(&self, most: usize) -> String {
         let place = match &self.directory {
             Some(directory) => format!("{DIRECTORY}{}\n{RELATIVE}", directory.display()),
@@ -69,12 +65,11 @@ impl Body {
         let name = self.name.replace('"', "'");
         let room = most.saturating_sub(place.len() + files.len() + 2 * name.len() + 256).max(256);
         let (text, rest) = self.cut(room);
-        let text = present::neutralise(text);
+        let text = present::break_text_marks(text);
         format!("<skill name=\"{name}\">\n{text}{rest}\n</skill>\n{place}{files}")
     }
 
     /// Removes the instructions of a skill that follow a blank line in `text`.
-    #[must_use]
     pub fn take_out(text: &str, name: &str) -> String {
         let opening = format!("\n\n<skill name=\"{}\">\n", name.replace('"', "'"));
         let Some((before, rest)) = text.split_once(&opening) else { return text.to_owned() };
@@ -94,7 +89,7 @@ impl Body {
         if self.text.len() <= room {
             return (&self.text, String::new());
         }
-        let head = text::head(&self.text, room);
+        let head = text::take_head(&self.text, room);
         let head = head.rfind('\n').map_or(head, |end| &head[..end]);
         let taken = head.lines().count();
         let rest = match self.first_line {

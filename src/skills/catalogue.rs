@@ -7,27 +7,27 @@ use crate::base::builtin::{self, Dir};
 use crate::base::frontmatter;
 use crate::base::text;
 use crate::base::yaml;
-use crate::config::{SkillDir, SkillScope, Through};
+use crate::config::{FileAccess, SkillDir, SkillScope};
 
 use super::allowed::Allowed;
-use super::body::Body;
+use super::body::SkillBody;
 use super::discover::{self, FILE};
 use super::error::{SkillError, SkillErrorKind};
-use super::folder::{Folder, LARGEST, Page, Window};
-use super::header::{DESCRIPTION_CHARS, Header, NAME_CHARS};
-use super::note::{self, Note};
-use super::rendering::{self, Subject, Variables};
+use super::folder::{FilePage, FileWindow, Folder, LARGEST};
+use super::header::{DESCRIPTION_CHARS, NAME_CHARS, SkillHeader};
+use super::note::{self, SkillNote};
+use super::rendering::{self, RunVariables, SkillVariables};
 use super::standard;
-use super::unpack::unpack;
+use super::unpack::unpack_skill;
 
 /// All skills that can be loaded, by name.
 #[derive(Debug)]
-pub struct Catalogue {
+pub struct SkillCatalogue {
     skills: BTreeMap<String, Skill>,
-    notes: Vec<Note>,
+    notes: Vec<SkillNote>,
     /// The directory that built-in skills are unpacked to.
     cache: PathBuf,
-    around: Variables,
+    around: RunVariables,
 }
 
 /// A skill before it is loaded.
@@ -47,30 +47,35 @@ pub struct Skill {
     pub is_template: bool,
     /// The `SKILL.md` of unused skills of the same name that are farther away, nearest first.
     pub hides: Vec<String>,
-    pub(super) place: Place,
+    pub(super) place: SkillPlace,
 }
 
 /// The place of a skill.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum SkillPlace {
     Builtin(&'static Dir<'static>),
     Folder {
         /// Absolute, with links resolved.
         dir: PathBuf,
         /// Its `SKILL.md`.
         file: PathBuf,
-        through: Through,
+        through: FileAccess,
     },
 }
 
 impl Skill {
     /// True if the name consists of the standard's letters, so that it is one plain word in every shell.
-    #[must_use]
     pub fn has_plain_name(&self) -> bool {
         !self.name.starts_with('-') && self.name.chars().all(standard::is_letter_of_names)
     }
 
-    pub(super) fn new(name: String, description: String, header: Header, scope: SkillScope, place: Place) -> Self {
+    pub(super) fn new(
+        name: String,
+        description: String,
+        header: SkillHeader,
+        scope: SkillScope,
+        place: SkillPlace,
+    ) -> Self {
         Self {
             name: text::one_line(&name, NAME_CHARS + 1),
             description: text::one_line(&description, DESCRIPTION_CHARS + 1),
@@ -86,33 +91,32 @@ impl Skill {
     }
 
     /// Its `SKILL.md`, for people.
-    #[must_use]
     pub fn path(&self) -> String {
         match &self.place {
-            Place::Builtin(dir) => format!("built-in skills/{}/{FILE}", dir.path().display()),
-            Place::Folder { file, .. } => file.display().to_string(),
+            SkillPlace::Builtin(dir) => format!("built-in skills/{}/{FILE}", dir.path().display()),
+            SkillPlace::Folder { file, .. } => file.display().to_string(),
         }
     }
 }
 
-impl Catalogue {
+impl SkillCatalogue {
     /// The built-in skills and those of `dirs`, lowest first: a later one hides an earlier one of the same name.
     /// `cache` is the cache directory; `around` has the variables of bodies that are templates.
     #[must_use]
-    pub fn discover(dirs: &[SkillDir], cache: &Path, around: Variables) -> Self {
+    pub fn discover(dirs: &[SkillDir], cache: &Path, around: RunVariables) -> Self {
         let cache = cache.join("skills").join(env!("CARGO_PKG_VERSION"));
         let mut catalogue = Self { skills: BTreeMap::new(), notes: Vec::new(), cache, around };
         for dir in builtin::SKILLS.dirs() {
             catalogue.add_builtin(dir);
         }
         let roots: Vec<(&SkillDir, PathBuf)> =
-            dirs.iter().filter_map(|dir| Some((dir, discover::root(dir, &mut catalogue.notes)?))).collect();
+            dirs.iter().filter_map(|dir| Some((dir, discover::find_root(dir, &mut catalogue.notes)?))).collect();
         let real: Vec<PathBuf> = roots.iter().map(|(_, root)| root.clone()).collect();
         for (at, (dir, root)) in roots.iter().enumerate() {
             // A directory listed twice is read once, at its nearest position.
             if !real[at + 1..].contains(root) {
-                let found = discover::folders(dir, root, &real, &mut catalogue.notes);
-                let skill = |found| discover::skill(found, dir.scope, &dir.through, &mut catalogue.notes);
+                let found = discover::find_folders(dir, root, &real, &mut catalogue.notes);
+                let skill = |found| discover::read_skill(found, dir.scope, &dir.through, &mut catalogue.notes);
                 let skills = found.iter().filter_map(skill).collect();
                 catalogue.add(skills);
             }
@@ -121,14 +125,12 @@ impl Catalogue {
     }
 
     /// The remarks to show when a run begins.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        note::told(&self.notes)
+        note::write_notes(&self.notes)
     }
 
     /// Every remark. A skill that hides another is not one, since skills are replaced this way ([`Skill::hides`]).
-    #[must_use]
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[SkillNote] {
         &self.notes
     }
 
@@ -138,22 +140,20 @@ impl Catalogue {
     }
 
     /// The skills that the model may load, sorted by name.
-    pub fn offered(&self) -> impl Iterator<Item = &Skill> {
+    pub fn list_offered(&self) -> impl Iterator<Item = &Skill> {
         self.iter().filter(|skill| !skill.is_hidden)
     }
 
     /// The directories of all skills, including unpacked ones: the model may read them besides the workspace.
-    #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
         let folders = self.skills.values().filter_map(|skill| match &skill.place {
-            Place::Folder { dir, .. } => Some(dir.clone()),
-            Place::Builtin(_) => None,
+            SkillPlace::Folder { dir, .. } => Some(dir.clone()),
+            SkillPlace::Builtin(_) => None,
         });
         std::iter::once(self.cache.clone()).chain(folders).collect()
     }
 
     /// True if there are no skills.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
@@ -168,7 +168,7 @@ impl Catalogue {
     /// # Errors
     /// There is none; the error has the nearest names.
     pub fn get(&self, name: &str) -> Result<&Skill, SkillError> {
-        self.skills.get(name).ok_or_else(|| unknown(name, self.skills.keys().map(String::as_str)))
+        self.skills.get(name).ok_or_else(|| refuse_unknown(name, self.skills.keys().map(String::as_str)))
     }
 
     /// The skill of this name, if the model may load it.
@@ -177,7 +177,7 @@ impl Catalogue {
     /// There is none; the error has the nearest names.
     pub fn get_offered(&self, name: &str) -> Result<&Skill, SkillError> {
         let skill = self.skills.get(name).filter(|skill| !skill.is_hidden);
-        skill.ok_or_else(|| unknown(name, self.offered().map(|skill| skill.name.as_str())))
+        skill.ok_or_else(|| refuse_unknown(name, self.list_offered().map(|skill| skill.name.as_str())))
     }
 
     /// Loads the instructions of a skill; `arguments` are for a body that is a template. A built-in skill is
@@ -185,29 +185,29 @@ impl Catalogue {
     ///
     /// # Errors
     /// There is no such skill, or its `SKILL.md` can no longer be read or cannot be rendered.
-    pub fn load(&self, name: &str, arguments: &str) -> Result<Body, SkillError> {
+    pub fn load(&self, name: &str, arguments: &str) -> Result<SkillBody, SkillError> {
         let skill = self.get(name)?;
         let unusable = |why: String| SkillError::new(SkillErrorKind::Unreadable, why);
         let unreadable = |why: String| unusable(format!("{} cannot be read: {why}", skill.path()));
         let unpacked = self.cache.join(name);
         let (source, folder, directory) = match &skill.place {
-            Place::Builtin(dir) => {
+            SkillPlace::Builtin(dir) => {
                 let text = builtin_text(dir).unwrap_or_default().to_owned();
-                let directory = unpack(dir, &unpacked).ok().map(|()| unpacked.clone());
+                let directory = unpack_skill(dir, &unpacked).ok().map(|()| unpacked.clone());
                 (text, Folder::Builtin(dir, &unpacked), directory)
             }
-            Place::Folder { dir, file, through } => {
-                let text = read(file, through).map_err(unreadable)?;
+            SkillPlace::Folder { dir, file, through } => {
+                let text = read_skill(file, through).map_err(unreadable)?;
                 (text, Folder::Disk(dir, through), Some(dir.clone()))
             }
         };
-        let parts = frontmatter::split(&source).map_err(|error| unreadable(error.message))?;
+        let parts = frontmatter::split_head(&source).map_err(|error| unreadable(error.message))?;
         let text = parts.body.trim();
         let blank = parts.body.len() - parts.body.trim_start().len();
         let first_line = parts.body_line + parts.body[..blank].matches('\n').count();
         let (text, first_line) = if skill.is_template {
-            let subject = Subject { name, directory: directory.as_deref(), arguments };
-            let rendered = rendering::render(text, &subject, &self.around).map_err(|(line, why)| {
+            let subject = SkillVariables { name, directory: directory.as_deref(), arguments };
+            let rendered = rendering::render_body(text, &subject, &self.around).map_err(|(line, why)| {
                 let line = line.map_or(String::new(), |line| format!(":{}", first_line + line - 1));
                 unusable(format!("{}{line}: the body cannot be rendered: {why}", skill.path()))
             })?;
@@ -217,13 +217,13 @@ impl Catalogue {
         };
         let (files, more_files) = folder.files();
         let path = directory.as_ref().map(|dir| dir.join(FILE).display().to_string());
-        Ok(Body {
+        Ok(SkillBody {
             name: name.to_owned(),
             text,
             first_line,
             path: match &skill.place {
-                Place::Builtin(_) => path.unwrap_or_else(|| skill.path()),
-                Place::Folder { .. } => skill.path(),
+                SkillPlace::Builtin(_) => path.unwrap_or_else(|| skill.path()),
+                SkillPlace::Folder { .. } => skill.path(),
             },
             directory,
             files,
@@ -235,21 +235,21 @@ impl Catalogue {
     ///
     /// # Errors
     /// There is no such skill, the path leads out of its folder, or the file or line does not exist.
-    pub fn reference(&self, name: &str, path: &str, window: Window) -> Result<Page, SkillError> {
+    pub fn reference(&self, name: &str, path: &str, window: FileWindow) -> Result<FilePage, SkillError> {
         let unpacked = self.cache.join(name);
         match &self.get(name)?.place {
-            Place::Builtin(dir) => Folder::Builtin(dir, &unpacked).page(path, window),
-            Place::Folder { dir, through, .. } => Folder::Disk(dir, through).page(path, window),
+            SkillPlace::Builtin(dir) => Folder::Builtin(dir, &unpacked).page(path, window),
+            SkillPlace::Folder { dir, through, .. } => Folder::Disk(dir, through).page(path, window),
         }
     }
 
     fn add_builtin(&mut self, dir: &'static Dir<'static>) {
         let path = format!("{}/{FILE}", dir.path().display());
-        let Some(packed) = builtin::tree("skills", &path) else { return };
-        let mut header = Header::of(&yaml::packed(packed, 0));
+        let Some(packed) = builtin::find_tree("skills", &path) else { return };
+        let mut header = SkillHeader::from_node(&yaml::unpack_tree(packed, 0));
         header.is_hidden |= header.is_example;
         if let (Some(name), Some(description)) = (header.name.take(), header.description.take()) {
-            let skill = Skill::new(name, description, header, SkillScope::BuiltIn, Place::Builtin(dir));
+            let skill = Skill::new(name, description, header, SkillScope::BuiltIn, SkillPlace::Builtin(dir));
             self.skills.insert(skill.name.clone(), skill);
         }
     }
@@ -261,7 +261,7 @@ impl Catalogue {
         for skill in found {
             if let Some(first) = new.get(&skill.name) {
                 let message = format!("{} has the same name `{}`", first.path(), skill.name);
-                self.notes.push(Note { path: skill.path(), line: None, message, used: false });
+                self.notes.push(SkillNote { path: skill.path(), line: None, message, used: false });
             } else {
                 new.insert(skill.name.clone(), skill);
             }
@@ -275,10 +275,10 @@ impl Catalogue {
     }
 }
 
-fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> SkillError {
+fn refuse_unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> SkillError {
     const MOST: usize = 30;
     let names: Vec<&str> = names.collect();
-    let known = match text::nearest(name, names.iter().copied()).as_slice() {
+    let known = match text::find_nearest(name, names.iter().copied()).as_slice() {
         [] if names.is_empty() => "there are no skills".to_owned(),
         [] if names.len() <= MOST => format!("known: {}", names.join(", ")),
         [] => format!("known: {}, … and {} more", names[..MOST].join(", "), names.len() - MOST),
@@ -289,7 +289,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> SkillError {
 }
 
 /// Reads a `SKILL.md` that is not too large.
-fn read(file: &Path, through: &Through) -> Result<String, String> {
+fn read_skill(file: &Path, through: &FileAccess) -> Result<String, String> {
     let bytes = through.read(file, LARGEST)?.ok_or("it is gone")?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -304,12 +304,12 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::Catalogue;
+    use super::SkillCatalogue;
     use crate::config::{SkillDir, SkillScope};
-    use crate::skills::note::Note;
-    use crate::skills::{Content, SkillErrorKind, Variables, Window};
+    use crate::skills::note::SkillNote;
+    use crate::skills::{FileContent, FileWindow, RunVariables, SkillErrorKind};
 
-    const ALL: Window = Window { offset: 1, limit: usize::MAX, bytes: usize::MAX };
+    const ALL: FileWindow = FileWindow { offset: 1, limit: usize::MAX, bytes: usize::MAX };
 
     fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
         let path = root.join(path);
@@ -317,15 +317,15 @@ mod tests {
         fs::write(path, text).expect("a file");
     }
 
-    fn discover(root: &Path, dirs: &[&str]) -> Catalogue {
+    fn discover(root: &Path, dirs: &[&str]) -> SkillCatalogue {
         let user = |dir: &&str| SkillDir::new(root.join(dir), SkillScope::User);
         let dirs: Vec<_> = dirs.iter().map(user).collect();
-        let mut catalogue = Catalogue::discover(&dirs, &root.join("cache"), Variables::default());
+        let mut catalogue = SkillCatalogue::discover(&dirs, &root.join("cache"), RunVariables::default());
         catalogue.retain(|name| crate::base::builtin::SKILLS.get_dir(name).is_none());
         catalogue
     }
 
-    fn names(catalogue: &Catalogue) -> Vec<&str> {
+    fn names(catalogue: &SkillCatalogue) -> Vec<&str> {
         catalogue.iter().map(|skill| skill.name.as_str()).collect()
     }
 
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(names(&catalogue), ["Named-Otherwise", "a", "b"]);
         assert_eq!(catalogue.get("a").expect("there").description, "Two lines");
         assert_eq!(catalogue.load("b", "").expect("there").text, "B");
-        let warnings: Vec<String> = catalogue.notes().iter().map(Note::to_string).collect();
+        let warnings: Vec<String> = catalogue.notes().iter().map(SkillNote::to_string).collect();
         let warnings = warnings.join("\n");
         for expected in [
             "mute/SKILL.md is left out: it has no description",
@@ -371,7 +371,7 @@ mod tests {
         let skill = catalogue.get("x").expect("there");
         assert_eq!(skill.description, "near");
         assert!(skill.hides.len() == 1 && skill.hides[0].ends_with("far/x/SKILL.md"), "{skill:?}");
-        let warnings: Vec<String> = catalogue.notes().iter().map(Note::to_string).collect();
+        let warnings: Vec<String> = catalogue.notes().iter().map(SkillNote::to_string).collect();
         let warnings = warnings.join("\n");
         assert!(warnings.contains("has the same name `x`") && !warnings.contains("far"), "{warnings}");
     }
@@ -415,8 +415,8 @@ mod tests {
             assert_eq!(catalogue.reference("a", path, ALL).expect_err(path).kind, kind, "{path}");
         }
         let content = |path: &str| catalogue.reference("a", path, ALL).expect("inside").content;
-        assert_eq!(content("logo.png"), Content::Other("binary"));
-        assert!(matches!(content("latin.txt"), Content::Lines { text, .. } if text.contains("au lait")));
+        assert_eq!(content("logo.png"), FileContent::Other("binary"));
+        assert!(matches!(content("latin.txt"), FileContent::Lines { text, .. } if text.contains("au lait")));
     }
 
     #[test]
@@ -428,11 +428,11 @@ mod tests {
         write(root, "s/a/empty", "");
         let catalogue = discover(root, &["s"]);
         let page = |path: &str, offset, limit, bytes| match catalogue
-            .reference("a", path, Window { offset, limit, bytes })
+            .reference("a", path, FileWindow { offset, limit, bytes })
             .map(|page| page.content)
         {
-            Ok(Content::Lines { text, first, last, lines, cut }) => Ok((text, first, last, lines, cut)),
-            Ok(Content::Other(what)) => panic!("{what}"),
+            Ok(FileContent::Lines { text, first, last, lines, cut }) => Ok((text, first, last, lines, cut)),
+            Ok(FileContent::Other(what)) => panic!("{what}"),
             Err(error) => Err(error.message),
         };
         assert_eq!(page("x.md", 2, 1, 99), Ok(("two\n".to_owned(), 2, 2, 3, false)));
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn a_built_in_skill_is_unpacked_once_and_repaired() {
         let root = tempfile::tempdir().expect("a directory");
-        let catalogue = Catalogue::discover(&[], root.path(), Variables::default());
+        let catalogue = SkillCatalogue::discover(&[], root.path(), RunVariables::default());
         let body = catalogue.load("workspace-tour", "").expect("built in");
         let reference = body.directory.expect("unpacked").join("references/reading-order.md");
         let whole = fs::read(&reference).expect("unpacked");
@@ -456,7 +456,7 @@ mod tests {
         catalogue.load("workspace-tour", "").expect("again");
         assert_eq!(fs::read(&reference).expect("repaired"), whole);
 
-        let nowhere = Catalogue::discover(&[], &reference, Variables::default());
+        let nowhere = SkillCatalogue::discover(&[], &reference, RunVariables::default());
         assert_eq!(nowhere.load("workspace-tour", "").expect("without a place").directory, None);
         assert!(nowhere.reference("workspace-tour", "references/reading-order.md", ALL).is_ok());
     }

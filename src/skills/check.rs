@@ -11,29 +11,29 @@ use crate::config::{SkillDir, SkillScope};
 use super::discover::{self, FILE, FILE_IN_LOWERCASE};
 use super::folder::LARGEST;
 use super::header;
-use super::note::Note;
+use super::note::SkillNote;
 use super::rendering;
 use super::standard;
 
 /// The result for one skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct SkillCheck {
     /// Its file, or its directory if there is none.
     pub path: String,
     /// Empty if it is valid.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SkillProblem>,
 }
 
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct SkillProblem {
     /// 1-based, where known.
     pub line: Option<usize>,
     pub message: String,
 }
 
-impl Problem {
-    pub(super) fn at(line: usize, message: impl Into<String>) -> Self {
+impl SkillProblem {
+    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
         Self { line: Some(line), message: message.into() }
     }
 
@@ -47,46 +47,46 @@ impl Problem {
 ///
 /// # Errors
 /// There is nothing to check.
-pub fn check(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec<Checked>, String> {
+pub fn check_skills(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec<SkillCheck>, String> {
     let root = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
     if !root.is_dir() {
         return Err(format!("{} is not a directory; name that of a skill, or one of skills", dir.display()));
     }
     let own = [FILE, FILE_IN_LOWERCASE].into_iter().map(|name| root.join(name)).find(|file| file.exists());
     if let Some(file) = own {
-        return Ok(vec![one(&root, &file)]);
+        return Ok(vec![check_one(&root, &file)]);
     }
     let mut notes = Vec::new();
     let from = SkillDir::new(dir.to_path_buf(), SkillScope::Configured);
-    let found = discover::folders(&from, &root, &[], &mut notes);
+    let found = discover::find_folders(&from, &root, &[], &mut notes);
     if found.is_empty() && notes.is_empty() {
         return Err(format!("{} contains no {FILE}, nor does any folder in it", dir.display()));
     }
     let numbered = found.iter().enumerate();
     let numbered = numbered.inspect(|(done, (dir, _))| tell(*done, found.len(), &dir.to_string_lossy()));
-    let mut checked: Vec<Checked> = numbered.map(|(_, (dir, file))| one(dir, file)).collect();
+    let mut checked: Vec<SkillCheck> = numbered.map(|(_, (dir, file))| check_one(dir, file)).collect();
     checked.extend(notes.into_iter().map(left_out));
     Ok(checked)
 }
 
-fn left_out(note: Note) -> Checked {
-    Checked { path: note.path, problems: vec![Problem { line: note.line, message: note.message }] }
+fn left_out(note: SkillNote) -> SkillCheck {
+    SkillCheck { path: note.path, problems: vec![SkillProblem { line: note.line, message: note.message }] }
 }
 
-fn one(dir: &Path, file: &Path) -> Checked {
+fn check_one(dir: &Path, file: &Path) -> SkillCheck {
     let folder = dir.file_name().unwrap_or_default().to_string_lossy();
-    let problems = match content(dir, file) {
+    let problems = match read_content(dir, file) {
         Ok(content) => {
-            let mut problems = standard::problems(&content, &folder);
+            let mut problems = standard::find_problems(&content, &folder);
             problems.extend(broken_template(&content));
             problems
         }
-        Err(why) => vec![Problem::of_file(why)],
+        Err(why) => vec![SkillProblem::of_file(why)],
     };
-    Checked { path: file.display().to_string(), problems }
+    SkillCheck { path: file.display().to_string(), problems }
 }
 
-fn content(dir: &Path, file: &Path) -> Result<String, String> {
+fn read_content(dir: &Path, file: &Path) -> Result<String, String> {
     let real: PathBuf = file.canonicalize().map_err(|error| error.to_string())?;
     if !real.starts_with(dir) {
         return Err(format!("it is a link out of {}", dir.display()));
@@ -102,10 +102,10 @@ fn content(dir: &Path, file: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-fn broken_template(content: &str) -> Option<Problem> {
-    let parts = frontmatter::split(content).ok()?;
-    header::read(parts.head?).ok().filter(|header| header.is_template)?;
-    let (line, why) = rendering::mistake(parts.body)?;
+fn broken_template(content: &str) -> Option<SkillProblem> {
+    let parts = frontmatter::split_head(content).ok()?;
+    header::read_header(parts.head?).ok().filter(|header| header.is_template)?;
+    let (line, why) = rendering::find_mistake(parts.body)?;
     let line = line.map(|line| parts.body_line + line - 1);
-    Some(Problem { line, message: format!("the body cannot be rendered: {why}") })
+    Some(SkillProblem { line, message: format!("the body cannot be rendered: {why}") })
 }

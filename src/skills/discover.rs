@@ -11,12 +11,12 @@ use std::io::{self, BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
 use crate::base::text;
-use crate::config::{SkillDir, SkillScope, Through};
-use crate::files::ignored::Ignored;
+use crate::config::{FileAccess, SkillDir, SkillScope};
+use crate::files::ignored::IgnoreFiles;
 
-use super::catalogue::{Place, Skill};
+use super::catalogue::{Skill, SkillPlace};
 use super::header::{self, DESCRIPTION_CHARS, NAME_CHARS, Remark};
-use super::note::Note;
+use super::note::SkillNote;
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";
@@ -30,28 +30,33 @@ const MOST_DIRECTORIES: usize = 4000;
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// A folder that is a skill, and the file that makes it one.
-pub(super) type Found = (PathBuf, PathBuf);
+pub(super) type FoundSkill = (PathBuf, PathBuf);
 
 /// The skills below a directory whose real path is `root`, ordered by path. A link from it into one of the
 /// `others` is left to the search there.
-pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &mut Vec<Note>) -> Vec<Found> {
-    let ignored = Ignored::below(dir.top.as_deref().unwrap_or(root));
+pub(super) fn find_folders(
+    dir: &SkillDir,
+    root: &Path,
+    others: &[PathBuf],
+    notes: &mut Vec<SkillNote>,
+) -> Vec<FoundSkill> {
+    let ignored = IgnoreFiles::start_below(dir.top.as_deref().unwrap_or(root));
     let mut search =
-        Search { root, others, ignored, seen: HashSet::from([root.to_path_buf()]), found: Vec::new(), notes };
+        SkillSearch { root, others, ignored, seen: HashSet::from([root.to_path_buf()]), found: Vec::new(), notes };
     search.descend(root, 0);
     search.found
 }
 
 /// The skill of a folder, if its head can be parsed.
-pub(super) fn skill(
-    (dir, file): &Found,
+pub(super) fn read_skill(
+    (dir, file): &FoundSkill,
     scope: SkillScope,
-    through: &Through,
-    notes: &mut Vec<Note>,
+    through: &FileAccess,
+    notes: &mut Vec<SkillNote>,
 ) -> Option<Skill> {
     let path = || file.display().to_string();
     let mut leave_out = |line, message| {
-        notes.push(Note { path: path(), line, message, used: false });
+        notes.push(SkillNote { path: path(), line, message, used: false });
         None
     };
     let is_link = file.symlink_metadata().is_ok_and(|data| data.is_symlink());
@@ -64,7 +69,7 @@ pub(super) fn skill(
     if !through.has(file) {
         return leave_out(None, "it was not there when the workspace was examined".to_owned());
     }
-    let mut header = match read_head(file, through).and_then(|head| header::read(&head)) {
+    let mut header = match read_head(file, through).and_then(|head| header::read_header(&head)) {
         Ok(header) => header,
         Err((line, why)) => return leave_out(line, why),
     };
@@ -73,17 +78,17 @@ pub(super) fn skill(
     };
     let folder = dir.file_name().unwrap_or_default().to_string_lossy();
     let name = header.name.take().unwrap_or_else(|| folder.clone().into_owned());
-    header.remarks.extend(doubts(&name, &description, &folder));
-    let note = |(line, message)| Note { path: path(), line, message, used: true };
+    header.remarks.extend(find_doubts(&name, &description, &folder));
+    let note = |(line, message)| SkillNote { path: path(), line, message, used: true };
     notes.extend(std::mem::take(&mut header.remarks).into_iter().map(note));
     Some(Skill::new(name, description, header, scope, {
         let (dir, file, through) = (dir.clone(), file.clone(), through.clone());
-        Place::Folder { dir, file, through }
+        SkillPlace::Folder { dir, file, through }
     }))
 }
 
 /// The real path of a directory of skills; `None` if it does not exist or cannot be used; the latter is noted.
-pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
+pub(super) fn find_root(dir: &SkillDir, notes: &mut Vec<SkillNote>) -> Option<PathBuf> {
     let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let message = match (dir.dir.canonicalize(), dir.top.as_deref()) {
         (Ok(root), Some(top)) if !root.starts_with(top) => format!("it is a link out of {}", top.display()),
@@ -91,7 +96,7 @@ pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
         (Err(error), _) if missing(&error) && dir.scope != SkillScope::Configured => return None,
         (Err(error), _) => error.to_string(),
     };
-    notes.push(Note { path: dir.dir.display().to_string(), line: None, message, used: false });
+    notes.push(SkillNote { path: dir.dir.display().to_string(), line: None, message, used: false });
     None
 }
 
@@ -99,7 +104,7 @@ pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
 ///
 /// # Errors
 /// There is no head, or it cannot be read.
-fn read_head(file: &Path, through: &Through) -> Result<String, Remark> {
+fn read_head(file: &Path, through: &FileAccess) -> Result<String, Remark> {
     let unreadable = |error: io::Error| (None, error.to_string());
     let mut reader = Cursor::new(through.start(file, HEAD_BYTES).map_err(|why| (None, format!("it {why}")))?);
     let (mut head, mut line) = (Vec::new(), Vec::new());
@@ -124,17 +129,17 @@ fn read_head(file: &Path, through: &Through) -> Result<String, Remark> {
     }
 }
 
-struct Search<'a> {
+struct SkillSearch<'a> {
     /// With links resolved.
     root: &'a Path,
     others: &'a [PathBuf],
-    ignored: Ignored,
+    ignored: IgnoreFiles,
     seen: HashSet<PathBuf>,
-    found: Vec<Found>,
-    notes: &'a mut Vec<Note>,
+    found: Vec<FoundSkill>,
+    notes: &'a mut Vec<SkillNote>,
 }
 
-impl Search<'_> {
+impl SkillSearch<'_> {
     /// Searches a directory that is not a skill, or only by a lowercase file name.
     fn descend(&mut self, dir: &Path, depth: usize) {
         let mut entries: Vec<(OsString, fs::FileType)> = match fs::read_dir(dir) {
@@ -158,7 +163,7 @@ impl Search<'_> {
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, kind) in entries {
             let path = dir.join(name);
-            let real = if kind.is_symlink() { self.followed(&path) } else { Some(path) };
+            let real = if kind.is_symlink() { self.follow_link(&path) } else { Some(path) };
             if let Some(real) = real.filter(|real| !self.ignored.has(real, true)) {
                 self.look(&real, depth + 1);
             }
@@ -185,7 +190,7 @@ impl Search<'_> {
     }
 
     /// The target of a link to a directory, if it is below the root.
-    fn followed(&mut self, link: &Path) -> Option<PathBuf> {
+    fn follow_link(&mut self, link: &Path) -> Option<PathBuf> {
         let real = link.canonicalize().ok().filter(|real| real.is_dir())?;
         if real.starts_with(self.root) {
             return Some(real);
@@ -197,17 +202,17 @@ impl Search<'_> {
     }
 
     fn leave_out(&mut self, path: &Path, message: String) {
-        self.notes.push(Note { path: path.display().to_string(), line: None, message, used: false });
+        self.notes.push(SkillNote { path: path.display().to_string(), line: None, message, used: false });
     }
 }
 
 /// The deviations of a usable skill from the standard.
-fn doubts(name: &str, description: &str, folder: &str) -> impl Iterator<Item = Remark> {
+fn find_doubts(name: &str, description: &str, folder: &str) -> impl Iterator<Item = Remark> {
     let plain = name.chars().all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()));
     let dashes = name.starts_with('-') || name.ends_with('-') || name.contains("--");
     let long = |text: &str, most| text.len() > most && text.chars().count() > most;
     let doubts = [
-        (name != folder && text::nfkc(name) != text::nfkc(folder))
+        (name != folder && text::normalise_nfkc(name) != text::normalise_nfkc(folder))
             .then(|| format!("its name `{name}` differs from its directory `{folder}`")),
         (!plain || dashes).then(|| format!("its name `{name}` should be lowercase words joined by `-`")),
         long(name, NAME_CHARS).then(|| format!("its name is longer than {NAME_CHARS} characters")),

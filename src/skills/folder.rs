@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::base::builtin::Dir;
 use crate::base::text;
-use crate::config::Through;
-use crate::files::disk::{self, Kind};
+use crate::config::FileAccess;
+use crate::files::disk::{self, DirEntryKind};
 
 use super::error::{SkillError, SkillErrorKind};
 
@@ -26,14 +26,14 @@ const SNIFFED: usize = 8 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Folder<'a> {
     /// Absolute, with links resolved.
-    Disk(&'a Path, &'a Through),
+    Disk(&'a Path, &'a FileAccess),
     /// The embedded directory, and the one that the skill is unpacked to.
     Builtin(&'a Dir<'static>, &'a Path),
 }
 
 /// The requested part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct FileWindow {
     /// The first line, 1-based.
     pub offset: usize,
     /// The most lines.
@@ -44,17 +44,17 @@ pub struct Window {
 
 /// A part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct FilePage {
     /// Relative to the skill's folder, with `/`.
     pub path: String,
     /// The size of the whole file, in bytes.
     pub size: u64,
-    pub content: Content,
+    pub content: FileContent,
 }
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum FileContent {
     Lines {
         text: String,
         /// The first and the last line of `text`, 1-based; `last` is `first - 1` in an empty file.
@@ -69,7 +69,7 @@ pub enum Content {
     Other(&'static str),
 }
 
-impl Window {
+impl FileWindow {
     /// A window for a page of about this many bytes, including its frame.
     #[must_use]
     pub fn new(offset: Option<usize>, limit: Option<usize>, bytes: usize) -> Self {
@@ -79,12 +79,11 @@ impl Window {
     }
 }
 
-impl Page {
+impl FilePage {
     /// The path, with the lines if it is not the whole file.
-    #[must_use]
     pub fn title(&self) -> String {
         match &self.content {
-            Content::Lines { first, last, lines, .. } if *first > 1 || last < lines => {
+            FileContent::Lines { first, last, lines, .. } if *first > 1 || last < lines => {
                 format!("{}, lines {first} to {last}", self.path)
             }
             _ => self.path.clone(),
@@ -98,7 +97,7 @@ impl Folder<'_> {
         let mut files = Vec::new();
         match self {
             Self::Disk(root, through) => {
-                walk(root, root, 0, &mut files);
+                walk_files(root, root, 0, &mut files);
                 files.retain(|file| through.has(&root.join(file)));
             }
             Self::Builtin(dir, _) => walk_builtin(dir, dir.path(), &mut files),
@@ -114,12 +113,12 @@ impl Folder<'_> {
     ///
     /// # Errors
     /// The path leads outside, is not a file, cannot be read, or has no such line.
-    pub fn page(self, path: &str, window: Window) -> Result<Page, SkillError> {
+    pub fn page(self, path: &str, window: FileWindow) -> Result<FilePage, SkillError> {
         let root = match self {
             Self::Disk(root, _) | Self::Builtin(_, root) => root,
         };
-        let relative = inside(root, path)?;
-        let shown = slashes(&relative);
+        let relative = resolve_inside(root, path)?;
+        let shown = write_slashes(&relative);
         let (size, bytes) = match self {
             Self::Disk(root, through) => self.read(root, &relative, through)?,
             Self::Builtin(dir, _) => {
@@ -128,27 +127,32 @@ impl Folder<'_> {
             }
         };
         let content = match bytes {
-            None => Content::Other("too large to page through"),
-            Some(bytes) => match readable(bytes) {
-                None => Content::Other("binary"),
-                Some(text) => lines(&shown, &text, window)?,
+            None => FileContent::Other("too large to page through"),
+            Some(bytes) => match decode_text(bytes) {
+                None => FileContent::Other("binary"),
+                Some(text) => select_lines(&shown, &text, window)?,
             },
         };
-        Ok(Page { path: shown, size, content })
+        Ok(FilePage { path: shown, size, content })
     }
 
     /// Reads a file on disk, or only its size if it is too large.
-    fn read(self, root: &Path, relative: &Path, through: &Through) -> Result<(u64, Option<Vec<u8>>), SkillError> {
-        let shown = slashes(relative);
+    fn read(
+        self,
+        root: &Path,
+        relative: &Path,
+        through: &FileAccess,
+    ) -> Result<(u64, Option<Vec<u8>>), SkillError> {
+        let shown = write_slashes(relative);
         let real = root.join(relative).canonicalize().map_err(|_| self.no_file(&shown))?;
         if !real.starts_with(root) {
-            return Err(outside(&shown));
+            return Err(refuse_outside(&shown));
         }
         let unreadable = |error: &dyn std::fmt::Display| {
             SkillError::new(SkillErrorKind::Unreadable, format!("{} cannot be read: {error}", real.display()))
         };
-        let facts = disk::look(&real).map_err(|_| self.no_file(&shown))?;
-        if facts.kind != Kind::File {
+        let facts = disk::read_facts(&real).map_err(|_| self.no_file(&shown))?;
+        if facts.kind != DirEntryKind::File {
             return Err(self.no_file(&shown));
         }
         if facts.len > LARGEST {
@@ -161,7 +165,7 @@ impl Folder<'_> {
 
     fn no_file(self, path: &str) -> SkillError {
         let (files, more) = self.files();
-        let near = text::nearest(path, files.iter().map(String::as_str));
+        let near = text::find_nearest(path, files.iter().map(String::as_str));
         let known = match (near.as_slice(), files.as_slice()) {
             (_, []) => "it has no files besides SKILL.md".to_owned(),
             ([], files) => format!("its files: {}{}", files.join(", "), and_more(more)),
@@ -176,10 +180,10 @@ pub(super) fn and_more(more: usize) -> String {
     if more == 0 { String::new() } else { format!(", … and {more} more") }
 }
 
-fn walk(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
+fn walk_files(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
     let Ok(mut entries) = disk::Dir::open(dir).and_then(|dir| dir.entries()) else { return };
     entries.sort_by(|a, b| a.name.cmp(&b.name));
-    for disk::Entry { name, kind } in entries {
+    for disk::DirEntry { name, kind } in entries {
         let path = dir.join(&name);
         let name = name.to_string_lossy();
         if files.len() >= MOST_FILES || name.starts_with('.') || name == "node_modules" {
@@ -187,26 +191,26 @@ fn walk(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
         }
         // A link may not lead outside, and a link to a directory could form a cycle.
         let is_file = match kind {
-            Kind::Link => path.canonicalize().is_ok_and(|real| real.starts_with(root) && real.is_file()),
-            kind => kind == Kind::File,
+            DirEntryKind::Link => path.canonicalize().is_ok_and(|real| real.starts_with(root) && real.is_file()),
+            kind => kind == DirEntryKind::File,
         };
-        if kind == Kind::Dir && depth < DEPTH {
-            walk(root, &path, depth + 1, files);
+        if kind == DirEntryKind::Dir && depth < DEPTH {
+            walk_files(root, &path, depth + 1, files);
         } else if is_file && let Ok(relative) = path.strip_prefix(root) {
-            files.push(slashes(relative));
+            files.push(write_slashes(relative));
         }
     }
 }
 
 fn walk_builtin(dir: &Dir<'_>, root: &Path, files: &mut Vec<String>) {
-    files.extend(dir.files().filter_map(|file| file.path().strip_prefix(root).ok()).map(slashes));
+    files.extend(dir.files().filter_map(|file| file.path().strip_prefix(root).ok()).map(write_slashes));
     for dir in dir.dirs() {
         walk_builtin(dir, root, files);
     }
 }
 
 /// `path` relative to `root`, judged by its spelling alone.
-fn inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
+fn resolve_inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
     let written = Path::new(path);
     let written = written.strip_prefix(root).unwrap_or(written);
     let mut relative = PathBuf::new();
@@ -215,23 +219,23 @@ fn inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
             Component::Normal(part) => relative.push(part),
             Component::CurDir => {}
             Component::ParentDir if relative.pop() => {}
-            _ => return Err(outside(path)),
+            _ => return Err(refuse_outside(path)),
         }
     }
     Ok(relative)
 }
 
-fn outside(path: &str) -> SkillError {
+fn refuse_outside(path: &str) -> SkillError {
     let message = format!("`{path}` lies outside the skill's folder; give a path relative to that folder");
     SkillError::new(SkillErrorKind::Outside, message)
 }
 
-fn slashes(path: &Path) -> String {
+fn write_slashes(path: &Path) -> String {
     path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 /// The bytes as text, unless they are binary.
-fn readable(bytes: Vec<u8>) -> Option<String> {
+fn decode_text(bytes: Vec<u8>) -> Option<String> {
     if bytes.iter().take(SNIFFED).any(|byte| *byte == 0) {
         return None;
     }
@@ -246,7 +250,7 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
     }
 }
 
-fn lines(path: &str, text: &str, window: Window) -> Result<Content, SkillError> {
+fn select_lines(path: &str, text: &str, window: FileWindow) -> Result<FileContent, SkillError> {
     let lines = text.lines().count();
     let first = window.offset.max(1);
     if first > lines.max(1) {
@@ -265,8 +269,8 @@ fn lines(path: &str, text: &str, window: Window) -> Result<Content, SkillError> 
     let cut = last < first && lines > 0;
     if cut {
         let line = text.lines().nth(first - 1).unwrap_or_default();
-        text::head(line, window.bytes).clone_into(&mut out);
+        text::take_head(line, window.bytes).clone_into(&mut out);
         last = first;
     }
-    Ok(Content::Lines { text: out, first, last, lines, cut })
+    Ok(FileContent::Lines { text: out, first, last, lines, cut })
 }

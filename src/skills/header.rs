@@ -1,8 +1,8 @@
 //! Reads the head of a `SKILL.md` leniently: it uses what it understands, and notes everything else with its line.
 
-use crate::base::yaml::{self, Node, Tree};
+use crate::base::yaml::{self, Node, YamlTree};
 
-use super::mend::mended;
+use super::mend::quote_values;
 
 /// The longest name by the standard, in characters.
 pub(super) const NAME_CHARS: usize = 64;
@@ -21,7 +21,7 @@ pub(super) type Remark = (Option<usize>, String);
 
 /// The used fields of a head.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct SkillHeader {
     pub name: Option<String>,
     pub description: Option<String>,
     pub license: Option<String>,
@@ -41,30 +41,30 @@ pub(super) struct Header {
 ///
 /// # Errors
 /// The reason that the head cannot be used.
-pub(super) fn read(head: &str) -> Result<Header, Remark> {
+pub(super) fn read_header(head: &str) -> Result<SkillHeader, Remark> {
     // The line break replaces the opening dashes, so places in the head are places in the file.
     let located = |head: &str| yaml::tree_of_firsts(&format!("\n{head}"), 0);
-    let mut header = Header::default();
+    let mut header = SkillHeader::default();
     let (node, duplicates) = match located(head) {
         Ok(read) => read,
         Err(error) => {
             let why = format!("its head is not YAML ({}): put quotes around values with a colon", error.message);
-            let read = located(&mended(head));
+            let read = located(&quote_values(head));
             header.remarks.push((error.line, why));
             read.map_err(|error| (error.line, format!("its head is not YAML: {}", error.message)))?
         }
     };
     header.remarks.extend(duplicates.into_iter().map(|error| (error.line, error.message)));
-    if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
+    if !matches!(node.tree, YamlTree::Map(_)) && !node.is_blank() {
         return Err((Some(node.place.line), "its head is not a mapping: `key: value` lines".to_owned()));
     }
     header.take_all(&node);
     Ok(header)
 }
 
-impl Header {
+impl SkillHeader {
     /// The fields of a mapping.
-    pub(super) fn of(node: &Node) -> Self {
+    pub(super) fn from_node(node: &Node) -> Self {
         let mut header = Self::default();
         header.take_all(node);
         header
@@ -83,7 +83,7 @@ impl Header {
             "description" => &mut self.description,
             "license" => &mut self.license,
             "compatibility" => &mut self.compatibility,
-            "allowed-tools" => return self.allowed_tools = entries(value),
+            "allowed-tools" => return self.allowed_tools = list_entries(value),
             "metadata" => return self.take_metadata(value),
             HIDES => {
                 self.is_hidden = text.is_some_and(|text| text.eq_ignore_ascii_case("true"));
@@ -112,7 +112,7 @@ impl Header {
 }
 
 /// The entries of `allowed-tools`: a list, or a text separated by spaces or commas outside brackets.
-fn entries(value: &Node) -> Vec<String> {
+fn list_entries(value: &Node) -> Vec<String> {
     if let Some(items) = value.items() {
         return items.iter().filter_map(Node::text).map(str::to_owned).collect();
     }
@@ -131,10 +131,10 @@ fn entries(value: &Node) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Header, read};
+    use super::{SkillHeader, read_header};
 
-    fn header(head: &str) -> Header {
-        read(head).expect("there is a head")
+    fn header(head: &str) -> SkillHeader {
+        read_header(head).expect("there is a head")
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
             assert_eq!(header.remarks.first().map(|(line, _)| *line), line.map(Some), "{head:?}: {header:?}");
         }
         for hopeless in ["- a\n- b\n", "just text\n", "name: a\n\tb\n  - c: [\n}"] {
-            assert!(read(hopeless).is_err(), "{hopeless:?}");
+            assert!(read_header(hopeless).is_err(), "{hopeless:?}");
         }
     }
 

@@ -15,7 +15,7 @@ const SHORTEST: usize = 40;
 
 /// The skills that the model sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct SkillListing {
     /// Names and descriptions, sorted.
     pub skills: Vec<(String, String)>,
     /// The number of skills left out.
@@ -23,15 +23,14 @@ pub struct Listing {
 }
 
 /// Fits names and descriptions, sorted by name, into their share of a window of this many tokens.
-#[must_use]
-pub fn fit<'a>(skills: impl IntoIterator<Item = (&'a str, &'a str)>, window: u64) -> Listing {
+pub fn fit_listing<'a>(skills: impl IntoIterator<Item = (&'a str, &'a str)>, window: u64) -> SkillListing {
     let skills: Vec<(&str, &str)> = skills.into_iter().collect();
     let room = usize::try_from(window * PERCENT * BYTES_PER_TOKEN as u64 / 100).unwrap_or(usize::MAX);
     let line = |(name, description): &(&str, &str), columns: usize| {
-        FRAME + name.len() + text::cut(description, columns).len()
+        FRAME + name.len() + text::cut_to_width(description, columns).len()
     };
     let size = |columns: usize| skills.iter().map(|skill| line(skill, columns)).sum::<usize>();
-    let widest = skills.iter().map(|(_, description)| text::columns(description)).max().unwrap_or(0);
+    let widest = skills.iter().map(|(_, description)| text::count_columns(description)).max().unwrap_or(0);
     let (mut columns, mut shown) = (widest, skills.len());
     if size(widest) > room {
         // The most columns with which all fit, or the fewest that are still useful.
@@ -52,21 +51,22 @@ pub fn fit<'a>(skills: impl IntoIterator<Item = (&'a str, &'a str)>, window: u64
                 .count();
         }
     }
-    let skill =
-        |(name, description): &(&str, &str)| ((*name).to_owned(), text::cut(description, columns).into_owned());
-    Listing { skills: skills[..shown].iter().map(skill).collect(), left_out: skills.len() - shown }
+    let skill = |(name, description): &(&str, &str)| {
+        ((*name).to_owned(), text::cut_to_width(description, columns).into_owned())
+    };
+    SkillListing { skills: skills[..shown].iter().map(skill).collect(), left_out: skills.len() - shown }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Listing, fit};
+    use super::{SkillListing, fit_listing};
 
-    fn listing(count: usize, description: &str, window: u64) -> Listing {
+    fn listing(count: usize, description: &str, window: u64) -> SkillListing {
         let names: Vec<String> = (0..count).map(|n| format!("skill-{n:04}")).collect();
-        fit(names.iter().map(|name| (name.as_str(), description)), window)
+        fit_listing(names.iter().map(|name| (name.as_str(), description)), window)
     }
 
-    fn bytes(listing: &Listing) -> usize {
+    fn bytes(listing: &SkillListing) -> usize {
         listing.skills.iter().map(|(name, description)| format!("- [○] {name}: {description}\n").len()).sum()
     }
 
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_tiny_window_leaves_out_all_but_says_so() {
-        assert_eq!(listing(3, "words", 500), Listing { skills: Vec::new(), left_out: 3 });
-        assert_eq!(listing(0, "", 1000), Listing { skills: Vec::new(), left_out: 0 });
+        assert_eq!(listing(3, "words", 500), SkillListing { skills: Vec::new(), left_out: 3 });
+        assert_eq!(listing(0, "", 1000), SkillListing { skills: Vec::new(), left_out: 0 });
         assert_eq!(listing(3, "a", 8000).left_out, 0);
     }
 }

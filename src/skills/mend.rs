@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 /// Quotes every plain value of the head. Blocks, quoted values and keys without a value stay as they are.
-pub(super) fn mended(head: &str) -> String {
+pub(super) fn quote_values(head: &str) -> String {
     let lines: Vec<&str> = head.lines().collect();
     let mut out = String::with_capacity(head.len() + 64);
     let mut at = 0;
@@ -12,7 +12,7 @@ pub(super) fn mended(head: &str) -> String {
         let indent = indent_of(line);
         let deeper = |line: &&&str| line.trim().is_empty() || indent_of(line) > indent;
         let following = lines[at + 1..].iter().take_while(deeper).count();
-        let Some((key, value)) = entry(line) else {
+        let Some((key, value)) = split_entry(line) else {
             out += line;
             out.push('\n');
             at += 1;
@@ -42,7 +42,7 @@ fn indent_of(line: &str) -> usize {
 }
 
 /// The key and value of a line, if it begins an entry.
-fn entry(line: &str) -> Option<(&str, &str)> {
+fn split_entry(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.trim_start_matches(' ').split_once(':')?;
     let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
     let is_entry = is_key && (value.is_empty() || value.starts_with([' ', '\t', '\r']));
@@ -62,7 +62,7 @@ fn is_quoted(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::mended;
+    use super::quote_values;
 
     #[test]
     fn what_its_author_meant_becomes_yaml() {
@@ -74,8 +74,8 @@ mod tests {
             ("metadata:\n  a: b: c\n", "metadata:\n  a: \"b: c\"\n"),
             ("- no entry\n", "- no entry\n"),
         ] {
-            assert_eq!(mended(head), expected, "{head:?}");
-            assert_eq!(mended(head).lines().count(), head.lines().count(), "{head:?}");
+            assert_eq!(quote_values(head), expected, "{head:?}");
+            assert_eq!(quote_values(head).lines().count(), head.lines().count(), "{head:?}");
         }
     }
 }

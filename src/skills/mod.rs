@@ -2,7 +2,7 @@
 //!
 //! First the catalogue: only names and descriptions, from a bounded read of each `SKILL.md`. Then the body, when a
 //! skill is loaded; then single files, when the body names them. Files are read leniently: mistakes are reported
-//! and never stop a run; [`check`] reports strictly by the standard. Nothing outside a skill's own folder is ever
+//! and never stop a run; [`check_skills`] reports strictly by the standard. Nothing outside a skill's own folder is ever
 //! read through it, and a body is rendered only if its author asked for that.
 //!
 //! Invariants:
@@ -23,10 +23,10 @@ mod standard;
 mod allowed;
 mod error;
 
-pub use body::Body;
-pub use catalogue::{Catalogue, Skill};
-pub use check::{Checked, check};
+pub use body::SkillBody;
+pub use catalogue::{Skill, SkillCatalogue};
+pub use check::{SkillCheck, check_skills};
 pub use error::{SkillError, SkillErrorKind};
-pub use folder::{Content, Page, Window};
-pub use listing::fit;
-pub use rendering::Variables;
+pub use folder::{FileContent, FilePage, FileWindow};
+pub use listing::fit_listing;
+pub use rendering::RunVariables;

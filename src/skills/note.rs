@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One remark on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct SkillNote {
     /// The file or directory, for people.
     pub path: String,
     /// 1-based, where known.
@@ -14,7 +14,7 @@ pub struct Note {
     pub used: bool,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for SkillNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, line, message, used } = self;
         f.write_str(path)?;
@@ -27,10 +27,10 @@ impl fmt::Display for Note {
 }
 
 /// The lines shown when a run begins: a few for the skills left out, one for all that are used nevertheless.
-pub(super) fn told(notes: &[Note]) -> Vec<String> {
+pub(super) fn write_notes(notes: &[SkillNote]) -> Vec<String> {
     const MOST: usize = 5;
     const HOW: &str = "`agent skill check` shows everything";
-    let left_out: Vec<&Note> = notes.iter().filter(|note| !note.used).collect();
+    let left_out: Vec<&SkillNote> = notes.iter().filter(|note| !note.used).collect();
     let mut told: Vec<String> = left_out.iter().take(MOST).map(ToString::to_string).collect();
     if left_out.len() > MOST {
         told.push(format!("{} more skills or directories of skills are left out ({HOW})", left_out.len() - MOST));

@@ -10,7 +10,7 @@ use crate::template::{self, Template, Undefined};
 
 /// The variables of the run.
 #[derive(Debug, Clone, Default)]
-pub struct Variables {
+pub struct RunVariables {
     /// The workspace, absolute.
     pub dir: String,
     pub git_branch: Option<String>,
@@ -22,7 +22,7 @@ pub struct Variables {
 }
 
 /// The variables of the skill.
-pub(super) struct Subject<'a> {
+pub(super) struct SkillVariables<'a> {
     pub name: &'a str,
     pub directory: Option<&'a Path>,
     /// The person's text after `/skill NAME`.
@@ -33,29 +33,29 @@ pub(super) struct Subject<'a> {
 ///
 /// # Errors
 /// The template is wrong; the error has the line in the body if known.
-pub(super) fn render(
+pub(super) fn render_body(
     text: &str,
-    subject: &Subject<'_>,
-    around: &Variables,
+    subject: &SkillVariables<'_>,
+    around: &RunVariables,
 ) -> Result<String, (Option<usize>, String)> {
     let workspace = json!({
         "dir": around.dir, "git_branch": around.git_branch, "os": around.os, "shell": around.shell,
     });
     let skill = json!({ "name": subject.name, "directory": subject.directory, "arguments": subject.arguments });
-    let context = template::object([
-        ("skill", template::value(&skill)),
+    let context = template::make_object([
+        ("skill", template::convert_value(&skill)),
         ("arguments", subject.arguments.into()),
-        ("workspace", template::value(&workspace)),
+        ("workspace", template::convert_value(&workspace)),
         ("work_dir", around.dir.as_str().into()),
         ("user_id", around.user_id.as_str().into()),
-        ("vars", template::value(&around.vars)),
-        ("datetime", template::clock(Zoned::now())),
+        ("vars", template::convert_value(&around.vars)),
+        ("datetime", template::make_clock(Zoned::now())),
     ]);
     let compiled = Template::compile("SKILL.md", text, Undefined::Error);
     compiled.and_then(|template| template.render(&context)).map_err(|error| (error.line, error.message))
 }
 
 /// The syntax error of a template, if any, with its line.
-pub(super) fn mistake(text: &str) -> Option<(Option<usize>, String)> {
+pub(super) fn find_mistake(text: &str) -> Option<(Option<usize>, String)> {
     Template::compile("SKILL.md", text, Undefined::Error).err().map(|error| (error.line, error.message))
 }

@@ -3,52 +3,52 @@
 //! and tags; letters of every script are letters.
 
 use crate::base::text;
-use crate::base::yaml::{self, Node, Tree};
+use crate::base::yaml::{self, Node, YamlTree};
 
-use super::check::Problem;
+use super::check::SkillProblem;
 use super::header::{DESCRIPTION_CHARS, KEYS, NAME_CHARS};
 
 const COMPATIBILITY_CHARS: usize = 500;
 const DASHES: &str = "---";
 
 /// The problems of a file in a directory of this name; empty if it is valid.
-pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
+pub(super) fn find_problems(content: &str, folder: &str) -> Vec<SkillProblem> {
     let Some(rest) = content.strip_prefix(DASHES) else {
         let why = if content.starts_with('\u{feff}') {
             "it begins with a byte-order mark, where the three dashes of its head belong"
         } else {
             "it does not begin with three dashes"
         };
-        return vec![Problem::at(1, why)];
+        return vec![SkillProblem::new(1, why)];
     };
     let Some(end) = rest.find(DASHES) else {
-        return vec![Problem::at(1, "its head is not closed by three dashes")];
+        return vec![SkillProblem::new(1, "its head is not closed by three dashes")];
     };
     // The first line is that of the dashes, so places in the head are places in the file.
     let head = &rest[..end];
     let (node, duplicates) = match yaml::tree_of_firsts(head, 0) {
         Ok(read) => read,
-        Err(error) => return vec![Problem { line: error.line.or(Some(1)), message: error.message }],
+        Err(error) => return vec![SkillProblem { line: error.line.or(Some(1)), message: error.message }],
     };
-    let mut problems: Vec<Problem> =
-        duplicates.into_iter().map(|error| Problem { line: error.line, message: error.message }).collect();
+    let mut problems: Vec<SkillProblem> =
+        duplicates.into_iter().map(|error| SkillProblem { line: error.line, message: error.message }).collect();
     outside_the_subset(&node, head, &mut problems);
     // Unreadable content is not checked further.
     if !problems.is_empty() {
         return problems;
     }
-    if !matches!(node.tree, Tree::Map(_)) || node.entries().is_empty() {
-        return vec![Problem::at(node.place.line.max(1), "its head is not a mapping: `key: value` lines")];
+    if !matches!(node.tree, YamlTree::Map(_)) || node.entries().is_empty() {
+        return vec![SkillProblem::new(node.place.line.max(1), "its head is not a mapping: `key: value` lines")];
     }
     for (key, _) in node.entries().iter().filter(|(key, _)| !KEYS.contains(&&*key.text)) {
         let message = format!("the standard has no key `{}`; it has {}", key.text, KEYS.join(", "));
-        problems.push(Problem::at(key.place.line, message));
+        problems.push(SkillProblem::new(key.place.line, message));
     }
-    match field(&node, "name") {
+    match require_field(&node, "name") {
         Ok((line, name)) => check_name(name, folder, line, &mut problems),
         Err(problem) => problems.push(problem),
     }
-    match field(&node, "description") {
+    match require_field(&node, "description") {
         Ok((line, description)) => {
             check_length("description", description, DESCRIPTION_CHARS, line, &mut problems);
         }
@@ -59,21 +59,23 @@ pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
             Some(text) => {
                 check_length("compatibility", text, COMPATIBILITY_CHARS, value.place.line, &mut problems);
             }
-            None => problems.push(Problem::at(value.place.line, "`compatibility` must be a text")),
+            None => problems.push(SkillProblem::new(value.place.line, "`compatibility` must be a text")),
         }
     }
     problems
 }
 
 /// The line and text of a required field.
-fn field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), Problem> {
+fn require_field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), SkillProblem> {
     let Some(value) = node.get(key) else {
-        return Err(Problem { line: Some(1), message: format!("the key `{key}` is missing") });
+        return Err(SkillProblem { line: Some(1), message: format!("the key `{key}` is missing") });
     };
     let line = node.entries().iter().find(|(k, _)| k.text == key).map_or(value.place.line, |(k, _)| k.place.line);
     match value.text().filter(|text| !text.trim().is_empty()) {
         Some(text) => Ok((line, text)),
-        None => Err(Problem { line: Some(line), message: format!("`{key}` must be a text that is not empty") }),
+        None => {
+            Err(SkillProblem { line: Some(line), message: format!("`{key}` must be a text that is not empty") })
+        }
     }
 }
 
@@ -82,62 +84,62 @@ pub(super) fn is_letter_of_names(c: char) -> bool {
     c == '-' || text::is_letter_or_number(c)
 }
 
-fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<Problem>) {
-    let name = text::nfkc(name.trim());
+fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<SkillProblem>) {
+    let name = text::normalise_nfkc(name.trim());
     check_length("name", &name, NAME_CHARS, line, problems);
     let mut rule = |holds: bool, message: &str| {
         if !holds {
-            problems.push(Problem::at(line, format!("the name `{name}` {message}")));
+            problems.push(SkillProblem::new(line, format!("the name `{name}` {message}")));
         }
     };
     rule(*name == name.to_lowercase(), "must be in lowercase");
     rule(!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with `-`");
     rule(!name.contains("--"), "must not have two `-` in a row");
     rule(name.chars().all(is_letter_of_names), "must have only letters, numbers and `-`");
-    rule(text::nfkc(folder) == name, &format!("must be that of its directory, `{folder}`"));
+    rule(text::normalise_nfkc(folder) == name, &format!("must be that of its directory, `{folder}`"));
 }
 
-fn check_length(key: &str, text: &str, most: usize, line: usize, problems: &mut Vec<Problem>) {
+fn check_length(key: &str, text: &str, most: usize, line: usize, problems: &mut Vec<SkillProblem>) {
     let count = text.chars().count();
     if count > most {
-        problems.push(Problem::at(line, format!("`{key}` has {count} characters, more than {most}")));
+        problems.push(SkillProblem::new(line, format!("`{key}` has {count} characters, more than {most}")));
     }
 }
 
 /// Flow style, anchors, aliases and tags.
-fn outside_the_subset(node: &Node, head: &str, problems: &mut Vec<Problem>) {
+fn outside_the_subset(node: &Node, head: &str, problems: &mut Vec<SkillProblem>) {
     let lines: Vec<&str> = head.lines().collect();
-    walk(node, &mut |node| {
+    walk_nodes(node, &mut |node| {
         let line = lines.get(node.place.line.wrapping_sub(1)).copied().unwrap_or_default();
         let first = line.chars().nth(node.place.column.wrapping_sub(1));
-        let flow = matches!(node.tree, Tree::List(_) | Tree::Map(_)) && matches!(first, Some('[' | '{'));
-        let plain = matches!(&node.tree, Tree::Scalar(scalar) if scalar.form == yaml::Form::Plain);
+        let flow = matches!(node.tree, YamlTree::List(_) | YamlTree::Map(_)) && matches!(first, Some('[' | '{'));
+        let plain = matches!(&node.tree, YamlTree::Scalar(scalar) if scalar.form == yaml::ScalarForm::Plain);
         // An anchor comes before its value, which may also follow on the next lines.
         let value = line.trim_start().trim_start_matches("- ");
         let value = value.split_once(": ").map_or(value, |(_, value)| value).trim_start();
         if flow {
-            problems.push(Problem::at(
+            problems.push(SkillProblem::new(
                 node.place.line,
                 "the standard has no flow style: `[…]` and `{…}` are not read",
             ));
         } else if plain && value.starts_with(['&', '*', '!']) {
-            problems.push(Problem::at(node.place.line, "the standard has no anchors, aliases and tags"));
+            problems.push(SkillProblem::new(node.place.line, "the standard has no anchors, aliases and tags"));
         }
     });
 }
 
-fn walk(node: &Node, look: &mut dyn FnMut(&Node)) {
+fn walk_nodes(node: &Node, look: &mut dyn FnMut(&Node)) {
     look(node);
     match &node.tree {
-        Tree::Scalar(_) => {}
-        Tree::List(items) => items.iter().for_each(|item| walk(item, look)),
-        Tree::Map(entries) => entries.iter().for_each(|(_, value)| walk(value, look)),
+        YamlTree::Scalar(_) => {}
+        YamlTree::List(items) => items.iter().for_each(|item| walk_nodes(item, look)),
+        YamlTree::Map(entries) => entries.iter().for_each(|(_, value)| walk_nodes(value, look)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::problems;
+    use super::find_problems;
 
     /// The verdicts of the reference validator on files in a directory `my-skill`.
     #[test]
@@ -156,7 +158,7 @@ mod tests {
             "name: my-skill\ndescription: 12\nmetadata: anything\n".to_owned(),
         ];
         for head in valid {
-            assert_eq!(problems(&format!("---\n{head}---\nbody"), "my-skill"), [], "{head}");
+            assert_eq!(find_problems(&format!("---\n{head}---\nbody"), "my-skill"), [], "{head}");
         }
         let invalid: [(&str, usize, &str); 22] = [
             ("# no head", 1, "does not begin with three dashes"),
@@ -183,7 +185,7 @@ mod tests {
             ("---\nname: my-skill\ndescription: ends --- name: x\n", 0, ""),
         ];
         for (content, line, message) in invalid {
-            let found = problems(content, "my-skill");
+            let found = find_problems(content, "my-skill");
             if line == 0 {
                 assert_eq!(found, [], "dashes inside a value close the head for the standard: {content}");
                 continue;
@@ -195,9 +197,9 @@ mod tests {
         }
         let too_long =
             format!("---\nname: my-skill\ndescription: {}\ncompatibility: {}\n---\n", long(1025), long(501));
-        assert_eq!(problems(&too_long, "my-skill").len(), 2);
+        assert_eq!(find_problems(&too_long, "my-skill").len(), 2);
         let name = long(65);
-        assert_eq!(problems(&format!("---\nname: {name}\ndescription: d\n---\n"), &name).len(), 1);
+        assert_eq!(find_problems(&format!("---\nname: {name}\ndescription: d\n---\n"), &name).len(), 1);
     }
 
     #[test]
@@ -211,7 +213,7 @@ mod tests {
             ("हिन्दी", "हिन्दी", false),
             ("a😀", "a😀", false),
         ] {
-            let found = problems(&format!("---\nname: {name}\ndescription: d\n---\n"), folder);
+            let found = find_problems(&format!("---\nname: {name}\ndescription: d\n---\n"), folder);
             assert_eq!(found.is_empty(), is_valid, "{name}: {found:?}");
         }
     }

@@ -15,7 +15,7 @@ use crate::base::builtin::Dir;
 ///
 /// # Errors
 /// The directory cannot be written.
-pub(super) fn unpack(skill: &Dir<'_>, target: &Path) -> io::Result<()> {
+pub(super) fn unpack_skill(skill: &Dir<'_>, target: &Path) -> io::Result<()> {
     make_dir(target)?;
     for file in skill.files() {
         let name = file.path().file_name().expect("an embedded file has a name");
@@ -32,7 +32,7 @@ pub(super) fn unpack(skill: &Dir<'_>, target: &Path) -> io::Result<()> {
     }
     for dir in skill.dirs() {
         let name = dir.path().file_name().expect("an embedded directory has a name");
-        unpack(dir, &target.join(name))?;
+        unpack_skill(dir, &target.join(name))?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ impl TemplateError {
     }
 
     /// An error about these bytes of `source`.
-    pub fn at(source: &str, range: Range<usize>, message: impl Into<String>) -> Self {
+    pub fn place_at(source: &str, range: Range<usize>, message: impl Into<String>) -> Self {
         let start = source.floor_char_boundary(range.start);
         let end = source.floor_char_boundary(range.end).max(start);
         let before = &source[..start];
@@ -36,7 +36,7 @@ impl TemplateError {
             line: Some(line),
             column: Some(column),
             range: Some(start..end),
-            excerpt: excerpt(source, line, column),
+            excerpt: cut_excerpt(source, line, column),
             ..Self::new(message)
         }
     }
@@ -55,7 +55,7 @@ impl TemplateError {
 
     /// Adds the names that nothing defines.
     #[must_use]
-    pub(super) fn lacking(mut self, missing: Vec<String>) -> Self {
+    pub(super) fn add_missing(mut self, missing: Vec<String>) -> Self {
         self.message = format!("nothing defines {}", missing.join(", "));
         self.missing = missing;
         self
@@ -63,7 +63,7 @@ impl TemplateError {
 }
 
 /// A line of `source`, both numbers 1-based; a long line is cut to the text around the column.
-pub(super) fn excerpt(source: &str, line: usize, column: usize) -> Option<Box<str>> {
+pub(super) fn cut_excerpt(source: &str, line: usize, column: usize) -> Option<Box<str>> {
     const BEFORE: usize = 60;
     const LONGEST: usize = 120;
     let text = source.lines().nth(line.checked_sub(1)?)?;
@@ -79,22 +79,22 @@ pub(super) fn excerpt(source: &str, line: usize, column: usize) -> Option<Box<st
 
 #[cfg(test)]
 mod tests {
-    use super::{TemplateError, excerpt};
+    use super::{TemplateError, cut_excerpt};
 
     #[test]
     fn an_error_has_its_place_and_its_line() {
-        let error = TemplateError::at("one\ntwo ä x\nthree", 11..12, "no x");
+        let error = TemplateError::place_at("one\ntwo ä x\nthree", 11..12, "no x");
         assert_eq!((error.line, error.column, error.excerpt.as_deref()), (Some(2), Some(7), Some("two ä x")));
-        let error = TemplateError::at("one", 90..95, "beyond the end");
+        let error = TemplateError::place_at("one", 90..95, "beyond the end");
         assert_eq!((error.line, error.column, error.range), (Some(1), Some(4), Some(3..3)));
     }
 
     #[test]
     fn a_long_line_is_cut_around_the_column() {
         let line = format!("{}X{}", "a".repeat(500), "b".repeat(500));
-        let cut = excerpt(&line, 1, 501).expect("a line");
+        let cut = cut_excerpt(&line, 1, 501).expect("a line");
         assert_eq!(*cut, format!("…{}X{}…", "a".repeat(60), "b".repeat(59)));
-        assert_eq!(excerpt("one", 2, 1), None);
-        assert_eq!(excerpt("one", 0, 1), None);
+        assert_eq!(cut_excerpt("one", 2, 1), None);
+        assert_eq!(cut_excerpt("one", 0, 1), None);
     }
 }

@@ -7,7 +7,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 use serde_json::Value as Json;
 
-use super::jinja::{GROUND, told};
+use super::jinja::{GROUND, word_error};
 use super::{TemplateError, growth, sizes};
 
 /// A compiled expression.
@@ -27,35 +27,32 @@ impl Expression {
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         let source = source.trim().to_owned();
         let guarded = growth::guarded_expression(&source)
-            .map_err(|(at, message)| TemplateError::at(&source, at..at + 1, message))?;
+            .map_err(|(at, message)| TemplateError::place_at(&source, at..at + 1, message))?;
         let expression = Self { environment, source, guarded };
         if let Err(error) = expression.compiled() {
             // The checks are not part of the source.
             let written = expression.environment.compile_expression(&expression.source).err();
-            return Err(told(&written.unwrap_or(error)));
+            return Err(word_error(&written.unwrap_or(error)));
         }
         Ok(expression)
     }
 
     /// The text of the expression, without surrounding spaces.
-    #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
     /// The names that it reads from its context, without their attributes.
-    #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
-        self.undeclared(false)
+        self.list_undeclared(false)
     }
 
     /// The names that it reads with dotted attributes: `steps.list.entries`.
-    #[must_use]
     pub fn paths(&self) -> BTreeSet<String> {
-        self.undeclared(true)
+        self.list_undeclared(true)
     }
 
-    fn undeclared(&self, nested: bool) -> BTreeSet<String> {
+    fn list_undeclared(&self, nested: bool) -> BTreeSet<String> {
         let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
         let names = self.compiled().map(|expression| expression.undeclared_variables(nested)).unwrap_or_default();
         names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
@@ -66,7 +63,7 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated, is undefined, or is not data (a function).
     pub fn value(&self, context: &Value) -> Result<Json, String> {
-        let value = self.evaluated(context)?;
+        let value = self.evaluate(context)?;
         if value.is_undefined() {
             return Err(format!("`{}` is undefined", self.source));
         }
@@ -78,7 +75,7 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated, or its value is neither true nor false.
     pub fn holds(&self, context: &Value) -> Result<bool, String> {
-        let value = self.evaluated(context)?;
+        let value = self.evaluate(context)?;
         match value.kind() {
             ValueKind::Bool => Ok(value.is_true()),
             kind => Err(format!("its value is of the kind {kind}, and must be true or false")),
@@ -90,17 +87,17 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated, or is undefined.
     pub fn is_true(&self, context: &Value) -> Result<bool, String> {
-        let value = self.evaluated(context)?;
+        let value = self.evaluate(context)?;
         if value.is_undefined() {
             return Err(format!("`{}` is undefined", self.source));
         }
         Ok(value.is_true())
     }
 
-    fn evaluated(&self, context: &Value) -> Result<Value, String> {
-        sizes::begin();
+    fn evaluate(&self, context: &Value) -> Result<Value, String> {
+        sizes::begin_rendering();
         let value = self.compiled().and_then(|expression| expression.eval(context));
-        value.map_err(|error| told(&error).message)
+        value.map_err(|error| word_error(&error).message)
     }
 
     fn compiled(&self) -> Result<minijinja::Expression<'_, '_>, minijinja::Error> {
@@ -113,11 +110,11 @@ mod tests {
     use serde_json::json;
 
     use super::Expression;
-    use crate::template::value;
+    use crate::template::convert_value;
 
     #[test]
     fn an_expression_is_true_or_false_or_says_why_it_is_neither() {
-        let context = value(&json!({"output": "12 apples", "json": {"n": 3}, "none": null}));
+        let context = convert_value(&json!({"output": "12 apples", "json": {"n": 3}, "none": null}));
         for (source, expected) in [
             ("json.n == 3 and 'apples' in output", Ok(true)),
             ("output.startswith('1') and json.n > 3", Ok(false)),
@@ -136,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_value_keeps_its_type_and_names_what_it_reads() {
-        let context = value(&json!({"steps": {"list": {"entries": [{"name": "a"}, {"name": "b"}]}}, "n": 2}));
+        let context =
+            convert_value(&json!({"steps": {"list": {"entries": [{"name": "a"}, {"name": "b"}]}}, "n": 2}));
         for (source, expected) in [
             ("n + 1", Ok(json!(3))),
             ("steps.list.entries[1]", Ok(json!({"name": "b"}))),
@@ -165,7 +163,8 @@ mod tests {
     fn an_expression_stays_within_the_bounds_of_templates() {
         assert!(Expression::compile(&format!("1{}", " + 1".repeat(20_000))).is_err());
         for source in ["'a' * 90000000 == ''", "('%99999999d'|format(1)) == ''", "[1] * 1000000 == []"] {
-            let error = Expression::compile(source).expect(source).holds(&value(&json!({}))).expect_err(source);
+            let error =
+                Expression::compile(source).expect(source).holds(&convert_value(&json!({}))).expect_err(source);
             assert!(error.contains("longer than") || error.contains("more than"), "{error}");
         }
     }

@@ -40,7 +40,6 @@ impl Filling {
     }
 
     /// The names that it reads from its context, with dotted attributes.
-    #[must_use]
     pub fn paths(&self) -> BTreeSet<String> {
         match self {
             Self::Typed(expression) => expression.paths(),
@@ -54,11 +53,11 @@ mod tests {
     use serde_json::json;
 
     use super::Filling;
-    use crate::template::value;
+    use crate::template::convert_value;
 
     #[test]
     fn braces_alone_keep_the_type_and_text_around_them_makes_text() {
-        let context = value(&json!({"n": 3, "list": [1, 2], "said": "{{ n }}", "none": null}));
+        let context = convert_value(&json!({"n": 3, "list": [1, 2], "said": "{{ n }}", "none": null}));
         for (source, expected) in [
             ("{{ n }}", json!(3)),
             ("  {{ list }}\n", json!([1, 2])),

@@ -13,74 +13,75 @@ use minijinja::value::ValueKind;
 
 use super::error::TemplateError;
 use super::{LONGEST_OUTPUT, Undefined, python, too_long};
-use parse::{Conversion, Field, Piece, Step};
+use parse::{Conversion, FStringField, FStringPiece, FieldStep};
 
 /// A compiled template.
 #[derive(Debug)]
 pub(super) struct FString {
     source: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<FStringPiece>,
     undefined: Undefined,
 }
 
 /// The reason that a field cannot be written.
-enum Failure {
+enum FieldFailure {
     TooLong,
     Wrong(String),
 }
 
 impl FString {
     pub(super) fn compile(source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
-        Ok(Self { source: source.to_owned(), pieces: parse::pieces(source)?, undefined })
+        Ok(Self { source: source.to_owned(), pieces: parse::parse_pieces(source)?, undefined })
     }
 
     pub(super) fn render(&self, context: &Value) -> Result<String, TemplateError> {
         self.look_for_missing(context)?;
-        let mut out = Text::default();
+        let mut out = BoundedText::default();
         for piece in &self.pieces {
             let (done, place) = match piece {
-                Piece::Text(text) => (out.write_str(text).map_err(|_| Failure::TooLong), 0..0),
-                Piece::Field(field) => (write_field(&mut out, field, context), field.range.clone()),
+                FStringPiece::Text(text) => (out.write_str(text).map_err(|_| FieldFailure::TooLong), 0..0),
+                FStringPiece::Field(field) => (write_field(&mut out, field, context), field.range.clone()),
             };
             done.map_err(|failure| match failure {
-                Failure::TooLong => TemplateError::new(too_long()),
-                Failure::Wrong(message) => TemplateError::at(&self.source, place, message),
+                FieldFailure::TooLong => TemplateError::new(too_long()),
+                FieldFailure::Wrong(message) => TemplateError::place_at(&self.source, place, message),
             })?;
         }
         Ok(out.0)
     }
 
     pub(super) fn variables(&self) -> BTreeSet<String> {
-        self.fields().map(Field::attributes).collect()
+        self.fields().map(FStringField::attributes).collect()
     }
 
-    fn fields(&self) -> impl Iterator<Item = &Field> {
+    fn fields(&self) -> impl Iterator<Item = &FStringField> {
         let fields = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Field(field) => Some(field),
-            Piece::Text(_) => None,
+            FStringPiece::Field(field) => Some(field),
+            FStringPiece::Text(_) => None,
         });
-        fields.flat_map(|field| std::iter::once(field).chain(field.within()))
+        fields.flat_map(|field| std::iter::once(field).chain(field.list_fields()))
     }
 
     fn look_for_missing(&self, context: &Value) -> Result<(), TemplateError> {
         if self.undefined == Undefined::Empty {
             return Ok(());
         }
-        let missing: Vec<&Field> = self.fields().filter(|field| find(field, context).is_undefined()).collect();
+        let missing: Vec<&FStringField> =
+            self.fields().filter(|field| find_value(field, context).is_undefined()).collect();
         let Some(first) = missing.first() else { return Ok(()) };
         let names: BTreeSet<String> = missing.iter().map(|field| field.name()).collect();
-        let error = TemplateError::at(&self.source, first.range.clone(), String::new());
-        Err(error.lacking(names.into_iter().collect()))
+        let error = TemplateError::place_at(&self.source, first.range.clone(), String::new());
+        Err(error.add_missing(names.into_iter().collect()))
     }
 }
 
 /// The value of a field; undefined if it has none.
-fn find(field: &Field, context: &Value) -> Value {
+fn find_value(field: &FStringField, context: &Value) -> Value {
     let first = context.get_attr(&field.first).unwrap_or_default();
     field.steps.iter().fold(first, |value, step| {
         let found = match step {
-            Step::Attribute(name) => value.get_attr(name),
-            Step::Item(at) => match value.as_str() {
+            FieldStep::Attribute(name) => value.get_attr(name),
+            FieldStep::Item(at) => match value.as_str() {
                 Some(text) => Ok(text.chars().nth(*at).map(Value::from).unwrap_or_default()),
                 None if value.kind() == ValueKind::Map => {
                     let text = value.get_attr(&at.to_string()).ok().filter(|value| !value.is_undefined());
@@ -88,52 +89,52 @@ fn find(field: &Field, context: &Value) -> Value {
                 }
                 None => value.get_item(&Value::from(*at)),
             },
-            Step::Key(key) => value.get_attr(key),
+            FieldStep::Key(key) => value.get_attr(key),
         };
         found.unwrap_or_default()
     })
 }
 
-fn write_field(out: &mut Text, field: &Field, context: &Value) -> Result<(), Failure> {
-    let value = find(field, context);
+fn write_field(out: &mut BoundedText, field: &FStringField, context: &Value) -> Result<(), FieldFailure> {
+    let value = find_value(field, context);
     if value.is_undefined() {
         return Ok(());
     }
-    let mut written = Text::default();
+    let mut written = BoundedText::default();
     for piece in &field.spec {
         match piece {
-            Piece::Text(text) => written.write_str(text).map_err(|_| Failure::TooLong)?,
-            Piece::Field(inner) => write_field(&mut written, inner, context)?,
+            FStringPiece::Text(text) => written.write_str(text).map_err(|_| FieldFailure::TooLong)?,
+            FStringPiece::Field(inner) => write_field(&mut written, inner, context)?,
         }
     }
     let shown = match field.conversion {
         None if !written.0.is_empty() => {
-            let formatted = spec::format(&value, &written.0)
-                .map_err(|why| Failure::Wrong(format!("`{}` cannot be formatted so: {why}", field.name())))?;
-            return out.write_str(&formatted).map_err(|_| Failure::TooLong);
+            let formatted = spec::format_value(&value, &written.0)
+                .map_err(|why| FieldFailure::Wrong(format!("`{}` cannot be formatted so: {why}", field.name())))?;
+            return out.write_str(&formatted).map_err(|_| FieldFailure::TooLong);
         }
-        None => return python::write_str(out, &value).map_err(|_| Failure::TooLong),
+        None => return python::write_str(out, &value).map_err(|_| FieldFailure::TooLong),
         Some(conversion) => {
-            let mut shown = Text::default();
+            let mut shown = BoundedText::default();
             match conversion {
                 Conversion::Str => python::write_str(&mut shown, &value),
                 Conversion::Repr => python::write_repr(&mut shown, &value, false),
                 Conversion::Ascii => python::write_repr(&mut shown, &value, true),
             }
-            .map_err(|_| Failure::TooLong)?;
+            .map_err(|_| FieldFailure::TooLong)?;
             Value::from(shown.0)
         }
     };
-    let formatted = spec::format(&shown, &written.0)
-        .map_err(|why| Failure::Wrong(format!("`{}` cannot be formatted so: {why}", field.name())))?;
-    out.write_str(&formatted).map_err(|_| Failure::TooLong)
+    let formatted = spec::format_value(&shown, &written.0)
+        .map_err(|why| FieldFailure::Wrong(format!("`{}` cannot be formatted so: {why}", field.name())))?;
+    out.write_str(&formatted).map_err(|_| FieldFailure::TooLong)
 }
 
 /// Text up to [`LONGEST_OUTPUT`] bytes.
 #[derive(Default)]
-struct Text(String);
+struct BoundedText(String);
 
-impl Write for Text {
+impl Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > LONGEST_OUTPUT {
             return Err(fmt::Error);
@@ -147,12 +148,12 @@ impl Write for Text {
 mod tests {
     use serde_json::json;
 
-    use crate::template::{Syntax, Template, TemplateError, Undefined, value};
+    use crate::template::{Syntax, Template, TemplateError, Undefined, convert_value};
 
     fn render(source: &str, undefined: Undefined) -> Result<String, TemplateError> {
         let data =
             json!({"name": "Ann", "n": 3, "pi": 1.23456, "user": {"id": 7}, "xs": ["a", "b"], "raw": "{name}"});
-        Template::compile_as(Syntax::FString, "t", source, undefined)?.render(&value(&data))
+        Template::compile_as(Syntax::FString, "t", source, undefined)?.render(&convert_value(&data))
     }
 
     #[test]

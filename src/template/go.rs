@@ -20,30 +20,31 @@ use super::error::TemplateError;
 /// A compiled template.
 pub(super) struct GoTemplate {
     source: String,
-    tree: Tree,
+    tree: GoTree,
     variables: BTreeSet<String>,
     undefined: Undefined,
 }
 
 /// The parsed template, and the templates that it defines.
-struct Tree {
+struct GoTree {
     root: ListNode,
     defined: BTreeMap<String, ListNode>,
 }
 
 /// An error with the byte of the source that it concerns.
-struct Problem {
+struct GoProblem {
     at: usize,
     message: String,
 }
 
 impl GoTemplate {
     pub(super) fn compile(source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
-        let problem = |problem: Problem| TemplateError::at(source, problem.at..problem.at + 1, problem.message);
-        tags::check(source).map_err(problem)?;
+        let problem =
+            |problem: GoProblem| TemplateError::place_at(source, problem.at..problem.at + 1, problem.message);
+        tags::check_tags(source).map_err(problem)?;
         let (root, bodies) = Parser::new(source, "{{", "}}")
             .and_then(Parser::parse)
-            .map_err(|error| problem(Problem { at: place(source, &error), message: told(error) }))?;
+            .map_err(|error| problem(GoProblem { at: find_place(source, &error), message: word_error(error) }))?;
         let mut defined = BTreeMap::new();
         for define in bodies {
             let name = define.name.to_string();
@@ -54,21 +55,22 @@ impl GoTemplate {
                 Some(false) if is_empty => continue,
                 Some(false) => {
                     let message = format!("`{name}` is defined twice");
-                    return Err(problem(Problem { at: define.pos.offset, message }));
+                    return Err(problem(GoProblem { at: define.pos.offset, message }));
                 }
                 _ => defined.insert(name, define.body),
             };
         }
-        let tree = Tree { root, defined };
-        let variables = names::read(&tree).map_err(problem)?;
+        let tree = GoTree { root, defined };
+        let variables = names::read_names(&tree).map_err(problem)?;
         Ok(Self { source: source.to_owned(), tree, variables, undefined })
     }
 
     pub(super) fn render(&self, context: &Value) -> Result<String, TemplateError> {
-        let run = run::Run::new(&self.tree, self.undefined);
+        let run = run::GoRun::new(&self.tree, self.undefined);
         run.render(context).map_err(|end| {
-            let error = TemplateError::at(&self.source, end.problem.at..end.problem.at + 1, end.problem.message);
-            if end.missing.is_empty() { error } else { error.lacking(end.missing.into_iter().collect()) }
+            let error =
+                TemplateError::place_at(&self.source, end.problem.at..end.problem.at + 1, end.problem.message);
+            if end.missing.is_empty() { error } else { error.add_missing(end.missing.into_iter().collect()) }
         })
     }
 
@@ -84,7 +86,7 @@ impl fmt::Debug for GoTemplate {
 }
 
 /// The byte at which the parser stopped.
-fn place(source: &str, error: &gotmpl::TemplateError) -> usize {
+fn find_place(source: &str, error: &gotmpl::TemplateError) -> usize {
     let (gotmpl::TemplateError::Parse { line, col, .. } | gotmpl::TemplateError::Lex { line, col, .. }) = error
     else {
         return 0;
@@ -94,7 +96,7 @@ fn place(source: &str, error: &gotmpl::TemplateError) -> usize {
     before + rest.char_indices().nth(col.saturating_sub(1)).map_or(rest.len(), |(at, _)| at)
 }
 
-fn told(error: gotmpl::TemplateError) -> String {
+fn word_error(error: gotmpl::TemplateError) -> String {
     match error {
         gotmpl::TemplateError::Parse { message, .. } | gotmpl::TemplateError::Lex { message, .. } => message,
         other => other.to_string(),
@@ -105,12 +107,12 @@ fn told(error: gotmpl::TemplateError) -> String {
 mod tests {
     use serde_json::json;
 
-    use crate::template::{Syntax, Template, TemplateError, Undefined, value};
+    use crate::template::{Syntax, Template, TemplateError, Undefined, convert_value};
 
     fn render(source: &str) -> Result<String, TemplateError> {
         let data =
             json!({"name": "Ann", "user": {"id": 7}, "xs": ["a", "b"], "raw": "{{.name}}", "nothing": null});
-        Template::compile_as(Syntax::GoTemplate, "t", source, Undefined::Error)?.render(&value(&data))
+        Template::compile_as(Syntax::GoTemplate, "t", source, Undefined::Error)?.render(&convert_value(&data))
     }
 
     #[test]

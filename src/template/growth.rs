@@ -24,11 +24,11 @@ const MOST_ELIFS: usize = 100;
 pub(super) type Refusal = (usize, String);
 
 /// The source with checks in it.
-pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
+pub(super) fn guard_source(source: &str) -> Result<Cow<'_, str>, Refusal> {
     let mut insertions: Vec<(usize, &'static str)> = Vec::new();
     let mut elifs: Vec<usize> = Vec::new();
-    for (tag, is_block) in tags(source) {
-        let tokens = tokens(source, tag);
+    for (tag, is_block) in find_tags(source) {
+        let tokens = split_tokens(source, tag);
         let word = tokens.first().filter(|_| is_block).map_or("", |first| &source[first.clone()]);
         match word {
             "if" => elifs.push(0),
@@ -55,7 +55,7 @@ pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
 /// Does the same for a single expression.
 pub(super) fn guarded_expression(source: &str) -> Result<String, Refusal> {
     let mut insertions = Vec::new();
-    let tokens = tokens(source, 0..source.len());
+    let tokens = split_tokens(source, 0..source.len());
     check_chains(source, &tokens)?;
     mark_wholes(source, &tokens, false, &mut insertions);
     mark_operands(source, &tokens, &mut insertions);
@@ -140,13 +140,13 @@ fn mark_wholes(
 ) {
     /// An expression on one level of brackets: its first and last byte, and true if it contains an operator.
     #[derive(Default)]
-    struct Open {
+    struct OpenExpression {
         span: Option<Range<usize>>,
         can_grow: bool,
         is_test: bool,
     }
-    let mut levels = vec![Open::default()];
-    let mut finish = |open: &mut Open| {
+    let mut levels = vec![OpenExpression::default()];
+    let mut finish = |open: &mut OpenExpression| {
         let done = std::mem::take(open);
         if let Some(span) = done.span.filter(|_| done.can_grow && !done.is_test) {
             insertions.extend([(span.start, OPEN), (span.end, CLOSE)]);
@@ -173,7 +173,7 @@ fn mark_wholes(
                 level.span = Some(level.span.as_ref().map_or(token.start, |span| span.start)..token.end);
                 level.can_grow |= matches!(words, "~" | "+" | "*");
                 if matches!(words, "(" | "[" | "{") {
-                    levels.push(Open::default());
+                    levels.push(OpenExpression::default());
                 }
             }
         }
@@ -182,7 +182,7 @@ fn mark_wholes(
 }
 
 /// The contents of `{{ … }}` and `{% … %}` (true), without the marks that trim spaces; none within comments and `raw`.
-fn tags(source: &str) -> Vec<(Range<usize>, bool)> {
+fn find_tags(source: &str) -> Vec<(Range<usize>, bool)> {
     let mut tags = Vec::new();
     let mut at = 0;
     while let Some(open) = source[at..].find('{').map(|open| at + open) {
@@ -214,7 +214,7 @@ fn end_of_tag(source: &str, start: usize) -> Option<usize> {
     let (mut at, mut depth) = (start, 0usize);
     while at < bytes.len() {
         match bytes[at] {
-            quote @ (b'"' | b'\'') => at += text(&bytes[at..], quote),
+            quote @ (b'"' | b'\'') => at += measure_text(&bytes[at..], quote),
             b'%' if bytes.get(at + 1) == Some(&b'}') => return Some(at),
             b'}' if depth == 0 => return (bytes.get(at + 1) == Some(&b'}')).then_some(at),
             byte => {
@@ -231,7 +231,7 @@ fn end_of_tag(source: &str, start: usize) -> Option<usize> {
 }
 
 /// The length of a quoted text, quotes included.
-fn text(bytes: &[u8], quote: u8) -> usize {
+fn measure_text(bytes: &[u8], quote: u8) -> usize {
     let mut at = 1;
     while let Some(byte) = bytes.get(at) {
         at += if *byte == b'\\' { 2 } else { 1 };
@@ -306,14 +306,14 @@ fn end_of_operand(source: &str, tokens: &[Range<usize>]) -> Option<usize> {
 }
 
 /// Words, texts and single signs.
-fn tokens(source: &str, tag: Range<usize>) -> Vec<Range<usize>> {
+fn split_tokens(source: &str, tag: Range<usize>) -> Vec<Range<usize>> {
     let bytes = source.as_bytes();
     let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
     let mut tokens = Vec::new();
     let mut at = tag.start;
     while at < tag.end {
         let length = match bytes[at] {
-            quote @ (b'"' | b'\'') => text(&bytes[at..tag.end], quote),
+            quote @ (b'"' | b'\'') => measure_text(&bytes[at..tag.end], quote),
             byte if is_of_word(byte) => bytes[at..tag.end].iter().take_while(|byte| is_of_word(**byte)).count(),
             _ => 1,
         };
@@ -343,14 +343,14 @@ fn ends_expression(token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Template, Undefined, Value, value};
-    use super::{CLOSE, CLOSE_KEPT, MARK, OPEN, SEARCHED, as_written, guarded};
+    use super::super::{Template, Undefined, Value, convert_value};
+    use super::{CLOSE, CLOSE_KEPT, MARK, OPEN, SEARCHED, as_written, guard_source};
 
     fn marked(source: &str) -> String {
         let marks = [(CLOSE_KEPT, ">"), (SEARCHED, "?"), (CLOSE, ")"), (OPEN, "("), (MARK, "^")];
         marks
             .iter()
-            .fold(guarded(source).expect(source).into_owned(), |text, (mark, sign)| text.replace(mark, sign))
+            .fold(guard_source(source).expect(source).into_owned(), |text, (mark, sign)| text.replace(mark, sign))
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
             ("a ~ b", "a ~ b"),
         ] {
             assert_eq!(marked(source), expected);
-            assert_eq!(as_written(&guarded(source).expect(source)), source);
+            assert_eq!(as_written(&guard_source(source).expect(source)), source);
         }
     }
 
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn what_was_too_large_for_memory_or_stack_is_refused() {
-        let context = value(&serde_json::json!({"big": "x".repeat(1_000_000)}));
+        let context = convert_value(&serde_json::json!({"big": "x".repeat(1_000_000)}));
         let grown = |step: &str| {
             format!(
                 "{{% set ns = namespace(x=[1]) %}}{{% for i in range(90000) %}}{{% set ns.x = {step} %}}{{% endfor %}}"

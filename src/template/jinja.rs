@@ -7,8 +7,10 @@ use std::sync::LazyLock;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 use minijinja_contrib::pycompat;
 
-use super::error::{TemplateError, excerpt};
-use super::{Bounded, STEPS, Undefined, growth, is_safe_name, methods, missing, sizes, too_long, too_many_steps};
+use super::error::{TemplateError, cut_excerpt};
+use super::{
+    BoundedOutput, STEPS, Undefined, growth, is_safe_name, methods, missing, sizes, too_long, too_many_steps,
+};
 
 /// The depth to which blocks, macros and includes may be nested; a macro counts for four, an include for ten.
 const DEEPEST: usize = 120;
@@ -21,9 +23,9 @@ pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
     // In debug mode errors name the undefined variable. They also contain values, so only `describe` prints them.
     environment.set_debug(true);
     environment.remove_global("debug");
-    environment.set_unknown_method_callback(method);
+    environment.set_unknown_method_callback(call_method);
     environment.set_recursion_limit(DEEPEST);
-    sizes::bound(&mut environment);
+    sizes::bound_environment(&mut environment);
     environment
 });
 
@@ -49,15 +51,15 @@ impl Jinja {
         environment.set_loader(move |name| {
             let source = Some(name).filter(|name| is_safe_name(name)).and_then(&loader);
             let Some(source) = source else { return Ok(None) };
-            let guarded = growth::guarded(&source).map(Cow::into_owned);
+            let guarded = growth::guard_source(&source).map(Cow::into_owned);
             guarded.map(Some).map_err(|(_, message)| Error::new(ErrorKind::SyntaxError, message))
         });
-        let guarded =
-            growth::guarded(source).map_err(|(at, message)| TemplateError::at(source, at..at + 1, message))?;
+        let guarded = growth::guard_source(source)
+            .map_err(|(at, message)| TemplateError::place_at(source, at..at + 1, message))?;
         if let Err(error) = environment.add_template_owned(name.to_owned(), guarded.into_owned()) {
             // The checks are not part of the source, so a mistake is reported for the source without them.
             let written = environment.add_template_owned(name.to_owned(), source.to_owned());
-            return Err(told(&written.err().unwrap_or(error)));
+            return Err(word_error(&written.err().unwrap_or(error)));
         }
         Ok(Self { environment, name: name.to_owned() })
     }
@@ -66,16 +68,16 @@ impl Jinja {
         self.render_raw(context).map_err(|error| {
             let missing = match self.environment.undefined_behavior() {
                 UndefinedBehavior::SemiStrict => {
-                    missing::find(&self.environment, &self.name, self.variables(), context)
+                    missing::find_missing(&self.environment, &self.name, self.variables(), context)
                 }
                 _ => Vec::new(),
             };
-            let told = told(&error);
+            let told = word_error(&error);
             let error = match error.name().filter(|name| *name != self.name) {
                 Some(included) => told.in_included(included),
                 None => told,
             };
-            if missing.is_empty() { error } else { error.lacking(missing) }
+            if missing.is_empty() { error } else { error.add_missing(missing) }
         })
     }
 
@@ -88,8 +90,8 @@ impl Jinja {
 
     fn render_raw(&self, context: &Value) -> Result<String, Error> {
         let template = self.environment.get_template(&self.name)?;
-        let mut output = Bounded::default();
-        sizes::begin();
+        let mut output = BoundedOutput::default();
+        sizes::begin_rendering();
         template.render_captured_to(context, &mut output)?;
         String::from_utf8(output.0).map_err(|_| Error::new(ErrorKind::BadEscape, "the result is not Unicode"))
     }
@@ -97,20 +99,20 @@ impl Jinja {
 
 /// The methods that Python has. In configuration an unset variable is the empty string, so it has the methods of a
 /// string: `env.NAMES.split(',')`.
-fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+fn call_method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     sizes::check_method(value, name, arguments)?;
     let empty = Value::from("");
     let is_text = value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable;
     let value = if is_text { &empty } else { value };
-    if let Some(found) = value.as_str().and_then(|text| methods::call(text, name, arguments)) {
-        return sizes::made(found?);
+    if let Some(found) = value.as_str().and_then(|text| methods::call_method(text, name, arguments)) {
+        return sizes::charge_result(found?);
     }
-    sizes::made(pycompat::unknown_method_callback(state, value, name, arguments)?)
+    sizes::charge_result(pycompat::unknown_method_callback(state, value, name, arguments)?)
 }
 
 /// The engine's error in our words, with its place in the source as it was written.
-pub(super) fn told(error: &Error) -> TemplateError {
-    let mut message = describe(error);
+pub(super) fn word_error(error: &Error) -> TemplateError {
+    let mut message = describe_error(error);
     let mut innermost = None;
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
@@ -119,7 +121,7 @@ pub(super) fn told(error: &Error) -> TemplateError {
     }
     if let Some(inner) = innermost {
         let name = inner.name().unwrap_or("?");
-        message = format!("{message}: {} (in {name}:{})", describe(inner), inner.line().unwrap_or(0));
+        message = format!("{message}: {} (in {name}:{})", describe_error(inner), inner.line().unwrap_or(0));
     }
     let written = |end: usize| Some(growth::as_written(error.template_source()?.get(..end)?));
     let range = error.range().and_then(|range| Some(written(range.start)?.len()..written(range.end)?.len()));
@@ -127,11 +129,11 @@ pub(super) fn told(error: &Error) -> TemplateError {
     let column = before.map(|before| before.chars().rev().take_while(|c| *c != '\n').count() + 1);
     let line = error.line();
     let whole = error.template_source().map(growth::as_written);
-    let excerpt = whole.zip(line).and_then(|(whole, line)| excerpt(&whole, line, column.unwrap_or(1)));
+    let excerpt = whole.zip(line).and_then(|(whole, line)| cut_excerpt(&whole, line, column.unwrap_or(1)));
     TemplateError { line, column, range, excerpt, ..TemplateError::new(message) }
 }
 
-fn describe(error: &Error) -> String {
+fn describe_error(error: &Error) -> String {
     match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => too_many_steps(),
         (ErrorKind::WriteFailure, _) => too_long(),

@@ -9,27 +9,29 @@ type Method = fn(&str, &[Value]) -> Result<Value, Error>;
 const METHODS: &[(&str, Method)] = &[
     ("casefold", |text, _| Ok(Value::from(text.to_lowercase()))),
     ("center", |text, given| {
-        let (missing, fill) = room(text, given)?;
+        let (missing, fill) = measure_padding(text, given)?;
         // If the padding is odd, the larger half is on the left if the width is odd too, as in Python.
         let left = missing / 2 + (missing & (text.chars().count() + missing) & 1);
         Ok(Value::from(format!("{}{text}{}", fill.repeat(left), fill.repeat(missing - left))))
     }),
     ("ljust", |text, given| {
-        room(text, given).map(|(missing, fill)| Value::from(text.to_owned() + &fill.repeat(missing)))
+        measure_padding(text, given).map(|(missing, fill)| Value::from(text.to_owned() + &fill.repeat(missing)))
     }),
-    ("rjust", |text, given| room(text, given).map(|(missing, fill)| Value::from(fill.repeat(missing) + text))),
+    ("rjust", |text, given| {
+        measure_padding(text, given).map(|(missing, fill)| Value::from(fill.repeat(missing) + text))
+    }),
     ("zfill", |text, given| {
-        let (missing, _) = room(text, given)?;
+        let (missing, _) = measure_padding(text, given)?;
         let digits = text.strip_prefix(['+', '-']);
         let sign = digits.map_or("", |digits| &text[..text.len() - digits.len()]);
         Ok(Value::from(format!("{sign}{}{}", "0".repeat(missing), digits.unwrap_or(text))))
     }),
     ("removeprefix", |text, given| {
-        let prefix = argument(given, 0)?;
+        let prefix = get_argument(given, 0)?;
         Ok(Value::from(text.strip_prefix(prefix).unwrap_or(text)))
     }),
     ("removesuffix", |text, given| {
-        let suffix = argument(given, 0)?;
+        let suffix = get_argument(given, 0)?;
         Ok(Value::from(text.strip_suffix(suffix).unwrap_or(text)))
     }),
     ("swapcase", |text, _| {
@@ -39,33 +41,33 @@ const METHODS: &[(&str, Method)] = &[
         Ok(Value::from(swapped.collect::<String>()))
     }),
     ("partition", |text, given| {
-        let by = argument(given, 0)?;
+        let by = get_argument(given, 0)?;
         let (before, after) = text.split_once(by).map_or((text, None), |(before, after)| (before, Some(after)));
-        Ok(parts([before, after.map_or("", |_| by), after.unwrap_or_default()]))
+        Ok(list_parts([before, after.map_or("", |_| by), after.unwrap_or_default()]))
     }),
     ("rpartition", |text, given| {
-        let by = argument(given, 0)?;
+        let by = get_argument(given, 0)?;
         let (before, after) = text.rsplit_once(by).map_or((None, text), |(before, after)| (Some(before), after));
-        Ok(parts([before.unwrap_or_default(), before.map_or("", |_| by), after]))
+        Ok(list_parts([before.unwrap_or_default(), before.map_or("", |_| by), after]))
     }),
 ];
 
 /// Calls a method of a text; `None` if there is no such method here.
-pub(super) fn call(text: &str, name: &str, given: &[Value]) -> Option<Result<Value, Error>> {
+pub(super) fn call_method(text: &str, name: &str, given: &[Value]) -> Option<Result<Value, Error>> {
     METHODS.iter().find(|(known, _)| *known == name).map(|(_, method)| method(text, given))
 }
 
-fn parts(parts: [&str; 3]) -> Value {
+fn list_parts(parts: [&str; 3]) -> Value {
     Value::from(Tuple::from(parts.map(Value::from).to_vec()))
 }
 
-fn argument(given: &[Value], number: usize) -> Result<&str, Error> {
+fn get_argument(given: &[Value], number: usize) -> Result<&str, Error> {
     let text = given.get(number).and_then(Value::as_str).filter(|text| !text.is_empty());
     text.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the method takes a text that is not empty"))
 }
 
 /// The number of characters of padding, and the character.
-fn room(text: &str, given: &[Value]) -> Result<(usize, String), Error> {
+fn measure_padding(text: &str, given: &[Value]) -> Result<(usize, String), Error> {
     const WIDEST: usize = 10_000;
     let width = given.first().and_then(Value::as_i64).map_or(0, |width| usize::try_from(width).unwrap_or(0));
     let fill = given.get(1).and_then(Value::as_str).unwrap_or(" ");

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::{Bounded, STEPS, sizes};
+use super::{BoundedOutput, STEPS, sizes};
 
 /// The most failures before rendering is abandoned.
 const MOST_ROUNDS: usize = 256;
@@ -18,7 +18,7 @@ const MOST_RENDERINGS: usize = 2000;
 const STEPS_OF_EACH: u64 = STEPS / 20;
 
 /// `variables` are the names that the template called `name` reads.
-pub(super) fn find(
+pub(super) fn find_missing(
     environment: &Environment<'_>,
     name: &str,
     variables: BTreeSet<String>,
@@ -26,7 +26,7 @@ pub(super) fn find(
 ) -> Vec<String> {
     let candidates: Vec<String> = variables.into_iter().filter(|name| is_undefined(context, name)).collect();
     let (fills, missing, left) = (Vec::new(), BTreeSet::new(), Cell::new(MOST_RENDERINGS));
-    let mut search = Search { name, context, candidates, fills, missing, left };
+    let mut search = MissingSearch { name, context, candidates, fills, missing, left };
     let mut environment = environment.clone();
     environment.set_fuel(Some(STEPS_OF_EACH));
     let stuck = search.fill_in(&environment);
@@ -37,7 +37,7 @@ pub(super) fn find(
     search.missing.into_iter().collect()
 }
 
-struct Search<'t> {
+struct MissingSearch<'t> {
     name: &'t str,
     context: &'t Value,
     /// Names of the context that the template mentions and the context does not define.
@@ -50,7 +50,7 @@ struct Search<'t> {
 }
 
 /// The end of a rendering.
-enum End {
+enum RenderEnd {
     Done,
     /// At the use of this undefined name.
     Undefined(String),
@@ -65,16 +65,16 @@ enum Filler {
     Text,
 }
 
-impl Search<'_> {
+impl MissingSearch<'_> {
     /// Fills in name after name. Returns the name that cannot be filled in because it is not from the context (`{%
     /// for tool in tools %}{{ tool.nothing }}`).
     fn fill_in(&mut self, environment: &Environment<'_>) -> Option<String> {
         for _ in 0..MOST_ROUNDS {
             let name = match self.render(environment) {
-                End::Done => return None,
-                End::Undefined(name) => name,
-                End::Otherwise => match self.fill_otherwise(environment)? {
-                    End::Undefined(name) => name,
+                RenderEnd::Done => return None,
+                RenderEnd::Undefined(name) => name,
+                RenderEnd::Otherwise => match self.fill_otherwise(environment)? {
+                    RenderEnd::Undefined(name) => name,
                     _ => return None,
                 },
             };
@@ -91,14 +91,14 @@ impl Search<'_> {
 
     /// Handles a rendering that failed for another reason: perhaps at a filler, where another one may work, or at
     /// an undefined value that the error does not name.
-    fn fill_otherwise(&mut self, environment: &Environment<'_>) -> Option<End> {
+    fn fill_otherwise(&mut self, environment: &Environment<'_>) -> Option<RenderEnd> {
         const FILLERS: [Filler; 3] = [Filler::Anything, Filler::Number, Filler::Text];
         for at in (0..self.fills.len()).rev() {
             let before = self.fills[at].1;
             for filler in FILLERS {
                 self.fills[at].1 = filler;
                 match self.render(environment) {
-                    End::Otherwise => {}
+                    RenderEnd::Otherwise => {}
                     end => return Some(end),
                 }
             }
@@ -108,7 +108,7 @@ impl Search<'_> {
             for filler in FILLERS {
                 self.fills.push((candidate.split('.').map(str::to_owned).collect(), filler));
                 match self.render(environment) {
-                    End::Otherwise => {}
+                    RenderEnd::Otherwise => {}
                     end => {
                         self.missing.insert(candidate);
                         return Some(end);
@@ -135,24 +135,24 @@ impl Search<'_> {
                 minijinja::escape_formatter(out, state, value)
             });
             match self.render(&environment) {
-                End::Undefined(name) => self.missing.insert(name),
+                RenderEnd::Undefined(name) => self.missing.insert(name),
                 _ => return,
             };
         }
     }
 
-    fn render(&self, environment: &Environment<'_>) -> End {
-        let Some(left) = self.left.get().checked_sub(1) else { return End::Done };
+    fn render(&self, environment: &Environment<'_>) -> RenderEnd {
+        let Some(left) = self.left.get().checked_sub(1) else { return RenderEnd::Done };
         self.left.set(left);
-        sizes::begin();
+        sizes::begin_rendering();
         let fills = self.fills.iter().map(|(path, filler)| (path.as_slice(), *filler)).collect::<Vec<_>>();
-        let context = filled(self.context.clone(), &fills);
+        let context = fill_value(self.context.clone(), &fills);
         let rendered = environment
             .get_template(self.name)
-            .and_then(|template| template.render_captured_to(context, &mut Bounded::default()).map(drop));
+            .and_then(|template| template.render_captured_to(context, &mut BoundedOutput::default()).map(drop));
         match rendered {
-            Ok(()) => End::Done,
-            Err(error) => undefined_name(&error).map_or(End::Otherwise, End::Undefined),
+            Ok(()) => RenderEnd::Done,
+            Err(error) => undefined_name(&error).map_or(RenderEnd::Otherwise, RenderEnd::Undefined),
         }
     }
 
@@ -190,26 +190,26 @@ fn is_undefined(context: &Value, name: &str) -> bool {
 }
 
 /// `base` with fillers at these paths.
-fn filled(base: Value, fills: &[(&[String], Filler)]) -> Value {
+fn fill_value(base: Value, fills: &[(&[String], Filler)]) -> Value {
     match fills.iter().find(|(path, _)| path.is_empty()) {
         Some((_, Filler::Anything)) => Value::from_object(Anything),
         Some((_, Filler::Number)) => Value::from(1),
         Some((_, Filler::Text)) => Value::from(""),
         None => {
             let fills = fills.iter().map(|(path, filler)| (path.to_vec(), *filler)).collect();
-            Value::from_object(Filled { base, fills })
+            Value::from_object(FilledValue { base, fills })
         }
     }
 }
 
 /// A value with fillers below it.
 #[derive(Debug)]
-struct Filled {
+struct FilledValue {
     base: Value,
     fills: Vec<(Vec<String>, Filler)>,
 }
 
-impl Object for Filled {
+impl Object for FilledValue {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let inside: Vec<(&[String], Filler)> = self
             .fills
@@ -218,7 +218,7 @@ impl Object for Filled {
             .map(|(path, filler)| (&path[1..], *filler))
             .collect();
         let base = self.base.get_item(key).ok().filter(|value| !value.is_undefined());
-        if inside.is_empty() { base } else { Some(filled(base.unwrap_or_default(), &inside)) }
+        if inside.is_empty() { base } else { Some(fill_value(base.unwrap_or_default(), &inside)) }
     }
 
     /// A method is not an attribute, so `datetime.now` is a candidate too; it stays as it is.

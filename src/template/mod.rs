@@ -32,8 +32,8 @@ pub use error::TemplateError;
 pub use expression::Expression;
 pub use filling::Filling;
 pub use minijinja::Value;
-pub use objects::{clock, layered, lookup, object};
-pub use pieces::{Piece, PieceTemplate};
+pub use objects::{layer_values, make_clock, make_lookup, make_object};
+pub use pieces::{PieceTemplate, RenderedPiece};
 
 /// The longest text that a template may produce, in bytes.
 pub const LONGEST_OUTPUT: usize = 1024 * 1024;
@@ -59,7 +59,6 @@ impl Syntax {
         [("jinja", Self::Jinja), ("fstring", Self::FString), ("gotemplate", Self::GoTemplate)];
 
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, syntax)| *syntax == self).map_or("", |(name, _)| name)
     }
@@ -85,12 +84,12 @@ impl FromStr for Syntax {
 /// A compiled template.
 #[derive(Debug)]
 pub struct Template {
-    body: Body,
+    body: TemplateBody,
     defaults: Option<Value>,
 }
 
 #[derive(Debug)]
-enum Body {
+enum TemplateBody {
     Jinja(Box<jinja::Jinja>),
     FString(fstring::FString),
     Go(Box<go::GoTemplate>),
@@ -106,13 +105,11 @@ pub enum Undefined {
 }
 
 /// True if `text` has anything to render. Text without marks need not be compiled.
-#[must_use]
 pub fn is_template(text: &str) -> bool {
     text.as_bytes().windows(2).any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
 }
 
 /// True if a template may be included by this name: a relative path without `..`.
-#[must_use]
 pub fn is_safe_name(name: &str) -> bool {
     !name.is_empty()
         && !name.contains(['\\', ':', '\0'])
@@ -134,9 +131,11 @@ impl Template {
     ) -> Result<Self, TemplateError> {
         match syntax {
             Syntax::Jinja => Self::compile(name, source, undefined),
-            Syntax::FString => fstring::FString::compile(source, undefined).map(Body::FString).map(Self::of),
+            Syntax::FString => {
+                fstring::FString::compile(source, undefined).map(TemplateBody::FString).map(Self::new)
+            }
             Syntax::GoTemplate => {
-                go::GoTemplate::compile(source, undefined).map(Box::new).map(Body::Go).map(Self::of)
+                go::GoTemplate::compile(source, undefined).map(Box::new).map(TemplateBody::Go).map(Self::new)
             }
         }
     }
@@ -149,7 +148,10 @@ impl Template {
         undefined: Undefined,
         loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, TemplateError> {
-        jinja::Jinja::compile(name, source, undefined, loader).map(Box::new).map(Body::Jinja).map(Self::of)
+        jinja::Jinja::compile(name, source, undefined, loader)
+            .map(Box::new)
+            .map(TemplateBody::Jinja)
+            .map(Self::new)
     }
 
     /// Adds defaults for names that a context does not define. Maps are merged deeply.
@@ -161,37 +163,36 @@ impl Template {
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<String, TemplateError> {
         let context = match &self.defaults {
-            Some(defaults) => &layered(context.clone(), defaults.clone()),
+            Some(defaults) => &layer_values(context.clone(), defaults.clone()),
             None => context,
         };
         match &self.body {
-            Body::Jinja(jinja) => jinja.render(context),
-            Body::FString(fstring) => fstring.render(context),
-            Body::Go(go) => go.render(context),
+            TemplateBody::Jinja(jinja) => jinja.render(context),
+            TemplateBody::FString(fstring) => fstring.render(context),
+            TemplateBody::Go(go) => go.render(context),
         }
     }
 
     /// The names that the template reads from its context, with dotted attributes: `session.id`, `vars`. Excludes
     /// the names that included templates read.
-    #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
         match &self.body {
-            Body::Jinja(jinja) => jinja.variables(),
-            Body::FString(fstring) => fstring.variables(),
-            Body::Go(go) => go.variables(),
+            TemplateBody::Jinja(jinja) => jinja.variables(),
+            TemplateBody::FString(fstring) => fstring.variables(),
+            TemplateBody::Go(go) => go.variables(),
         }
     }
 
-    fn of(body: Body) -> Self {
+    fn new(body: TemplateBody) -> Self {
         Self { body, defaults: None }
     }
 }
 
 /// The output, up to [`LONGEST_OUTPUT`] bytes.
 #[derive(Debug, Default)]
-struct Bounded(Vec<u8>);
+struct BoundedOutput(Vec<u8>);
 
-impl io::Write for Bounded {
+impl io::Write for BoundedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST_OUTPUT {
             return Err(io::Error::other("too long"));
@@ -214,7 +215,7 @@ fn too_many_steps() -> String {
 }
 
 /// Converts a serialisable value for a template.
-pub fn value<T: Serialize>(value: &T) -> Value {
+pub fn convert_value<T: Serialize>(value: &T) -> Value {
     Value::from(minijinja::value::Serde(value))
 }
 
@@ -222,17 +223,25 @@ pub fn value<T: Serialize>(value: &T) -> Value {
 mod tests {
     use serde_json::json;
 
-    use super::{Syntax, Template, Undefined, Value, clock, is_safe_name, is_template, lookup, object, value};
+    use super::{
+        Syntax, Template, Undefined, Value, convert_value, is_safe_name, is_template, make_clock, make_lookup,
+        make_object,
+    };
 
     fn context() -> Value {
-        let env = lookup(vec!["HOME".to_owned()], |name| match name {
+        let env = make_lookup(vec!["HOME".to_owned()], |name| match name {
             "NAMES" => Some("a,b".to_owned()),
             "HOME" => Some("/home/u".to_owned()),
             _ => None,
         });
         let now = "2026-01-02T03:04:05+02:00[+02:00]".parse().expect("a moment");
-        let session = value(&json!({"id": "s1", "user": {"name": "Ann"}}));
-        object([("env", env), ("datetime", clock(now)), ("session", session), ("raw", "{{ env.HOME }}".into())])
+        let session = convert_value(&json!({"id": "s1", "user": {"name": "Ann"}}));
+        make_object([
+            ("env", env),
+            ("datetime", make_clock(now)),
+            ("session", session),
+            ("raw", "{{ env.HOME }}".into()),
+        ])
     }
 
     #[test]
@@ -309,7 +318,7 @@ mod tests {
 
     #[test]
     fn defaults_stand_in_for_what_is_missing() {
-        let defaults = value(&json!({"session": {"id": "s0", "user": {"age": 7}}, "tone": "plain"}));
+        let defaults = convert_value(&json!({"session": {"id": "s0", "user": {"age": 7}}, "tone": "plain"}));
         for (syntax, source) in [
             (Syntax::Jinja, "{{ session.id }} {{ session.user.name }} {{ session.user.age }} {{ tone }}"),
             (Syntax::FString, "{session.id} {session.user.name} {session.user.age} {tone}"),

@@ -13,26 +13,24 @@ use super::Value;
 
 /// An object whose attributes are looked up on demand: an attribute that `find` does not know is undefined.
 /// Iterating over it yields `names`; it prints as `{}`.
-pub fn lookup(names: Vec<String>, find: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Value {
+pub fn make_lookup(names: Vec<String>, find: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Value {
     Value::from_object(Lookup { names, find: Box::new(find) })
 }
 
 /// An object with these attributes: the usual way to build a context.
-pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
+pub fn make_object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect::<BTreeMap<String, Value>>().into()
 }
 
 /// `over`, with the values of `under` for names that it does not define. Maps in both are layered in the same way.
-#[must_use]
-pub fn layered(over: Value, under: Value) -> Value {
+pub fn layer_values(over: Value, under: Value) -> Value {
     Value::from_object(Layered { over, under })
 }
 
 /// `datetime`: its `now()` always returns `now`, so that rendering twice gives the same text. A moment has
 /// `strftime(format)`, `isoformat()` and `year`, `month`, `day`, `hour`, `minute`, `second`.
-#[must_use]
-pub fn clock(now: Zoned) -> Value {
-    Value::from_object(Clock(now))
+pub fn make_clock(now: Zoned) -> Value {
+    Value::from_object(TemplateClock(now))
 }
 
 type Find = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -77,7 +75,7 @@ impl Object for Layered {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let given = |of: &Value| of.get_item(key).ok().filter(|value| !value.is_undefined());
         match (given(&self.over), given(&self.under)) {
-            (Some(over), Some(under)) if is_map(&over) && is_map(&under) => Some(layered(over, under)),
+            (Some(over), Some(under)) if is_map(&over) && is_map(&under) => Some(layer_values(over, under)),
             (over, under) => over.or(under),
         }
     }
@@ -92,9 +90,9 @@ impl Object for Layered {
 }
 
 #[derive(Debug)]
-struct Clock(Zoned);
+struct TemplateClock(Zoned);
 
-impl Object for Clock {
+impl Object for TemplateClock {
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::NonEnumerable
     }
@@ -106,22 +104,22 @@ impl Object for Clock {
         _arguments: &[Value],
     ) -> Result<Value, Error> {
         match method {
-            "now" => Ok(Value::from_object(Moment(self.0.clone()))),
+            "now" => Ok(Value::from_object(TemplateMoment(self.0.clone()))),
             _ => Err(Error::from(ErrorKind::UnknownMethod)),
         }
     }
 }
 
 #[derive(Debug)]
-struct Moment(Zoned);
+struct TemplateMoment(Zoned);
 
-impl Moment {
+impl TemplateMoment {
     fn iso(&self) -> String {
         strtime::format("%Y-%m-%dT%H:%M:%S%:z", &self.0).unwrap_or_default()
     }
 }
 
-impl Object for Moment {
+impl Object for TemplateMoment {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }

@@ -14,7 +14,7 @@ const MARK: char = '\0';
 
 /// A piece of a rendered template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum RenderedPiece {
     /// Written in the template.
     Literal(String),
     /// The value of one `{{ … }}`; undefined and none give no piece.
@@ -48,18 +48,17 @@ impl PieceTemplate {
     }
 
     /// Renders with `context` as the top-level names.
-    pub fn render(&self, context: &Value) -> Result<Vec<Piece>, TemplateError> {
+    pub fn render(&self, context: &Value) -> Result<Vec<RenderedPiece>, TemplateError> {
         let text = self.0.render(context)?;
         // Between marks the parts alternate; the first is the template's own.
         let parts = text.split(MARK).enumerate().map(|(number, part)| {
             let text = part.to_owned();
-            if number % 2 == 0 { Piece::Literal(text) } else { Piece::Given(text) }
+            if number % 2 == 0 { RenderedPiece::Literal(text) } else { RenderedPiece::Given(text) }
         });
-        Ok(parts.filter(|part| *part != Piece::Literal(String::new())).collect())
+        Ok(parts.filter(|part| *part != RenderedPiece::Literal(String::new())).collect())
     }
 
     /// See [`Template::variables`](super::Template::variables).
-    #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
         self.0.variables()
     }
@@ -78,8 +77,8 @@ fn as_argument(value: &Value) -> Result<String, Error> {
 mod tests {
     use serde_json::json;
 
-    use super::{Piece, PieceTemplate, Undefined};
-    use crate::template::value;
+    use super::{PieceTemplate, RenderedPiece, Undefined};
+    use crate::template::convert_value;
 
     #[test]
     fn values_stay_apart_whatever_they_hold() {
@@ -89,23 +88,24 @@ mod tests {
             Undefined::Empty,
         )
         .expect("valid");
-        let given = |text: &str| Piece::Given(text.to_owned());
-        let literal = |text: &str| Piece::Literal(text.to_owned());
-        let pieces = template.render(&value(&json!({"x": "; rm -rf '\"$(x)", "z": "b"}))).expect("renders");
+        let given = |text: &str| RenderedPiece::Given(text.to_owned());
+        let literal = |text: &str| RenderedPiece::Literal(text.to_owned());
+        let pieces =
+            template.render(&convert_value(&json!({"x": "; rm -rf '\"$(x)", "z": "b"}))).expect("renders");
         assert_eq!(pieces, [literal("a "), given("; rm -rf '\"$(x)"), literal(";"), given("B")]);
-        let pieces = template.render(&value(&json!({"x": 3, "y": ["p q", true]}))).expect("renders");
+        let pieces = template.render(&convert_value(&json!({"x": 3, "y": ["p q", true]}))).expect("renders");
         assert_eq!(
             pieces,
             [literal("a "), given("3"), literal(" -y "), given("[\"p q\",true]"), literal(";"), given("")]
         );
-        let zero = template.render(&value(&json!({"x": "a\u{0}b"}))).expect_err("a zero byte");
+        let zero = template.render(&convert_value(&json!({"x": "a\u{0}b"}))).expect_err("a zero byte");
         assert!(zero.message.contains("zero byte"), "{}", zero.message);
     }
 
     #[test]
     fn what_is_missing_is_an_error_that_names_it() {
         let template = PieceTemplate::compile("t", "{{ x }}-{{ y }}", Undefined::Error).expect("valid");
-        let error = template.render(&value(&json!({"x": ""}))).expect_err("y is missing");
+        let error = template.render(&convert_value(&json!({"x": ""}))).expect_err("y is missing");
         assert_eq!(error.missing, ["y"]);
         assert_eq!(template.variables().into_iter().collect::<Vec<_>>(), ["x", "y"]);
     }

@@ -30,7 +30,7 @@ fn write_nested(out: &mut impl Write, value: &Value, ascii: bool, depth: usize) 
         ValueKind::None => out.write_str("None"),
         ValueKind::Bool => out.write_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::Number if value.is_integer() => write!(out, "{value}"),
-        ValueKind::Number => out.write_str(&float(f64::try_from(value.clone()).unwrap_or(f64::NAN))),
+        ValueKind::Number => out.write_str(&format_float(f64::try_from(value.clone()).unwrap_or(f64::NAN))),
         ValueKind::String => write_quoted(out, value.as_str().unwrap_or_default(), ascii),
         ValueKind::Seq | ValueKind::Iterable => {
             out.write_char('[')?;
@@ -60,7 +60,7 @@ fn write_nested(out: &mut impl Write, value: &Value, ascii: bool, depth: usize) 
 }
 
 /// `repr(number)`: the shortest digits that read back, with an exponent if the number is very large or small.
-pub(super) fn float(number: f64) -> String {
+pub(super) fn format_float(number: f64) -> String {
     if !number.is_finite() {
         return not_finite(number).to_owned();
     }
@@ -123,8 +123,8 @@ fn is_printable(c: char) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::{float, write_repr};
-    use crate::template::value;
+    use super::{format_float, write_repr};
+    use crate::template::convert_value;
 
     #[test]
     fn values_look_as_in_python() {
@@ -136,7 +136,7 @@ mod tests {
             (json!("a\nb\\\u{7f}\u{a0}é"), "'a\\nb\\\\\\x7f\\xa0é'"),
         ] {
             let mut out = String::new();
-            write_repr(&mut out, &value(&given), false).expect("short");
+            write_repr(&mut out, &convert_value(&given), false).expect("short");
             assert_eq!(out, expected);
         }
     }
@@ -154,7 +154,7 @@ mod tests {
             (0.00001, "1e-05"),
             (f64::NEG_INFINITY, "-inf"),
         ] {
-            assert_eq!(float(number), expected);
+            assert_eq!(format_float(number), expected);
         }
     }
 }

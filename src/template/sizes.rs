@@ -27,21 +27,21 @@ thread_local! {
 }
 
 /// Makes the environment refuse values that are too long.
-pub(super) fn bound(environment: &mut Environment<'_>) {
+pub(super) fn bound_environment(environment: &mut Environment<'_>) {
     environment.add_filter("__operand__", |value: Value| {
         check_shown(&value)?;
-        charge(size(&value)).map(|()| value)
+        charge_bytes(estimate_size(&value)).map(|()| value)
     });
-    environment.add_filter("__searched__", |value: Value| charge(size(&value)).map(|()| value));
+    environment.add_filter("__searched__", |value: Value| charge_bytes(estimate_size(&value)).map(|()| value));
     environment.add_filter("__whole__", |value: Value| {
-        check(&value)?;
-        charge(size(&value)).map(|()| value)
+        check_value(&value)?;
+        charge_bytes(estimate_size(&value)).map(|()| value)
     });
     environment.add_filter("__kept__", |value: Value| {
-        check(&value)?;
+        check_value(&value)?;
         let mut items = MOST_ITEMS;
         check_kept(&value, &mut items, 0)?;
-        charge((MOST_ITEMS - items) * ITEM).map(|()| value)
+        charge_bytes((MOST_ITEMS - items) * ITEM).map(|()| value)
     });
     add_filters(environment);
     environment
@@ -51,16 +51,16 @@ pub(super) fn bound(environment: &mut Environment<'_>) {
     environment.add_filter("indent", indent);
     environment.add_function("range", |lower: isize, upper: Option<isize>, step: Option<isize>| {
         let range = functions::range(lower, upper, step)?;
-        charge(size(&range)).map(|()| range)
+        charge_bytes(estimate_size(&range)).map(|()| range)
     });
     environment.set_formatter(|out, state, value| {
-        charge(check_shown(value)?)?;
+        charge_bytes(check_shown(value)?)?;
         minijinja::escape_formatter(out, state, value)
     });
 }
 
 /// Begins a rendering on this thread.
-pub(super) fn begin() {
+pub(super) fn begin_rendering() {
     MADE.set(0);
 }
 
@@ -72,19 +72,19 @@ pub(super) fn check_method(value: &Value, name: &str, arguments: &[Value]) -> Re
         }
         ("join", Some(joiner), [items]) => check_joined(items, joiner),
         ("format", Some(format), _) => check_format(format, arguments),
-        (_, Some(text), _) => charge(text.len()),
+        (_, Some(text), _) => charge_bytes(text.len()),
         _ => Ok(()),
     }
 }
 
 /// Checks and counts the result of a filter or a method.
-pub(super) fn made(value: Value) -> Result<Value, Error> {
-    check(&value)?;
-    charge(size(&value)).map(|()| value)
+pub(super) fn charge_result(value: Value) -> Result<Value, Error> {
+    check_value(&value)?;
+    charge_bytes(estimate_size(&value)).map(|()| value)
 }
 
 /// A check of the input of a filter: the value and then its arguments.
-type Check = fn(&[Value]) -> Result<(), Error>;
+type FilterCheck = fn(&[Value]) -> Result<(), Error>;
 
 /// Wraps the engine's own filters in checks; the originals stay under hidden names.
 fn add_filters(environment: &mut Environment<'_>) {
@@ -93,48 +93,48 @@ fn add_filters(environment: &mut Environment<'_>) {
             environment.add_filter(concat!("__", stringify!($name), "__"), filters::$name);
             environment.add_filter(stringify!($name), |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
                 let given: Vec<Value> = given.0.into_iter().map(ValueOrKwargs::into_value).collect();
-                let check: Check = $check;
+                let check: FilterCheck = $check;
                 check(&given)?;
-                made(state.apply_filter(concat!("__", stringify!($name), "__"), &given)?)
+                charge_result(state.apply_filter(concat!("__", stringify!($name), "__"), &given)?)
             });
         )*};
     }
     bounded!(
         batch: |given| check_shown_all(given).and_then(|()| check_count(given, MOST_ITEMS)),
-        capitalize: short, chain: short, dictsort: short, escape: short, groupby: short, items: short, lines: short,
-        list: short, lower: short, map: short, reject: tested, rejectattr: tested, reverse: short, select: tested,
-        selectattr: tested, sort: short, split: short, title: short, trim: short, unique: short, upper: short, zip: short,
+        capitalize: check_short, chain: check_short, dictsort: check_short, escape: check_short, groupby: check_short, items: check_short, lines: check_short,
+        list: check_short, lower: check_short, map: check_short, reject: charge_test, rejectattr: charge_test, reverse: check_short, select: charge_test,
+        selectattr: charge_test, sort: check_short, split: check_short, title: check_short, trim: check_short, unique: check_short, upper: check_short, zip: check_short,
         pprint: check_shown_all, string: check_shown_all, sum: check_shown_all, urlencode: check_shown_all,
         format: |given| match given {
             [format, rest @ ..] => check_format(format.as_str().unwrap_or_default(), rest),
             [] => Ok(()),
         },
-        length: charged,
-        slice: |given| short(given).and_then(|()| check_count(given, MOST_ITEMS)),
+        length: charge_values,
+        slice: |given| check_short(given).and_then(|()| check_count(given, MOST_ITEMS)),
         tojson: |given| check_shown_all(given).and_then(|()| check_count(given, 16)),
     );
 }
 
 /// Checks that no value is too long or has too many items.
-fn short(given: &[Value]) -> Result<(), Error> {
-    given.iter().try_for_each(check)
+fn check_short(given: &[Value]) -> Result<(), Error> {
+    given.iter().try_for_each(check_value)
 }
 
 /// Counts the values that a filter iterates over, although it makes nothing of them.
-fn charged(given: &[Value]) -> Result<(), Error> {
-    given.iter().try_for_each(|value| charge(size(value)))
+fn charge_values(given: &[Value]) -> Result<(), Error> {
+    given.iter().try_for_each(|value| charge_bytes(estimate_size(value)))
 }
 
 /// Counts for a test, which may iterate over its argument once per item.
-fn tested(given: &[Value]) -> Result<(), Error> {
-    short(given)?;
+fn charge_test(given: &[Value]) -> Result<(), Error> {
+    check_short(given)?;
     let [value, rest @ ..] = given else { return Ok(()) };
     let once: usize = rest.iter().map(|value| value.as_str().map_or(value.len().unwrap_or(1), str::len)).sum();
-    charge(value.len().unwrap_or(1).saturating_mul(once))
+    charge_bytes(value.len().unwrap_or(1).saturating_mul(once))
 }
 
 fn check_shown_all(given: &[Value]) -> Result<(), Error> {
-    given.iter().try_for_each(|value| charge(check_shown(value)?))
+    given.iter().try_for_each(|value| charge_bytes(check_shown(value)?))
 }
 
 /// Checks that the first argument, or a named one, is a number up to `most`.
@@ -148,7 +148,7 @@ fn check_count(given: &[Value], most: usize) -> Result<(), Error> {
             .and_then(|asked| asked.as_i64())
             .is_some_and(|asked| usize::try_from(asked).is_ok_and(|n| n > most))
         {
-            return Err(refused(format!("a filter is asked for more than {most}")));
+            return Err(refuse_value(format!("a filter is asked for more than {most}")));
         }
     }
     Ok(())
@@ -156,7 +156,7 @@ fn check_count(given: &[Value], most: usize) -> Result<(), Error> {
 
 /// Checks that a format asks for widths and digits within limits, and that its arguments are short.
 fn check_format(format: &str, given: &[Value]) -> Result<(), Error> {
-    let too_wide = || refused(format!("a format asks for more than {WIDEST} characters or digits"));
+    let too_wide = || refuse_value(format!("a format asks for more than {WIDEST} characters or digits"));
     let numbers = format.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let mut widest = 1;
     for digits in numbers {
@@ -173,17 +173,17 @@ fn check_format(format: &str, given: &[Value]) -> Result<(), Error> {
     }
     let fields = format.matches(['%', '{']).count();
     let wide = if format.contains('*') || format.contains(":{") { WIDEST } else { 0 };
-    charge(format.len())?;
+    charge_bytes(format.len())?;
     check_length(fields.saturating_mul(longest.max(wide)) / 16)
 }
 
 /// The approximate size of a value, without the values in it.
-fn size(value: &Value) -> usize {
+fn estimate_size(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(ITEM), str::len)
 }
 
 /// Refuses a value that is itself too long.
-fn check(value: &Value) -> Result<(), Error> {
+fn check_value(value: &Value) -> Result<(), Error> {
     match value.as_str() {
         Some(text) => check_length(text.len()),
         None if value.len().is_some_and(|items| items > MOST_ITEMS) => Err(too_large()),
@@ -200,25 +200,29 @@ fn check_shown(value: &Value) -> Result<usize, Error> {
 fn count_shown(value: &Value, left: &mut usize, depth: usize) -> Result<(), Error> {
     let length = value.as_str().map_or(1, str::len);
     *left = left.checked_sub(length).ok_or_else(too_long)?;
-    within(value, depth, |item| count_shown(item, left, depth + 1))
+    visit_values(value, depth, |item| count_shown(item, left, depth + 1))
 }
 
 fn check_kept(value: &Value, items: &mut usize, depth: usize) -> Result<(), Error> {
     *items = items.checked_sub(1).ok_or_else(too_large)?;
     if let Some(text) = value.as_str().filter(|text| depth > 0 && text.len() > LARGE_TEXT) {
-        return charge(text.len());
+        return charge_bytes(text.len());
     }
-    within(value, depth, |item| check_kept(item, items, depth + 1))
+    visit_values(value, depth, |item| check_kept(item, items, depth + 1))
 }
 
 /// Visits the values within a value.
-fn within(value: &Value, depth: usize, mut visit: impl FnMut(&Value) -> Result<(), Error>) -> Result<(), Error> {
+fn visit_values(
+    value: &Value,
+    depth: usize,
+    mut visit: impl FnMut(&Value) -> Result<(), Error>,
+) -> Result<(), Error> {
     let is_map = value.kind() == ValueKind::Map;
     if !is_map && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
         return Ok(());
     }
     if depth > DEEPEST {
-        return Err(refused(format!("values are nested more than {DEEPEST} levels deep")));
+        return Err(refuse_value(format!("values are nested more than {DEEPEST} levels deep")));
     }
     // A value that cannot be listed has nothing in it.
     let Ok(items) = value.try_iter() else { return Ok(()) };
@@ -231,24 +235,24 @@ fn within(value: &Value, depth: usize, mut visit: impl FnMut(&Value) -> Result<(
     Ok(())
 }
 
-fn charge(bytes: usize) -> Result<(), Error> {
+fn charge_bytes(bytes: usize) -> Result<(), Error> {
     MADE.set(MADE.get().saturating_add(bytes));
     if MADE.get() > MOST_MADE {
-        return Err(refused(format!("its values take more than {} MiB", MOST_MADE / LONGEST_OUTPUT)));
+        return Err(refuse_value(format!("its values take more than {} MiB", MOST_MADE / LONGEST_OUTPUT)));
     }
     Ok(())
 }
 
-fn refused(message: String) -> Error {
+fn refuse_value(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
 fn too_long() -> Error {
-    refused(format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024))
+    refuse_value(format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024))
 }
 
 fn too_large() -> Error {
-    refused(format!("a value has more than {MOST_ITEMS} items"))
+    refuse_value(format!("a value has more than {MOST_ITEMS} items"))
 }
 
 fn check_length(length: usize) -> Result<(), Error> {
@@ -278,7 +282,7 @@ fn replace(
     to: StringInput<'_>,
 ) -> Result<Value, Error> {
     check_replaced(value.as_str(), from.as_str(), to.as_str())?;
-    made(filters::replace(state, value, from, to)?)
+    charge_result(filters::replace(state, value, from, to)?)
 }
 
 fn join(
@@ -289,7 +293,7 @@ fn join(
     named: Kwargs,
 ) -> Result<Value, Error> {
     check_joined(value, joiner.as_ref().map_or("", StringInput::as_str))?;
-    made(filters::join(state, value, joiner, attribute, named)?)
+    charge_result(filters::join(state, value, joiner, attribute, named)?)
 }
 
 fn indent(
@@ -302,5 +306,5 @@ fn indent(
     let lines = value.as_str().matches('\n').count() + 1;
     let width_asked = width.or_else(|| named.peek("width").ok()).unwrap_or(4);
     check_length(width_asked.saturating_mul(lines).saturating_add(value.as_str().len()))?;
-    made(filters::indent(value, width, first_line, blank_lines, named)?)
+    charge_result(filters::indent(value, width, first_line, blank_lines, named)?)
 }

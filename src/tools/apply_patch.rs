@@ -10,21 +10,21 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::diff::{self, Change};
+use crate::base::diff::{self, LineCounts};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool};
 
-use super::files::replace::Step;
+use super::files::replace::ReplaceStep;
 use super::files::{self, WHOLE_BYTES};
 use super::files::{edit_match, replace};
 use super::patch::matching::{self, Misfit};
-use super::patch::{self, Action, FilePatch, Hunk};
-use super::{arguments, counted, definition, text_of};
+use super::patch::{self, FilePatch, PatchAction, PatchHunk};
+use super::{count_noun, define_tool, parse_arguments, text_of};
 
 /// `apply_patch`: a patch of several files.
 pub struct ApplyPatch {
@@ -32,17 +32,17 @@ pub struct ApplyPatch {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct PatchArguments {
     patch: String,
 }
 
 impl ApplyPatch {
     pub fn new() -> Self {
-        let mut definition = definition(
+        let mut definition = define_tool(
             "apply_patch",
             "Changes several files at once, all or none. Takes a unified diff, or *** Begin Patch with *** Add File: / \
              Update File: / Delete File: sections; each hunk must fit one place.",
-            (Permission::Write, &[Effect::Files]),
+            (Permission::Write, &[ToolEffect::Files]),
             json!({ "patch": { "type": "string", "description": "Paths relative to the workspace" } }),
             &["patch"],
         );
@@ -61,7 +61,7 @@ impl Tool for ApplyPatch {
     }
 
     fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        let files = patch::parse(text_of(arguments, "patch").unwrap_or_default()).unwrap_or_default();
+        let files = patch::parse_patch(text_of(arguments, "patch").unwrap_or_default()).unwrap_or_default();
         files.iter().flat_map(FilePatch::paths).collect()
     }
 
@@ -74,9 +74,9 @@ impl Tool for ApplyPatch {
     }
 
     fn preview(&self, given: &Value, reach: &Reach, files: &Ledger) -> Result<String, ToolError> {
-        let arguments: Arguments = arguments(given.clone())?;
-        let plan = plan(&arguments.patch, reach, files)?;
-        Ok(plan.files.iter().map(Planned::preview).collect())
+        let arguments: PatchArguments = parse_arguments(given.clone())?;
+        let plan = plan_patch(&arguments.patch, reach, files)?;
+        Ok(plan.files.iter().map(PlannedFile::preview).collect())
     }
 
     fn previews_change(&self) -> bool {
@@ -86,23 +86,23 @@ impl Tool for ApplyPatch {
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            let plan = plan(&arguments.patch, context.reach, context.files)?;
-            write(&plan, context.files)
+            let arguments: PatchArguments = parse_arguments(given)?;
+            let plan = plan_patch(&arguments.patch, context.reach, context.files)?;
+            write_plan(&plan, context.files)
         })
     }
 }
 
 /// The changes that a patch would make.
 #[derive(Default)]
-struct Plan {
-    files: Vec<Planned>,
+struct PatchPlan {
+    files: Vec<PlannedFile>,
     /// Remarks for the model that wrote the patch.
     notes: Vec<String>,
 }
 
 /// One file: its content before and after; `None` if it does not exist.
-struct Planned {
+struct PlannedFile {
     path: PathBuf,
     name: String,
     old: Option<String>,
@@ -113,10 +113,10 @@ struct Planned {
     known: bool,
 }
 
-fn plan(patch: &str, reach: &Reach, ledger: &Ledger) -> Result<Plan, ToolError> {
+fn plan_patch(patch: &str, reach: &Reach, ledger: &Ledger) -> Result<PatchPlan, ToolError> {
     const MOST_SHOWN: usize = 5;
-    let patches = patch::parse(patch).map_err(|error| ToolError::parameter(error.to_string()))?;
-    let (mut plan, mut wrong) = (Plan::default(), Vec::new());
+    let patches = patch::parse_patch(patch).map_err(|error| ToolError::parameter(error.to_string()))?;
+    let (mut plan, mut wrong) = (PatchPlan::default(), Vec::new());
     for patch in &patches {
         if let Err(errors) = plan_file(&mut plan, patch, reach, ledger) {
             wrong.extend(errors);
@@ -129,42 +129,49 @@ fn plan(patch: &str, reach: &Reach, ledger: &Ledger) -> Result<Plan, ToolError> 
     wrong.truncate(MOST_SHOWN);
     let mut message = format!("Nothing was changed.\n{}", wrong.join("\n"));
     if more > 0 {
-        let _ = write!(message, "\nand {}", counted(more as u64, "more mistake", "more mistakes"));
+        let _ = write!(message, "\nand {}", count_noun(more as u64, "more mistake", "more mistakes"));
     }
     Err(ToolError::parameter(message))
 }
 
-fn plan_file(plan: &mut Plan, file: &FilePatch<'_>, reach: &Reach, ledger: &Ledger) -> Result<(), Vec<String>> {
+fn plan_file(
+    plan: &mut PatchPlan,
+    file: &FilePatch<'_>,
+    reach: &Reach,
+    ledger: &Ledger,
+) -> Result<(), Vec<String>> {
     let path = file.path;
-    let at = find(plan, path, reach, ledger).map_err(|why| vec![why])?;
+    let at = find_file(plan, path, reach, ledger).map_err(|why| vec![why])?;
     let old = plan.files[at].new.clone();
     if file.sets_mode {
         plan.notes.push(format!("the mode of {path} was not set: use chmod for that"));
     }
     match (&file.action, old) {
-        (Action::Add(_), Some(_)) => Err(vec![format!("{path} exists already: update it instead of adding it")]),
-        (Action::Add(content), None) => {
+        (PatchAction::Add(_), Some(_)) => {
+            Err(vec![format!("{path} exists already: update it instead of adding it")])
+        }
+        (PatchAction::Add(content), None) => {
             plan.files[at].new = Some(content.clone());
             Ok(())
         }
-        (Action::Delete(_) | Action::Update { .. }, None) => Err(vec![missing(reach, path)]),
-        (Action::Delete(hunks), Some(old)) => {
+        (PatchAction::Delete(_) | PatchAction::Update { .. }, None) => Err(vec![describe_missing(reach, path)]),
+        (PatchAction::Delete(hunks), Some(old)) => {
             if hunks.is_empty() {
                 // No hunk proves that the removed content was known.
                 refuse_unknown(&plan.files[at], path, &old)?;
-            } else if !applied(plan, path, &old, hunks)?.is_empty() {
+            } else if !apply_hunks(plan, path, &old, hunks)?.is_empty() {
                 return Err(vec![format!("{path} contains more than the patch deletes: it is not deleted")]);
             }
             plan.files[at].new = None;
             Ok(())
         }
-        (Action::Update { to, hunks }, Some(old)) => {
-            let new = applied(plan, path, &old, hunks)?;
+        (PatchAction::Update { to, hunks }, Some(old)) => {
+            let new = apply_hunks(plan, path, &old, hunks)?;
             let Some(to) = to else {
                 plan.files[at].new = Some(new);
                 return Ok(());
             };
-            let target = find(plan, to, reach, ledger).map_err(|why| vec![why])?;
+            let target = find_file(plan, to, reach, ledger).map_err(|why| vec![why])?;
             if plan.files[target].new.is_some() {
                 return Err(vec![format!("{to} exists already: {path} is not moved over it")]);
             }
@@ -178,30 +185,30 @@ fn plan_file(plan: &mut Plan, file: &FilePatch<'_>, reach: &Reach, ledger: &Ledg
 }
 
 /// The file in the plan, read when it is first named.
-fn find(plan: &mut Plan, path: &str, reach: &Reach, ledger: &Ledger) -> Result<usize, String> {
+fn find_file(plan: &mut PatchPlan, path: &str, reach: &Reach, ledger: &Ledger) -> Result<usize, String> {
     let resolved = reach.find(path).map_err(|error| error.message)?;
     if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
         return Ok(at);
     }
-    let old = read(reach, path)?;
+    let old = read_content(reach, path)?;
     let known = old
         .as_ref()
         .is_none_or(|old| old.is_empty() || ledger.familiarity(&resolved, old.as_bytes()) == Familiarity::Current);
     let name = reach.workspace().display(&resolved);
-    plan.files.push(Planned { path: resolved, name, new: old.clone(), old, from: None, known });
+    plan.files.push(PlannedFile { path: resolved, name, new: old.clone(), old, from: None, known });
     Ok(plan.files.len() - 1)
 }
 
-fn write(plan: &Plan, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
-    let changed: Vec<&Planned> = plan.files.iter().filter(|file| file.old != file.new).collect();
-    let step = |file: &&Planned| Step {
+fn write_plan(plan: &PatchPlan, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
+    let changed: Vec<&PlannedFile> = plan.files.iter().filter(|file| file.old != file.new).collect();
+    let step = |file: &&PlannedFile| ReplaceStep {
         path: file.path.clone(),
         content: file.new.clone().map(String::into_bytes),
         mode_of: file.from.clone(),
     };
-    replace::all(changed.iter().map(step).collect()).map_err(|failed| {
+    replace::replace_all(changed.iter().map(step).collect()).map_err(|failed| {
         let name = changed.iter().find(|file| file.path == failed.path).map_or("a file", |file| &file.name);
-        let mut error = files::failed(name, &failed.error);
+        let mut error = files::word_failure(name, &failed.error);
         error.message += match failed.lost.as_slice() {
             [] => ". Nothing was changed: what was written before was taken back",
             _ => ". These could not be taken back, read them again: ",
@@ -215,12 +222,12 @@ fn write(plan: &Plan, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
             ledger.remember(&file.path, new.as_bytes());
         }
     }
-    Ok(done(&changed, &plan.notes))
+    Ok(report_done(&changed, &plan.notes))
 }
 
-impl Planned {
-    fn change(&self) -> Change {
-        Change::between(self.old.as_deref().unwrap_or_default(), self.new.as_deref().unwrap_or_default())
+impl PlannedFile {
+    fn change(&self) -> LineCounts {
+        LineCounts::count_changes(self.old.as_deref().unwrap_or_default(), self.new.as_deref().unwrap_or_default())
     }
 
     fn what(&self) -> &'static str {
@@ -233,7 +240,7 @@ impl Planned {
     }
 
     fn preview(&self) -> String {
-        let diff = diff::unified(
+        let diff = diff::unify(
             &self.name,
             self.old.as_deref().unwrap_or_default(),
             self.new.as_deref().unwrap_or_default(),
@@ -245,14 +252,14 @@ impl Planned {
     }
 }
 
-fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
+fn report_done(changed: &[&PlannedFile], notes: &[String]) -> ToolOutput {
     let mut observation = String::new();
-    let (mut sum, mut list) = (Change { added: 0, removed: 0 }, Vec::new());
+    let (mut sum, mut list) = (LineCounts { added: 0, removed: 0 }, Vec::new());
     for file in changed {
         let (what, name, change) = (file.what(), &file.name, file.change());
         let _ = writeln!(observation, "{what} {name} ({change})");
         list.push(json!({ "path": name, "what": what, "added": change.added, "removed": change.removed }));
-        sum = Change { added: sum.added + change.added, removed: sum.removed + change.removed };
+        sum = LineCounts { added: sum.added + change.added, removed: sum.removed + change.removed };
     }
     if changed.is_empty() {
         observation += "nothing to change: the files already contain all of this\n";
@@ -264,30 +271,33 @@ fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
     ToolOutput {
         result: json!({ "files": list, "added": sum.added, "removed": sum.removed }),
         observation: observation.trim_end().to_owned(),
-        summary: diff::told(&format!("{}, {sum}", counted(changed.len() as u64, "file", "files")), &diffs),
+        summary: diff::summarise_change(
+            &format!("{}, {sum}", count_noun(changed.len() as u64, "file", "files")),
+            &diffs,
+        ),
         ..ToolOutput::default()
     }
 }
 
 /// The content of a file; `None` if there is no file.
-fn read(reach: &Reach, path: &str) -> Result<Option<String>, String> {
+fn read_content(reach: &Reach, path: &str) -> Result<Option<String>, String> {
     let Some(mut found) = files::find_or_new(reach, path).map_err(|error| error.message)? else { return Ok(None) };
     if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::size(found.opened.facts.len);
+        let size = files::format_size(found.opened.facts.len);
         return Err(format!("{path} has {size}: files that large are not patched"));
     }
     let bytes = files::read_whole(path, &mut found).map_err(|error| error.message)?;
     String::from_utf8(bytes).map(Some).map_err(|_| format!("{path} is not UTF-8 text: it is not patched"))
 }
 
-fn missing(reach: &Reach, path: &str) -> String {
-    match files::find(reach, path) {
+fn describe_missing(reach: &Reach, path: &str) -> String {
+    match files::find_path(reach, path) {
         Err(error) => error.message,
         Ok(_) => format!("{path} was deleted earlier in this patch"),
     }
 }
 
-fn refuse_unknown(file: &Planned, path: &str, now: &str) -> Result<(), Vec<String>> {
+fn refuse_unknown(file: &PlannedFile, path: &str, now: &str) -> Result<(), Vec<String>> {
     let is_own = file.old.as_deref() != Some(now);
     if file.known || is_own {
         return Ok(());
@@ -296,8 +306,13 @@ fn refuse_unknown(file: &Planned, path: &str, now: &str) -> Result<(), Vec<Strin
 }
 
 /// The text with the hunks applied; forgiven differences are noted.
-fn applied(plan: &mut Plan, path: &str, old: &str, hunks: &[Hunk<'_>]) -> Result<String, Vec<String>> {
-    let patched = matching::apply(old, hunks).map_err(|misfits| {
+fn apply_hunks(
+    plan: &mut PatchPlan,
+    path: &str,
+    old: &str,
+    hunks: &[PatchHunk<'_>],
+) -> Result<String, Vec<String>> {
+    let patched = matching::apply_hunks(old, hunks).map_err(|misfits| {
         misfits
             .iter()
             .map(|(index, misfit)| misfit_said(path, old, *index, &hunks[*index], misfit))
@@ -309,7 +324,7 @@ fn applied(plan: &mut Plan, path: &str, old: &str, hunks: &[Hunk<'_>]) -> Result
     Ok(patched.text)
 }
 
-fn misfit_said(path: &str, content: &str, index: usize, hunk: &Hunk<'_>, misfit: &Misfit) -> String {
+fn misfit_said(path: &str, content: &str, index: usize, hunk: &PatchHunk<'_>, misfit: &Misfit) -> String {
     let place = format!("{path}: hunk {} (line {} of the patch)", index + 1, hunk.line);
     match misfit {
         Misfit::Missing => {

@@ -23,7 +23,7 @@ impl Abandoned {
 }
 
 /// Runs `work` on a separate thread.
-pub async fn aside<T, W>(work: W) -> Result<T, ToolError>
+pub async fn run_aside<T, W>(work: W) -> Result<T, ToolError>
 where
     T: Send + 'static,
     W: FnOnce(&Abandoned) -> Result<T, ToolError> + Send + 'static,
@@ -57,7 +57,7 @@ mod tests {
         let (began, has_begun) = mpsc::channel();
         let (ended, has_ended) = mpsc::channel();
         runtime.expect("a runtime can be built").block_on(async {
-            let mut call = Box::pin(aside(move |abandoned| {
+            let mut call = Box::pin(run_aside(move |abandoned| {
                 let _ = began.send(());
                 while abandoned.check().is_ok() {
                     std::thread::sleep(Duration::from_millis(1));
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_for_the_model() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let outcome = runtime.expect("a runtime can be built").block_on(aside(|_| -> Result<(), ToolError> {
+        let outcome = runtime.expect("a runtime can be built").block_on(run_aside(|_| -> Result<(), ToolError> {
             panic!("broken");
         }));
         assert!(outcome.is_err_and(|error| error.message.contains("the tool itself failed")));

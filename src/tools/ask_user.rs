@@ -13,7 +13,7 @@ use crate::model::ToolDefinition;
 use crate::safety::Approver;
 use crate::tools::{CallContext, Tool};
 
-use super::{arguments, definition, text_of};
+use super::{define_tool, parse_arguments, text_of};
 
 /// `ask_user`: a question to the person at the terminal.
 pub struct AskUser {
@@ -22,7 +22,7 @@ pub struct AskUser {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct AskUserArguments {
     question: String,
     choices: Option<Vec<String>>,
 }
@@ -30,7 +30,7 @@ struct Arguments {
 impl AskUser {
     /// Asks through `person`, who must be present.
     pub fn new(person: Arc<dyn Approver>) -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "ask_user",
             "Asks the user a question. Returns the answer. Only for what you cannot find out or reasonably \
              assume.",
@@ -54,7 +54,7 @@ impl Tool for AskUser {
         "Ask once, for all that is missing."
     }
 
-    fn trusted(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         true
     }
 
@@ -68,7 +68,7 @@ impl Tool for AskUser {
         _context: CallContext<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { question, choices } = arguments(given)?;
+            let AskUserArguments { question, choices } = parse_arguments(given)?;
             match self.person.answer(&question, &choices.unwrap_or_default()).await {
                 Some(answer) => Ok(ToolOutput {
                     result: json!({ "answer": answer }),

@@ -14,9 +14,9 @@ use crate::model::ToolDefinition;
 use crate::safety::process::Exit;
 use crate::tools::{CallContext, Tool};
 
-use super::commands::confined::bracketed;
-use super::commands::jobs::{Jobs, Look};
-use super::{arguments, definition, text_of};
+use super::commands::confined::bracket_remarks;
+use super::commands::jobs::{JobLook, Jobs};
+use super::{define_tool, parse_arguments, text_of};
 
 /// The name of the tool.
 pub const BACKGROUND: &str = "background";
@@ -30,16 +30,16 @@ pub struct Background {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct BackgroundArguments {
     id: String,
     #[serde(default)]
-    action: Action,
+    action: BackgroundAction,
     wait: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum BackgroundAction {
     #[default]
     Read,
     Stop,
@@ -47,7 +47,7 @@ enum Action {
 
 impl Background {
     pub fn new(jobs: Arc<Jobs>) -> Self {
-        let definition = definition(
+        let definition = define_tool(
             BACKGROUND,
             "Reads or stops a background command. Returns state and new output.",
             (Permission::Read, &[]),
@@ -91,20 +91,20 @@ impl Tool for Background {
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { id, action, wait } = arguments(given)?;
+            let BackgroundArguments { id, action, wait } = parse_arguments(given)?;
             let wait = Duration::from_secs(wait.unwrap_or(WAIT));
             let wait = wait.min(context.timeout).min(context.clocks.run.unwrap_or(wait));
-            let look = self.jobs.look(&id, wait, action == Action::Stop).await?;
-            Ok(told(&id, look))
+            let look = self.jobs.look(&id, wait, action == BackgroundAction::Stop).await?;
+            Ok(describe_job(&id, look))
         })
     }
 }
 
 /// The state of a command, for the model.
-pub fn told(id: &str, look: Look) -> ToolOutput {
-    let Look { command, shown, running_for, end } = look;
+pub fn describe_job(id: &str, look: JobLook) -> ToolOutput {
+    let JobLook { command, shown, running_for, end } = look;
     let (state, denied) = match &end {
-        Some(end) => (end.told(), end.denied.as_ref().map(|denied| denied.why.clone())),
+        Some(end) => (end.describe(), end.denied.as_ref().map(|denied| denied.why.clone())),
         None => (format!("running for {} s", running_for.as_secs()), None),
     };
     let code = end.and_then(|end| match end.outcome.ok()?.exit {
@@ -118,7 +118,7 @@ pub fn told(id: &str, look: Look) -> ToolOutput {
             let _ = write!(observation, "\n{text}");
         }
     }
-    observation += &bracketed(denied);
+    observation += &bracket_remarks(denied);
     ToolOutput {
         result: json!({
             "id": id, "command": command, "state": state, "exit_code": code, "output": shown.text,

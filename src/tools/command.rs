@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::present;
 use crate::base::text;
-use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
+use crate::config::{CommandOutputFormat, Permission, ToolConfig, ToolEffect};
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::net::Proxies;
@@ -25,8 +25,8 @@ use crate::template;
 use crate::tools::{CallContext, ShellLine, Tool};
 
 use super::commands::Environment;
-use super::commands::command_line::{self, Ready};
-use super::commands::confined::{self, Confined, Order};
+use super::commands::command_line::{self, ReadyCommand};
+use super::commands::confined::{self, Confined, ProgramOrder};
 use super::run_command::{self, Ran};
 use super::{bytes_for, files};
 
@@ -36,7 +36,7 @@ const TEMPORARY_FAILURE: i32 = 75;
 const LONGEST_DOCUMENT: usize = 8 * 1024 * 1024;
 
 /// A configured command.
-pub struct Command {
+pub struct ConfiguredCommand {
     definition: ToolDefinition,
     config: ToolConfig,
     /// The environment of commands, without the variables that the tool adds.
@@ -45,14 +45,14 @@ pub struct Command {
     proxies: Proxies,
 }
 
-impl Command {
+impl ConfiguredCommand {
     /// `env` is the environment of commands, `sandbox` the boundary around them, `proxies` the machine's.
     #[must_use]
     pub fn new(config: ToolConfig, env: Environment, sandbox: Option<Arc<Sandbox>>, proxies: Proxies) -> Self {
         let mut effects = config.effects.clone().unwrap_or_default();
         // Whatever effects it declares, a command runs a process.
-        if !effects.contains(&Effect::Process) {
-            effects.push(Effect::Process);
+        if !effects.contains(&ToolEffect::Process) {
+            effects.push(ToolEffect::Process);
         }
         let definition = ToolDefinition {
             name: config.name.clone(),
@@ -66,7 +66,7 @@ impl Command {
     }
 
     /// Its working directory. A directory that the model can influence must be inside the workspace.
-    fn dir(&self, ready: &Ready, reach: &Reach) -> Result<PathBuf, ToolError> {
+    fn dir(&self, ready: &ReadyCommand, reach: &Reach) -> Result<PathBuf, ToolError> {
         let Some(dir) = &ready.workdir else { return Ok(reach.workspace().root().to_path_buf()) };
         let has_a_say = self.config.workdir.as_deref().is_some_and(template::is_template);
         if has_a_say && !reach.find(dir)?.starts_with(reach.workspace().root()) {
@@ -76,31 +76,32 @@ impl Command {
     }
 
     async fn run(&self, arguments: &Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        let ready = command_line::render(&self.config, arguments)?;
+        let ready = command_line::render_command(&self.config, arguments)?;
         let dir = self.dir(&ready, context.reach)?;
         let confined = Confined::new(self.env_with(&ready), self.sandbox.clone(), self.proxies.clone());
         let line: Vec<&str> = ready.line.iter().map(String::as_str).collect();
         let (program, arguments) = line.split_first().ok_or_else(|| ToolError::parameter("no program"))?;
-        let order = Order {
+        let order = ProgramOrder {
             program,
             arguments,
             dir: &dir,
             variables: context.variables,
-            patience: run_command::patience(&context),
+            patience: run_command::choose_patience(&context),
         };
-        let reads_json = self.config.output_format == Some(OutputFormat::Json);
+        let reads_json = self.config.output_format == Some(CommandOutputFormat::Json);
         let mut whole = String::new();
         let mut seen = |piece: &str| {
             if reads_json && whole.len() <= LONGEST_DOCUMENT {
                 whole.push_str(piece);
             }
         };
-        let Ran { mut output, exit, remarks } = run_command::execute(&confined, order, context, &mut seen).await?;
+        let Ran { mut output, exit, remarks } =
+            run_command::execute_order(&confined, order, context, &mut seen).await?;
         if exit == Exit::Code(TEMPORARY_FAILURE) {
             return Err(ToolError::new(ToolErrorKind::Transient, output.observation));
         }
         if reads_json {
-            match document(&whole) {
+            match find_document(&whole) {
                 Some(data) => with_data(&mut output, data, &exit, bytes_for(context.max_tokens)),
                 None if exit == Exit::Code(0) => {
                     let why = format!("the command did not print one JSON document: {}", output.observation);
@@ -114,20 +115,20 @@ impl Command {
     }
 
     /// The environment of commands, with the variables of the tool in place of those of the same name.
-    fn env_with(&self, ready: &Ready) -> Vec<(String, String)> {
+    fn env_with(&self, ready: &ReadyCommand) -> Vec<(String, String)> {
         let is_set = |name: &str| ready.env.iter().any(|(other, _)| other == name);
         let inherited = self.env.variables().iter().filter(|(name, _)| !is_set(name));
         inherited.chain(&ready.env).cloned().collect()
     }
 }
 
-impl Tool for Command {
+impl Tool for ConfiguredCommand {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
 
     fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
-        let ready = command_line::render(&self.config, arguments).ok()?;
+        let ready = command_line::render_command(&self.config, arguments).ok()?;
         let mut shown = String::new();
         for (name, value) in &ready.env {
             let _ = write!(shown, "{name}={} ", text::shell_word(value));
@@ -137,7 +138,7 @@ impl Tool for Command {
             let _ = write!(shown, " (in {dir})");
         }
         Some(ShellLine {
-            hold: confined::hold(self.sandbox.as_deref()),
+            hold: confined::choose_hold(self.sandbox.as_deref()),
             line: ready.judged.into(),
             workdir: ready.workdir.map(Cow::from),
             configured: Some(shown),
@@ -155,7 +156,7 @@ impl Tool for Command {
     /// True if the command has network access: without declared effects, it could have any effect.
     fn has_network(&self) -> bool {
         match &self.config.effects {
-            Some(effects) => effects.contains(&Effect::Network),
+            Some(effects) => effects.contains(&ToolEffect::Network),
             None => self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network != Network::Closed),
         }
     }
@@ -165,12 +166,12 @@ impl Tool for Command {
     }
 
     fn subject(&self, arguments: &Value) -> String {
-        command_line::render(&self.config, arguments)
+        command_line::render_command(&self.config, arguments)
             .map_or_else(|_| String::new(), |ready| text::one_line(&ready.shown, 100))
     }
 
     fn preview(&self, arguments: &Value, reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
-        let ready = command_line::render(&self.config, arguments)?;
+        let ready = command_line::render_command(&self.config, arguments)?;
         let (dir, workspace) = (self.dir(&ready, reach)?, reach.workspace());
         let mut shown = ready.shown;
         if dir != workspace.root() {
@@ -189,7 +190,7 @@ impl Tool for Command {
 
 /// The JSON document that a command printed. Programs print other text before and after it (progress, warnings),
 /// so it is searched for at the beginning of lines.
-fn document(text: &str) -> Option<Value> {
+fn find_document(text: &str) -> Option<Value> {
     /// Text that is not JSON may have many such lines; parsing each to its end would take too long.
     const MOST_TRIES: usize = 20;
     if let Ok(whole) = serde_json::from_str(text) {
@@ -202,7 +203,7 @@ fn document(text: &str) -> Option<Value> {
 }
 
 fn with_data(output: &mut ToolOutput, data: Value, exit: &Exit, most: usize) {
-    let shown = present::fit(&data, most, output.kept.as_ref());
+    let shown = present::fit_data(&data, most, output.kept.as_ref());
     output.truncated = shown != data;
     let text = match &shown {
         Value::String(text) => text.clone(),
@@ -219,7 +220,7 @@ fn with_data(output: &mut ToolOutput, data: Value, exit: &Exit, most: usize) {
 mod tests {
     use serde_json::json;
 
-    use super::document;
+    use super::find_document;
 
     #[test]
     fn a_document_is_found_among_other_words() {
@@ -232,7 +233,7 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in table {
-            assert_eq!(document(text), expected, "{text}");
+            assert_eq!(find_document(text), expected, "{text}");
         }
     }
 }

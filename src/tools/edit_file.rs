@@ -8,18 +8,18 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::diff::{self, Change};
+use crate::base::diff::{self, LineCounts};
 use crate::base::output::{ToolError, ToolOutput};
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool};
 
-use super::files::edit_match::{self, Edit, Match};
-use super::files::replace::replace;
+use super::files::edit_match::{self, EditMatch, Replacement};
+use super::files::replace::replace_file;
 use super::files::{self, WHOLE_BYTES};
-use super::{arguments, counted, definition, text_of};
+use super::{count_noun, define_tool, parse_arguments, text_of};
 
 /// `edit_file`: replaces one text of a file by another.
 pub struct EditFile {
@@ -27,7 +27,7 @@ pub struct EditFile {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct EditFileArguments {
     path: String,
     old_text: String,
     new_text: String,
@@ -35,22 +35,22 @@ struct Arguments {
 }
 
 /// An edit that can be made.
-struct Planned {
+struct PlannedEdit {
     path: PathBuf,
     name: String,
     old: String,
-    edits: Vec<Edit>,
+    edits: Vec<Replacement>,
     forgiven: Option<&'static str>,
 }
 
 impl EditFile {
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "edit_file",
             "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
              copy it without line numbers. Returns the changed lines; if nothing matches, the nearest \
              passage.",
-            (Permission::Write, &[Effect::Files]),
+            (Permission::Write, &[ToolEffect::Files]),
             json!({
                 "path": { "type": "string" },
                 "old_text": { "type": "string" },
@@ -85,9 +85,9 @@ impl Tool for EditFile {
     }
 
     fn preview(&self, given: &Value, reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
-        let arguments: Arguments = arguments(given.clone())?;
-        let planned = plan(&arguments, reach)?;
-        Ok(diff::unified(&planned.name, &planned.old, &planned.after()))
+        let arguments: EditFileArguments = parse_arguments(given.clone())?;
+        let planned = plan_edit(&arguments, reach)?;
+        Ok(diff::unify(&planned.name, &planned.old, &planned.apply()))
     }
 
     fn previews_change(&self) -> bool {
@@ -97,39 +97,39 @@ impl Tool for EditFile {
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            let planned = plan(&arguments, context.reach)?;
-            make(&arguments.path, &planned, context.files)
+            let arguments: EditFileArguments = parse_arguments(given)?;
+            let planned = plan_edit(&arguments, context.reach)?;
+            make_edit(&arguments.path, &planned, context.files)
         })
     }
 }
 
-fn make(path: &str, planned: &Planned, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
-    let new = planned.after();
+fn make_edit(path: &str, planned: &PlannedEdit, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
+    let new = planned.apply();
     let was_known = ledger.familiarity(&planned.path, planned.old.as_bytes()) == Familiarity::Current;
-    replace(&planned.path, new.as_bytes()).map_err(|error| files::failed(path, &error))?;
+    replace_file(&planned.path, new.as_bytes()).map_err(|error| files::word_failure(path, &error))?;
     // An edit proves that the passage was known, not the rest of the file.
     if was_known {
         ledger.remember(&planned.path, new.as_bytes());
     }
-    let change = Change::between(&planned.old, &new);
+    let change = LineCounts::count_changes(&planned.old, &new);
     Ok(ToolOutput {
         result: json!({
             "path": planned.name, "replaced": planned.edits.len(), "added": change.added, "removed": change.removed,
         }),
         observation: planned.observation(&new, change),
-        summary: diff::told(&change.to_string(), &diff::nameless(&planned.old, &new)),
+        summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(&planned.old, &new)),
         truncated: false,
         ..ToolOutput::default()
     })
 }
 
-impl Planned {
-    fn after(&self) -> String {
-        edit_match::apply(&self.old, &self.edits)
+impl PlannedEdit {
+    fn apply(&self) -> String {
+        edit_match::apply_edits(&self.old, &self.edits)
     }
 
-    fn observation(&self, new: &str, change: Change) -> String {
+    fn observation(&self, new: &str, change: LineCounts) -> String {
         let mut moved: isize = 0;
         let places: Vec<usize> = self
             .edits
@@ -148,7 +148,7 @@ impl Planned {
                 let range = if last > *first { format!("lines {first}-{last}") } else { format!("line {first}") };
                 format!("edited {name}, {range} ({change})")
             }
-            _ => format!("edited {name}, {} places, lines {} ({change})", lines.len(), listed(&lines)),
+            _ => format!("edited {name}, {} places, lines {} ({change})", lines.len(), list_numbers(&lines)),
         };
         if let Some(forgiven) = self.forgiven {
             let _ = write!(out, "; matched although {forgiven} differ");
@@ -158,8 +158,8 @@ impl Planned {
 }
 
 /// Reads the file and finds the passage.
-fn plan(arguments: &Arguments, reach: &Reach) -> Result<Planned, ToolError> {
-    let Arguments { path, old_text, new_text, .. } = arguments;
+fn plan_edit(arguments: &EditFileArguments, reach: &Reach) -> Result<PlannedEdit, ToolError> {
+    let EditFileArguments { path, old_text, new_text, .. } = arguments;
     if old_text.is_empty() {
         return Err(ToolError::parameter("old_text is empty: to create or fill a file use write_file"));
     }
@@ -168,21 +168,21 @@ fn plan(arguments: &Arguments, reach: &Reach) -> Result<Planned, ToolError> {
     }
     let mut found = files::find_file(reach, path)?;
     if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::size(found.opened.facts.len);
+        let size = files::format_size(found.opened.facts.len);
         return Err(ToolError::permanent(format!("{path} has {size}: files that large are not edited here")));
     }
     let old = String::from_utf8(files::read_whole(path, &mut found)?)
         .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
     let name = reach.workspace().display(&found.path);
-    match edit_match::find(&old, old_text, new_text, arguments.replace_all.unwrap_or(false)) {
-        Match::Found { edits, forgiven } => Ok(Planned { path: found.path, name, old, edits, forgiven }),
-        Match::Ambiguous { lines, forgiven } => Err(ambiguous(path, &lines, forgiven)),
-        Match::Missing => Err(missing(path, &old, old_text)),
+    match edit_match::find_match(&old, old_text, new_text, arguments.replace_all.unwrap_or(false)) {
+        EditMatch::Found { edits, forgiven } => Ok(PlannedEdit { path: found.path, name, old, edits, forgiven }),
+        EditMatch::Ambiguous { lines, forgiven } => Err(refuse_ambiguous(path, &lines, forgiven)),
+        EditMatch::Missing => Err(refuse_missing(path, &old, old_text)),
     }
 }
 
-fn ambiguous(path: &str, lines: &[usize], forgiven: Option<&str>) -> ToolError {
-    let (count, listed) = (lines.len(), listed(lines));
+fn refuse_ambiguous(path: &str, lines: &[usize], forgiven: Option<&str>) -> ToolError {
+    let (count, listed) = (lines.len(), list_numbers(lines));
     ToolError::parameter(match forgiven {
         None => format!(
             "old_text occurs {count} times in {path}, at lines {listed}: add the lines around the one you mean, or \
@@ -195,7 +195,7 @@ fn ambiguous(path: &str, lines: &[usize], forgiven: Option<&str>) -> ToolError {
     })
 }
 
-fn missing(path: &str, content: &str, old: &str) -> ToolError {
+fn refuse_missing(path: &str, content: &str, old: &str) -> ToolError {
     let mut message = format!("old_text does not occur in {path}");
     if has_line_numbers(old) {
         message += "; leave out the line numbers, they are not part of the file";
@@ -220,11 +220,11 @@ fn has_line_numbers(old: &str) -> bool {
 }
 
 /// The first few of these line numbers.
-fn listed(lines: &[usize]) -> String {
+fn list_numbers(lines: &[usize]) -> String {
     const MOST: usize = 10;
     let mut out = lines.iter().take(MOST).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if lines.len() > MOST {
-        let _ = write!(out, " and {}", counted((lines.len() - MOST) as u64, "more", "more"));
+        let _ = write!(out, " and {}", count_noun((lines.len() - MOST) as u64, "more", "more"));
     }
     out
 }

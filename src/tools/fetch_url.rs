@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::text;
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::model::ToolDefinition;
 use crate::safety::net::{FetchError, FetchRules, Fetched, Net, NetError, parse_url};
 use crate::tools::{CallContext, Tool};
 
-use super::commands::bounded::Bounded;
-use super::files::size;
-use super::readable::{self, Page};
-use super::{arguments, bytes_for, definition, text_of};
+use super::commands::bounded::BoundedInput;
+use super::files::format_size;
+use super::readable::{self, ReadablePage};
+use super::{bytes_for, define_tool, parse_arguments, text_of};
 
 /// The most time for a page, including name lookup and redirects.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ pub struct FetchUrl {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct FetchArguments {
     url: String,
     max_tokens: Option<usize>,
 }
@@ -47,10 +47,10 @@ struct Arguments {
 impl FetchUrl {
     /// `allow` names private hosts that may be reached as well.
     pub fn new(net: Arc<Net>, allow: Vec<String>) -> Self {
-        let mut definition = definition(
+        let mut definition = define_tool(
             "fetch_url",
             "Gets a web page as readable text. Public http(s) addresses, text, HTML and JSON only; nothing is sent along.",
-            (Permission::Read, &[Effect::Network]),
+            (Permission::Read, &[ToolEffect::Network]),
             json!({
                 "url": { "type": "string" },
                 "max_tokens": { "type": "integer", "minimum": 1, "description": "Most to return" },
@@ -69,7 +69,7 @@ impl FetchUrl {
             connect_timeout: CONNECT,
         };
         match tokio::time::timeout(time, self.net.fetch(url, ACCEPT, rules)).await {
-            Ok(fetched) => fetched.map_err(|error| said(&error)),
+            Ok(fetched) => fetched.map_err(|error| word_error(&error)),
             Err(_) => {
                 let message = format!("no complete answer from {url} within {} s", time.as_secs());
                 Err(ToolError::new(ToolErrorKind::Timeout, message))
@@ -97,24 +97,24 @@ impl Tool for FetchUrl {
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { url, max_tokens } = arguments(given)?;
+            let FetchArguments { url, max_tokens } = parse_arguments(given)?;
             let fetched = self.fetch(&url, LONGEST.min(context.timeout)).await?;
-            let page = page(&fetched);
+            let page = read_page(&fetched);
             if fetched.status >= 400 {
-                return Err(refused(&fetched, page.as_ref()));
+                return Err(refuse_status(&fetched, page.as_ref()));
             }
             let keep = bytes_for(max_tokens.map_or(context.max_tokens, |most| most.min(context.max_tokens)));
             Ok(match page {
-                Some(page) => shown(&fetched, page, Bounded::new(keep, context.keep)),
-                None => described(&fetched),
+                Some(page) => show_page(&fetched, page, BoundedInput::new(keep, context.keep)),
+                None => describe_fetch(&fetched),
             })
         })
     }
 }
 
 /// The page as text; `None` for other content.
-fn page(fetched: &Fetched) -> Option<Page> {
-    let kind = kind(&fetched.content_type);
+fn read_page(fetched: &Fetched) -> Option<ReadablePage> {
+    let kind = parse_kind(&fetched.content_type);
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
         || kind.is_empty() && fetched.body.trim_ascii_start().starts_with(b"<");
     let is_text = is_html
@@ -126,9 +126,9 @@ fn page(fetched: &Fetched) -> Option<Page> {
     if !is_text {
         return None;
     }
-    let text = decoded(fetched, is_html);
+    let text = decode_body(fetched, is_html);
     if !is_html {
-        return Some(Page { title: String::new(), text: text.into_owned() });
+        return Some(ReadablePage { title: String::new(), text: text.into_owned() });
     }
     let base = parse_url(&fetched.url).ok();
     let absolute = |link: &str| {
@@ -136,25 +136,25 @@ fn page(fetched: &Fetched) -> Option<Page> {
         let target = base.as_ref().filter(|_| leads_on)?.join(link).ok()?;
         matches!(target.scheme(), "http" | "https").then(|| target.to_string())
     };
-    Some(readable::read(&text, &absolute))
+    Some(readable::read_html(&text, &absolute))
 }
 
 /// `text/html` of `Text/HTML; charset=x`.
-fn kind(content_type: &str) -> String {
+fn parse_kind(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
 /// Decodes the body by the encoding that the server names, else by a byte order mark or the page itself; else as
 /// UTF-8.
-fn decoded(fetched: &Fetched, is_html: bool) -> Cow<'_, str> {
+fn decode_body(fetched: &Fetched, is_html: bool) -> Cow<'_, str> {
     const WHERE_PAGES_SAY: usize = 1024;
     let start = &fetched.body[..fetched.body.len().min(WHERE_PAGES_SAY)];
-    let in_page = is_html.then(|| charset(&String::from_utf8_lossy(start))).flatten();
-    let named = charset(&fetched.content_type).or(in_page).unwrap_or(encoding_rs::UTF_8);
+    let in_page = is_html.then(|| find_charset(&String::from_utf8_lossy(start))).flatten();
+    let named = find_charset(&fetched.content_type).or(in_page).unwrap_or(encoding_rs::UTF_8);
     named.decode(&fetched.body).0
 }
 
-fn charset(text: &str) -> Option<&'static Encoding> {
+fn find_charset(text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
     let (_, rest) = lower.split_once("charset=")?;
     let label = rest.trim_start_matches(['"', '\'']);
@@ -162,7 +162,7 @@ fn charset(text: &str) -> Option<&'static Encoding> {
     Encoding::for_label(&label.as_bytes()[..end.unwrap_or(label.len())])
 }
 
-fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput {
+fn show_page(fetched: &Fetched, page: ReadablePage, mut bounded: BoundedInput<'_>) -> ToolOutput {
     /// A page states the most important things first.
     const HEAD_PERCENT: usize = 90;
     let Fetched { url, status, content_type, whole, .. } = fetched;
@@ -174,13 +174,13 @@ fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput 
     observation += "\n\n";
     observation += if shown.text.trim().is_empty() { "[the page has no text]" } else { &shown.text };
     if !whole {
-        let _ = write!(observation, "\n[only the first {} of the page were read]", size(MOST_BYTES as u64));
+        let _ = write!(observation, "\n[only the first {} of the page were read]", format_size(MOST_BYTES as u64));
     }
     ToolOutput {
         result: json!({
             "url": url, "status": status, "title": page.title, "content_type": content_type, "text": page.text,
         }),
-        summary: format!("{status}, {}", size(bytes as u64)),
+        summary: format!("{status}, {}", format_size(bytes as u64)),
         observation,
         truncated: shown.truncated || !whole,
         kept: shown.kept,
@@ -188,11 +188,11 @@ fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput 
     }
 }
 
-fn described(fetched: &Fetched) -> ToolOutput {
+fn describe_fetch(fetched: &Fetched) -> ToolOutput {
     let Fetched { url, status, content_type, body, whole } = fetched;
     let least = if *whole { "" } else { "more than " };
     let kind = if content_type.is_empty() { "something that is not text" } else { content_type };
-    let what = format!("{kind}, {least}{}", size(body.len() as u64));
+    let what = format!("{kind}, {least}{}", format_size(body.len() as u64));
     ToolOutput {
         result: json!({ "url": url, "status": status, "title": "", "content_type": content_type, "text": "" }),
         observation: format!("{url} is {what}: no text to show."),
@@ -202,7 +202,7 @@ fn described(fetched: &Fetched) -> ToolOutput {
 }
 
 /// An error status, with the server's explanation.
-fn refused(fetched: &Fetched, page: Option<&Page>) -> ToolError {
+fn refuse_status(fetched: &Fetched, page: Option<&ReadablePage>) -> ToolError {
     let Fetched { url, status, .. } = fetched;
     let kind = match status {
         408 | 425 | 429 | 500.. => ToolErrorKind::Transient,
@@ -213,7 +213,7 @@ fn refused(fetched: &Fetched, page: Option<&Page>) -> ToolError {
     ToolError::new(kind, format!("{url}: HTTP {status}{}{words}", if words.is_empty() { "" } else { ": " }))
 }
 
-fn said(error: &FetchError) -> ToolError {
+fn word_error(error: &FetchError) -> ToolError {
     let kind = match error {
         error if error.is_transient() => ToolErrorKind::Transient,
         FetchError::Net(NetError::Address { .. })
@@ -257,10 +257,10 @@ mod tests {
                 Some("[up](http://h/x#y) mail"),
             ),
         ] {
-            let page = page(&fetched(content_type, body));
+            let page = read_page(&fetched(content_type, body));
             assert_eq!(page.as_ref().map(|page| page.text.as_str()), expected, "{content_type}");
         }
-        let described = described(&fetched("image/png", b"\x89PNG"));
+        let described = describe_fetch(&fetched("image/png", b"\x89PNG"));
         assert_eq!(described.observation, "http://h/dir/page is image/png, 4 B: no text to show.");
     }
 }

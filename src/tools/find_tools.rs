@@ -15,7 +15,7 @@ use crate::model::ToolDefinition;
 use crate::tools::{CallContext, Tool};
 
 use super::finding::ranking::{Judge, Ranking};
-use super::{arguments, bytes_for, counted, definition};
+use super::{bytes_for, count_noun, define_tool, parse_arguments};
 
 /// The name of the tool that finds others.
 pub const FIND_TOOLS: &str = "find_tools";
@@ -32,7 +32,7 @@ pub struct FindTools {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct FindToolsArguments {
     query: String,
 }
 
@@ -40,7 +40,7 @@ impl FindTools {
     /// Searches these tools, whose definitions are not sent.
     #[must_use]
     pub fn new(tools: Vec<ToolDefinition>, judge: Judge) -> Self {
-        let definition = definition(
+        let definition = define_tool(
             FIND_TOOLS,
             "Returns the definitions of further tools. Give a name, or words that say what you need; then use \
              call_tool.",
@@ -57,7 +57,7 @@ impl FindTools {
         if let Some(named) = self.tools.iter().find(|tool| tool.name == query.trim()) {
             return (vec![named], 0);
         }
-        let ranked = self.ranking.of(query, &self.tools, context).await;
+        let ranked = self.ranking.rank(query, &self.tools, context).await;
         let best = ranked.positions.into_iter().take(MOST);
         (best.map(|position| &self.tools[position]).collect(), ranked.embedded_tokens)
     }
@@ -68,7 +68,7 @@ impl Tool for FindTools {
         &self.definition
     }
 
-    fn trusted(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         true
     }
 
@@ -78,13 +78,13 @@ impl Tool for FindTools {
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { query } = arguments(given)?;
+            let FindToolsArguments { query } = parse_arguments(given)?;
             let (found, embedded_tokens) = self.find(&query, &context).await;
             let most = bytes_for(context.max_tokens);
             let mut observation = String::new();
             let mut shown = Vec::new();
             for tool in &found {
-                let text = described(tool);
+                let text = describe_tool(tool);
                 if !shown.is_empty() && observation.len() + text.len() > most {
                     break;
                 }
@@ -95,13 +95,13 @@ impl Tool for FindTools {
             }
             if found.is_empty() {
                 let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
-                observation = format!("No tool fits. There are: {}.", text::head(&names.join(", "), most));
+                observation = format!("No tool fits. There are: {}.", text::take_head(&names.join(", "), most));
             }
             let count = shown.len();
             Ok(ToolOutput {
                 result: json!({ "tools": shown }),
                 observation: observation.trim_end().to_owned(),
-                summary: counted(count as u64, "tool", "tools"),
+                summary: count_noun(count as u64, "tool", "tools"),
                 truncated: count < found.len(),
                 metadata: (embedded_tokens > 0)
                     .then(|| ("embedded_tokens".to_owned(), json!(embedded_tokens)))
@@ -115,9 +115,8 @@ impl Tool for FindTools {
 
 /// The definition of `call_tool`. Nothing runs under this name: a call of it is treated as a call of the tool it
 /// names.
-#[must_use]
 pub fn call_tool() -> ToolDefinition {
-    definition(
+    define_tool(
         CALL_TOOL,
         "Calls a tool that find_tools returned. The result is that of the tool.",
         (Permission::Read, &[]),
@@ -129,6 +128,6 @@ pub fn call_tool() -> ToolDefinition {
     )
 }
 
-fn described(tool: &ToolDefinition) -> String {
+fn describe_tool(tool: &ToolDefinition) -> String {
     format!("{}: {}\nparameters: {}\n\n", tool.name, tool.description, tool.parameters)
 }

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
-use crate::files::disk::{Dir, Entry};
+use crate::files::disk::{Dir, DirEntry};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool};
 
-use super::aside::{Abandoned, aside};
-use super::files::walk::{Pattern, walk};
-use super::{arguments, bytes_for, counted, definition, files, text_of};
+use super::aside::{Abandoned, run_aside};
+use super::files::walk::{SearchPattern, walk_files};
+use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const MOST_FILES: usize = 200;
 
@@ -27,7 +27,7 @@ pub struct Glob {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct GlobArguments {
     pattern: String,
     path: Option<String>,
 }
@@ -35,7 +35,7 @@ struct Arguments {
 impl Glob {
     /// Compiles nothing until it is called.
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "glob",
             "Finds files by name. Returns sorted paths, at most 200; honours .gitignore. A pattern without / \
              matches at any depth.",
@@ -79,21 +79,21 @@ impl Tool for Glob {
         let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| glob(&arguments, &reach, budget, abandoned)).await
+            let arguments: GlobArguments = parse_arguments(given)?;
+            run_aside(move |abandoned| find_paths(&arguments, &reach, budget, abandoned)).await
         })
     }
 }
 
-fn glob(
-    arguments: &Arguments,
+fn find_paths(
+    arguments: &GlobArguments,
     reach: &Reach,
     budget: usize,
     abandoned: &Abandoned,
 ) -> Result<ToolOutput, ToolError> {
-    let pattern = Pattern::new(&arguments.pattern)?;
+    let pattern = SearchPattern::new(&arguments.pattern)?;
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
-    let (mut found, omitted) = below(&dir, reach, &pattern, abandoned);
+    let (mut found, omitted) = find_below(&dir, reach, &pattern, abandoned);
     abandoned.check()?;
     let total = found.len();
     // If there are too many, only the shown ones need an order.
@@ -117,7 +117,7 @@ fn glob(
     if total == 0 {
         observation = format!("[no file matches {}; ignored files are not searched]", arguments.pattern);
     } else if truncated {
-        let left_out = counted((total - names.len()) as u64, "more file", "more files");
+        let left_out = count_noun((total - names.len()) as u64, "more file", "more files");
         let _ = write!(observation, "\n[{left_out} not shown, {total} in all: narrow the pattern]");
     }
     if omitted > 0 {
@@ -126,18 +126,18 @@ fn glob(
     Ok(ToolOutput {
         result: json!({ "files": names, "total": total }),
         observation,
-        summary: counted(total as u64, "file", "files"),
+        summary: count_noun(total as u64, "file", "files"),
         truncated,
         ..ToolOutput::default()
     })
 }
 
 /// The matching files below `dir`, unordered, and the number of entries that were left out.
-fn below(dir: &Path, reach: &Reach, pattern: &Pattern, abandoned: &Abandoned) -> (Vec<PathBuf>, u64) {
+fn find_below(dir: &Path, reach: &Reach, pattern: &SearchPattern, abandoned: &Abandoned) -> (Vec<PathBuf>, u64) {
     let found = Mutex::new(Vec::new());
-    let omitted = walk(dir, reach, abandoned, || {
-        let mut mine = Share { found: &found, paths: Vec::new() };
-        move |_: &Dir, _: &Entry, path| {
+    let omitted = walk_files(dir, reach, abandoned, || {
+        let mut mine = GlobShare { found: &found, paths: Vec::new() };
+        move |_: &Dir, _: &DirEntry, path| {
             if pattern.matches(dir, &path) {
                 mine.paths.push(path);
             }
@@ -147,12 +147,12 @@ fn below(dir: &Path, reach: &Reach, pattern: &Pattern, abandoned: &Abandoned) ->
 }
 
 /// The files that one thread of the walk found; added to the result when it ends.
-struct Share<'a> {
+struct GlobShare<'a> {
     found: &'a Mutex<Vec<PathBuf>>,
     paths: Vec<PathBuf>,
 }
 
-impl Drop for Share<'_> {
+impl Drop for GlobShare<'_> {
     fn drop(&mut self) {
         self.found.lock().expect("no holder of the lock panics").append(&mut self.paths);
     }

@@ -19,15 +19,15 @@ use serde_json::{Value, json};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
 use crate::config::Permission;
-use crate::files::disk::{self, Dir, Entry, Kind, Opened};
+use crate::files::disk::{self, Dir, DirEntry, DirEntryKind, Opened};
 use crate::files::workspace::Workspace;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool};
 
-use super::aside::{Abandoned, aside};
-use super::files::walk::{Pattern, walk};
-use super::{arguments, bytes_for, counted, definition, files, text_of};
+use super::aside::{Abandoned, run_aside};
+use super::files::walk::{SearchPattern, walk_files};
+use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST_CONTEXT: usize = 20;
@@ -42,7 +42,7 @@ pub struct Grep {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct GrepArguments {
     pattern: String,
     path: Option<String>,
     glob: Option<String>,
@@ -54,7 +54,7 @@ struct Arguments {
 impl Grep {
     /// Compiles nothing until it is called.
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "grep",
             "Searches file contents. Returns paths, each with its matches as `line:text`; honours \
              .gitignore, skips binary files. No match spans lines.",
@@ -102,33 +102,33 @@ impl Tool for Grep {
         let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| grep(&arguments, &reach, budget, abandoned)).await
+            let arguments: GrepArguments = parse_arguments(given)?;
+            run_aside(move |abandoned| search_files(&arguments, &reach, budget, abandoned)).await
         })
     }
 }
 
-fn grep(
-    arguments: &Arguments,
+fn search_files(
+    arguments: &GrepArguments,
     reach: &Reach,
     budget: usize,
     abandoned: &Abandoned,
 ) -> Result<ToolOutput, ToolError> {
     let path = arguments.path.as_deref().unwrap_or(".");
-    let start = files::find(reach, path)?;
+    let start = files::find_path(reach, path)?;
     files::refuse_special(path, start.facts.kind)?;
-    let search = Search {
-        matcher: matcher(&arguments.pattern, arguments.ignore_case.unwrap_or(false))?,
-        only: arguments.glob.as_deref().map(Pattern::new).transpose()?,
+    let search = GrepSearch {
+        matcher: build_matcher(&arguments.pattern, arguments.ignore_case.unwrap_or(false))?,
+        only: arguments.glob.as_deref().map(SearchPattern::new).transpose()?,
         context: arguments.context.unwrap_or(0).min(MOST_CONTEXT),
         limit: arguments.limit.unwrap_or(DEFAULT_LIMIT),
         root: &start.path,
         found: Mutex::default(),
     };
-    if start.facts.kind == Kind::File {
-        search.file(&mut search.searcher(), &start.path, disk::open(&start.path));
+    if start.facts.kind == DirEntryKind::File {
+        search.file(&mut search.searcher(), &start.path, disk::open_file(&start.path));
     } else {
-        search.below(reach, abandoned);
+        search.search_below(reach, abandoned);
     }
     abandoned.check()?;
     let found = search.found.into_inner().expect("no holder of the lock panics");
@@ -137,20 +137,20 @@ fn grep(
 
 /// # Errors
 /// The pattern is not a regular expression; the error gives the reason, and the way to search for the literal text.
-fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
+fn build_matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
     RegexMatcherBuilder::new().case_insensitive(ignore_case).multi_line(true).crlf(true).build(pattern).map_err(
         |error| {
             let hint = if pattern.contains(['\n']) || pattern.contains("\\n") {
                 "a search goes line by line, so nothing matches a line feed".to_owned()
             } else {
-                format!("to search for this very text, write {}", escaped(pattern))
+                format!("to search for this very text, write {}", escape_literal(pattern))
             };
             ToolError::parameter(format!("not a valid regular expression: {error}\n{hint}"))
         },
     )
 }
 
-fn escaped(literal: &str) -> String {
+fn escape_literal(literal: &str) -> String {
     let mut out = String::with_capacity(literal.len() + 8);
     for c in literal.chars() {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {
@@ -161,16 +161,16 @@ fn escaped(literal: &str) -> String {
     out
 }
 
-struct Search<'a> {
+struct GrepSearch<'a> {
     matcher: RegexMatcher,
-    only: Option<Pattern>,
+    only: Option<SearchPattern>,
     context: usize,
     limit: usize,
     root: &'a Path,
-    found: Mutex<Found>,
+    found: Mutex<GrepMatches>,
 }
 
-impl Search<'_> {
+impl GrepSearch<'_> {
     fn searcher(&self) -> Searcher {
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
@@ -181,17 +181,18 @@ impl Search<'_> {
             .build()
     }
 
-    fn below(&self, reach: &Reach, abandoned: &Abandoned) {
-        let omitted = walk(self.root, reach, abandoned, || {
+    fn search_below(&self, reach: &Reach, abandoned: &Abandoned) {
+        let omitted = walk_files(self.root, reach, abandoned, || {
             let mut searcher = self.searcher();
-            move |dir: &Dir, entry: &Entry, path: PathBuf| {
-                if entry.kind == Kind::File && self.only.as_ref().is_none_or(|only| only.matches(self.root, &path))
+            move |dir: &Dir, entry: &DirEntry, path: PathBuf| {
+                if entry.kind == DirEntryKind::File
+                    && self.only.as_ref().is_none_or(|only| only.matches(self.root, &path))
                 {
                     self.file(&mut searcher, &path, dir.file(&entry.name));
                 }
             }
         });
-        self.found().omitted = omitted;
+        self.lock_found().omitted = omitted;
     }
 
     fn file(&self, searcher: &mut Searcher, path: &Path, opened: io::Result<Opened>) {
@@ -199,21 +200,21 @@ impl Search<'_> {
             Hits { matcher: &self.matcher, limit: self.limit, lines: Vec::new(), matches: 0, binary: false };
         let outcome = opened.and_then(|opened| searcher.search_file(&self.matcher, &opened.file, &mut hits));
         if outcome.is_err() {
-            self.found().unreadable += 1;
+            self.lock_found().unreadable += 1;
         } else if hits.matches > 0 && !hits.binary {
-            self.found().add(path, hits.lines, hits.matches, self.limit);
+            self.lock_found().add(path, hits.lines, hits.matches, self.limit);
         }
     }
 
-    fn found(&self) -> MutexGuard<'_, Found> {
+    fn lock_found(&self) -> MutexGuard<'_, GrepMatches> {
         self.found.lock().expect("no holder of the lock panics")
     }
 }
 
 /// The matches of a search so far: the first ones by path, and the number of all.
 #[derive(Debug, Default)]
-struct Found {
-    files: BTreeMap<PathBuf, Vec<Line>>,
+struct GrepMatches {
+    files: BTreeMap<PathBuf, Vec<GrepLine>>,
     /// Matches in `files`.
     kept: usize,
     matches: u64,
@@ -224,14 +225,14 @@ struct Found {
 }
 
 #[derive(Debug)]
-struct Line {
+struct GrepLine {
     number: u64,
     text: String,
     is_match: bool,
 }
 
-impl Found {
-    fn add(&mut self, path: &Path, lines: Vec<Line>, matches: u64, limit: usize) {
+impl GrepMatches {
+    fn add(&mut self, path: &Path, lines: Vec<GrepLine>, matches: u64, limit: usize) {
         self.matches += matches;
         self.matching_files += 1;
         self.kept += matches_in(&lines);
@@ -245,13 +246,13 @@ impl Found {
     }
 
     fn output(self, workspace: &Workspace, pattern: &str, limit: usize, budget: usize) -> ToolOutput {
-        let mut shown = Shown { limit, budget, ..Shown::default() };
+        let mut shown = ShownMatches { limit, budget, ..ShownMatches::default() };
         for (path, lines) in &self.files {
             if !shown.file(&workspace.display(path), lines) {
                 break;
             }
         }
-        let Shown { mut observation, matches, .. } = shown;
+        let ShownMatches { mut observation, matches, .. } = shown;
         let left_out = self.matches - matches.len() as u64;
         if self.matches == 0 {
             observation =
@@ -261,18 +262,18 @@ impl Found {
             let _ = writeln!(
                 observation,
                 "\n[{} not shown, {} in all in {}: narrow the search]",
-                counted(left_out, "more match", "more matches"),
+                count_noun(left_out, "more match", "more matches"),
                 self.matches,
-                counted(self.matching_files, "file", "files"),
+                count_noun(self.matching_files, "file", "files"),
             );
         }
         if self.unreadable > 0 {
-            let _ = writeln!(observation, "[{} could not be read]", counted(self.unreadable, "file", "files"));
+            let _ = writeln!(observation, "[{} could not be read]", count_noun(self.unreadable, "file", "files"));
         }
         if self.omitted > 0 {
             let _ = writeln!(observation, "{}", files::left_out(self.omitted));
         }
-        let total = counted(self.matches, "match", "matches");
+        let total = count_noun(self.matches, "match", "matches");
         ToolOutput {
             result: json!({ "matches": matches, "total": self.matches, "files": self.matching_files }),
             observation: observation.trim_end().to_owned(),
@@ -286,21 +287,21 @@ impl Found {
     }
 }
 
-fn matches_in(lines: &[Line]) -> usize {
+fn matches_in(lines: &[GrepLine]) -> usize {
     lines.iter().filter(|line| line.is_match).count()
 }
 
 #[derive(Default)]
-struct Shown {
+struct ShownMatches {
     limit: usize,
     budget: usize,
     observation: String,
     matches: Vec<Value>,
 }
 
-impl Shown {
+impl ShownMatches {
     /// Adds the lines of one file; returns false once nothing more fits.
-    fn file(&mut self, path: &str, lines: &[Line]) -> bool {
+    fn file(&mut self, path: &str, lines: &[GrepLine]) -> bool {
         let mut heading = format!("{}{path}\n", if self.observation.is_empty() { "" } else { "\n" });
         let mut last: Option<u64> = None;
         let mut pending = String::new();
@@ -336,7 +337,7 @@ impl Shown {
 struct Hits<'a> {
     matcher: &'a RegexMatcher,
     limit: usize,
-    lines: Vec<Line>,
+    lines: Vec<GrepLine>,
     matches: u64,
     binary: bool,
 }
@@ -350,18 +351,18 @@ impl Hits<'_> {
         } else {
             0
         };
-        let text = cut(&String::from_utf8_lossy(line), around);
-        self.lines.push(Line { number: number.unwrap_or(0), text, is_match });
+        let text = cut_line(&String::from_utf8_lossy(line), around);
+        self.lines.push(GrepLine { number: number.unwrap_or(0), text, is_match });
     }
 }
 
 /// The part of a long line around byte `at`.
-fn cut(line: &str, at: usize) -> String {
+fn cut_line(line: &str, at: usize) -> String {
     if line.len() <= LINE_BYTES {
         return line.to_owned();
     }
     let start = line.floor_char_boundary(at.saturating_sub(LINE_BYTES / 3).min(line.len() - LINE_BYTES));
-    let shown = text::head(&line[start..], LINE_BYTES);
+    let shown = text::take_head(&line[start..], LINE_BYTES);
     let end = start + shown.len();
     let (before, after) = (if start > 0 { "…" } else { "" }, if end < line.len() { "…" } else { "" });
     format!("{before}{shown}{after} [line cut: {} bytes]", line.len())

@@ -17,9 +17,9 @@ use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool};
 
-use super::aside::{Abandoned, aside};
-use super::files::ignored::Ignored;
-use super::{arguments, bytes_for, counted, definition, files, text_of};
+use super::aside::{Abandoned, run_aside};
+use super::files::ignored::Exclusions;
+use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const MOST_ENTRIES: usize = 500;
 const MOST_DEPTH: usize = 8;
@@ -30,17 +30,17 @@ pub struct ListDir {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct ListDirArguments {
     path: Option<String>,
     depth: Option<usize>,
 }
 
 /// One line of a listing.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct ListedEntry {
     /// Relative to the listed directory.
     name: String,
-    kind: Kind,
+    kind: ListedKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum ListedKind {
     File,
     Dir,
     Link,
@@ -61,7 +61,7 @@ enum Kind {
 impl ListDir {
     /// Lists nothing until it is called.
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "list_dir",
             "Lists a directory. Returns sorted names with sizes, at most 500; deeper levels skip what \
              .gitignore excludes.",
@@ -101,14 +101,14 @@ impl Tool for ListDir {
         let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| list(&arguments, &reach, budget, abandoned)).await
+            let arguments: ListDirArguments = parse_arguments(given)?;
+            run_aside(move |abandoned| list_dir(&arguments, &reach, budget, abandoned)).await
         })
     }
 }
 
-fn list(
-    arguments: &Arguments,
+fn list_dir(
+    arguments: &ListDirArguments,
     reach: &Reach,
     budget: usize,
     abandoned: &Abandoned,
@@ -116,10 +116,10 @@ fn list(
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
     let path = reach.workspace().display(&dir);
     let depth = arguments.depth.unwrap_or(1).clamp(1, MOST_DEPTH);
-    let mut listing = Listing { root: &dir, reach, depth, entries: Vec::new(), omitted: 0, abandoned };
-    let ignored = if depth > 1 { Ignored::above(&dir) } else { Ignored::default() };
+    let mut listing = DirListing { root: &dir, reach, depth, entries: Vec::new(), omitted: 0, abandoned };
+    let ignored = if depth > 1 { Exclusions::read_above(&dir) } else { Exclusions::default() };
     let opened = Dir::open(&dir).and_then(|opened| listing.read(&opened, &dir, (&ignored, 1)));
-    opened.map_err(|error| files::failed(&path, &error))?;
+    opened.map_err(|error| files::word_failure(&path, &error))?;
     abandoned.check()?;
 
     let mut observation = String::new();
@@ -137,7 +137,7 @@ fn list(
         let _ = write!(observation, "[{path} is empty]");
     }
     if shown < total {
-        let left_out = counted((total - shown) as u64, "more entry", "more entries");
+        let left_out = count_noun((total - shown) as u64, "more entry", "more entries");
         let _ = write!(observation, "[{left_out} not shown, {total} in all]");
     }
     if listing.omitted > 0 {
@@ -148,29 +148,29 @@ fn list(
     Ok(ToolOutput {
         result: json!({ "path": path, "entries": listing.entries, "total": total }),
         observation: observation.trim_end().to_owned(),
-        summary: counted(total as u64, "entry", "entries"),
+        summary: count_noun(total as u64, "entry", "entries"),
         truncated: shown < total,
         ..ToolOutput::default()
     })
 }
 
-struct Listing<'a> {
+struct DirListing<'a> {
     root: &'a Path,
     reach: &'a Reach,
     depth: usize,
-    entries: Vec<Entry>,
+    entries: Vec<ListedEntry>,
     /// Entries that are not named.
     omitted: u64,
     abandoned: &'a Abandoned,
 }
 
-impl Listing<'_> {
+impl DirListing<'_> {
     /// Lists `dir`, whose path is `path`, and what is below it as far as no ignore file excludes it.
-    fn read(&mut self, dir: &Dir, path: &Path, (ignored, level): (&Ignored, usize)) -> std::io::Result<()> {
+    fn read(&mut self, dir: &Dir, path: &Path, (ignored, level): (&Exclusions, usize)) -> std::io::Result<()> {
         let mut found = dir.entries()?;
-        let ignored = ignored.within(dir, path, &found);
+        let ignored = ignored.read_in(dir, path, &found);
         found.sort_by(|a, b| a.name.cmp(&b.name));
-        for disk::Entry { name, kind } in found {
+        for disk::DirEntry { name, kind } in found {
             if self.abandoned.get() {
                 return Ok(());
             }
@@ -180,21 +180,21 @@ impl Listing<'_> {
                 continue;
             }
             let kind = match kind {
-                disk::Kind::Dir => Kind::Dir,
-                disk::Kind::File => Kind::File,
-                disk::Kind::Link => Kind::Link,
-                _ => Kind::Other,
+                disk::DirEntryKind::Dir => ListedKind::Dir,
+                disk::DirEntryKind::File => ListedKind::File,
+                disk::DirEntryKind::Link => ListedKind::Link,
+                _ => ListedKind::Other,
             };
-            let size = if kind == Kind::File { dir.facts(&name).ok().map(|facts| facts.len) } else { None };
-            let target = if kind == Kind::Link { dir.link(&name).ok() } else { None };
-            let goes_on = kind == Kind::Dir && level < self.depth;
+            let size = if kind == ListedKind::File { dir.facts(&name).ok().map(|facts| facts.len) } else { None };
+            let target = if kind == ListedKind::Link { dir.link(&name).ok() } else { None };
+            let goes_on = kind == ListedKind::Dir && level < self.depth;
             let enter = goes_on && name != ".git" && !ignored.excludes(&path, true);
             let below = path.strip_prefix(self.root).unwrap_or(&path);
-            self.entries.push(Entry {
-                name: file_name::written(below).into_owned(),
+            self.entries.push(ListedEntry {
+                name: file_name::quote(below).into_owned(),
                 kind,
                 size,
-                target: target.map(|target| file_name::written(&target).into_owned()),
+                target: target.map(|target| file_name::quote(&target).into_owned()),
                 ignored: goes_on && !enter,
             });
             if enter {
@@ -206,15 +206,15 @@ impl Listing<'_> {
     }
 }
 
-impl Entry {
+impl ListedEntry {
     fn line(&self) -> String {
         let name = &self.name;
         let ignored = if self.ignored { " (ignored, not listed)" } else { "" };
         match self.kind {
-            Kind::Dir => format!("{name}/{ignored}\n"),
-            Kind::Link => format!("{name} -> {}\n", self.target.as_deref().unwrap_or("?")),
-            Kind::File => format!("{name} {}\n", files::size(self.size.unwrap_or(0))),
-            Kind::Other => format!("{name} (special)\n"),
+            ListedKind::Dir => format!("{name}/{ignored}\n"),
+            ListedKind::Link => format!("{name} -> {}\n", self.target.as_deref().unwrap_or("?")),
+            ListedKind::File => format!("{name} {}\n", files::format_size(self.size.unwrap_or(0))),
+            ListedKind::Other => format!("{name} (special)\n"),
         }
     }
 }

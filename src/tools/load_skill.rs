@@ -13,10 +13,10 @@ use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SECTION;
 use crate::model::ToolDefinition;
-use crate::skills::{Body, Catalogue, SkillError, SkillErrorKind};
+use crate::skills::{SkillBody, SkillCatalogue, SkillError, SkillErrorKind};
 use crate::tools::{CallContext, Tool};
 
-use super::finding::rank::rank;
+use super::finding::rank::rank_texts;
 
 /// Up to this many names are listed in the schema, so that the model cannot misspell them.
 const MOST_NAMES: usize = 50;
@@ -24,16 +24,16 @@ const MOST_NAMES: usize = 50;
 /// The tool, which is offered only if there are skills.
 pub struct LoadSkill {
     definition: ToolDefinition,
-    catalogue: Arc<Catalogue>,
+    catalogue: Arc<SkillCatalogue>,
     disclosure: SkillDisclosure,
 }
 
 impl LoadSkill {
     /// Names the skills of `catalogue` in its definition.
     #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>, disclosure: SkillDisclosure) -> Self {
-        let name = if catalogue.offered().count() <= MOST_NAMES {
-            json!({ "enum": catalogue.offered().map(|skill| skill.name.as_str()).collect::<Vec<_>>() })
+    pub fn new(catalogue: Arc<SkillCatalogue>, disclosure: SkillDisclosure) -> Self {
+        let name = if catalogue.list_offered().count() <= MOST_NAMES {
+            json!({ "enum": catalogue.list_offered().map(|skill| skill.name.as_str()).collect::<Vec<_>>() })
         } else {
             json!({ "type": "string" })
         };
@@ -57,22 +57,22 @@ impl LoadSkill {
     fn load(&self, name: &str, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         // The model may ask for a skill that the user has loaded.
         if !context.skills.contains(name) {
-            self.catalogue.get_offered(name).map_err(|error| self.refused(name, &error))?;
+            self.catalogue.get_offered(name).map_err(|error| self.refuse_name(name, &error))?;
         }
         let body = match self.catalogue.load(name, "") {
             Ok(body) => body,
             Err(error) if context.skills.contains(name) => {
-                return Ok(again(name, &format!(" Its source has changed since: {}.", error.message)));
+                return Ok(report_again(name, &format!(" Its source has changed since: {}.", error.message)));
             }
-            Err(error) => return Err(refused(&error)),
+            Err(error) => return Err(refuse_skill(&error)),
         };
         if !context.skills.insert(name, &body.path, body.fingerprint()) {
-            return Ok(again(name, ""));
+            return Ok(report_again(name, ""));
         }
         let tokens = body.tokens();
         (context.notify)(EventKind::SkillLoaded { name: body.name.clone(), path: body.path.clone(), tokens });
         let instructions = body.instructions(context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
-        let mut result = described(&body);
+        let mut result = describe_body(&body);
         let observation = match self.disclosure {
             SkillDisclosure::Message => {
                 result["instructions"] = instructions.as_str().into();
@@ -89,22 +89,22 @@ impl LoadSkill {
     }
 
     /// The error for an unknown name, which is treated as a search if not all names are in the schema.
-    fn refused(&self, name: &str, error: &SkillError) -> ToolError {
+    fn refuse_name(&self, name: &str, error: &SkillError) -> ToolError {
         const MOST: usize = 10;
         let skills: Vec<(&str, &str)> =
-            self.catalogue.offered().map(|skill| (skill.name.as_str(), skill.description.as_str())).collect();
+            self.catalogue.list_offered().map(|skill| (skill.name.as_str(), skill.description.as_str())).collect();
         let texts: Vec<String> =
             skills.iter().map(|(name, description)| format!("{name} {description}")).collect();
-        let line = |at: usize| format!("\n- {}: {}", skills[at].0, text::cut(skills[at].1, 120));
-        let found: String = rank(name, &texts).into_iter().take(MOST).map(line).collect();
+        let line = |at: usize| format!("\n- {}: {}", skills[at].0, text::cut_to_width(skills[at].1, 120));
+        let found: String = rank_texts(name, &texts).into_iter().take(MOST).map(line).collect();
         match found.as_str() {
-            "" => refused(error),
+            "" => refuse_skill(error),
             found => ToolError::parameter(format!("{}. Skills with these words:{found}", error.message)),
         }
     }
 }
 
-fn again(name: &str, note: &str) -> ToolOutput {
+fn report_again(name: &str, note: &str) -> ToolOutput {
     ToolOutput {
         result: json!({ "name": name, "already_loaded": true }),
         observation: format!("Skill `{name}` is already loaded: you have its instructions.{note}"),
@@ -113,7 +113,7 @@ fn again(name: &str, note: &str) -> ToolOutput {
     }
 }
 
-fn described(body: &Body) -> Value {
+fn describe_body(body: &SkillBody) -> Value {
     json!({
         "name": body.name,
         "directory": body.directory,
@@ -131,7 +131,7 @@ impl Tool for LoadSkill {
         "Then follow what it returns."
     }
 
-    fn trusted(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         true
     }
 
@@ -153,7 +153,7 @@ impl Tool for LoadSkill {
 }
 
 /// A skill's error as a tool's.
-pub(super) fn refused(error: &SkillError) -> ToolError {
+pub(super) fn refuse_skill(error: &SkillError) -> ToolError {
     let kind = match error.kind {
         SkillErrorKind::Unknown | SkillErrorKind::Outside => ToolErrorKind::Parameter,
         SkillErrorKind::Unreadable => ToolErrorKind::Permanent,
@@ -176,7 +176,7 @@ mod tests {
     use crate::conversation::knowledge::Loaded;
     use crate::files::workspace::Workspace;
     use crate::safety::Reach;
-    use crate::skills::{Catalogue, Variables};
+    use crate::skills::{RunVariables, SkillCatalogue};
     use crate::tools::load_skill_reference::LoadSkillReference;
     use crate::tools::testing::{Empty, NoModels};
     use crate::tools::{CallContext, Clocks, Tool};
@@ -192,7 +192,7 @@ mod tests {
     impl Bench {
         fn new() -> Self {
             let dir = tempfile::tempdir().expect("a directory");
-            let catalogue = Arc::new(Catalogue::discover(&[], dir.path(), Variables::default()));
+            let catalogue = Arc::new(SkillCatalogue::discover(&[], dir.path(), RunVariables::default()));
             let disclosure = SkillDisclosure::Message;
             let load = LoadSkill::new(catalogue.clone(), disclosure);
             let reference = LoadSkillReference::new(catalogue, disclosure);

@@ -14,20 +14,20 @@ use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SECTION;
 use crate::model::ToolDefinition;
-use crate::skills::{Catalogue, Content, Page, Window};
+use crate::skills::{FileContent, FilePage, FileWindow, SkillCatalogue};
 use crate::tools::{CallContext, Tool};
 
-use super::load_skill::refused;
+use super::load_skill::refuse_skill;
 
 /// The tool, which is offered only if there are skills.
 pub struct LoadSkillReference {
     definition: ToolDefinition,
-    catalogue: Arc<Catalogue>,
+    catalogue: Arc<SkillCatalogue>,
     disclosure: SkillDisclosure,
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct SkillReferenceArguments {
     name: String,
     path: String,
     offset: Option<usize>,
@@ -37,7 +37,7 @@ struct Arguments {
 impl LoadSkillReference {
     /// Reads the files of the skills of `catalogue`.
     #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>, disclosure: SkillDisclosure) -> Self {
+    pub fn new(catalogue: Arc<SkillCatalogue>, disclosure: SkillDisclosure) -> Self {
         let definition = ToolDefinition {
             name: "load_skill_reference".to_owned(),
             description: "Reads a text file in a skill's directory.".to_owned(),
@@ -60,15 +60,19 @@ impl LoadSkillReference {
         Self { definition, catalogue, disclosure }
     }
 
-    fn read(&self, arguments: &Arguments, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        let Arguments { name, path, offset, limit } = arguments;
+    fn read(
+        &self,
+        arguments: &SkillReferenceArguments,
+        context: CallContext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        let SkillReferenceArguments { name, path, offset, limit } = arguments;
         if !context.skills.contains(name) {
-            self.catalogue.get_offered(name).map_err(|error| refused(&error))?;
+            self.catalogue.get_offered(name).map_err(|error| refuse_skill(&error))?;
         }
-        let window = Window::new(*offset, *limit, context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
-        let page = self.catalogue.reference(name, path, window).map_err(|error| refused(&error))?;
-        let mut output = shown(name, &page);
-        let is_text = matches!(page.content, Content::Lines { .. });
+        let window = FileWindow::new(*offset, *limit, context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
+        let page = self.catalogue.reference(name, path, window).map_err(|error| refuse_skill(&error))?;
+        let mut output = show_page(name, &page);
+        let is_text = matches!(page.content, FileContent::Lines { .. });
         if self.disclosure == SkillDisclosure::System
             && is_text
             && context.skills.show_reference(name, path, (*offset, *limit), (&page.title(), &output.observation))
@@ -97,7 +101,7 @@ impl Tool for LoadSkillReference {
         "Only for a file that the skill names."
     }
 
-    fn trusted(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         true
     }
 
@@ -112,16 +116,16 @@ impl Tool for LoadSkillReference {
         context: CallContext<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = super::arguments(arguments)?;
+            let arguments: SkillReferenceArguments = super::parse_arguments(arguments)?;
             self.read(&arguments, context)
         })
     }
 }
 
-fn shown(skill: &str, page: &Page) -> ToolOutput {
+fn show_page(skill: &str, page: &FilePage) -> ToolOutput {
     let (text, first, last, lines, cut) = match &page.content {
-        Content::Lines { text, first, last, lines, cut } => (text, *first, *last, *lines, *cut),
-        Content::Other(what) => {
+        FileContent::Lines { text, first, last, lines, cut } => (text, *first, *last, *lines, *cut),
+        FileContent::Other(what) => {
             let observation = format!("{} is not shown: {what}, {} bytes", page.path, page.size);
             return ToolOutput {
                 result: json!({ "skill": skill, "path": page.path, "size": page.size, "content": null }),
@@ -133,7 +137,7 @@ fn shown(skill: &str, page: &Page) -> ToolOutput {
         }
     };
     let truncated = cut || last < lines;
-    let mut observation = present::neutralise(text).into_owned();
+    let mut observation = present::break_text_marks(text).into_owned();
     if truncated || first > 1 {
         let separator = if text.ends_with('\n') { "" } else { "\n" };
         let cut = if cut { "; the line is too long and was cut" } else { "" };

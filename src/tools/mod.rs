@@ -1,4 +1,4 @@
-//! The built-in tools, one file each; [`builtin`] is the list that names them all.
+//! The built-in tools, one file each; [`list_builtin`] is the list that names them all.
 //!
 //! The directories beside them contain the code that several tools share: paths and writes (`files`), commands and
 //! their output (`commands`), patches (`patch`), the search for tools (`finding`).
@@ -50,7 +50,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::base::output::ToolError;
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::model::ToolDefinition;
 use crate::safety::Approver;
 use crate::safety::net::Net;
@@ -73,14 +73,14 @@ use view_image::ViewImage;
 use write_file::WriteFile;
 
 pub use background::BACKGROUND;
-pub use command::Command;
-pub use commands::{Bounded, Environment, Jobs, Plain};
+pub use command::ConfiguredCommand;
+pub use commands::{BoundedInput, Environment, Jobs, PlainState};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
 pub use finding::Judge;
-pub use finding::{Choice, select};
+pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
-pub use recall::{LeftOut, recalled};
+pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;
 pub use superior::Superior;
 pub use tool::{CallContext, Clocks, Keep, ModelAccess, ShellLine, Tool};
@@ -130,8 +130,7 @@ pub const NAMES: [&str; 19] = [
 ];
 
 /// The built-in tools, except those for skills.
-#[must_use]
-pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
+pub fn list_builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ReadFile::new()),
         Arc::new(WriteFile::new()),
@@ -159,10 +158,10 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
 }
 
 /// A definition whose parameters are an object with these properties and no others.
-fn definition(
+fn define_tool(
     name: &str,
     description: &str,
-    (permission, effects): (Permission, &[Effect]),
+    (permission, effects): (Permission, &[ToolEffect]),
     properties: Value,
     required: &[&str],
 ) -> ToolDefinition {
@@ -184,7 +183,7 @@ fn definition(
 
 /// The arguments of a call as the tool's own type. They have passed the schema, so only a number can be out of
 /// range. A `minimum: 0` for each of them would cost tokens in every request.
-fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+fn parse_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     T::deserialize(&arguments).map_err(|_| {
         let mut message = "The arguments do not match:".to_owned();
         let fields = arguments.as_object().into_iter().flatten();
@@ -202,7 +201,7 @@ fn text_of<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// `3 lines`, `1 line`.
-fn counted(count: u64, one: &str, many: &str) -> String {
+fn count_noun(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -235,7 +234,7 @@ mod tests {
     }
 
     fn all() -> Vec<Arc<dyn Tool>> {
-        builtin(kit(true))
+        list_builtin(kit(true))
     }
 
     /// Head and definitions have 2,000 tokens together, which a test of the whole request counts. That test has no
@@ -249,7 +248,7 @@ mod tests {
             let ToolDefinition { name, description, parameters, .. } = tool.definition();
             let function = json!({ "name": name, "description": description, "parameters": parameters });
             let sent = json!({ "type": "function", "function": function }).to_string();
-            let tokens = tokens::count(&sent, tokens::Vocabulary::O200k);
+            let tokens = tokens::count_tokens(&sent, tokens::Vocabulary::O200k);
             let most = if name == "ask_user" { MOST_FOR_ASK_USER } else { MOST_FOR_A_TOOL };
             assert!(tokens <= most, "{name} takes {tokens} tokens of {most}: say it shorter");
         }
@@ -283,8 +282,9 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_where_nobody_is() {
-        let names =
-            |present| builtin(kit(present)).iter().map(|tool| tool.definition().name.clone()).collect::<Vec<_>>();
+        let names = |present| {
+            list_builtin(kit(present)).iter().map(|tool| tool.definition().name.clone()).collect::<Vec<_>>()
+        };
         assert!(names(true).contains(&"ask_user".to_owned()));
         assert!(!names(false).contains(&"ask_user".to_owned()));
     }

@@ -19,9 +19,9 @@ use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool};
 
-use super::aside::{Abandoned, aside};
+use super::aside::{Abandoned, run_aside};
 use super::files::{self, WHOLE_BYTES};
-use super::{arguments, bytes_for, counted, definition, text_of};
+use super::{bytes_for, count_noun, define_tool, parse_arguments, text_of};
 
 const MOST_LINES: u64 = 2000;
 const MOST_BYTES: usize = 50 * 1024;
@@ -37,7 +37,7 @@ pub struct ReadFile {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct ReadFileArguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
@@ -45,7 +45,7 @@ struct Arguments {
 
 impl ReadFile {
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "read_file",
             "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on.",
             (Permission::Read, &[]),
@@ -89,14 +89,14 @@ impl Tool for ReadFile {
         let (reach, ledger) = (Arc::clone(context.reach), Arc::clone(context.files));
         let budget = bytes_for(context.max_tokens).min(MOST_BYTES);
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| read(&arguments, &reach, &ledger, budget, abandoned)).await
+            let arguments: ReadFileArguments = parse_arguments(given)?;
+            run_aside(move |abandoned| read_lines(&arguments, &reach, &ledger, budget, abandoned)).await
         })
     }
 }
 
-fn read(
-    arguments: &Arguments,
+fn read_lines(
+    arguments: &ReadFileArguments,
     reach: &Reach,
     ledger: &Ledger,
     budget: usize,
@@ -106,7 +106,7 @@ fn read(
     let mut found = files::find_file(reach, path)?;
     let shown_path = reach.workspace().display(&found.path);
     let size = found.opened.facts.len;
-    let failed = |error| files::failed(path, &error);
+    let failed = |error| files::word_failure(path, &error);
 
     let whole;
     let mut source: Box<dyn BufRead> = if size <= WHOLE_BYTES {
@@ -120,10 +120,10 @@ fn read(
     let mut start = Vec::with_capacity(SNIFFED_BYTES);
     source.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
     if let Some(kind) = binary_kind(&start) {
-        return Ok(described(&shown_path, kind, size));
+        return Ok(describe_file(&shown_path, kind, size));
     }
     let counts_all = size <= WHOLE_BYTES;
-    let mut lines = Lines::new(arguments, budget, counts_all);
+    let mut lines = RequestedLines::new(arguments, budget, counts_all);
     let mut source = start.as_slice().chain(source);
     while lines.next(&mut source).map_err(failed)? {
         abandoned.check()?;
@@ -132,7 +132,7 @@ fn read(
 }
 
 /// Iterates over the lines and keeps the requested ones, as far as the budget allows.
-struct Lines {
+struct RequestedLines {
     first: u64,
     limit: u64,
     budget: usize,
@@ -152,8 +152,8 @@ struct Lines {
     invalid: bool,
 }
 
-impl Lines {
-    fn new(arguments: &Arguments, budget: usize, counts_all: bool) -> Self {
+impl RequestedLines {
+    fn new(arguments: &ReadFileArguments, budget: usize, counts_all: bool) -> Self {
         Self {
             first: arguments.offset.unwrap_or(1).max(1),
             limit: arguments.limit.unwrap_or(MOST_LINES),
@@ -189,7 +189,7 @@ impl Lines {
         Ok(true)
     }
 
-    fn take(&mut self, mut line: &[u8], Line { length, ended }: Line) {
+    fn take(&mut self, mut line: &[u8], FileLine { length, ended }: FileLine) {
         let cut = length > line.len() as u64;
         if cut {
             // A character that the cut split is not an error in the file.
@@ -225,7 +225,7 @@ impl Lines {
         match (self.taken, total) {
             (0, Some(0)) => self.observation = format!("[{path} is empty]\n"),
             (0, Some(total)) => {
-                let lines = counted(total, "line", "lines");
+                let lines = count_noun(total, "line", "lines");
                 return Err(ToolError::parameter(format!(
                     "{path} has {lines}: offset {} is behind the end",
                     self.first
@@ -242,7 +242,7 @@ impl Lines {
             self.observation += "[not UTF-8: bytes that are not are shown as \u{fffd}]\n";
         }
         let whole = self.first == 1 && !self.more;
-        let lines = counted(self.taken, "line", "lines");
+        let lines = count_noun(self.taken, "line", "lines");
         Ok(ToolOutput {
             result: json!({
                 "path": path, "text": self.text, "first_line": self.first, "lines": self.taken, "total_lines": total,
@@ -260,7 +260,7 @@ impl Lines {
 
 /// One line of a file.
 #[derive(Clone, Copy)]
-struct Line {
+struct FileLine {
     /// Bytes without the line feed.
     length: u64,
     /// True if a line feed ends it. Only the last line may lack one.
@@ -269,12 +269,12 @@ struct Line {
 
 /// Reads through the next line feed, and keeps the first `keep` bytes of the line without it. `None` at the end of
 /// the file.
-fn read_line(source: &mut impl BufRead, keep: usize, line: &mut Vec<u8>) -> std::io::Result<Option<Line>> {
+fn read_line(source: &mut impl BufRead, keep: usize, line: &mut Vec<u8>) -> std::io::Result<Option<FileLine>> {
     let mut length = None;
     loop {
         let chunk = source.fill_buf()?;
         if chunk.is_empty() {
-            return Ok(length.map(|length| Line { length, ended: false }));
+            return Ok(length.map(|length| FileLine { length, ended: false }));
         }
         let feed = chunk.iter().position(|byte| *byte == b'\n');
         let content = &chunk[..feed.unwrap_or(chunk.len())];
@@ -284,13 +284,13 @@ fn read_line(source: &mut impl BufRead, keep: usize, line: &mut Vec<u8>) -> std:
         let used = content.len() + usize::from(feed.is_some());
         source.consume(used);
         if feed.is_some() {
-            return Ok(Some(Line { length: sum, ended: true }));
+            return Ok(Some(FileLine { length: sum, ended: true }));
         }
     }
 }
 
-fn described(path: &str, kind: &str, bytes: u64) -> ToolOutput {
-    let size = files::size(bytes);
+fn describe_file(path: &str, kind: &str, bytes: u64) -> ToolOutput {
+    let size = files::format_size(bytes);
     ToolOutput {
         result: json!({ "path": path, "binary": kind, "bytes": bytes }),
         observation: format!("[{path} is not text: {kind}, {size}; its content is not shown]"),

@@ -9,7 +9,7 @@ use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 
 /// The readable part of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct ReadablePage {
     /// Empty if it has none.
     pub title: String,
     pub text: String,
@@ -17,7 +17,7 @@ pub struct Page {
 
 /// The parts of a page that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum PageScope {
     /// The part that the page itself marks as its content.
     Main,
     /// Everything but navigation and the like.
@@ -73,27 +73,27 @@ const LINES: &[&[u8]] =
     &[b"div", b"li", b"tr", b"dt", b"dd", b"figcaption", b"caption", b"summary", b"address", b"option", b"legend"];
 
 /// Reads a page. `absolute` resolves the address of a link; `None` if it leads nowhere.
-pub fn read(html: &str, absolute: &dyn Fn(&str) -> Option<String>) -> Page {
+pub fn read_html(html: &str, absolute: &dyn Fn(&str) -> Option<String>) -> ReadablePage {
     /// A part with fewer bytes is more likely a frame than the content.
     const ENOUGH: usize = 200;
-    let of = |scope| Reader::new(scope, absolute).read(html);
-    let is_enough = |page: &Page| page.text.len() >= ENOUGH;
-    let main = of(Scope::Main);
+    let of = |scope| PageReader::new(scope, absolute).read(html);
+    let is_enough = |page: &ReadablePage| page.text.len() >= ENOUGH;
+    let main = of(PageScope::Main);
     if is_enough(&main) {
         return main;
     }
-    let body = of(Scope::Body);
+    let body = of(PageScope::Body);
     if is_enough(&body) {
         return body;
     }
-    let all = of(Scope::All);
+    let all = of(PageScope::All);
     if is_enough(&all) || body.text.is_empty() { all } else { body }
 }
 
-struct Reader<'a> {
-    scope: Scope,
+struct PageReader<'a> {
+    scope: PageScope,
     absolute: &'a dyn Fn(&str) -> Option<String>,
-    page: Page,
+    page: ReadablePage,
     /// The element whose content is skipped, and the number of open ones of its name.
     silenced: Option<(Vec<u8>, usize)>,
     in_title: bool,
@@ -114,12 +114,12 @@ struct Reader<'a> {
     at_mark: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn new(scope: Scope, absolute: &'a dyn Fn(&str) -> Option<String>) -> Self {
+impl<'a> PageReader<'a> {
+    fn new(scope: PageScope, absolute: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self {
             scope,
             absolute,
-            page: Page::default(),
+            page: ReadablePage::default(),
             silenced: None,
             in_title: false,
             main: 0,
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(mut self, html: &str) -> Page {
+    fn read(mut self, html: &str) -> ReadablePage {
         let mut emitter = DefaultEmitter::default();
         // Without it the contents of scripts and titles would be read as tags.
         emitter.naively_switch_states(true);
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let skipped =
-            SILENT.contains(&name) || self.scope != Scope::All && (AROUND.contains(&name) || hidden(tag));
+            SILENT.contains(&name) || self.scope != PageScope::All && (AROUND.contains(&name) || is_hidden(tag));
         if skipped && !VOID.contains(&name) && !tag.self_closing {
             self.silenced = Some((name.to_vec(), 1));
             return;
@@ -191,9 +191,9 @@ impl<'a> Reader<'a> {
                 self.verbatim += 1;
             }
             b"code" if self.verbatim == 0 => self.put("`"),
-            b"a" => self.begin_link(attribute(tag, "href")),
+            b"a" => self.begin_link(find_attribute(tag, "href")),
             b"img" => {
-                let alt = attribute(tag, "alt").unwrap_or_default();
+                let alt = find_attribute(tag, "alt").unwrap_or_default();
                 if !alt.trim().is_empty() {
                     self.put(&format!("[image: {}]", alt.trim()));
                 }
@@ -257,16 +257,19 @@ impl<'a> Reader<'a> {
     }
 
     fn is_taken(&self) -> bool {
-        self.scope != Scope::Main || self.main > 0
+        self.scope != PageScope::Main || self.main > 0
     }
 
     fn break_before(&mut self, name: &[u8]) {
-        let feeds = match () {
-            () if self.at_mark && !matches!(name, b"li" | b"tr") => return,
+        let feeds = if self.at_mark && !matches!(name, b"li" | b"tr") {
+            return;
+        } else if APART.contains(&name) && self.lists.is_empty() {
             // Nothing within a list is surrounded by empty lines.
-            () if APART.contains(&name) && self.lists.is_empty() => 2,
-            () if APART.contains(&name) || LINES.contains(&name) => 1,
-            () => return,
+            2
+        } else if APART.contains(&name) || LINES.contains(&name) {
+            1
+        } else {
+            return;
         };
         self.feeds = self.feeds.max(feeds);
     }
@@ -347,16 +350,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
+fn find_attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
     let value = tag.attributes.iter().find(|(known, _)| known.0 == name.as_bytes())?.1;
     Some(String::from_utf8_lossy(&value.value.0).into_owned())
 }
 
 /// True if the element is invisible to readers: text for programs is left out.
-fn hidden(tag: &StartTag<()>) -> bool {
-    let style = attribute(tag, "style").unwrap_or_default().replace(' ', "").to_lowercase();
-    attribute(tag, "hidden").is_some()
-        || attribute(tag, "aria-hidden").is_some_and(|value| value == "true")
+fn is_hidden(tag: &StartTag<()>) -> bool {
+    let style = find_attribute(tag, "style").unwrap_or_default().replace(' ', "").to_lowercase();
+    find_attribute(tag, "hidden").is_some()
+        || find_attribute(tag, "aria-hidden").is_some_and(|value| value == "true")
         || style.contains("display:none")
         || style.contains("visibility:hidden")
 }
@@ -367,7 +370,7 @@ mod tests {
 
     fn text(html: &str) -> String {
         let absolute = |link: &str| (!link.starts_with('#')).then(|| format!("http://h/{link}"));
-        read(html, &absolute).text
+        read_html(html, &absolute).text
     }
 
     #[test]
@@ -400,10 +403,10 @@ mod tests {
         let html = format!(
             "<title> The\n page </title><nav>Home</nav><p>Cookies?</p><main><h1>It</h1>{long}<aside>Ads</aside></main><footer>©</footer>"
         );
-        let page = read(&html, &|_| None);
+        let page = read_html(&html, &|_| None);
         assert_eq!(page.title, "The page");
         assert_eq!(page.text, format!("# It\n\n{}", long.trim_end()));
-        let page = read(&format!("<nav>Home</nav><div>{long}</div>"), &|_| None);
+        let page = read_html(&format!("<nav>Home</nav><div>{long}</div>"), &|_| None);
         assert_eq!(page.text, long.trim_end());
         // Where hardly anything would remain, all of it is shown.
         assert_eq!(text(&format!("<nav>{long}</nav><main>x</main>")), format!("{long}\nx").replace(" \n", "\n\n"));

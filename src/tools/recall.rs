@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{arguments, bytes_for, definition};
-use crate::base::long_text::{self, Extent, Found, Next, Page, Row};
+use super::{bytes_for, define_tool, parse_arguments};
+use crate::base::long_text::{self, Extent, FoundLine, FoundText, NextPage, TextPage};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
 use crate::config::Permission;
@@ -34,7 +34,7 @@ pub struct Recall {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct RecallArguments {
     id: Option<String>,
     query: Option<String>,
     offset: Option<usize>,
@@ -54,14 +54,14 @@ pub struct LeftOut<'a> {
 ///
 /// # Errors
 /// The id names nothing, or the disk cannot be read; the error is a sentence.
-pub fn recalled(id_or_words: &str, left_out: LeftOut<'_>) -> Result<String, String> {
+pub fn recall_text(id_or_words: &str, left_out: LeftOut<'_>) -> Result<String, String> {
     const MOST_BYTES: usize = 16 << 20;
     const MOST_HITS: usize = 200;
-    let is_id = position(id_or_words).is_some_and(|(handle, _)| is_handle(handle));
+    let is_id = parse_position(id_or_words).is_some_and(|(handle, _)| is_handle(handle));
     let output = if is_id {
-        read(id_or_words, Extent { first: 1, lines: usize::MAX, bytes: MOST_BYTES }, left_out)
+        read_text(id_or_words, Extent { first: 1, lines: usize::MAX, bytes: MOST_BYTES }, left_out)
     } else {
-        search(id_or_words, MOST_HITS, MOST_BYTES, left_out)
+        search_texts(id_or_words, MOST_HITS, MOST_BYTES, left_out)
     };
     output.map(|output| output.observation).map_err(|error| error.message)
 }
@@ -75,7 +75,7 @@ fn is_handle(word: &str) -> bool {
 impl Recall {
     #[must_use]
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "recall",
             "Reads what was left out. Give the id in its notice, or a plain query to find lines in it.",
             (Permission::Read, &[]),
@@ -107,17 +107,17 @@ impl Tool for Recall {
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { id, query, offset, limit } = arguments(given)?;
+            let RecallArguments { id, query, offset, limit } = parse_arguments(given)?;
             let bytes = bytes_for(context.max_tokens);
             let left_out = LeftOut { spill: context.spill, archive: context.archive };
             match (&id, query.as_deref()) {
                 (Some(id), _) => {
                     let extent =
                         Extent { first: offset.unwrap_or(1).max(1), lines: limit.unwrap_or(PAGE).max(1), bytes };
-                    read(id, extent, left_out)
+                    read_text(id, extent, left_out)
                 }
                 (None, Some(query)) if !query.is_empty() => {
-                    search(query, limit.unwrap_or(HITS).max(1), bytes, left_out)
+                    search_texts(query, limit.unwrap_or(HITS).max(1), bytes, left_out)
                 }
                 _ => Err(ToolError::parameter("Give the id of a notice, or a query.")),
             }
@@ -126,11 +126,11 @@ impl Tool for Recall {
 }
 
 /// Reads a page of the text that `id` names.
-fn read(id: &str, extent: Extent, left_out: LeftOut<'_>) -> Result<ToolOutput, ToolError> {
-    let (handle, from) = position(id).ok_or_else(|| unknown(id, left_out))?;
-    let page = match page(handle, from, extent, left_out) {
+fn read_text(id: &str, extent: Extent, left_out: LeftOut<'_>) -> Result<ToolOutput, ToolError> {
+    let (handle, from) = parse_position(id).ok_or_else(|| refuse_unknown(id, left_out))?;
+    let page = match find_page(handle, from, extent, left_out) {
         Ok(Some(page)) => page,
-        Ok(None) => return Err(unknown(id, left_out)),
+        Ok(None) => return Err(refuse_unknown(id, left_out)),
         Err(error) => return Err(ToolError::permanent(format!("{handle} cannot be read: {error}"))),
     };
     // Bytes that are not UTF-8 are replaced here; `page` has them as they are.
@@ -157,7 +157,7 @@ fn read(id: &str, extent: Extent, left_out: LeftOut<'_>) -> Result<ToolOutput, T
 }
 
 /// The way to continue. Lines are counted from the byte that the id names; after one, byte positions are clearer.
-fn goes_on(handle: &str, from: u64, next: Next) -> String {
+fn goes_on(handle: &str, from: u64, next: NextPage) -> String {
     let byte = from + next.byte;
     match (next.within_line, from) {
         (true, _) => format!("[this line goes on: id={handle}+{byte}]"),
@@ -167,7 +167,7 @@ fn goes_on(handle: &str, from: u64, next: Next) -> String {
 }
 
 /// The handle in an id, and the byte where reading begins: `r1`, `r1+20000`.
-fn position(id: &str) -> Option<(&str, u64)> {
+fn parse_position(id: &str) -> Option<(&str, u64)> {
     match id.trim().split_once('+') {
         None => Some((id.trim(), 0)),
         Some((handle, from)) => Some((handle, from.parse().ok()?)),
@@ -175,11 +175,11 @@ fn position(id: &str) -> Option<(&str, u64)> {
 }
 
 /// A page of a text from a byte on; `None` if there is no such text.
-fn page(handle: &str, from: u64, extent: Extent, left_out: LeftOut<'_>) -> io::Result<Option<Page>> {
+fn find_page(handle: &str, from: u64, extent: Extent, left_out: LeftOut<'_>) -> io::Result<Option<TextPage>> {
     let page = if let Some(handle) = Handle::parse(handle) {
         let Some(text) = left_out.archive.read(handle)? else { return Ok(None) };
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        long_text::page(text.as_bytes().get(from..).unwrap_or_default(), extent)?
+        long_text::read_page(text.as_bytes().get(from..).unwrap_or_default(), extent)?
     } else {
         let mut file = match left_out.spill.path(handle).and_then(File::open) {
             Ok(file) => file,
@@ -187,15 +187,15 @@ fn page(handle: &str, from: u64, extent: Extent, left_out: LeftOut<'_>) -> io::R
             Err(error) => return Err(error),
         };
         file.seek(SeekFrom::Start(from))?;
-        long_text::page(BufReader::with_capacity(1 << 16, file), extent)?
+        long_text::read_page(BufReader::with_capacity(1 << 16, file), extent)?
     };
     Ok(Some(page))
 }
 
 /// The error that there is no such text, with the existing ids.
-fn unknown(id: &str, left_out: LeftOut<'_>) -> ToolError {
+fn refuse_unknown(id: &str, left_out: LeftOut<'_>) -> ToolError {
     let numbers = left_out.archive.numbers().into_iter().map(|number| Handle::item(number).to_string());
-    let known = [listed(left_out.spill.ids()), listed(numbers.collect())].into_iter().flatten();
+    let known = [list_ids(left_out.spill.ids()), list_ids(numbers.collect())].into_iter().flatten();
     let known = match known.collect::<Vec<_>>().join("; ") {
         known if known.is_empty() => "nothing was left out yet".to_owned(),
         known => format!("the ids are {known}"),
@@ -206,7 +206,7 @@ fn unknown(id: &str, left_out: LeftOut<'_>) -> ToolError {
 }
 
 /// `r1, r2`; if there are many, the first and the last.
-fn listed(ids: Vec<String>) -> Option<String> {
+fn list_ids(ids: Vec<String>) -> Option<String> {
     const MANY: usize = 8;
     match ids.as_slice() {
         [] => None,
@@ -215,20 +215,20 @@ fn listed(ids: Vec<String>) -> Option<String> {
     }
 }
 
-fn search(query: &str, limit: usize, bytes: usize, left_out: LeftOut<'_>) -> Result<ToolOutput, ToolError> {
+fn search_texts(query: &str, limit: usize, bytes: usize, left_out: LeftOut<'_>) -> Result<ToolOutput, ToolError> {
     let failed = |error: io::Error| ToolError::permanent(format!("the search failed: {error}"));
     let cut = left_out.spill.search(query, limit).map_err(failed)?;
     let said = left_out.archive.search(query, limit).map_err(failed)?;
-    let hits = |found: &[Found]| found.iter().map(Found::hits).sum::<usize>();
+    let hits = |found: &[FoundText]| found.iter().map(FoundText::hits).sum::<usize>();
     // Neither crowds out the other.
     let (of_cut, of_said) = (hits(&cut), hits(&said));
     let most_of_cut = limit.saturating_sub(of_said.min(limit / 2));
     let most_of_said = limit - of_cut.min(most_of_cut);
-    let mut list = List { bytes, ..List::default() };
+    let mut list = HitList { bytes, ..HitList::default() };
     let is_whole = list.add(&cut, most_of_cut) & list.add(&said, most_of_said);
     // A search that found as many as were asked for may have stopped early.
     let is_whole = is_whole && of_cut < limit && of_said < limit;
-    let List { mut observation, found, .. } = list;
+    let HitList { mut observation, found, .. } = list;
     if found.is_empty() {
         observation = format!("Nothing that was left out contains `{}`.", text::one_line(query, 80));
     } else if !is_whole {
@@ -245,23 +245,23 @@ fn search(query: &str, limit: usize, bytes: usize, left_out: LeftOut<'_>) -> Res
 
 /// Hits and their neighbours, as `grep -C1` shows them.
 #[derive(Default)]
-struct List {
+struct HitList {
     bytes: usize,
     observation: String,
     found: Vec<Value>,
 }
 
-impl List {
+impl HitList {
     /// Adds up to `most` hits; returns false if some are left.
-    fn add(&mut self, found: &[Found], most: usize) -> bool {
+    fn add(&mut self, found: &[FoundText], most: usize) -> bool {
         let mut left = most;
-        for Found { id, rows } in found {
+        for FoundText { id, rows } in found {
             let mut last = None;
             for row in rows {
                 if left == 0 && row.is_hit {
                     return false;
                 }
-                let line = shown(id, row);
+                let line = show_row(id, row);
                 if self.observation.len() + line.len() > self.bytes {
                     return false;
                 }
@@ -281,7 +281,7 @@ impl List {
 }
 
 /// `r1:12: a hit`, `r1-13- a neighbour`, `r1:14: …a part… [id=r1+20000]`.
-fn shown(id: &str, row: &Row) -> String {
+fn show_row(id: &str, row: &FoundLine) -> String {
     let sign = if row.is_hit { ':' } else { '-' };
     let text = &row.text;
     match row.byte {

@@ -15,19 +15,19 @@ use serde_json::{Map, Value, json};
 
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::text;
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
-use crate::safety::process::{Cut, Ended, Exit, Patience, shell, shell_name};
+use crate::safety::process::{ChildEnd, ChildPatience, Cut, Exit, choose_shell, shell_name};
 use crate::safety::{Enclosure, Reach};
 use crate::tools::{CallContext, Clocks, ShellLine, Tool};
 
-use super::commands::bounded::{Bounded, Shown};
-use super::commands::confined::{Confined, Order};
+use super::commands::bounded::{BoundedInput, ShownText};
+use super::commands::confined::{Confined, ProgramOrder};
 use super::commands::jobs::{Jobs, Start};
-use super::commands::plain::Plain;
+use super::commands::plain::PlainState;
 use super::commands::tests_run::tests_run;
-use super::{arguments, background, bytes_for, definition, files, text_of};
+use super::{background, bytes_for, define_tool, files, parse_arguments, text_of};
 
 /// The name of the tool.
 pub const RUN_COMMAND: &str = "run_command";
@@ -43,7 +43,7 @@ pub struct RunCommand {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct RunCommandArguments {
     command: String,
     workdir: Option<String>,
     #[serde(default)]
@@ -56,12 +56,12 @@ impl RunCommand {
             "Runs a command with {} -c. Returns exit code, stdout and stderr, cut in the middle if long. No input; \
              what it leaves running ends with the call.{}",
             shell_name(),
-            confined.described()
+            confined.describe_boundary()
         );
-        let definition = definition(
+        let definition = define_tool(
             RUN_COMMAND,
             &description,
-            (Permission::Write, &[Effect::Process]),
+            (Permission::Write, &[ToolEffect::Process]),
             json!({
                 "command": { "type": "string" },
                 "workdir": { "type": "string" },
@@ -114,7 +114,7 @@ impl Tool for RunCommand {
     }
 
     fn time_asked(&self, arguments: &Value) -> Option<Duration> {
-        if goes_on(arguments) { None } else { timeout(arguments) }
+        if goes_on(arguments) { None } else { find_timeout(arguments) }
     }
 
     fn subject(&self, arguments: &Value) -> String {
@@ -135,10 +135,10 @@ impl Tool for RunCommand {
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let lifetime = timeout(&given);
-            let arguments: Arguments = arguments(given)?;
+            let lifetime = find_timeout(&given);
+            let arguments: RunCommandArguments = parse_arguments(given)?;
             let dir = files::find_dir(context.reach, arguments.workdir.as_deref())?;
-            let Arguments { command, background, .. } = &arguments;
+            let RunCommandArguments { command, background, .. } = &arguments;
             if command.trim().is_empty() || command.contains('\0') {
                 return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
             }
@@ -152,16 +152,16 @@ impl Tool for RunCommand {
 
 impl RunCommand {
     async fn run(&self, command: &str, dir: &Path, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        let [program, flag] = shell();
+        let [program, flag] = choose_shell();
         let arguments = [flag, command];
-        let order = Order {
+        let order = ProgramOrder {
             program,
             arguments: &arguments,
             dir,
             variables: context.variables,
-            patience: patience(&context),
+            patience: choose_patience(&context),
         };
-        let Ran { mut output, remarks, .. } = execute(&self.confined, order, context, &mut |_| {}).await?;
+        let Ran { mut output, remarks, .. } = execute_order(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)
     }
@@ -177,8 +177,8 @@ impl RunCommand {
         }
         match look.end.as_ref().map(|end| end.outcome.clone()) {
             Some(Err(error)) => Err(error),
-            Some(Ok(ended)) => Ok(ToolOutput { exit: Some(ended.exit), ..background::told(&id, look) }),
-            None => Ok(background::told(&id, look)),
+            Some(Ok(ended)) => Ok(ToolOutput { exit: Some(ended.exit), ..background::describe_job(&id, look) }),
+            None => Ok(background::describe_job(&id, look)),
         }
     }
 }
@@ -187,13 +187,13 @@ fn goes_on(arguments: &Value) -> bool {
     arguments.get("background").and_then(Value::as_bool) == Some(true)
 }
 
-fn timeout(arguments: &Value) -> Option<Duration> {
+fn find_timeout(arguments: &Value) -> Option<Duration> {
     arguments.get("timeout").and_then(Value::as_u64).map(|seconds| Duration::from_secs(seconds.max(1)))
 }
 
 /// The clocks of a command that runs as long as its call.
-pub(super) fn patience(context: &CallContext<'_>) -> Patience<'static> {
-    Patience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run, leash: None }
+pub(super) fn choose_patience(context: &CallContext<'_>) -> ChildPatience<'static> {
+    ChildPatience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run, leash: None }
 }
 
 /// A program that ran to its end.
@@ -205,14 +205,14 @@ pub(super) struct Ran {
 }
 
 /// Runs a program to its end. `seen` receives all of its output as plain text.
-pub(super) async fn execute(
+pub(super) async fn execute_order(
     confined: &Confined,
-    order: Order<'_>,
+    order: ProgramOrder<'_>,
     context: CallContext<'_>,
     seen: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Ran, ToolError> {
-    let mut plain = Plain::default();
-    let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
+    let mut plain = PlainState::default();
+    let mut output = BoundedInput::new(bytes_for(context.max_tokens), context.keep);
     let mut piece = String::new();
     let mut take = |piece: &mut String| {
         if !piece.is_empty() {
@@ -238,10 +238,10 @@ pub(super) async fn execute(
         error.message += &remarks;
         return Err(error);
     }
-    Ok(Ran { output: finished(ended, &shown), exit: outcome.ended.exit, remarks })
+    Ok(Ran { output: report_end(ended, &shown), exit: outcome.ended.exit, remarks })
 }
 
-fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
+fn report_end(ended: &ChildEnd, shown: &ShownText) -> ToolOutput {
     let (code, signal, summary) = match &ended.exit {
         Exit::Code(code) => (Some(*code), None, format!("exit {code}")),
         Exit::Signal(name) => (None, Some(name.as_str()), format!("killed by {name}")),
@@ -277,7 +277,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
 }
 
 /// The error of a clock that ran out, with advice and the output until then.
-fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &Shown) -> ToolError {
+fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &ShownText) -> ToolError {
     let Clocks { most, idle, run } = context.clocks;
     let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());
     let mut message = match cut {
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
     use crate::safety::net::Proxies;
 
-    fn tool() -> RunCommand {
+    fn make_tool() -> RunCommand {
         RunCommand::new(
             Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None, Proxies::default()),
             Arc::default(),
@@ -328,26 +328,26 @@ mod tests {
     #[test]
     fn the_exit_comes_first_and_is_no_error() {
         let place = Place::with(&[("sub/a.txt", "x")]);
-        let run = |arguments| place.read(&tool(), arguments);
+        let run = |arguments| place.read(&make_tool(), arguments);
         assert_eq!(run(json!({ "command": "echo out; echo err >&2; exit 3" })), "exit 3\nout\nerr");
         assert_eq!(run(json!({ "command": "true" })), "exit 0, no output");
         assert_eq!(run(json!({ "command": "ls", "workdir": "sub" })), "exit 0\na.txt");
         assert_eq!(run(json!({ "command": "printf '\\033[31m中文\\033[0m 1%%\\r2%%\\n'" })), "exit 0\n2%");
-        let output = place.call(&tool(), json!({ "command": "kill -KILL $$" })).expect("it can be run");
+        let output = place.call(&make_tool(), json!({ "command": "kill -KILL $$" })).expect("it can be run");
         assert_eq!((output.summary.as_str(), &output.result["signal"]), ("killed by SIGKILL", &json!("SIGKILL")));
     }
 
     #[test]
     fn long_output_is_cut_in_the_middle_and_counted() {
         let place = Place { max_tokens: 500, ..Place::new() };
-        let success = place.call(&tool(), json!({ "command": "seq 100000" })).expect("it can be run");
+        let success = place.call(&make_tool(), json!({ "command": "seq 100000" })).expect("it can be run");
         assert!(
             success.observation.starts_with("exit 0\n1\n2\n3\n")
                 && success.observation.ends_with("\n99999\n100000")
         );
         assert!(success.observation.contains(" lines, ") && success.observation.len() <= 2000);
         assert!(success.truncated);
-        let failure = place.read(&tool(), json!({ "command": "seq 100000; exit 1" }));
+        let failure = place.read(&make_tool(), json!({ "command": "seq 100000; exit 1" }));
         let cut = |text: &str| text.find("[…").expect("something was cut");
         assert!(cut(&failure) < cut(&success.observation), "a failure is mostly tail");
     }
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_flood_is_bounded() {
         let place = Place { max_tokens: 500, ..Place::new() };
-        let output = place.read(&tool(), json!({ "command": "head -c 30000000 /dev/zero | tr '\\0' x" }));
+        let output = place.read(&make_tool(), json!({ "command": "head -c 30000000 /dev/zero | tr '\\0' x" }));
         assert!(output.len() <= 2000 && output.contains("bytes left out"), "{}", output.len());
     }
 
@@ -366,7 +366,7 @@ mod tests {
         let clocks = |idle, run| Clocks { most, idle, run };
         let of = |timeout, clocks, arguments| {
             let place = Place { timeout, clocks, ..Place::new() };
-            let error = place.call(&tool(), arguments).expect_err("it takes too long");
+            let error = place.call(&make_tool(), arguments).expect_err("it takes too long");
             assert_eq!(error.kind, ToolErrorKind::Timeout);
             error.message
         };
@@ -402,12 +402,12 @@ mod tests {
         let clocks = Clocks { idle: Some(Duration::from_secs(2)), ..Place::new().clocks };
         let place = Place { clocks, ..Place::new() };
         let slow = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done";
-        assert_eq!(place.read(&tool(), json!({ "command": slow })), "exit 0\n1\n2\n3\n4\n5\n6");
+        assert_eq!(place.read(&make_tool(), json!({ "command": slow })), "exit 0\n1\n2\n3\n4\n5\n6");
     }
 
     #[test]
     fn what_stays_behind_is_ended_and_named() {
-        let observation = Place::new().read(&tool(), json!({ "command": "sleep 1000 & echo ok" }));
+        let observation = Place::new().read(&make_tool(), json!({ "command": "sleep 1000 & echo ok" }));
         assert!(observation.starts_with("exit 0\nok\n[processes that were left"), "{observation}");
     }
 
@@ -415,7 +415,8 @@ mod tests {
     fn output_is_seen_while_it_runs() {
         let seen = Mutex::new(String::new());
         let live = |piece: &str| seen.lock().expect("nobody panics").push_str(piece);
-        let outcome = Place::new().watched(&tool(), json!({ "command": "echo a; echo b >&2; printf c" }), &live);
+        let outcome =
+            Place::new().watched(&make_tool(), json!({ "command": "echo a; echo b >&2; printf c" }), &live);
         assert!(outcome.is_ok());
         assert_eq!(*seen.lock().expect("nobody panics"), "a\nb\nc");
     }
@@ -423,10 +424,10 @@ mod tests {
     #[test]
     fn what_cannot_be_run_says_why() {
         let place = Place::with(&[("file", "")]);
-        let fail = |arguments| place.fail(&tool(), arguments);
+        let fail = |arguments| place.fail(&make_tool(), arguments);
         assert!(fail(json!({ "command": " " })).contains("is empty"));
         assert_eq!(fail(json!({ "command": "ls", "workdir": "file" })), "file is not a directory");
         assert!(fail(json!({ "command": "ls", "workdir": "nowhere" })).contains("does not exist"));
-        assert!(place.read(&tool(), json!({ "command": "no-such-command" })).starts_with("exit 127\n"));
+        assert!(place.read(&make_tool(), json!({ "command": "no-such-command" })).starts_with("exit 127\n"));
     }
 }

@@ -15,7 +15,7 @@ pub trait Superior: Send + Sync {
     fn only_reads(&self) -> bool;
 
     /// Reports a source of outside content that the helper's report may rest on.
-    fn tainted(&self, source: &str);
+    fn report_taint(&self, source: &str);
 
     /// The account from which the helper spends. Parallel helpers share what is above it.
     fn ledger(&self) -> RunLedger;

@@ -8,14 +8,14 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::base::long_text::Found;
+use crate::base::long_text::FoundText;
 use crate::base::output::{ToolError, ToolOutput};
 use crate::conversation::Archive;
 use crate::conversation::knowledge::{Ledger, Loaded};
 use crate::conversation::message::Handle;
 use crate::conversation::spill::Spill;
 use crate::files::workspace::Workspace;
-use crate::model::{ChatModel, Embedded, Embedder, ReplyEnd, Request};
+use crate::model::{ChatModel, Embedded, Embedder, ModelRequest, ReplyEnd};
 use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question, Reach};
 use crate::tools::{CallContext, Clocks, ModelAccess, Tool};
 
@@ -38,7 +38,7 @@ impl Archive for Empty {
         Ok(None)
     }
 
-    fn search(&self, _: &str, _: usize) -> std::io::Result<Vec<Found>> {
+    fn search(&self, _: &str, _: usize) -> std::io::Result<Vec<FoundText>> {
         Ok(Vec::new())
     }
 
@@ -165,7 +165,7 @@ impl ModelAccess for NoModels {
         &'a self,
         _: &'a str,
         _: &'a dyn ChatModel,
-        _: Request<'a>,
+        _: ModelRequest<'a>,
     ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
         Box::pin(async { Err("no model can be asked here".to_owned()) })
     }

@@ -11,7 +11,7 @@ use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::tools::{CallContext, Tool};
 
-use super::{arguments, definition};
+use super::{define_tool, parse_arguments};
 
 /// The key of the items in the session's state.
 const STATE: &str = "todo";
@@ -24,19 +24,19 @@ pub struct Todo {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
-    items: Vec<Item>,
+struct TodoArguments {
+    items: Vec<TodoItem>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Item {
+struct TodoItem {
     text: String,
-    status: Status,
+    status: TodoStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum TodoStatus {
     Pending,
     Doing,
     Done,
@@ -44,7 +44,7 @@ enum Status {
 
 impl Todo {
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "todo",
             "Replaces your plan, which the user sees. For long tasks: send all items, at most one doing.",
             (Permission::Read, &[]),
@@ -75,7 +75,7 @@ impl Tool for Todo {
     }
 
     /// True, as it returns only counts.
-    fn trusted(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         true
     }
 
@@ -89,16 +89,16 @@ impl Tool for Todo {
         _context: CallContext<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { items } = arguments(given)?;
-            check(&items)?;
-            Ok(replaced(&items))
+            let TodoArguments { items } = parse_arguments(given)?;
+            check_items(&items)?;
+            Ok(report_items(&items))
         })
     }
 }
 
 /// Rules that the schema cannot express.
-fn check(items: &[Item]) -> Result<(), ToolError> {
-    let doing = count(items, Status::Doing);
+fn check_items(items: &[TodoItem]) -> Result<(), ToolError> {
+    let doing = count_items(items, TodoStatus::Doing);
     if doing > 1 {
         return Err(ToolError::parameter(format!(
             "{doing} items are `doing`: at most one may be, the others wait"
@@ -114,11 +114,11 @@ fn check(items: &[Item]) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn replaced(items: &[Item]) -> ToolOutput {
-    let (done, total) = (count(items, Status::Done), items.len());
+fn report_items(items: &[TodoItem]) -> ToolOutput {
+    let (done, total) = (count_items(items, TodoStatus::Done), items.len());
     let state = if items.is_empty() { Value::Null } else { json!(items) };
     let counts = if items.is_empty() { "no plan".to_owned() } else { format!("{done} of {total} done") };
-    let summary: Vec<String> = std::iter::once(counts.clone()).chain(items.iter().map(line)).collect();
+    let summary: Vec<String> = std::iter::once(counts.clone()).chain(items.iter().map(format_item)).collect();
     ToolOutput {
         result: json!({ "items": items, "done": done, "total": total }),
         observation: format!("The plan is kept: {counts}."),
@@ -128,16 +128,16 @@ fn replaced(items: &[Item]) -> ToolOutput {
     }
 }
 
-fn line(item: &Item) -> String {
+fn format_item(item: &TodoItem) -> String {
     let mark = match item.status {
-        Status::Pending => '☐',
-        Status::Doing => '▸',
-        Status::Done => '✓',
+        TodoStatus::Pending => '☐',
+        TodoStatus::Doing => '▸',
+        TodoStatus::Done => '✓',
     };
     format!("{mark} {}", text::one_line(&item.text, 200))
 }
 
-fn count(items: &[Item], status: Status) -> usize {
+fn count_items(items: &[TodoItem], status: TodoStatus) -> usize {
     items.iter().filter(|item| item.status == status).count()
 }
 

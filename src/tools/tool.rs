@@ -10,14 +10,14 @@ use serde_json::Value;
 use crate::base::json;
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::secrets::Redactor;
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::{Ledger, Loaded};
 use crate::conversation::spill::Spill;
 use crate::files::workspace::Workspace;
 
 use crate::conversation::Archive;
-use crate::model::{ChatModel, Embedded, Embedder, ReplyEnd, Request, ToolDefinition};
+use crate::model::{ChatModel, Embedded, Embedder, ModelRequest, ReplyEnd, ToolDefinition};
 use crate::safety::{Enclosure, Hold, Reach, Refused};
 
 use super::superior::Superior;
@@ -27,7 +27,7 @@ pub trait Tool: Send + Sync {
     /// The description for the model and the policy. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
-    /// One more sentence or an example for models that need more guidance ([`Guided`](crate::config::Profile::Guided)).
+    /// One more sentence or an example for models that need more guidance ([`Guided`](crate::config::GuidanceProfile::Guided)).
     fn advice(&self) -> &'static str {
         ""
     }
@@ -79,12 +79,12 @@ pub trait Tool: Send + Sync {
 
     /// True if the result may come from the network. The default is that of the definition.
     fn has_network(&self) -> bool {
-        self.definition().effects.contains(&Effect::Network)
+        self.definition().effects.contains(&ToolEffect::Network)
     }
 
     /// True if the result may direct the model: instructions that the user installed, or their own words. All other
     /// results are marked as data.
-    fn trusted(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         false
     }
 
@@ -128,7 +128,7 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// The call would fail, so that there is nothing to ask about.
     fn preview(&self, arguments: &Value, _reach: &Reach, _files: &Ledger) -> Result<String, ToolError> {
-        Ok(json::listed(arguments))
+        Ok(json::list_keys(arguments))
     }
 
     /// True if the preview is a unified diff of files, so that it is shown as a change and not as text.
@@ -174,7 +174,7 @@ pub trait ModelAccess: Send + Sync {
         &'a self,
         role: &'a str,
         model: &'a dyn ChatModel,
-        request: Request<'a>,
+        request: ModelRequest<'a>,
     ) -> BoxFuture<'a, Result<ReplyEnd, String>>;
 
     /// Turns texts into vectors.

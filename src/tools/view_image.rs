@@ -11,7 +11,7 @@ use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::tools::{CallContext, Tool};
 
-use super::{arguments, definition, files, text_of};
+use super::{define_tool, files, parse_arguments, text_of};
 
 /// `view_image`: a picture for the model.
 pub struct ViewImage {
@@ -19,13 +19,13 @@ pub struct ViewImage {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct ViewImageArguments {
     path: String,
 }
 
 impl ViewImage {
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "view_image",
             "Shows you a picture file. PNG, JPEG, WebP or GIF, at most 5 MB.",
             (Permission::Read, &[]),
@@ -55,17 +55,17 @@ impl Tool for ViewImage {
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { path } = arguments(given)?;
+            let ViewImageArguments { path } = parse_arguments(given)?;
             let mut found = files::find_file(context.reach, &path)?;
             let bytes = found.opened.facts.len;
-            let size = files::size(bytes);
+            let size = files::format_size(bytes);
             if bytes > MOST_BYTES {
-                let most = files::size(MOST_BYTES);
+                let most = files::format_size(MOST_BYTES);
                 return Err(ToolError::permanent(format!(
                     "{path} has {size}, more than {most}: make it smaller first"
                 )));
             }
-            let image = Image::of(&files::read_whole(&path, &mut found)?).ok_or_else(|| {
+            let image = Image::recognise(&files::read_whole(&path, &mut found)?).ok_or_else(|| {
                 ToolError::permanent(format!("{path} is not a PNG, JPEG, WebP or GIF picture: it cannot be shown"))
             })?;
             let name = context.workspace.display(&found.path);

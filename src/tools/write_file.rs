@@ -7,17 +7,17 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::diff::{self, Change};
+use crate::base::diff::{self, LineCounts};
 use crate::base::output::{ToolError, ToolOutput};
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool};
 
-use super::files::replace::replace;
+use super::files::replace::replace_file;
 use super::files::{self, WHOLE_BYTES};
-use super::{arguments, counted, definition, text_of};
+use super::{count_noun, define_tool, parse_arguments, text_of};
 
 const BOM: &str = "\u{feff}";
 
@@ -27,17 +27,17 @@ pub struct WriteFile {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct WriteFileArguments {
     path: String,
     content: String,
 }
 
 impl WriteFile {
     pub fn new() -> Self {
-        let definition = definition(
+        let definition = define_tool(
             "write_file",
             "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
-            (Permission::Write, &[Effect::Files]),
+            (Permission::Write, &[ToolEffect::Files]),
             json!({
                 "path": { "type": "string" },
                 "content": { "type": "string" },
@@ -66,9 +66,9 @@ impl Tool for WriteFile {
     }
 
     fn preview(&self, given: &Value, reach: &Reach, files: &Ledger) -> Result<String, ToolError> {
-        let arguments: Arguments = arguments(given.clone())?;
-        let planned = plan(&arguments, reach, files)?;
-        Ok(diff::unified(&planned.name, &planned.old, &planned.new))
+        let arguments: WriteFileArguments = parse_arguments(given.clone())?;
+        let planned = plan_write(&arguments, reach, files)?;
+        Ok(diff::unify(&planned.name, &planned.old, &planned.new))
     }
 
     fn previews_change(&self) -> bool {
@@ -78,14 +78,14 @@ impl Tool for WriteFile {
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            write(&arguments, context.reach, context.files)
+            let arguments: WriteFileArguments = parse_arguments(given)?;
+            write_content(&arguments, context.reach, context.files)
         })
     }
 }
 
 /// The change that a call would make.
-struct Planned {
+struct PlannedWrite {
     target: PathBuf,
     name: String,
     created: bool,
@@ -93,36 +93,38 @@ struct Planned {
     new: String,
 }
 
-fn plan(arguments: &Arguments, reach: &Reach, files: &Ledger) -> Result<Planned, ToolError> {
+fn plan_write(arguments: &WriteFileArguments, reach: &Reach, files: &Ledger) -> Result<PlannedWrite, ToolError> {
     let path = arguments.path.as_str();
     let target = reach.find(path)?;
     let name = reach.workspace().display(&target);
-    let old = existing(reach, path)?;
+    let old = read_existing(reach, path)?;
     if let Some(old) = &old {
         refuse_unfamiliar(path, files.familiarity(&target, old), old)?;
     }
     let created = old.is_none();
     let old = String::from_utf8_lossy(old.as_deref().unwrap_or_default()).into_owned();
     let new = in_the_manner_of(&old, &arguments.content);
-    Ok(Planned { target, name, created, old, new })
+    Ok(PlannedWrite { target, name, created, old, new })
 }
 
-fn write(arguments: &Arguments, reach: &Reach, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
-    let Planned { target, name, created, old, new } = plan(arguments, reach, ledger)?;
-    replace(&target, new.as_bytes()).map_err(|error| files::failed(&arguments.path, &error))?;
+fn write_content(arguments: &WriteFileArguments, reach: &Reach, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
+    let PlannedWrite { target, name, created, old, new } = plan_write(arguments, reach, ledger)?;
+    replace_file(&target, new.as_bytes()).map_err(|error| files::word_failure(&arguments.path, &error))?;
     ledger.remember(&target, new.as_bytes());
 
-    let change = Change::between(&old, &new);
-    let lines = counted(new.lines().count() as u64, "line", "lines");
-    let observation = match () {
-        () if created => format!("created {name}, {lines}"),
-        () if old == new => format!("{name} already held exactly this, {lines}"),
-        () => format!("replaced {name}, {lines} ({change})"),
+    let change = LineCounts::count_changes(&old, &new);
+    let lines = count_noun(new.lines().count() as u64, "line", "lines");
+    let observation = if created {
+        format!("created {name}, {lines}")
+    } else if old == new {
+        format!("{name} already held exactly this, {lines}")
+    } else {
+        format!("replaced {name}, {lines} ({change})")
     };
     Ok(ToolOutput {
         result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
         observation,
-        summary: diff::told(&change.to_string(), &diff::nameless(&old, &new)),
+        summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(&old, &new)),
         truncated: false,
         ..ToolOutput::default()
     })
@@ -140,10 +142,10 @@ fn refuse_unfamiliar(path: &str, familiarity: Familiarity, old: &[u8]) -> Result
 }
 
 /// The content of the file; `None` if there is no file.
-fn existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
+fn read_existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
     let Some(mut found) = files::find_or_new(reach, path)? else { return Ok(None) };
     if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::size(found.opened.facts.len);
+        let size = files::format_size(found.opened.facts.len);
         return Err(ToolError::permanent(format!("{path} has {size}: files that large are not overwritten")));
     }
     files::read_whole(path, &mut found).map(Some)

@@ -64,7 +64,7 @@ fn skills() -> PathBuf {
 /// The head of a `SKILL.md`.
 #[track_caller]
 fn head(text: &str) -> &str {
-    frontmatter::split(text).expect("it can be read").head.expect("it has a head")
+    frontmatter::split_head(text).expect("it can be read").head.expect("it has a head")
 }
 
 /// A field of the head that stands on one line.
@@ -187,7 +187,7 @@ fn all_keep_to_the_standard_and_to_their_size() {
         let known = ["name", "description", "license", "compatibility", "  example"];
         let keys = head(&text).lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key);
         assert!(keys.clone().all(|key| known.contains(&key)), "{name}: {:?}", keys.collect::<Vec<_>>());
-        let size = tokens::count(&text, Vocabulary::O200k);
+        let size = tokens::count_tokens(&text, Vocabulary::O200k);
         assert!(text.lines().count() < 500 && size < 5000, "{name}: {size} tokens");
         for mentioned in text.split(['`', ' ', '\n']).map(|word| word.trim_start_matches("SKILL/")) {
             if ["references/", "scripts/", "assets/"]

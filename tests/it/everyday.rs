@@ -9,10 +9,12 @@ use std::io::Write;
 use std::path::Path;
 
 use agent::facade::config::ApprovalMode;
-use agent::facade::config::{Effect, Permission};
+use agent::facade::config::{Permission, ToolEffect};
 use agent::facade::files::workspace::Workspace;
 use agent::facade::safety::Hold;
-use agent::facade::safety::policy::{Call, Grounds, Invocation, Line, Rules, Verdict, judge};
+use agent::facade::safety::policy::{
+    Grounds, Invocation, ParsedLine, PolicyRules, ProposedCall, Verdict, judge_call,
+};
 
 const CLASSES: [&str; 4] = ["read", "write", "network", "ask"];
 
@@ -41,21 +43,21 @@ fn what_only_reads_runs_unasked_and_nothing_else_does() {
     let (mut wrong, mut asked, mut reading, mut all) = (Vec::new(), Vec::new(), 0, 0);
     for (class, line) in files.iter().flat_map(|file| lines(&fs::read_to_string(file).expect("readable"))) {
         let invocation = Invocation { command: &line, dir: workspace.root() };
-        let call = Call {
+        let call = ProposedCall {
             tool: "run_command",
             permission: Permission::Write,
             requires_confirmation: false,
-            effects: &[Effect::Process],
+            effects: &[ToolEffect::Process],
             has_network: false,
             reads: Vec::new(),
             writes: Vec::new(),
-            line: Some(Line::new(invocation, &workspace, &[], None)),
+            line: Some(ParsedLine::new(invocation, &workspace, &[], None)),
             hold: Hold::Permitted,
             host: None,
         };
-        let rules = Rules::default();
-        let reads = judge(ApprovalMode::Ask, &rules, &call, None) == Verdict::Allow(Grounds::Reading);
-        let always_asks = matches!(judge(ApprovalMode::All, &rules, &call, None), Verdict::Ask { .. });
+        let rules = PolicyRules::default();
+        let reads = judge_call(ApprovalMode::Ask, &rules, &call, None) == Verdict::Allow(Grounds::Reading);
+        let always_asks = matches!(judge_call(ApprovalMode::All, &rules, &call, None), Verdict::Ask { .. });
         all += 1;
         reading += usize::from(class == "read");
         match class.as_str() {

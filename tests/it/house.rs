@@ -2,6 +2,7 @@
 //! of words warns on stderr. The tables stand at the top of the files.
 
 mod floors;
+mod names;
 mod doors;
 mod rings;
 mod words;

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use agent::facade::agent::assembly::{self, Options};
+use agent::facade::agent::assembly::{self, RunOptions};
 use agent::facade::agent::{
-    Cancel, Conversation, Emitter, Run as AgentRun, RunEnd, RunInput, Steering, Stop, run_input,
+    Cancel, Conversation, Emitter, Run as AgentRun, RunEnd, RunInput, Steering, TurnStop, run_input,
 };
-use agent::facade::config::{Env, LoadOptions, SettingFlags, load};
+use agent::facade::config::{Env, LoadOptions, SettingFlags, load_config};
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::Event;
-use agent::facade::conversation::message::Said;
+use agent::facade::conversation::message::UserText;
 use agent::facade::conversation::session::{About, Session};
 use agent::facade::files::workspace::Workspace;
 use agent::facade::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
@@ -70,8 +70,9 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
         trust: false,
         tools: &agent::facade::tools::NAMES,
     };
-    let config = Arc::new(load(&options).expect("the configuration is valid"));
-    let services = assembly::assemble(&config, &workspace, &Options::default(), person).expect("an agent");
+    let config = Arc::new(load_config(&options).expect("the configuration is valid"));
+    let services =
+        assembly::assemble_services(&config, &workspace, &RunOptions::default(), person).expect("an agent");
     let about = About { workspace: workspace.root(), agent: "default", model: "scripted-model" };
     let now = Timestamp::now();
     let mut conversation = Conversation::new(Session::ephemeral(about, now), now);
@@ -81,11 +82,11 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
     run.steering = steering;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let end = runtime.block_on(async {
-        let input = RunInput { said: Some(Said::by_person(said)), ..RunInput::default() };
+        let input = RunInput { said: Some(UserText::by_person(said)), ..RunInput::default() };
         run_input(&services.agent, &mut conversation, &mut run, input, &Cancel::default()).await
     });
     let end = end.expect("the prompt can be rendered");
-    assert!(!matches!(end.stop, Stop::Failed(_)), "{:?}", end.stop);
+    assert!(!matches!(end.stop, TurnStop::Failed(_)), "{:?}", end.stop);
     let events = std::mem::take(&mut *events.lock().expect("no holder panics"));
     Taken { end, events, rest: run.steering.take_rest() }
 }

@@ -87,7 +87,7 @@ fn reference(markdown: &str) -> String {
     for event in Parser::new_ext(markdown, Options::empty()) {
         match event {
             Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
-                let part = agent::facade::base::text::visible(&part);
+                let part = agent::facade::base::text::make_visible(&part);
                 text += &part;
                 for (_, said) in &mut targets {
                     *said += &part;

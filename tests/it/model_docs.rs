@@ -23,7 +23,7 @@ fn marked<'t>(text: &'t str, name: &str) -> (usize, &'t str) {
 fn spoken(base_url: &str, chosen: Option<&str>, model: &str) -> (String, &'static str) {
     let address = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
     let address = address.split('?').next().unwrap_or_default();
-    let dialect = dialect::resolve(chosen, address, model).expect("a dialect");
+    let dialect = dialect::resolve_dialect(chosen, address, model).expect("a dialect");
     let wire = dialect.wire.map_or("chat", |wire| wire.name());
     (dialect.name, wire)
 }
@@ -59,7 +59,7 @@ fn the_table_of_dialects_has_each_once_and_each_row_is_reached_as_it_says() {
         .map(|line| line.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`')).collect())
         .collect();
     let named: Vec<&str> = rows.iter().map(|row| row[0]).collect();
-    assert_eq!(named, dialect::names().collect::<Vec<_>>(), "docs/models.md names every dialect, in order");
+    assert_eq!(named, dialect::list_names().collect::<Vec<_>>(), "docs/models.md names every dialect, in order");
     for row in rows {
         let [name, base_url, _, model, wire, ..] = row[..] else { panic!("{row:?}") };
         let (base_url, chosen) = match base_url.split_once("` and `dialect: ") {

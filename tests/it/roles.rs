@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use agent::facade::agent::orchestration::graph::{self, Choices};
 use agent::facade::agent::orchestration::reply::{
-    ExecutorReply, PlanReply, Read, ReflectorReply, RouteReply, ScratchpadReply, read,
+    ExecutorReply, ParsedReply, PlanReply, ReflectorReply, RouteReply, ScratchpadReply, read_reply,
 };
 use agent::facade::base::validator::Validator;
 use agent::facade::conversation::event::plan::PlanStep;
@@ -35,7 +35,7 @@ struct ReplyCase {
 type Reading = Result<(Value, Option<String>), String>;
 
 fn reading<T: DeserializeOwned + Serialize>(text: &str, schema: &Validator) -> Reading {
-    let Read { value, scratchpad } = read::<T>(text, schema)?;
+    let ParsedReply { value, scratchpad } = read_reply::<T>(text, schema)?;
     Ok((serde_json::to_value(value).expect("a reply is data"), scratchpad))
 }
 
@@ -57,7 +57,7 @@ fn cases<T: DeserializeOwned>(folder: &str) -> io::Result<Vec<(String, T)>> {
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder))? {
         let path = entry?.path();
         let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
-        let case = agent::facade::base::yaml::parse(&fs::read_to_string(&path)?)
+        let case = agent::facade::base::yaml::parse_document(&fs::read_to_string(&path)?)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         cases.push((name, case));
     }
@@ -66,7 +66,8 @@ fn cases<T: DeserializeOwned>(folder: &str) -> io::Result<Vec<(String, T)>> {
 }
 
 fn validator(role: &str) -> Validator {
-    let (schema, _) = Registry::new(&[]).beside(role, "reply.json").expect("readable").expect("there is a schema");
+    let (schema, _) =
+        Registry::new(&[]).read_beside(role, "reply.json").expect("readable").expect("there is a schema");
     Validator::new(&serde_json::from_str(&schema).expect("JSON")).expect("a schema")
 }
 
@@ -156,7 +157,7 @@ fn every_plan_is_checked_as_its_case_says() {
     for (name, case) in cases::<GraphCase>("graph_cases").expect("readable") {
         let (analysis, estimated_steps, can_parallelize) = (String::new(), 0, Vec::new());
         let reply = PlanReply { analysis, plan: case.plan, estimated_steps, can_parallelize };
-        match graph::check(&reply, &choices) {
+        match graph::check_plan(&reply, &choices) {
             Ok(steps) => {
                 let names: Vec<&str> = steps.iter().map(|step| step.tool_name.as_str()).collect();
                 let is_same = case.names.is_empty() || names == case.names;

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 use agent::facade::config::ApprovalMode;
-use agent::facade::config::{Effect, Permission};
+use agent::facade::config::{Permission, ToolEffect};
 use agent::facade::files::workspace::Workspace;
 use agent::facade::safety::Hold;
-use agent::facade::safety::policy::{self, Call, Grounds, Invocation, Line, Rules, Verdict};
+use agent::facade::safety::policy::{self, Grounds, Invocation, ParsedLine, PolicyRules, ProposedCall, Verdict};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -155,27 +155,27 @@ fn the_table_of_modes_is_how_calls_are_judged() {
     let modes = [ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All, ApprovalMode::Never];
     let mut table = String::from("| | `ask` | `edits` | `all` | `never` |\n|---|---|---|---|---|\n");
     for (what, tool, reads, writes, line) in CALLS {
-        let line =
-            line.map(|command| Line::new(Invocation { command, dir: workspace.root() }, &workspace, &[], None));
-        let (permission, effects): (_, &[Effect]) = match *tool {
-            "run_command" => (Permission::Write, &[Effect::Process]),
-            "write_file" => (Permission::Write, &[Effect::Files]),
-            "fetch_url" => (Permission::Read, &[Effect::Network]),
+        let line = line
+            .map(|command| ParsedLine::new(Invocation { command, dir: workspace.root() }, &workspace, &[], None));
+        let (permission, effects): (_, &[ToolEffect]) = match *tool {
+            "run_command" => (Permission::Write, &[ToolEffect::Process]),
+            "write_file" => (Permission::Write, &[ToolEffect::Files]),
+            "fetch_url" => (Permission::Read, &[ToolEffect::Network]),
             _ => (Permission::Read, &[]),
         };
-        let call = Call {
+        let call = ProposedCall {
             tool,
             permission,
             requires_confirmation: false,
             effects,
             has_network: false,
-            reads: policy::targets(&workspace, reads, &[]),
-            writes: policy::targets(&workspace, writes, &[]),
+            reads: policy::look_up_targets(&workspace, reads, &[]),
+            writes: policy::look_up_targets(&workspace, writes, &[]),
             line,
             hold: Hold::Permitted,
             host: (*tool == "fetch_url").then(|| "example.com".to_owned()),
         };
-        let verdicts = modes.map(|mode| match policy::judge(mode, &Rules::default(), &call, None) {
+        let verdicts = modes.map(|mode| match policy::judge_call(mode, &PolicyRules::default(), &call, None) {
             Verdict::Allow(Grounds::Reading) => "runs, only reads",
             Verdict::Allow(_) => "runs",
             Verdict::Ask { .. } => "asks",

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use agent::facade::base::tokens::{Vocabulary, count};
+use agent::facade::base::tokens::{Vocabulary, count_tokens};
 use agent::facade::base::validator::Validator;
-use agent::facade::config::Profile;
-use agent::facade::prompt::test::{Suite, parse, run_all_rendered};
+use agent::facade::config::GuidanceProfile;
+use agent::facade::prompt::test::{Suite, parse_suite, run_all_rendered};
 use agent::facade::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
-use agent::facade::template::value;
+use agent::facade::template::convert_value;
 use serde_json::{Value, json};
 
 /// The fewest cases with which a prompt may be released.
@@ -21,9 +21,9 @@ fn shipped(registry: &Registry) -> Vec<std::sync::Arc<Prompt>> {
 }
 
 fn suite(registry: &Registry, name: &str) -> Suite {
-    let file = registry.beside(name, "tests.yaml").expect("readable");
+    let file = registry.read_beside(name, "tests.yaml").expect("readable");
     let (text, origin) = file.unwrap_or_else(|| panic!("{name} has no tests.yaml"));
-    let suite = parse(&origin, &text).unwrap_or_else(|mistakes| panic!("{origin}: {mistakes:?}"));
+    let suite = parse_suite(&origin, &text).unwrap_or_else(|mistakes| panic!("{origin}: {mistakes:?}"));
     assert_eq!(suite.notes, [""; 0], "{origin}");
     suite
 }
@@ -36,7 +36,7 @@ fn every_prompt_passes_its_tests() {
         let suite = suite(&registry, &prompt.name);
         assert!(suite.cases.len() >= LEAST_CASES, "{}: {} cases", prompt.name, suite.cases.len());
         for outcome in run_all_rendered(&prompt, &suite, &PromptContext::sample().value()) {
-            if !outcome.passed() {
+            if !outcome.has_passed() {
                 let run = &outcome.runs[0];
                 failed.push(format!("{}: {}\n{:#?}", prompt.name, outcome.name, run.judgement));
             }
@@ -50,7 +50,8 @@ fn every_version_stands_in_the_changelog() {
     let registry = Registry::new(&[]);
     for prompt in shipped(&registry) {
         let name = &prompt.name;
-        let (changes, _) = registry.beside(name, "changelog.md").expect("readable").expect("it has a changelog");
+        let (changes, _) =
+            registry.read_beside(name, "changelog.md").expect("readable").expect("it has a changelog");
         let versions: Vec<Version> =
             registry.list([name.as_str()]).expect("listed").iter().map(|listed| listed.version).collect();
         assert_eq!(prompt.version.as_ref(), versions.last(), "{name}: the newest is in production");
@@ -64,18 +65,18 @@ fn every_version_stands_in_the_changelog() {
 }
 
 /// The tokens of the system prompt without skills and instructions, and its text.
-fn system(profile: Profile, skills: Vec<SkillFacts>) -> (u64, String) {
+fn system(profile: GuidanceProfile, skills: Vec<SkillFacts>) -> (u64, String) {
     let mut facts = PromptContext::sample();
     facts.agent.profile = profile;
     facts.agent.skills = skills;
     let prompt = Registry::new(&[]).get("system").expect("built in");
     let text = prompt.render(&facts.value()).expect("all is defined");
-    (count(&text, Vocabulary::O200k), text)
+    (count_tokens(&text, Vocabulary::O200k), text)
 }
 
 #[test]
 fn the_system_prompt_is_short_in_both_profiles() {
-    for profile in [Profile::Concise, Profile::Guided] {
+    for profile in [GuidanceProfile::Concise, GuidanceProfile::Guided] {
         let (tokens, text) = system(profile, Vec::new());
         assert!(tokens <= 900, "{profile:?}: {tokens} tokens of 900: say it shorter");
         assert!(!text.contains("\n\n\n"), "{text}");
@@ -132,10 +133,10 @@ fn objects(text: &str) -> Vec<Value> {
 fn the_schema_of_a_reply_and_the_prompt_say_the_same() {
     let registry = Registry::new(&[]);
     for (name, variables) in roles() {
-        let (schema, _) = registry.beside(name, "reply.json").expect("readable").expect("there is a schema");
+        let (schema, _) = registry.read_beside(name, "reply.json").expect("readable").expect("there is a schema");
         let schema: Value = serde_json::from_str(&schema).expect("JSON");
         let validator = Validator::new(&schema).expect("a schema");
-        let text = registry.get(name).expect("built in").render(&value(&variables)).expect("all is given");
+        let text = registry.get(name).expect("built in").render(&convert_value(&variables)).expect("all is given");
         let shown: Vec<Value> = objects(&text);
         let (keys, examples) = shown.split_first().expect("the keys are shown");
         let names = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>();
@@ -163,7 +164,7 @@ fn the_end_of_a_role_asks_for_the_form_that_is_read() {
         ] {
             let mut variables = variables.clone();
             variables["reasoning"] = json!(reasoning);
-            let text = prompt.render(&value(&variables)).expect("all is given");
+            let text = prompt.render(&convert_value(&variables)).expect("all is given");
             assert!(text.ends_with(end) && text.contains(&prompt.head.reminder), "{name}: {text}");
         }
     }

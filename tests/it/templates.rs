@@ -69,19 +69,19 @@ fn compile(syntax: Syntax, case: &Case) -> Result<Template, TemplateError> {
         Template::compile_with("case", &case.template, undefined, move |name| files.get(name).cloned())?
     };
     Ok(match &case.defaults {
-        Some(defaults) => template.with_defaults(template::value(defaults)),
+        Some(defaults) => template.with_defaults(template::convert_value(defaults)),
         None => template,
     })
 }
 
 fn render(syntax: Syntax, case: &Case) -> Result<String, TemplateError> {
     let mut names: Vec<(String, Value)> =
-        case.data.iter().map(|(name, value)| (name.clone(), template::value(value))).collect();
+        case.data.iter().map(|(name, value)| (name.clone(), template::convert_value(value))).collect();
     if case.clock {
         let now = "2026-01-02T03:04:05+02:00[+02:00]".parse().expect("a moment");
-        names.push(("datetime".to_owned(), template::clock(now)));
+        names.push(("datetime".to_owned(), template::make_clock(now)));
     }
-    compile(syntax, case)?.render(&template::object(names))
+    compile(syntax, case)?.render(&template::make_object(names))
 }
 
 /// The difference of the outcome from the case; `None` if there is none.
@@ -240,7 +240,7 @@ proptest! {
         let undefined = if strict { Undefined::Error } else { Undefined::Empty };
         if let Ok(template) = Template::compile_as(syntax, "t", &source, undefined) {
             prop_assert!(template.variables().iter().all(|name| !name.is_empty()));
-            match template.render(&template::value(&data)) {
+            match template.render(&template::convert_value(&data)) {
                 Ok(text) => prop_assert!(text.len() <= LONGEST_OUTPUT),
                 Err(error) => {
                     prop_assert!(!error.message.is_empty());

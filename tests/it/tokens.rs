@@ -1,6 +1,6 @@
 //! Exact counts of tokens, compared with tiktoken-rs.
 
-use agent::facade::base::tokens::{Vocabulary, count};
+use agent::facade::base::tokens::{Vocabulary, count_tokens};
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::select;
 use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
@@ -55,7 +55,11 @@ const HARD: &[&str] = &[
 fn hard_cases_are_counted_as_the_reference_counts_them() {
     for (vocabulary, reference) in references() {
         for text in HARD {
-            assert_eq!(count(text, vocabulary), reference.count_ordinary(text) as u64, "{vocabulary:?} {text:?}");
+            assert_eq!(
+                count_tokens(text, vocabulary),
+                reference.count_ordinary(text) as u64,
+                "{vocabulary:?} {text:?}"
+            );
         }
     }
 }
@@ -74,7 +78,7 @@ fn every_character_is_of_the_class_that_the_reference_has_it_in() {
             let text: String =
                 block.iter().map(|c| format!("ab{c}cd{c}EF {c}12{c}3\n{c} {c}!{c}{c}\n\n")).collect();
             let expected = reference.count_ordinary(&text) as u64;
-            assert_eq!(count(&text, vocabulary), expected, "{vocabulary:?} {:?}", block[0]);
+            assert_eq!(count_tokens(&text, vocabulary), expected, "{vocabulary:?} {:?}", block[0]);
         }
     }
 }
@@ -111,7 +115,7 @@ proptest! {
     fn any_text_is_counted_as_the_reference_counts_it(text in proptest::collection::vec(fragment(), 1..24)) {
         let text = text.concat();
         for (vocabulary, reference) in references() {
-            prop_assert_eq!(count(&text, vocabulary), reference.count_ordinary(&text) as u64, "{:?}", vocabulary);
+            prop_assert_eq!(count_tokens(&text, vocabulary), reference.count_ordinary(&text) as u64, "{:?}", vocabulary);
         }
     }
 }
@@ -129,7 +133,7 @@ fn a_long_text_without_a_break_is_counted() {
         ("\n ".repeat(LENGTH / 2), Vocabulary::Cl100k, LENGTH),
         (letters, Vocabulary::O200k, LENGTH),
     ] {
-        let tokens = usize::try_from(count(&text, vocabulary)).expect("small");
+        let tokens = usize::try_from(count_tokens(&text, vocabulary)).expect("small");
         assert!(tokens > LENGTH / 256 && tokens <= most, "{tokens} of {:?}", &text[..8]);
     }
 }

@@ -53,7 +53,7 @@ fn all_shown() -> Vec<Vec<String>> {
 }
 
 fn count(text: &str) -> u64 {
-    tokens::count(text, Vocabulary::O200k)
+    tokens::count_tokens(text, Vocabulary::O200k)
 }
 
 fn page() -> String {

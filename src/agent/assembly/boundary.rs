@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{AgentConfig, Config, SandboxMode, SandboxSettings};
 use crate::files::workspace::Workspace;
-use crate::safety::sandbox::{self, Boundary, Form, Network, Sandbox, Unavailable};
+use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Unavailable};
 
 /// Entries of a config directory that may contain keys. Commands may read its prompts and skills.
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
@@ -36,7 +36,7 @@ pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {
 }
 
 /// Creates the sandbox; `None` if it is off, or this system has none.
-pub(super) fn sandbox(agent: &AgentConfig, plan: &Arc<Boundary>) -> Option<Arc<Sandbox>> {
+pub(super) fn create_sandbox(agent: &AgentConfig, plan: &Arc<Boundary>) -> Option<Arc<Sandbox>> {
     is_on(agent).then(|| Arc::new(Sandbox::new(Arc::clone(plan))))
 }
 
@@ -51,13 +51,13 @@ pub(super) fn sandbox_with(
     workspace: &Workspace,
     dir: &Path,
 ) -> Option<Sandbox> {
-    let mut plan = plan(config, agent, workspace);
+    let mut plan = plan_boundary(config, agent, workspace);
     plan.write.push(dir.to_path_buf());
     is_on(agent).then(|| Sandbox::new(plan))
 }
 
 /// The limits that the settings of an agent put on its commands.
-pub(super) fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary {
+pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary {
     let settings = &agent.sandbox;
     let dirs = &config.dirs;
     let mut own = vec![dirs.data.clone(), dirs.state.clone(), config.session_dir()];
@@ -80,13 +80,13 @@ pub(super) fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) 
         own,
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
         undone: dirs.state.join("undone"),
-        caches: dirs.state.join("caches").join(fingerprint(workspace.root())),
+        caches: dirs.state.join("caches").join(fingerprint_workspace(workspace.root())),
         namespaces: true,
     }
 }
 
 /// A short, stable name for a workspace.
-fn fingerprint(root: &Path) -> String {
+fn fingerprint_workspace(root: &Path) -> String {
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
     hash.iter().take(8).fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
 }
@@ -95,9 +95,9 @@ fn fingerprint(root: &Path) -> String {
 ///
 /// # Errors
 /// The feature that this system lacks.
-pub fn confinement(config: &Config, workspace: &Workspace) -> Option<Result<Form, Unavailable>> {
+pub fn find_confinement(config: &Config, workspace: &Workspace) -> Option<Result<BoundaryForm, Unavailable>> {
     let agent = config.agents.get(&config.settings.default_agent)?;
-    sandbox(agent, &Arc::new(plan(config, agent, workspace))).map(|sandbox| sandbox.form())
+    create_sandbox(agent, &Arc::new(plan_boundary(config, agent, workspace))).map(|sandbox| sandbox.form())
 }
 
 /// The confinement of commands: their walls, if any, and the variables that they get besides the harmless ones.
@@ -108,12 +108,12 @@ pub struct Bounds {
 }
 
 /// The confinement of an agent's commands.
-pub(super) fn bounds(agent: &AgentConfig, plan: Arc<Boundary>) -> Bounds {
+pub(super) fn create_bounds(agent: &AgentConfig, plan: Arc<Boundary>) -> Bounds {
     Bounds { walls: is_on(agent).then_some(plan), variables: agent.sandbox.env.clone() }
 }
 
 /// The warning that commands run without a boundary, with the reason.
-pub(super) fn absence(agent: &AgentConfig) -> Option<String> {
+pub(super) fn warn_absence(agent: &AgentConfig) -> Option<String> {
     let why = match agent.sandbox.mode {
         SandboxMode::Off => "the sandbox is off",
         SandboxMode::On if sandbox::SUPPORTED => return None,

@@ -2,14 +2,14 @@
 
 use jiff::civil::Date;
 
-use crate::config::{Config, ModelConfig, Prices, Provider, Wire};
-use crate::model::catalogue::{Catalogue, Facts, Off, providers};
+use crate::config::{Config, ModelConfig, ModelProvider, Prices, Wire};
+use crate::model::catalogue::{ModelCatalogue, ModelFacts, Off, providers};
 use crate::model::effort::Effort;
 
 /// The models and the source of the facts about them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listing {
-    pub models: Vec<Listed>,
+pub struct ModelListing {
+    pub models: Vec<ListedModel>,
     /// The day of the catalogue.
     pub date: Date,
     pub origin: String,
@@ -19,7 +19,7 @@ pub struct Listing {
 
 /// One model. `None` means unknown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedModel {
     /// The name for `-m`.
     pub name: String,
     /// The provider's name for it; `None` for a script.
@@ -37,29 +37,28 @@ pub struct Listed {
 }
 
 /// Lists the models whose name or id contains `filter`, in any case.
-#[must_use]
-pub fn listing(config: &Config, filter: &str) -> Listing {
-    let catalogue = Catalogue::of_user(&config.dirs.data);
-    let configured = config.models.values().map(|model| configured(model, &catalogue));
+pub fn list_models(config: &Config, filter: &str) -> ModelListing {
+    let catalogue = ModelCatalogue::of_user(&config.dirs.data);
+    let configured = config.models.values().map(|model| merge_declared(model, &catalogue));
     let known = catalogue
         .rows()
         .into_iter()
-        .map(|(provider, facts)| Listed::of(format!("{}/{}", provider.id, facts.id), Some(facts)));
+        .map(|(provider, facts)| ListedModel::from_facts(format!("{}/{}", provider.id, facts.id), Some(facts)));
     let filter = filter.to_lowercase();
     let holds = |text: &str| text.to_lowercase().contains(&filter);
-    let is_asked = |model: &Listed| holds(&model.name) || model.id.as_deref().is_some_and(holds);
+    let is_asked = |model: &ListedModel| holds(&model.name) || model.id.as_deref().is_some_and(holds);
     let models = configured.chain(known).filter(is_asked).collect();
     let (date, origin) = catalogue.source();
-    Listing { models, date, origin, notice: catalogue.notice().map(str::to_owned) }
+    ModelListing { models, date, origin, notice: catalogue.notice().map(str::to_owned) }
 }
 
 /// Merges the declared facts about a model over those of the catalogue.
-fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
-    let id = model.model.clone().filter(|_| model.provider != Provider::Scripted);
+fn merge_declared(model: &ModelConfig, catalogue: &ModelCatalogue) -> ListedModel {
+    let id = model.model.clone().filter(|_| model.provider != ModelProvider::Scripted);
     let place = providers::place_of(model.base_url.as_deref());
     let facts = id.as_deref().and_then(|id| catalogue.lookup(place, id));
-    let known = Listed::of(model.name.clone(), facts);
-    Listed {
+    let known = ListedModel::from_facts(model.name.clone(), facts);
+    ListedModel {
         id,
         is_configured: true,
         window: model.context_window.or(known.window),
@@ -71,9 +70,8 @@ fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
     }
 }
 
-impl Listed {
+impl ListedModel {
     /// Formats the window briefly, as `400k`; `?` if it is unknown.
-    #[must_use]
     pub fn window_in_short(&self) -> String {
         match self.window {
             None => "?".to_owned(),
@@ -85,7 +83,6 @@ impl Listed {
 
     /// Formats the prices in USD per million tokens in and out, as `~$2/$10`: `~` if only one source states them, `+`
     /// if larger requests cost more; `?` if they are unknown.
-    #[must_use]
     pub fn price_in_short(&self) -> String {
         let Some(prices) = &self.prices else { return "?".to_owned() };
         let about = if prices.about { "~" } else { "" };
@@ -93,7 +90,7 @@ impl Listed {
         format!("{about}${}/${}{more}", prices.input, prices.output)
     }
 
-    fn of(name: String, facts: Option<Facts>) -> Self {
+    fn from_facts(name: String, facts: Option<ModelFacts>) -> Self {
         let facts = facts.as_ref();
         Self {
             name,

@@ -9,29 +9,29 @@ use crate::config::{AgentConfig, Config, Mistake, PromptSource};
 use crate::files::workspace::Workspace;
 use crate::prompt::{PromptContext, Registry, Released};
 use crate::safety::Approver;
-use crate::skills::Variables;
+use crate::skills::RunVariables;
 
-use super::ground::Ground;
-use super::{Options, Services, flows, layers, toolbox};
+use super::ground::AgentInputs;
+use super::{RunOptions, Services, flows, layers, toolbox};
 
 /// Finds every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist
 /// or do not compile are not included: loading the configuration reports them, in `known`.
-pub fn check(
+pub fn check_names(
     config: &Arc<Config>,
     workspace: &Workspace,
     approver: &Arc<dyn Approver>,
     known: &[Mistake],
 ) -> Vec<Mistake> {
-    let mut mistakes = names(config);
+    let mut mistakes = check_model_names(config);
     for name in config.agents.keys() {
-        let options = Options { agent: Some(name.clone()), ..Options::default() };
-        match super::assemble_on(Ground::new(config, workspace, &options, Arc::clone(approver))) {
+        let options = RunOptions { agent: Some(name.clone()), ..RunOptions::default() };
+        match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
             Ok(services) => {
-                mistakes.extend(layers::mistakes(config, &services.agent));
+                mistakes.extend(layers::find_layer_mistakes(config, &services.agent));
                 // A flow runs with the agent named on the command line, else with the default one.
                 let is_default = *name == config.settings.default_agent;
                 let flows = config.flows.values().filter(|_| is_default);
-                mistakes.extend(flows.flat_map(|flow| flows::mistakes(config, flow, &services.agent.tools)));
+                mistakes.extend(flows.flat_map(|flow| flows::find_mistakes(config, flow, &services.agent.tools)));
             }
             // Otherwise a mistake reported before may be the cause, in better words.
             Err(error) if known.is_empty() && mistakes.is_empty() => mistakes.push(error.into_mistake(name)),
@@ -39,9 +39,9 @@ pub fn check(
         }
     }
     for model in models_for_a_flag(config) {
-        let options = Options { model: Some(model.to_owned()), ..Options::default() };
-        let found = match super::assemble_on(Ground::new(config, workspace, &options, Arc::clone(approver))) {
-            Ok(services) => layers::mistakes(config, &services.agent),
+        let options = RunOptions { model: Some(model.to_owned()), ..RunOptions::default() };
+        let found = match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
+            Ok(services) => layers::find_layer_mistakes(config, &services.agent),
             Err(error) if known.is_empty() && mistakes.is_empty() => {
                 vec![Mistake::in_file(format!("model `{model}`"), error.message)]
             }
@@ -73,12 +73,15 @@ fn models_for_a_flag(config: &Config) -> impl Iterator<Item = &str> {
 
 /// Returns a sentence for each tool that an agent has although its system prompt forbids it, by the list in its head or
 /// in words.
-#[must_use]
-pub fn contradictions(config: &Arc<Config>, workspace: &Workspace, approver: &Arc<dyn Approver>) -> Vec<String> {
+pub fn find_contradictions(
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    approver: &Arc<dyn Approver>,
+) -> Vec<String> {
     let mut found = Vec::new();
     for name in config.agents.keys() {
-        let options = Options { agent: Some(name.clone()), ..Options::default() };
-        let ground = Ground::new(config, workspace, &options, Arc::clone(approver));
+        let options = RunOptions { agent: Some(name.clone()), ..RunOptions::default() };
+        let ground = AgentInputs::new(config, workspace, &options, Arc::clone(approver));
         let Ok(Services { agent, .. }) = super::assemble_on(ground) else {
             continue;
         };
@@ -88,7 +91,7 @@ pub fn contradictions(config: &Arc<Config>, workspace: &Workspace, approver: &Ar
             agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
         let prompt = agent.briefing.system_of(&conversation);
         let told = prompt.forbidden(&tools).into_iter();
-        for sentence in told.chain(prompt.banned(&rendered, &agent.briefing.facts.instructions, &tools)) {
+        for sentence in told.chain(prompt.list_banned(&rendered, &agent.briefing.facts.instructions, &tools)) {
             if !found.contains(&sentence) {
                 found.push(sentence);
             }
@@ -97,33 +100,33 @@ pub fn contradictions(config: &Arc<Config>, workspace: &Workspace, approver: &Ar
     found
 }
 
-fn names(config: &Config) -> Vec<Mistake> {
+fn check_model_names(config: &Config) -> Vec<Mistake> {
     let registry = Registry::new(&config.prompt_dirs);
-    let mut mistakes = toolbox::misnamed(config);
+    let mut mistakes = toolbox::find_misnamed(config);
     for agent in config.agents.values() {
-        prompts(config, agent, &registry, &mut mistakes);
+        check_prompts(config, agent, &registry, &mut mistakes);
         mistakes.extend(toolbox::too_slow(config, agent));
         let mut wrong = |key: &str, why: &str| {
             mistakes.push(config.mistake(&format!("agents.{}.{key}", agent.name), why));
         };
-        if let Err(why) = super::skills(config, agent, Variables::default()) {
+        if let Err(why) = super::open_skills(config, agent, RunVariables::default()) {
             wrong("skills", &why);
         }
-        if let Err(why) = toolbox::check(config, agent) {
+        if let Err(why) = toolbox::check_selection(config, agent) {
             wrong("tools", &why);
         }
     }
     mistakes
 }
 
-fn prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: &mut Vec<Mistake>) {
+fn check_prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: &mut Vec<Mistake>) {
     let sources = [
         ("system_prompt", &agent.system_prompt, None, false),
         ("termination_summary_prompt", &agent.termination_summary_prompt, Some((&agent.limits).into()), false),
         ("compression_prompt", &agent.compression_prompt, None, true),
     ];
     for (key, source, ending_limits, summary) in sources {
-        let Ok(Released { stable: prompt, .. }) = registry.of(source, key, false) else { continue };
+        let Ok(Released { stable: prompt, .. }) = registry.resolve(source, key, false) else { continue };
         let context = PromptContext::anything(ending_limits, summary);
         let mut missing = prompt.undefined_in(&context);
         missing.retain(|name| !prompt.asks_for(name, &context));

@@ -45,11 +45,11 @@ impl SetupError {
     pub(super) fn session(error: SessionError) -> Self {
         match error {
             SessionError::Unknown { .. } | SessionError::Ambiguous { .. } => Self::usage(error),
-            error => Self::failed(error),
+            error => Self::from_failure(error),
         }
     }
 
-    pub(super) fn failed(error: impl Into<anyhow::Error>) -> Self {
+    pub(super) fn from_failure(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: SetupErrorKind::Failed, message: format!("{:#}", error.into()) }
     }
 

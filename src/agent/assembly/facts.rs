@@ -12,18 +12,18 @@ use crate::prompt::{
     AgentFacts, Instructions, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts,
 };
 use crate::safety::process::shell_name;
-use crate::skills::{self, Catalogue, Variables};
+use crate::skills::{self, RunVariables, SkillCatalogue};
 use crate::template;
 
 /// Collects the facts of an agent in a workspace. The session and the clock are filled in when a prompt is rendered.
-pub(super) fn gather(
+pub(super) fn gather_facts(
     config: &Config,
     agent: &AgentConfig,
     workspace: &Workspace,
     toolbox: &Toolbox,
-    catalogue: &Catalogue,
+    catalogue: &SkillCatalogue,
     model: &ModelInfo,
-    around: &Variables,
+    around: &RunVariables,
 ) -> (PromptContext, Vec<String>) {
     let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
     let tools = toolbox.all().map(|tool| ToolFacts {
@@ -32,8 +32,8 @@ pub(super) fn gather(
         permission: tool.permission,
         listed: toolbox.is_left_out(&tool.name),
     });
-    let offered = catalogue.offered().map(|skill| (skill.name.as_str(), skill.description.as_str()));
-    let listing = skills::fit(offered, model.context_window);
+    let offered = catalogue.list_offered().map(|skill| (skill.name.as_str(), skill.description.as_str()));
+    let listing = skills::fit_listing(offered, model.context_window);
     let skills =
         listing.skills.into_iter().map(|(name, description)| SkillFacts { name, description, loaded: false });
     let facts = PromptContext {
@@ -55,7 +55,7 @@ pub(super) fn gather(
         },
         env: config.env.for_prompts(&config.settings.prompts.allow_env),
         open_env: config.env.for_prompts(&[]),
-        datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
+        datetime: template::make_clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
         vars: around.vars.clone(),
         state: Map::new(),
         instructions,
@@ -66,10 +66,14 @@ pub(super) fn gather(
 }
 
 /// The variables that the body of a skill may read, if it is a template.
-pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, Value)]) -> Variables {
-    Variables {
-        dir: present::word(&workspace.root().display().to_string()).into_owned(),
-        git_branch: branch(workspace),
+pub(super) fn gather_surroundings(
+    config: &Config,
+    workspace: &Workspace,
+    vars: &[(String, Value)],
+) -> RunVariables {
+    RunVariables {
+        dir: present::quote_word(&workspace.root().display().to_string()).into_owned(),
+        git_branch: name_branch(workspace),
         os: std::env::consts::OS.to_owned(),
         shell: shell_name().to_owned(),
         user_id: config.env.user().to_owned(),
@@ -78,6 +82,6 @@ pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(Stri
 }
 
 /// The branch as one word: its name is untrusted text in a prompt.
-fn branch(workspace: &Workspace) -> Option<String> {
-    workspace.git_branch().map(|branch| present::word(&branch).into_owned())
+fn name_branch(workspace: &Workspace) -> Option<String> {
+    workspace.git_branch().map(|branch| present::quote_word(&branch).into_owned())
 }

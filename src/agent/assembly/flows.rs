@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::agent::{Asked, Chosen, Flows, Toolbox};
+use crate::agent::{ChosenFlow, FlowPrompt, Flows, Toolbox};
 use crate::base::text;
-use crate::config::{Config, FlowConfig, FlowInput, FlowStep, Mistake, Mode, PromptSource, Work};
+use crate::config::{Config, FlowConfig, FlowInput, FlowStep, Mistake, Mode, PromptSource, StepWork};
 use crate::model;
 use crate::tools::TASK;
 
 use super::models::chosen_model;
-use super::needs::Needs;
-use super::{Options, SetupError};
+use super::needs::RoleNeeds;
+use super::{RunOptions, SetupError};
 
 /// The flow that a person chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl FlowChoice {
     ///
     /// # Errors
     /// There is no such flow, or it takes no task.
-    pub fn of(
+    pub fn choose_flow(
         config: &Config,
         name: &str,
         (says, goes_on): (bool, bool),
@@ -51,7 +51,6 @@ impl FlowChoice {
     }
 
     /// The text of the person's message if they choose a flow without a task.
-    #[must_use]
     pub fn request(&self, vars: &[(String, Value)]) -> String {
         let given: Map<String, Value> = vars.iter().cloned().collect();
         if given.is_empty() {
@@ -62,11 +61,11 @@ impl FlowChoice {
 }
 
 /// Collects the flows that a run may need: the chosen one with those that it runs; all of them if a router picks.
-pub(super) fn assemble(needs: &Needs<'_>, mode: Mode, tools: &Toolbox) -> Result<Flows, SetupError> {
-    let Needs { config, options, .. } = needs;
-    let chosen = options.flow.as_ref().map(|choice| chosen(config, options, choice)).transpose()?;
+pub(super) fn assemble_flows(needs: &RoleNeeds<'_>, mode: Mode, tools: &Toolbox) -> Result<Flows, SetupError> {
+    let RoleNeeds { config, options, .. } = needs;
+    let chosen = options.flow.as_ref().map(|choice| check_chosen(config, options, choice)).transpose()?;
     let names: BTreeSet<&str> = match &options.flow {
-        Some(choice) => reachable(config, &choice.name),
+        Some(choice) => find_reachable(config, &choice.name),
         None if mode == Mode::Route => config.flows.keys().map(String::as_str).collect(),
         None => BTreeSet::new(),
     };
@@ -76,15 +75,15 @@ pub(super) fn assemble(needs: &Needs<'_>, mode: Mode, tools: &Toolbox) -> Result
         .filter(|(name, _)| names.contains(name.as_str()))
         .map(|(name, flow)| (name.clone(), flow.clone()))
         .collect();
-    let wrong: Vec<Mistake> = all.values().flat_map(|flow| mistakes(config, flow, tools)).collect();
+    let wrong: Vec<Mistake> = all.values().flat_map(|flow| find_mistakes(config, flow, tools)).collect();
     if !wrong.is_empty() {
         return Err(SetupError::mistakes(&wrong));
     }
     let mut prompts = BTreeMap::new();
     for flow in all.values() {
-        for (key, step) in located(flow) {
+        for (key, step) in list_steps(flow) {
             if let Some(source) = &step.prompt {
-                let asked = needs.asked(&format!("flows.{}.{key}", flow.name), step, source)?;
+                let asked = needs.resolve_prompt(&format!("flows.{}.{key}", flow.name), step, source)?;
                 prompts.insert((flow.name.clone(), step.id.clone()), asked);
             }
         }
@@ -93,7 +92,7 @@ pub(super) fn assemble(needs: &Needs<'_>, mode: Mode, tools: &Toolbox) -> Result
 }
 
 /// Checks the inputs of the chosen flow.
-fn chosen(config: &Config, options: &Options, choice: &FlowChoice) -> Result<Chosen, SetupError> {
+fn check_chosen(config: &Config, options: &RunOptions, choice: &FlowChoice) -> Result<ChosenFlow, SetupError> {
     let flow = config.flow(&choice.name).map_err(SetupError::usage)?;
     let given: Map<String, Value> = options.vars.iter().cloned().collect();
     let task = flow.task_input().filter(|_| choice.has_task).map(str::to_owned);
@@ -104,11 +103,11 @@ fn chosen(config: &Config, options: &Options, choice: &FlowChoice) -> Result<Cho
     {
         return Err(SetupError::usage(format!("{why} (--var NAME=VALUE gives an input)")));
     }
-    Ok(Chosen { name: choice.name.clone(), given, task })
+    Ok(ChosenFlow { name: choice.name.clone(), given, task })
 }
 
 /// The names of a flow and of those that it runs.
-fn reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
+fn find_reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
     let mut found = BTreeSet::new();
     let mut rest = vec![name];
     while let Some(name) = rest.pop() {
@@ -120,41 +119,41 @@ fn reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
 }
 
 /// Lists every step with its key in the flow.
-fn located(flow: &FlowConfig) -> Vec<(String, &FlowStep)> {
-    fn add<'f>(steps: &'f [FlowStep], above: &str, all: &mut Vec<(String, &'f FlowStep)>) {
+fn list_steps(flow: &FlowConfig) -> Vec<(String, &FlowStep)> {
+    fn add_steps<'f>(steps: &'f [FlowStep], above: &str, all: &mut Vec<(String, &'f FlowStep)>) {
         for (at, step) in steps.iter().enumerate() {
             let key = format!("{above}steps.{at}");
-            add(step.steps.as_deref().unwrap_or_default(), &format!("{key}."), all);
+            add_steps(step.steps.as_deref().unwrap_or_default(), &format!("{key}."), all);
             all.push((key, step));
         }
     }
     let mut all = Vec::new();
-    add(&flow.steps, "", &mut all);
+    add_steps(&flow.steps, "", &mut all);
     all
 }
 
 /// Lists the models that steps of a flow name.
 pub(super) fn models_of_steps(flow: &FlowConfig) -> impl Iterator<Item = &str> {
-    located(flow).into_iter().filter_map(|(_, step)| step.model.as_deref())
+    list_steps(flow).into_iter().filter_map(|(_, step)| step.model.as_deref())
 }
 
 /// Finds tools that an agent does not have, and arguments that its tools do not take.
-pub(super) fn mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> Vec<Mistake> {
+pub(super) fn find_mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> Vec<Mistake> {
     let mut found = Vec::new();
-    for (key, step) in located(flow) {
+    for (key, step) in list_steps(flow) {
         let mut tell = |key: String, message: String| {
             found.push(config.mistake(&format!("flows.{}.{key}", flow.name), &message));
         };
         match step.works().next() {
-            Some(Work::Agent(_)) if tools.get(TASK).is_none() => {
+            Some(StepWork::Agent(_)) if tools.get(TASK).is_none() => {
                 tell(
                     format!("{key}.agent"),
                     "the running agent has no tool `task`, which gives agents jobs".to_owned(),
                 );
             }
-            Some(Work::Tool(name)) => match tools.get(name) {
+            Some(StepWork::Tool(name)) => match tools.get(name) {
                 None => {
-                    let near = text::nearest(name, tools.names());
+                    let near = text::find_nearest(name, tools.names());
                     let hint = if near.is_empty() {
                         String::new()
                     } else {
@@ -164,7 +163,7 @@ pub(super) fn mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> V
                 }
                 Some(tool) => {
                     let parameters = &tool.tool.definition().parameters;
-                    for (name, why) in misfits(&step.with, parameters) {
+                    for (name, why) in find_misfits(&step.with, parameters) {
                         let place =
                             if step.with.contains_key(&name) { format!("with.{name}") } else { "with".to_owned() };
                         let place = if step.with.is_empty() { "tool".to_owned() } else { place };
@@ -179,7 +178,7 @@ pub(super) fn mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> V
 }
 
 /// Finds missing and unknown arguments.
-fn misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, String)> {
+fn find_misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, String)> {
     let required = parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let missing = required.filter(|name| !with.contains_key(*name));
     let mut found: Vec<(String, String)> =
@@ -192,20 +191,21 @@ fn misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, String
     found
 }
 
-impl Needs<'_> {
+impl RoleNeeds<'_> {
     /// Returns the prompt of a step and the model to ask.
-    fn asked(&self, key: &str, step: &FlowStep, source: &PromptSource) -> Result<Asked, SetupError> {
+    fn resolve_prompt(&self, key: &str, step: &FlowStep, source: &PromptSource) -> Result<FlowPrompt, SetupError> {
         let Self { config, settings, options, registry, model, around } = self;
         let origin = format!("{}: the step {}", config.place(key), step.id);
-        let prompt = registry.of(source, &origin, config.is_of_project(key)).map_err(SetupError::configuration)?;
+        let prompt =
+            registry.resolve(source, &origin, config.is_of_project(key)).map_err(SetupError::configuration)?;
         let model = match &step.model {
             None => Arc::clone(model),
             Some(_) => {
-                let own = Options { model: step.model.clone(), ..(*options).clone() };
+                let own = RunOptions { model: step.model.clone(), ..(*options).clone() };
                 let chosen = chosen_model(config, settings, &own)?;
-                model::connect(&chosen, around).map_err(SetupError::configuration)?
+                model::connect_model(&chosen, around).map_err(SetupError::configuration)?
             }
         };
-        Ok(Asked { prompt, model })
+        Ok(FlowPrompt { prompt, model })
     }
 }

@@ -8,35 +8,35 @@ use crate::model::Surroundings;
 use crate::safety::Approver;
 use crate::safety::sandbox::Sandbox;
 
-use super::{Options, SetupError};
+use super::{RunOptions, SetupError};
 
 /// The input for assembling an agent.
 #[derive(Clone)]
-pub(super) struct Ground {
+pub(super) struct AgentInputs {
     pub config: Arc<Config>,
     /// The narrowed settings of a helper; `None` to use those of the configuration.
     pub narrowed: Option<Arc<AgentConfig>>,
     pub workspace: Workspace,
-    pub options: Options,
+    pub options: RunOptions,
     pub approver: Arc<dyn Approver>,
     /// Parts of the agent that calls a helper.
-    pub shared: Option<Shared>,
+    pub shared: Option<SharedServices>,
 }
 
 /// Parts that a helper shares with the agent that calls it.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(super) struct SharedServices {
     pub around: Arc<Surroundings>,
     /// `None` if the helper needs a separate sandbox, or there is none.
     pub sandbox: Option<Arc<Sandbox>>,
 }
 
-impl Ground {
+impl AgentInputs {
     /// Creates the ground of an agent that a person runs.
     pub(super) fn new(
         config: &Arc<Config>,
         workspace: &Workspace,
-        options: &Options,
+        options: &RunOptions,
         approver: Arc<dyn Approver>,
     ) -> Self {
         let (config, workspace, options) = (Arc::clone(config), workspace.clone(), options.clone());
@@ -44,7 +44,7 @@ impl Ground {
     }
 
     /// Adds the parts that helpers share.
-    pub(super) fn with(&self, shared: Shared) -> Self {
+    pub(super) fn share_with(&self, shared: SharedServices) -> Self {
         Self { shared: Some(shared), ..self.clone() }
     }
 

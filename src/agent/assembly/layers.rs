@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::agent::window::Layer;
+use crate::agent::window::WindowLayer;
 use crate::agent::{Agent, Briefing, Conversation};
 use crate::base::json;
 use crate::base::tokens;
@@ -14,9 +14,9 @@ use crate::prompt::Released;
 
 /// Finds every layer that is over its limit. The mistake is placed at the value that sets the limit: the share, the
 /// budget or the model's window.
-pub(super) fn mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
+pub(super) fn find_layer_mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
     let model = &agent.model.info().name;
-    let mistake = |(layer, why): (Layer, String)| {
+    let mistake = |(layer, why): (WindowLayer, String)| {
         let keys = [
             format!("agents.{}.context.layers.{}", agent.name, layer.name()),
             format!("agents.{}.context.budget", agent.name),
@@ -25,7 +25,7 @@ pub(super) fn mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
         ];
         config.mistake_of(&keys, &why)
     };
-    over(agent).into_iter().map(mistake).collect()
+    find_over_limit(agent).into_iter().map(mistake).collect()
 }
 
 /// A conversation that has not begun.
@@ -34,7 +34,7 @@ pub(super) fn nobody_spoke(agent: &Agent) -> Conversation {
     Conversation::new(Session::ephemeral(about, Timestamp::UNIX_EPOCH), Timestamp::UNIX_EPOCH)
 }
 
-fn over(agent: &Agent) -> Vec<(Layer, String)> {
+fn find_over_limit(agent: &Agent) -> Vec<(WindowLayer, String)> {
     let (lists, instructions) = agent.briefing.elastic();
     let definitions = agent.tools.definitions();
     let (shares, budget) = (&agent.context.layers, agent.budget.tokens);
@@ -46,31 +46,35 @@ fn over(agent: &Agent) -> Vec<(Layer, String)> {
         system.all().chain(own.iter().flat_map(Released::all)).map(|prompt| prompt.template_bytes()).sum();
     let bytes = lists.len() + instructions.len() + templates + of_tools;
     let at_most = bytes as u64;
-    if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.of(budget)) {
+    if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.take_share(budget)) {
         return Vec::new();
     }
     let definitions: u64 = definitions
         .iter()
-        .map(|tool| tokens::estimate(&tool.description) + tokens::estimate(&tool.parameters.to_string()))
+        .map(|tool| {
+            tokens::estimate_tokens(&tool.description) + tokens::estimate_tokens(&tool.parameters.to_string())
+        })
         .sum();
-    let (lists, instructions) = (tokens::estimate(&lists), tokens::estimate(instructions));
+    let (lists, instructions) = (tokens::estimate_tokens(&lists), tokens::estimate_tokens(instructions));
     let conversation = nobody_spoke(agent);
     // A prompt that cannot be rendered is reported when the run renders it.
     let Ok(rendered) = agent.briefing.system(&conversation, "") else { return Vec::new() };
-    let system = tokens::estimate(&rendered).saturating_sub(lists + instructions);
-    let reminders = tokens::estimate(agent.briefing.termination.stable.body());
-    let parts: [(Layer, &[(&str, u64)]); 3] = [
-        (Layer::System, &[("the system prompt without lists and instructions", system)]),
+    let system = tokens::estimate_tokens(&rendered).saturating_sub(lists + instructions);
+    let reminders = tokens::estimate_tokens(agent.briefing.termination.stable.body());
+    let parts: [(WindowLayer, &[(&str, u64)]); 3] = [
+        (WindowLayer::System, &[("the system prompt without lists and instructions", system)]),
         (
-            Layer::Context,
+            WindowLayer::Context,
             &[
                 ("tool definitions", definitions),
                 ("lists in the prompt", lists),
                 ("project instructions", instructions),
             ],
         ),
-        (Layer::Reminders, &[("the termination prompt", reminders)]),
+        (WindowLayer::Reminders, &[("the termination prompt", reminders)]),
     ];
-    let over = |(layer, parts): (Layer, &[(&str, u64)])| Some((layer, layer.over(shares, budget, parts)?));
+    let over = |(layer, parts): (WindowLayer, &[(&str, u64)])| {
+        Some((layer, layer.describe_excess(shares, budget, parts)?))
+    };
     parts.into_iter().filter_map(over).collect()
 }

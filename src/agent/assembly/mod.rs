@@ -29,32 +29,32 @@ use crate::config::{AgentConfig, Config, Limits, PromptRef, PromptSource, Select
 use crate::files::ignored;
 use crate::files::workspace::Workspace;
 use crate::model::ChatModel;
-use crate::model::catalogue::{Catalogue as ModelCatalogue, providers};
+use crate::model::catalogue::{ModelCatalogue, providers};
 use crate::model::{self, Surroundings, WireLog};
-use crate::prompt::{Person, Reader, Registry, Released};
+use crate::prompt::{AnswerReader, AnswerWays, Registry, Released};
 use crate::safety::Approver;
 use crate::safety::net::Net;
-use crate::safety::policy::Rules;
-use crate::skills::{Catalogue, Variables};
-use crate::tools::{self, Choice, Environment, Jobs, Judge, Kit};
+use crate::safety::policy::PolicyRules;
+use crate::skills::{RunVariables, SkillCatalogue};
+use crate::tools::{self, Environment, Jobs, Judge, Kit, SelectableName};
 
-pub use boundary::{Bounds, confinement};
-pub use catalogue::{Listed, Listing, listing};
-pub use check::{check, contradictions};
+pub use boundary::{Bounds, find_confinement};
+pub use catalogue::{ListedModel, ModelListing, list_models};
+pub use check::{check_names, find_contradictions};
 pub use error::{SetupError, SetupErrorKind};
 pub use flows::FlowChoice;
-use ground::{Ground, Shared};
-pub use model_check::{Checked, ModelCheck, Reached, yaml as model_file};
+use ground::{AgentInputs, SharedServices};
+pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};
 use models::chosen_model;
-pub use outlook::{NetworkOf, Outlook, outlook, without_model};
-pub use sessions::{SessionChoice, new_run_id, open_conversation, read_conversation, store};
+pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
+pub use sessions::{SessionChoice, new_run_id, open_conversation, open_store, read_conversation};
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;
 
 /// Choices of the user about one run. Flags that name a setting are a layer of the configuration.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct RunOptions {
     pub agent: Option<String>,
     pub model: Option<String>,
     /// The system prompt, `NAME[@VERSION]`.
@@ -71,13 +71,13 @@ pub struct Options {
     /// True if the person can reply to an answer.
     pub chat: bool,
     /// The reader of the answer.
-    pub output: Reader,
+    pub output: AnswerReader,
 }
 
 /// An assembled agent, and the parts that a front end shows.
 pub struct Services {
     pub agent: Agent,
-    pub catalogue: Arc<Catalogue>,
+    pub catalogue: Arc<SkillCatalogue>,
     /// Warnings to show once, when the run starts.
     pub warnings: Vec<String>,
     /// The confinement of its commands.
@@ -87,7 +87,6 @@ pub struct Services {
 impl Services {
     /// Takes over the background commands of `earlier`, if both confine commands in the same way and this one can read
     /// and stop them. Otherwise they are stopped; returns a line that names them and the reason.
-    #[must_use]
     pub fn follow(&self, earlier: &Self) -> Option<String> {
         let why = if self.bounds != earlier.bounds {
             "`sandbox` has other settings now"
@@ -105,48 +104,48 @@ impl Services {
 ///
 /// # Errors
 /// A name does not exist, a file is wrong, or the configuration is not enough to reach a model.
-pub fn assemble(
+pub fn assemble_services(
     config: &Arc<Config>,
     workspace: &Workspace,
-    options: &Options,
+    options: &RunOptions,
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
-    let services = assemble_on(Ground::new(config, workspace, options, approver))?;
-    match layers::mistakes(config, &services.agent).as_slice() {
+    let services = assemble_on(AgentInputs::new(config, workspace, options, approver))?;
+    match layers::find_layer_mistakes(config, &services.agent).as_slice() {
         [] => Ok(services),
         mistakes => Err(SetupError::mistakes(mistakes)),
     }
 }
 
 /// Assembles an agent without checking how much of a request its parts fill.
-fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
+fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let (config, options, approver) = (&ground.config, &ground.options, &ground.approver);
     let settings = ground.settings()?;
     let shared = ground.shared.as_ref();
-    let plan = Arc::new(boundary::plan(config, settings, &ground.workspace));
+    let plan = Arc::new(boundary::plan_boundary(config, settings, &ground.workspace));
     let sandbox = shared.and_then(|shared| shared.sandbox.clone());
-    let sandbox = sandbox.or_else(|| boundary::sandbox(settings, &plan));
+    let sandbox = sandbox.or_else(|| boundary::create_sandbox(settings, &plan));
     let workspace = &boundary::workspace_of(config, &plan, &ground.workspace, sandbox.as_ref());
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
-        None => Arc::new(surroundings(config, options, Arc::new(net(config)))?),
+        None => Arc::new(gather_model_surroundings(config, options, Arc::new(open_net(config)))?),
     };
     let net = &services.net;
-    let model = model(config, settings, options, &services)?;
-    let limits = limits(settings, model.as_ref())?;
+    let model = connect_model(config, settings, options, &services)?;
+    let limits = choose_limits(settings, model.as_ref())?;
     let registry = Registry::new(&config.prompt_dirs);
-    let Prompts { system, own, termination, compression } = prompts(config, settings, options, &registry)?;
+    let Prompts { system, own, termination, compression } = find_prompts(config, settings, options, &registry)?;
 
-    let variables = facts::surroundings(config, workspace, &options.vars);
-    let catalogue = skills(config, settings, variables.clone()).map_err(|why| {
+    let variables = facts::gather_surroundings(config, workspace, &options.vars);
+    let catalogue = open_skills(config, settings, variables.clone()).map_err(|why| {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let mut toolbox = if model.info().calls_tools {
         let kit = Kit {
-            child_env: environment(config, settings, workspace),
+            child_env: choose_environment(config, settings, workspace),
             jobs: Arc::clone(&jobs),
             sandbox: sandbox.clone(),
             net: Arc::clone(net),
@@ -154,43 +153,41 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(approver).filter(|approver| approver.present()).cloned(),
         };
-        let for_helpers = || ground.with(Shared { around: Arc::clone(&services), sandbox });
-        toolbox::assemble((config, settings), &catalogue, kit, for_helpers)?
+        let for_helpers = || ground.share_with(SharedServices { around: Arc::clone(&services), sandbox });
+        toolbox::assemble_toolbox((config, settings), &catalogue, kit, for_helpers)?
     } else {
         Toolbox::default()
     };
     toolbox.guide(settings.profile.or(model.info().profile));
-    let unfound = judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
+    let unfound =
+        choose_judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
-    let schema = options
-        .schema
-        .clone()
-        .map(AnswerSchema::new)
-        .transpose()
-        .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
+    let wrong_schema = |why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"));
+    let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(wrong_schema)?;
     let (mut facts, notes) =
-        facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
+        facts::gather_facts(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
     facts.session.output = options.output;
     facts.session.person = match (approver.present(), options.chat) {
-        (true, true) => Person::Chat,
-        (true, false) => Person::Present,
-        (false, _) => Person::Absent,
+        (true, true) => AnswerWays::Chat,
+        (true, false) => AnswerWays::Present,
+        (false, _) => AnswerWays::Absent,
     };
     let warnings = config
         .warnings
         .iter()
         .cloned()
         .chain(registry.warnings().into_iter().take(MOST_TOLD))
-        .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
+        .chain(ignored::find_oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)
         .chain(services.catalogue.notice().map(str::to_owned))
-        .chain(boundary::absence(settings))
+        .chain(boundary::warn_absence(settings))
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
-    let needs = needs::Needs { config, settings, options, registry: &registry, model: &model, around: &services };
-    let orchestration = orchestration::assemble(&needs, settings.mode, &toolbox)?;
+    let needs =
+        needs::RoleNeeds { config, settings, options, registry: &registry, model: &model, around: &services };
+    let orchestration = orchestration::assemble_roles(&needs, settings.mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -211,7 +208,7 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         approval: settings.approval,
         mode: settings.mode,
         orchestration,
-        rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
+        rules: PolicyRules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver: Arc::clone(approver),
@@ -219,7 +216,7 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         redactor,
         schema,
     };
-    Ok(Services { agent, catalogue, warnings, bounds: boundary::bounds(settings, plan) })
+    Ok(Services { agent, catalogue, warnings, bounds: boundary::create_bounds(settings, plan) })
 }
 
 /// The prompts of an agent.
@@ -231,16 +228,16 @@ struct Prompts {
 }
 
 /// Finds the prompts. If the chosen prompt is not a system prompt, the agent's own system prompt is read too.
-fn prompts(
+fn find_prompts(
     config: &Config,
     settings: &AgentConfig,
-    options: &Options,
+    options: &RunOptions,
     registry: &Registry,
 ) -> Result<Prompts, SetupError> {
     let prompt = |key: &str, source: &PromptSource| {
         let key_of_agent = format!("agents.{}.{key}", settings.name);
         let origin = format!("{}: {key}", config.place(&key_of_agent));
-        registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
+        registry.resolve(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
     };
     let own = || prompt("system_prompt", &settings.system_prompt);
     let (system, own) = match &options.prompt {
@@ -258,16 +255,16 @@ fn prompts(
     Ok(Prompts { system, own, termination, compression })
 }
 
-fn environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Environment {
+fn choose_environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Environment {
     let (env, named, workspace) = (config.env.clone(), agent.sandbox.env.clone(), workspace.clone());
     Environment::lazily(move || env.for_commands(&named, &workspace))
 }
 
 /// The judge that finds tools that are not sent with every request.
-fn judge(
+fn choose_judge(
     config: &Config,
     agent: &AgentConfig,
-    options: &Options,
+    options: &RunOptions,
     model: &Arc<dyn ChatModel>,
     around: &Surroundings,
 ) -> Result<Judge, String> {
@@ -277,25 +274,29 @@ fn judge(
         SelectBy::Model => Judge::Model(Arc::clone(model)),
         SelectBy::Embedding => {
             let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
-            let embedder = model::embedder(&chosen, embedding_model, around);
+            let embedder = model::connect_embedder(&chosen, embedding_model, around);
             let alone = |error| format!("tools are found only by their words (tools.selection): {error}");
             Judge::Embedding(embedder.map_err(alone)?)
         }
     })
 }
 
-fn model(
+fn connect_model(
     config: &Config,
     agent: &AgentConfig,
-    options: &Options,
+    options: &RunOptions,
     around: &Surroundings,
 ) -> Result<Arc<dyn ChatModel>, SetupError> {
     let chosen = chosen_model(config, agent, options)?;
-    model::connect(&chosen, around).map_err(SetupError::configuration)
+    model::connect_model(&chosen, around).map_err(SetupError::configuration)
 }
 
 /// The parts that all models of a run share.
-fn surroundings(config: &Config, options: &Options, net: Arc<Net>) -> Result<Surroundings, SetupError> {
+fn gather_model_surroundings(
+    config: &Config,
+    options: &RunOptions,
+    net: Arc<Net>,
+) -> Result<Surroundings, SetupError> {
     let opened = options.log_wire.as_ref().map(|path| {
         let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
         WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
@@ -311,16 +312,15 @@ fn surroundings(config: &Config, options: &Options, net: Arc<Net>) -> Result<Sur
 
 /// The variables for provider keys that are set.
 fn keys_set(config: &Config) -> Vec<&'static str> {
-    providers::keys().filter(|variable| config.env.get(variable).is_some()).collect()
+    providers::list_keys().filter(|variable| config.env.get(variable).is_some()).collect()
 }
 
 /// The network access of this configuration: its proxies, certificates and timeouts.
-#[must_use]
-pub fn net(config: &Config) -> Net {
+pub fn open_net(config: &Config) -> Net {
     Net::new(|name| config.env.get(name))
 }
 
-fn limits(agent: &AgentConfig, model: &dyn ChatModel) -> Result<Limits, SetupError> {
+fn choose_limits(agent: &AgentConfig, model: &dyn ChatModel) -> Result<Limits, SetupError> {
     let mut limits = agent.limits.clone();
     limits.max_requests = limits.most_requests();
     let info = model.info();
@@ -340,13 +340,13 @@ fn limits(agent: &AgentConfig, model: &dyn ChatModel) -> Result<Limits, SetupErr
     Ok(limits)
 }
 
-fn skills(config: &Config, agent: &AgentConfig, around: Variables) -> Result<Catalogue, String> {
-    let mut catalogue = Catalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
-    let choices: Vec<Choice<'_>> =
-        catalogue.iter().map(|skill| Choice { name: &skill.name, default: true }).collect();
-    let mut taken = tools::select(&agent.skills, &choices)?;
+fn open_skills(config: &Config, agent: &AgentConfig, around: RunVariables) -> Result<SkillCatalogue, String> {
+    let mut catalogue = SkillCatalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
+    let choices: Vec<SelectableName<'_>> =
+        catalogue.iter().map(|skill| SelectableName { name: &skill.name, default: true }).collect();
+    let mut taken = tools::select_names(&agent.skills, &choices)?;
     for list in &agent.narrowed.skills {
-        let narrower = tools::select(list, &choices)?;
+        let narrower = tools::select_names(list, &choices)?;
         taken.retain(|name| narrower.contains(name));
     }
     let taken: Vec<String> = taken.into_iter().map(str::to_owned).collect();

@@ -1,22 +1,22 @@
 //! Chooses the model of a run: a configured one, one of a known provider, or another one of the agent's own server.
 
 use crate::base::secrets::Secret;
-use crate::config::{AgentConfig, Config, Env, ModelConfig, Provider};
+use crate::config::{AgentConfig, Config, Env, ModelConfig, ModelProvider};
 use crate::model::catalogue::providers::{self, Provider as Known};
 
-use super::{Options, SetupError};
+use super::{RunOptions, SetupError};
 
 /// Resolves `--model`: a configured model, else `provider/id` of a known provider, else the id of another model at the
 /// server of the agent's own model.
 pub(super) fn chosen_model(
     config: &Config,
     agent: &AgentConfig,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<ModelConfig, SetupError> {
     let own = || config.model(agent.model_name()).map_err(SetupError::configuration);
     let mut model = match &options.model {
         None => own()?.clone(),
-        Some(name) => match (config.models.get(name), providers::split(name)) {
+        Some(name) => match (config.models.get(name), providers::split_name(name)) {
             (Some(configured), _) => configured.clone(),
             (None, Some((provider, id))) => at_provider(provider, id, &config.env)?,
             (None, None) => with_id(own()?, name)?,
@@ -62,7 +62,7 @@ fn at_address(address: &str, usual: &str) -> String {
 
 /// Makes the configuration of another model at the same server. Facts declared for the first model do not apply to it.
 fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
-    if base.provider == Provider::Scripted {
+    if base.provider == ModelProvider::Scripted {
         return Err(SetupError::usage(format!(
             "there is no configured model `{id}`, and `{}` is a script, which has no other models",
             base.name
@@ -92,7 +92,7 @@ mod tests {
             ("openrouter/anthropic/claude-sonnet-5", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"),
             ("groq/openai/gpt-oss-120b", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
         ] {
-            let (provider, id) = providers::split(name).expect("it is known");
+            let (provider, id) = providers::split_name(name).expect("it is known");
             // The address and the key of other models do not matter.
             let env = Env::from_pairs([("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), (variable, " the-key ")]);
             let model = at_provider(provider, id, &env).expect("it has a key");

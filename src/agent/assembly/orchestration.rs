@@ -4,22 +4,22 @@ use crate::agent::{Colleague, Orchestration, Roles, Toolbox};
 use crate::config::Mode;
 use crate::tools::TASK;
 
-use super::needs::Needs;
+use super::needs::RoleNeeds;
 use super::{SetupError, flows, task};
 
 /// Assembles the roles of an agent; `None` in a mode that uses none.
-pub(super) fn assemble(
-    needs: &Needs<'_>,
+pub(super) fn assemble_roles(
+    needs: &RoleNeeds<'_>,
     mode: Mode,
     tools: &Toolbox,
 ) -> Result<Option<Orchestration>, SetupError> {
     if !Orchestration::is_for(mode) && needs.options.flow.is_none() {
         return Ok(None);
     }
-    let Needs { config, settings, .. } = needs;
+    let RoleNeeds { config, settings, .. } = needs;
     let roles = &settings.roles;
     let has_task = tools.get(TASK).is_some();
-    let others = task::helpers(config, settings).filter(|_| has_task);
+    let others = task::list_helpers(config, settings).filter(|_| has_task);
     Ok(Some(Orchestration {
         plan_approval: settings.plan_approval,
         roles: Roles {
@@ -31,6 +31,6 @@ pub(super) fn assemble(
         agents: others
             .map(|agent| Colleague { name: agent.name.clone(), description: agent.description.clone() })
             .collect(),
-        flows: flows::assemble(needs, mode, tools)?,
+        flows: flows::assemble_flows(needs, mode, tools)?,
     }))
 }

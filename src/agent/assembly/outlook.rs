@@ -1,11 +1,11 @@
 //! A preview of a run, read only from the configuration: nothing is assembled, opened or sent.
 
-use crate::config::{ApprovalMode, Config, Mode, Provider, SandboxMode, SandboxSettings};
+use crate::config::{ApprovalMode, Config, Mode, ModelProvider, SandboxMode, SandboxSettings};
 use crate::model::catalogue::providers;
 use crate::model::{self, Face};
 use crate::safety::sandbox;
 
-use super::{Options, SetupError, chosen_model, keys_set, net};
+use super::{RunOptions, SetupError, chosen_model, keys_set, open_net};
 
 /// The model that would answer, and what it may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub enum NetworkOf {
 ///
 /// # Errors
 /// The agent or the model does not exist, or the provider of the model has no key.
-pub fn outlook(config: &Config, options: &Options) -> Result<Outlook, SetupError> {
+pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, SetupError> {
     let agent = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
     let chosen = chosen_model(config, agent, options)?;
-    let is_script = chosen.provider == Provider::Scripted;
+    let is_script = chosen.provider == ModelProvider::Scripted;
     let address = chosen.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
     let usual = || providers::by_id("openai").map_or("", |openai| openai.base_url);
-    let server = (!is_script).then(|| authority(address.unwrap_or_else(usual)).to_owned());
+    let server = (!is_script).then(|| find_authority(address.unwrap_or_else(usual)).to_owned());
     let is_sandboxed = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
     let network = match agent.sandbox.network.as_slice() {
         _ if !is_sandboxed => NetworkOf::All,
@@ -64,12 +64,12 @@ pub fn outlook(config: &Config, options: &Options) -> Result<Outlook, SetupError
 /// Advises a person without a configured model how to get one, based on the keys that are set and the local servers
 /// that answer within 150 ms.
 pub async fn without_model(config: &Config, face: Face) -> String {
-    let servers = model::probe_local(&net(config)).await;
-    model::advice(&servers, &keys_set(config), face)
+    let servers = model::probe_local(&open_net(config)).await;
+    model::advise_setup(&servers, &keys_set(config), face)
 }
 
 /// The `host[:port]` of an address, without user and password.
-fn authority(address: &str) -> &str {
+fn find_authority(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
@@ -77,7 +77,7 @@ fn authority(address: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::authority;
+    use super::find_authority;
 
     #[test]
     fn an_address_is_shown_without_path_and_password() {
@@ -87,7 +87,7 @@ mod tests {
             ("https://me:secret@models.example/v1?key=secret", "models.example"),
             ("box", "box"),
         ] {
-            assert_eq!(authority(address), shown);
+            assert_eq!(find_authority(address), shown);
         }
     }
 }

@@ -22,8 +22,7 @@ pub enum SessionChoice {
 }
 
 /// The store of sessions.
-#[must_use]
-pub fn store(config: &Config) -> Store {
+pub fn open_store(config: &Config) -> Store {
     Store::new(config.session_dir())
 }
 
@@ -40,8 +39,10 @@ pub fn open_conversation(
     let now = Timestamp::now();
     let (session, warnings) = match chosen_id(store, workspace, choice)? {
         Some(id) => store.open(&id, now).map_err(SetupError::session)?,
-        None if *choice == SessionChoice::New => (store.create(about(agent, workspace), now), Vec::new()),
-        None => (Session::ephemeral(about(agent, workspace), now), Vec::new()),
+        None if *choice == SessionChoice::New => {
+            (store.create(describe_session(agent, workspace), now), Vec::new())
+        }
+        None => (Session::ephemeral(describe_session(agent, workspace), now), Vec::new()),
     };
     Ok((Conversation::new(session, now), warnings))
 }
@@ -59,7 +60,7 @@ pub fn read_conversation(
     let now = Timestamp::now();
     let (session, warnings) = match chosen_id(store, workspace, choice)? {
         Some(id) => store.read_settled(&id, now).map_err(SetupError::session)?,
-        None => (Session::ephemeral(about(agent, workspace), now), Vec::new()),
+        None => (Session::ephemeral(describe_session(agent, workspace), now), Vec::new()),
     };
     Ok((Conversation::new(session, now), warnings))
 }
@@ -70,7 +71,7 @@ fn chosen_id(store: &Store, workspace: &Workspace, choice: &SessionChoice) -> Re
         SessionChoice::New | SessionChoice::Ephemeral => Ok(None),
         SessionChoice::Id(id) => Ok(Some(id.clone())),
         SessionChoice::Latest => {
-            let latest = store.latest(workspace.root()).map_err(SetupError::failed)?;
+            let latest = store.latest(workspace.root()).map_err(SetupError::from_failure)?;
             let latest = latest.ok_or_else(|| {
                 SetupError::usage("there is no session in this workspace to continue; leave --continue out")
             })?;
@@ -79,12 +80,11 @@ fn chosen_id(store: &Store, workspace: &Workspace, choice: &SessionChoice) -> Re
     }
 }
 
-fn about<'a>(agent: &'a Agent, workspace: &'a Workspace) -> About<'a> {
+fn describe_session<'a>(agent: &'a Agent, workspace: &'a Workspace) -> About<'a> {
     About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id }
 }
 
 /// Makes an id for the run of one process, or of one turn in a chat.
-#[must_use]
 pub fn new_run_id() -> String {
     std::iter::repeat_with(fastrand::alphanumeric).take(12).map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -3,48 +3,50 @@
 
 use std::sync::Arc;
 
-use crate::agent::{Terms, Toolbox};
+use crate::agent::{ToolTerms, Toolbox};
 use crate::base::text;
 use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
 use crate::model::ToolDefinition;
-use crate::skills::Catalogue;
+use crate::skills::SkillCatalogue;
 use crate::tools::Tool;
-use crate::tools::{self, BACKGROUND, Choice, Command, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND, TASK};
+use crate::tools::{
+    self, BACKGROUND, ConfiguredCommand, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND, SelectableName, TASK,
+};
 
 use super::SetupError;
-use super::ground::Ground;
+use super::ground::AgentInputs;
 use super::task::{self, Task};
 
 /// Assembles the tools of an agent.
-pub(super) fn assemble(
+pub(super) fn assemble_toolbox(
     (config, agent): (&Config, &AgentConfig),
-    catalogue: &Arc<Catalogue>,
+    catalogue: &Arc<SkillCatalogue>,
     kit: Kit,
-    for_helpers: impl FnOnce() -> Ground,
+    for_helpers: impl FnOnce() -> AgentInputs,
 ) -> Result<Toolbox, SetupError> {
-    if let Some(mistake) = misnamed(config).into_iter().chain(too_slow(config, agent)).next() {
+    if let Some(mistake) = find_misnamed(config).into_iter().chain(too_slow(config, agent)).next() {
         return Err(SetupError::configuration(mistake));
     }
     let mut toolbox = Toolbox::default();
     let (child_env, sandbox, jobs) = (kit.child_env.clone(), kit.sandbox.clone(), Arc::clone(&kit.jobs));
     let proxies = kit.net.proxies().clone();
-    for tool in tools::builtin(kit) {
-        register(&mut toolbox, config, tool);
+    for tool in tools::list_builtin(kit) {
+        register_tool(&mut toolbox, config, tool);
     }
-    if catalogue.offered().next().is_some() {
+    if catalogue.list_offered().next().is_some() {
         let disclosure = agent.skill_disclosure;
-        register(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), disclosure)));
-        register(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
+        register_tool(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), disclosure)));
+        register_tool(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
     }
-    for tool in commands(config) {
-        register(
+    for tool in list_commands(config) {
+        register_tool(
             &mut toolbox,
             config,
-            Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone())),
+            Arc::new(ConfiguredCommand::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone())),
         );
     }
-    let helpers = task::definition(config, agent);
-    let taken = taken(config, agent, &toolbox, helpers.as_ref()).map_err(|why| {
+    let helpers = task::define_tool(config, agent);
+    let taken = select_names(config, agent, &toolbox, helpers.as_ref()).map_err(|why| {
         let key = format!("agents.{}.tools", agent.name);
         SetupError::configuration(config.mistake(&key, &why))
     })?;
@@ -68,24 +70,24 @@ pub(super) fn assemble(
     }
     if let Some(definition) = helpers.filter(is_shown) {
         let own = toolbox.names().chain([TASK]).map(str::to_owned).collect();
-        register(&mut toolbox, config, Arc::new(Task::new(definition, for_helpers(), own)));
+        register_tool(&mut toolbox, config, Arc::new(Task::new(definition, for_helpers(), own)));
     }
     Ok(toolbox)
 }
 
-fn commands(config: &Config) -> impl Iterator<Item = &ToolConfig> {
+fn list_commands(config: &Config) -> impl Iterator<Item = &ToolConfig> {
     config.tools.values().filter(|tool| tool.command.is_some())
 }
 
 /// Finds commands with the name of a built-in tool, and adjustments of tools that do not exist.
-pub(super) fn misnamed(config: &Config) -> Vec<Mistake> {
+pub(super) fn find_misnamed(config: &Config) -> Vec<Mistake> {
     let mistake = |(name, tool): (&String, &ToolConfig)| {
         let (why, hint) = match (tools::NAMES.contains(&name.as_str()), tool.command.is_some()) {
             (true, true) => {
                 (format!("`{name}` is the name of a built-in tool"), "give the command another name".to_owned())
             }
             (false, false) => {
-                let near = text::nearest(name, tools::NAMES);
+                let near = text::find_nearest(name, tools::NAMES);
                 let add = "add `command` to define a tool".to_owned();
                 let hint = near.first().map_or(add, |near| format!("did you mean `{near}`?"));
                 (format!("there is no tool `{name}` to adjust, and no `command` defines one"), hint)
@@ -110,35 +112,35 @@ pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
 }
 
 /// Checks the agent's list of tools.
-pub(super) fn check(config: &Config, agent: &AgentConfig) -> Result<(), String> {
-    taken(config, agent, &Toolbox::default(), None).map(drop)
+pub(super) fn check_selection(config: &Config, agent: &AgentConfig) -> Result<(), String> {
+    select_names(config, agent, &Toolbox::default(), None).map(drop)
 }
 
 /// Selects the names of an agent's tools from its toolbox and from the tool that is registered last. The list may also
 /// name built-in tools that this run does not have (a person to ask, skills).
-fn taken(
+fn select_names(
     config: &Config,
     agent: &AgentConfig,
     toolbox: &Toolbox,
     last: Option<&ToolDefinition>,
 ) -> Result<Vec<String>, String> {
-    let present = toolbox.all().chain(last).map(|tool| Choice { name: &tool.name, default: tool.default });
+    let present = toolbox.all().chain(last).map(|tool| SelectableName { name: &tool.name, default: tool.default });
     let is_last = |name: &str| last.is_some_and(|last| last.name == name);
     let absent = tools::NAMES.into_iter().filter(|name| toolbox.get(name).is_none() && !is_last(name));
-    let absent = absent.chain(commands(config).map(|tool| tool.name.as_str()));
-    let absent = absent.map(|name| Choice { name, default: false });
-    let choices: Vec<Choice<'_>> = present.chain(absent).collect();
-    let mut taken = tools::select(&agent.tools, &choices)?;
+    let absent = absent.chain(list_commands(config).map(|tool| tool.name.as_str()));
+    let absent = absent.map(|name| SelectableName { name, default: false });
+    let choices: Vec<SelectableName<'_>> = present.chain(absent).collect();
+    let mut taken = tools::select_names(&agent.tools, &choices)?;
     for list in &agent.narrowed.tools {
-        let narrower = tools::select(list, &choices)?;
+        let narrower = tools::select_names(list, &choices)?;
         taken.retain(|name| narrower.contains(name));
     }
     Ok(taken.into_iter().map(str::to_owned).collect())
 }
 
-fn register(toolbox: &mut Toolbox, config: &Config, tool: Arc<dyn Tool>) {
+fn register_tool(toolbox: &mut Toolbox, config: &Config, tool: Arc<dyn Tool>) {
     let name = &tool.definition().name;
-    let terms = config.tools.get(name).map_or_else(Terms::default, |said| Terms {
+    let terms = config.tools.get(name).map_or_else(ToolTerms::default, |said| ToolTerms {
         file: said.command.as_ref().and_then(|_| config.where_tool_is(name)).map(str::to_owned),
         timeout: said.timeout,
         max_tokens: said.max_tokens,

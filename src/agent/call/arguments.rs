@@ -12,14 +12,14 @@ const MOST_REFERENCES: usize = 16;
 ///
 /// # Errors
 /// A sentence for the model.
-pub fn read(text: &str, parameters: &Value) -> Result<Value, String> {
+pub fn parse_arguments(text: &str, parameters: &Value) -> Result<Value, String> {
     let takes_some = parameters["properties"].as_object().is_some_and(|properties| !properties.is_empty());
     if takes_some && text.trim().is_empty() {
         return Err(
             "The arguments are empty. Send one JSON object; {} if you mean none of the optional ones.".to_owned()
         );
     }
-    json::object(text).map(Value::Object).map_err(|why| {
+    json::parse_object(text).map(Value::Object).map_err(|why| {
         format!(
             "The arguments are not usable JSON: {why}. Send one complete JSON object, with strings escaped and \
              nothing around it."
@@ -29,7 +29,7 @@ pub fn read(text: &str, parameters: &Value) -> Result<Value, String> {
 
 /// Completes `arguments` by `schema`: a `null` that the schema does not allow counts as missing, unless it is
 /// required; a missing argument gets its default; an integer written as a float becomes an integer.
-pub fn complete(arguments: &mut Value, schema: &Value) {
+pub fn complete_by_schema(arguments: &mut Value, schema: &Value) {
     Schemas { root: schema }.complete(arguments, schema);
 }
 
@@ -39,7 +39,7 @@ struct Schemas<'a> {
 
 impl<'a> Schemas<'a> {
     fn complete(&self, value: &mut Value, schema: &'a Value) {
-        let schema = self.resolved(schema);
+        let schema = self.resolve_reference(schema);
         match value {
             Value::Object(fields) => {
                 if let Some(properties) = schema["properties"].as_object() {
@@ -52,7 +52,7 @@ impl<'a> Schemas<'a> {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.complete(item, &schema["items"])),
             Value::Number(number) if names_type(schema, "integer") && !names_type(schema, "number") => {
-                if let Some(integer) = integer(number) {
+                if let Some(integer) = read_integer(number) {
                     *number = integer;
                 }
             }
@@ -62,7 +62,7 @@ impl<'a> Schemas<'a> {
 
     fn complete_field(&self, fields: &mut Map<String, Value>, name: &str, schema: &'a Value, required: bool) {
         let is_null = fields.get(name).is_some_and(Value::is_null);
-        let default = self.resolved(schema).get("default").or_else(|| schema.get("default"));
+        let default = self.resolve_reference(schema).get("default").or_else(|| schema.get("default"));
         if is_null && !self.allows_null(schema) && (!required || default.is_some()) {
             fields.remove(name);
         }
@@ -76,7 +76,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// Resolves a local reference; any other schema is returned as it is.
-    fn resolved(&self, mut schema: &'a Value) -> &'a Value {
+    fn resolve_reference(&self, mut schema: &'a Value) -> &'a Value {
         for _ in 0..MOST_REFERENCES {
             let target = schema["$ref"].as_str().and_then(|to| self.root.pointer(to.strip_prefix('#')?));
             match target {
@@ -88,7 +88,7 @@ impl<'a> Schemas<'a> {
     }
 
     fn allows_null(&self, schema: &'a Value) -> bool {
-        let schema = self.resolved(schema);
+        let schema = self.resolve_reference(schema);
         let any =
             |key: &str| schema[key].as_array().is_none_or(|forms| forms.iter().any(|of| self.allows_null(of)));
         *schema != Value::Bool(false)
@@ -111,7 +111,7 @@ fn names_type(schema: &Value, name: &str) -> bool {
 
 /// A float that is a whole number, as an integer. From 2^53 on a float does not identify one integer.
 #[expect(clippy::cast_possible_truncation, reason = "it is a whole number below 2^53")]
-fn integer(number: &Number) -> Option<Number> {
+fn read_integer(number: &Number) -> Option<Number> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64().filter(|_| number.is_f64())?;
     (float.fract() == 0.0 && float.abs() < EXACT).then(|| Number::from(float as i64))
@@ -158,7 +158,7 @@ mod tests {
             let defs = json!({"count": {"type": "integer", "default": 7}, "loop": {"$ref": "#/$defs/loop"}});
             let schema = json!({"properties": properties, "required": ["r"], "$defs": defs});
             let mut arguments = given.clone();
-            complete(&mut arguments, &schema);
+            complete_by_schema(&mut arguments, &schema);
             assert_eq!(arguments.to_string(), expected.to_string(), "{given} by {properties}");
         }
     }

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::agent::clock::Clock;
-use crate::agent::purpose::open;
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::clock::PausableClock;
+use crate::agent::purpose::open_call;
+use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::conversation::message::{FinishReason, Step, ToolCall};
 
@@ -30,22 +30,23 @@ pub async fn call_by_hand(
     name: &str,
     arguments: &Value,
     cancel: &Cancel,
-) -> Result<CalledByHand, Stop> {
+) -> Result<CalledByHand, TurnStop> {
     agent.jobs.close("background: true needs a run that goes on, and this one ends with its call.");
     let call = ToolCall { id: "by_hand".to_owned(), name: name.to_owned(), arguments: arguments.to_string() };
-    let step = Step { parts: vec![open(call.clone())], finish_reason: FinishReason::ToolCalls, ..Step::default() };
-    let clock = Clock::start();
+    let step =
+        Step { parts: vec![open_call(call.clone())], finish_reason: FinishReason::ToolCalls, ..Step::default() };
+    let clock = PausableClock::start();
     let mut turn = Turn::new(agent, conversation, run, &clock);
     let number = turn.keep_reply(step)?;
     let end = tokio::select! {
         biased;
-        () = cancel.triggered() => return Err(Stop::Interrupted),
+        () = cancel.triggered() => return Err(TurnStop::Interrupted),
         outcome = turn.run_only(number, &call) => outcome?,
     };
     let items = turn.conversation.session.items();
     let call = items.last().and_then(|item| item.as_step()?.calls().next());
     match call.and_then(|call| call.answer.as_ref()) {
         Some(answer) => Ok(CalledByHand { end, content: answer.content.clone() }),
-        None => Err(Stop::Failed(anyhow::anyhow!("the call was not answered"))),
+        None => Err(TurnStop::Failed(anyhow::anyhow!("the call was not answered"))),
     }
 }

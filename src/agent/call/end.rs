@@ -42,19 +42,16 @@ impl CallEnd {
         }
     }
 
-    #[must_use]
     pub fn is_done(&self) -> bool {
         *self == Self::Done
     }
 
     /// True if the tool returned a result: it did what was asked, or the program that it ran failed.
-    #[must_use]
     pub fn has_result(&self) -> bool {
         matches!(self, Self::Done | Self::Failed(CallFailure::Program(_)))
     }
 
     /// The status of the call in events and in the log.
-    #[must_use]
     pub fn status(&self) -> CallStatus {
         match self {
             Self::Done => CallStatus::Ok,

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::agent::clock::{Clock, calling_time};
-use crate::agent::conversation::Shared;
+use crate::agent::clock::{PausableClock, calling_time};
+use crate::agent::conversation::SharedConversation;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
 use crate::agent::request::CallRequests;
-use crate::agent::superior::{CallerTerms, Desk, TrustState};
+use crate::agent::superior::{CallerTerms, HelperLink, TrustState};
 use crate::agent::{Agent, Emitter, retry};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::secrets::Redacting;
@@ -27,8 +27,8 @@ use super::prepare::{CallPlan, PreparedCall};
 /// The services and limits that the calls of a step share with the turn that runs them.
 pub(in crate::agent) struct CallServices<'a> {
     pub agent: &'a Agent,
-    pub clock: &'a Clock,
-    pub shared: Arc<Shared>,
+    pub clock: &'a PausableClock,
+    pub shared: Arc<SharedConversation>,
     pub emitter: Arc<Emitter>,
     pub live: Arc<LiveCalls>,
     /// The terms of helpers in this step.
@@ -161,9 +161,10 @@ impl<'a> PreparedCall<'a> {
             end,
             CallEnd::Failed(CallFailure::Tool(ToolErrorKind::Parameter | ToolErrorKind::Unavailable))
         );
-        let brings = plan.brings.clone().filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.brought()));
+        let brings =
+            plan.brings.clone().filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
         // A tool's error may quote a file or a command.
-        let trusted = tool.trusted();
+        let trusted = tool.is_trusted();
         let remarks = Vec::new();
         CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, refused, only_read }
     }
@@ -204,8 +205,8 @@ impl CallServices<'_> {
     }
 
     /// The desk for a helper that a call starts.
-    fn desk(&self, slot: CallSlot, standing: TrustState) -> Desk {
-        Desk {
+    fn desk(&self, slot: CallSlot, standing: TrustState) -> HelperLink {
+        HelperLink {
             terms: Arc::clone(&self.helpers),
             emitter: Arc::clone(&self.emitter),
             live: Arc::clone(&self.live),

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::agent::purpose::open;
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::purpose::open_call;
+use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::message::{FinishReason, Step, ToolCall};
 
 use super::end::CallEnd;
@@ -44,7 +44,7 @@ impl<'t> Turn<'t> {
     ///
     /// # Errors
     /// The turn cannot go on; a failure of the tool is an outcome.
-    pub(in crate::agent) async fn run_given(&mut self, given: GivenCall) -> Result<GivenOutcome, Stop> {
+    pub(in crate::agent) async fn run_given(&mut self, given: GivenCall) -> Result<GivenOutcome, TurnStop> {
         let services = self.plan_services(1);
         let prepared = self.begin_given(given)?;
         let outcome = self.run_alone(prepared, &services).await?;
@@ -57,10 +57,10 @@ impl<'t> Turn<'t> {
     }
 
     /// Records a call, and checks and judges it. It is open until [`Turn::end_given`].
-    pub(in crate::agent) fn begin_given(&mut self, given: GivenCall) -> Result<PreparedCall<'t>, Stop> {
+    pub(in crate::agent) fn begin_given(&mut self, given: GivenCall) -> Result<PreparedCall<'t>, TurnStop> {
         let call = given.request();
         let step = Step {
-            parts: vec![open(call.clone())],
+            parts: vec![open_call(call.clone())],
             finish_reason: FinishReason::ToolCalls,
             given: true,
             ..Step::default()
@@ -75,7 +75,7 @@ impl<'t> Turn<'t> {
         &mut self,
         outcome: CallOutcome<'_>,
         limits: CallLimits,
-    ) -> Result<GivenOutcome, Stop> {
+    ) -> Result<GivenOutcome, TurnStop> {
         let AnsweredCall { end, summary, value, observation } = self.answer_call(outcome, limits)?;
         let summary = if end.has_result() { summary } else { observation };
         Ok(GivenOutcome { end, summary, value })

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use crate::base::output::ToolOutput;
 use crate::base::{text, tokens};
-use crate::config::Effect;
+use crate::config::ToolEffect;
 use crate::conversation::event::CallTelemetry;
 use crate::conversation::message::{CallStatus, ToolCall};
-use crate::conversation::telemetry::milliseconds;
-use crate::safety::process::{Spent, Watch};
+use crate::conversation::telemetry::to_milliseconds;
+use crate::safety::process::{ChildWatch, ProcessUsage};
 use crate::tools::Tool;
 
 use super::end::CallEnd;
@@ -32,7 +32,7 @@ pub(super) struct CallMeasurement {
     pub latency: Option<Duration>,
     /// The number of retries by the runtime.
     pub retries: u32,
-    pub spent: Option<Spent>,
+    pub spent: Option<ProcessUsage>,
 }
 
 impl CallStart {
@@ -51,7 +51,7 @@ impl CallMeasurement {
     /// Measures a call that ends now.
     pub fn ran(taken_up: CallStart, stopwatch: ToolWatch, retries: u32) -> Self {
         let latency = Some(stopwatch.start.elapsed());
-        Self { latency, retries, spent: stopwatch.processes.and_then(Watch::end), ..Self::not_run(taken_up) }
+        Self { latency, retries, spent: stopwatch.processes.and_then(ChildWatch::end), ..Self::not_run(taken_up) }
     }
 
     /// The telemetry of the call, for the events and the log. `content` is what the model reads; `output` is
@@ -71,17 +71,17 @@ impl CallMeasurement {
             tool_name: text::one_line(&call.name, MESSAGE),
             tool_version: tool.map_or(String::new(), |tool| tool.version().to_owned()),
             timestamp: format!("{:.3}", self.taken_up.at),
-            latency_ms: self.latency.map(milliseconds),
-            duration_ms: milliseconds(self.total),
-            input_tokens: tokens::estimate(&call.arguments),
-            output_tokens: tokens::estimate(content),
+            latency_ms: self.latency.map(to_milliseconds),
+            duration_ms: to_milliseconds(self.total),
+            input_tokens: tokens::estimate_tokens(&call.arguments),
+            output_tokens: tokens::estimate_tokens(content),
             tokens_estimated: true,
             output_bytes: content.len() as u64,
             success: code.is_none(),
             error_code: code.map(str::to_owned),
             error_message: code.map(|_| text::one_line(&output.summary, MESSAGE)),
             retries: self.retries,
-            cpu_ms: self.spent.map(|spent| milliseconds(spent.cpu)),
+            cpu_ms: self.spent.map(|spent| to_milliseconds(spent.cpu)),
             peak_memory_bytes: self.spent.and_then(|spent| spent.peak_memory),
             metrics: output
                 .metadata
@@ -95,13 +95,13 @@ impl CallMeasurement {
 /// Measures a running tool.
 pub(super) struct ToolWatch {
     start: Instant,
-    processes: Option<Watch>,
+    processes: Option<ChildWatch>,
 }
 
 impl ToolWatch {
     pub fn start(tool: &dyn Tool) -> Self {
-        let starts_processes = tool.definition().effects.contains(&Effect::Process);
-        Self { start: Instant::now(), processes: starts_processes.then(Watch::begin) }
+        let starts_processes = tool.definition().effects.contains(&ToolEffect::Process);
+        Self { start: Instant::now(), processes: starts_processes.then(ChildWatch::begin) }
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn measure_interrupted(tool_name: &str, ran_for: Option<Duration>) ->
     CallTelemetry {
         execution_id: fresh_id(),
         timestamp: format!("{:.3}", Timestamp::now()),
-        latency_ms: ran_for.map(milliseconds),
+        latency_ms: ran_for.map(to_milliseconds),
         ..CallTelemetry::unmeasured(tool_name, CallStatus::Cancelled)
     }
 }

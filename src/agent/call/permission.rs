@@ -3,10 +3,10 @@
 
 use jiff::Timestamp;
 
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::conversation::message::ToolCall;
-use crate::safety::policy::{Grant, Grants, Grounds, Verdict};
+use crate::safety::policy::{Grant, Grounds, SessionGrants, Verdict};
 use crate::safety::{Approval, Enclosure, Question};
 
 use super::end::{CallEnd, CallFailure};
@@ -51,7 +51,7 @@ impl<'t> Turn<'t> {
         prepared: &PreparedCall<'_>,
         verdict: &Verdict,
         run: RunAsked,
-    ) -> Result<PermissionDecision, Stop> {
+    ) -> Result<PermissionDecision, TurnStop> {
         let PreparedCall { call, arguments, plan: Ok(CallPlan { tool, reach, .. }), .. } = prepared else {
             return Ok(PermissionDecision::Run);
         };
@@ -87,7 +87,7 @@ impl<'t> Turn<'t> {
         &mut self,
         call: &ToolCall,
         asked: PermissionQuestion<'_>,
-    ) -> Result<PermissionDecision, Stop> {
+    ) -> Result<PermissionDecision, TurnStop> {
         let PermissionQuestion { preview, is_change, why, always, enclosure, network, line } = asked;
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call.id.clone(),
@@ -158,7 +158,7 @@ impl<'t> Turn<'t> {
         &mut self,
         prepared: &mut PreparedCall<'c>,
         line: String,
-    ) -> Result<PermissionDecision, Stop>
+    ) -> Result<PermissionDecision, TurnStop>
     where
         't: 'c,
     {
@@ -176,7 +176,7 @@ impl<'t> Turn<'t> {
         call: &ToolCall,
         why: &str,
         grounds: Grounds,
-    ) -> Result<PermissionDecision, Stop> {
+    ) -> Result<PermissionDecision, TurnStop> {
         let by = if grounds == Grounds::Rule { DecidedBy::Rule } else { DecidedBy::Policy };
         self.report_verdict(call, PermissionVerdict::Denied, by)?;
         Ok(PermissionDecision::Refuse(CallEnd::Denied(by), format!("Not run: {why}.")))
@@ -185,12 +185,17 @@ impl<'t> Turn<'t> {
     /// Marks the conversation as holding outside content: earlier grants no longer apply.
     pub(super) fn taint(&mut self, source: &str) {
         if self.conversation.session.mark_tainted(&self.agent.redactor.redact(source), Timestamp::now()) {
-            self.conversation.grants = Grants::default();
+            self.conversation.grants = SessionGrants::default();
         }
     }
 
     /// Reports the decision to the observers.
-    fn report_verdict(&mut self, call: &ToolCall, verdict: PermissionVerdict, by: DecidedBy) -> Result<(), Stop> {
+    fn report_verdict(
+        &mut self,
+        call: &ToolCall,
+        verdict: PermissionVerdict,
+        by: DecidedBy,
+    ) -> Result<(), TurnStop> {
         let (call_id, name) = (call.id.clone(), call.name.clone());
         self.run.emitter.emit(EventKind::PermissionResolved { call_id, name, verdict, by })?;
         Ok(())

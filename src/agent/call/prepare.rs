@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::agent::live_calls::CallSlot;
 use crate::agent::superior::TrustState;
-use crate::agent::{Agent, Found, Terms};
+use crate::agent::{Agent, FoundTool, ToolTerms};
 use crate::base::json;
 use crate::base::present;
 use crate::conversation::message::ToolCall;
 use crate::safety::net;
-use crate::safety::policy::{self, Call, Configured, Invocation, Verdict};
+use crate::safety::policy::{self, Configured, Invocation, ProposedCall, Verdict};
 use crate::safety::{Enclosure, Hold, Reach};
 use crate::tools::Tool;
 
@@ -41,7 +41,7 @@ pub(in crate::agent) struct PreparedCall<'a> {
 /// The way to run a call, if its verdict allows.
 pub(in crate::agent) struct CallPlan<'a> {
     pub tool: &'a dyn Tool,
-    pub terms: &'a Terms,
+    pub terms: &'a ToolTerms,
     pub verdict: Verdict,
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
@@ -76,7 +76,7 @@ impl<'a> PreparedCall<'a> {
         trust: TrustState,
     ) -> Self {
         let start = CallStart::now();
-        let (call, meant) = match meant(agent, call) {
+        let (call, meant) = match unwrap_call(agent, call) {
             _ if slot.1 >= MOST_CALLS => {
                 let why = format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run.");
                 (call.clone(), Err(why))
@@ -84,7 +84,7 @@ impl<'a> PreparedCall<'a> {
             Ok(inner) => (inner.unwrap_or_else(|| call.clone()), Ok(())),
             Err(why) => (call.clone(), Err(why)),
         };
-        let judged = meant.and_then(|()| checked(agent, &call, written)).map(|(found, arguments)| {
+        let judged = meant.and_then(|()| check_call(agent, &call, written)).map(|(found, arguments)| {
             let plan = judge(agent, found, &arguments, trust);
             (arguments, plan)
         });
@@ -133,11 +133,11 @@ pub(in crate::agent) enum CallText {
 
 /// The call inside a `call_tool`: judged, run, shown and recorded as if the model had written it directly. `None` for
 /// any other call.
-fn meant(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, String> {
+fn unwrap_call(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, String> {
     if !agent.tools.is_call_tool(&call.name) {
         return Ok(None);
     }
-    let mut outer = json::object(&call.arguments).map_err(|why| {
+    let mut outer = json::parse_object(&call.arguments).map_err(|why| {
         format!("The arguments are not usable JSON: {why}. Send {{\"name\": …, \"arguments\": {{…}}}}.")
     })?;
     let name = match outer.get("name") {
@@ -154,7 +154,7 @@ fn meant(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, String> {
 }
 
 /// The tool of a call, and its arguments, which fit the schema.
-fn checked<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Result<(Found<'a>, Value), String> {
+fn check_call<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Result<(FoundTool<'a>, Value), String> {
     if written == CallText::Cut {
         return Err(
             "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
@@ -163,9 +163,9 @@ fn checked<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Result<(
         );
     }
     let found = agent.tools.find(&call.name)?;
-    let mut arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
-    restore(&mut arguments);
-    arguments::complete(&mut arguments, &found.tool.definition().parameters);
+    let mut arguments = arguments::parse_arguments(&call.arguments, &found.tool.definition().parameters)?;
+    restore_marks(&mut arguments);
+    arguments::complete_by_schema(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
     Ok((found, arguments))
@@ -184,8 +184,8 @@ fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), 
     ))
 }
 
-fn judge<'a>(agent: &'a Agent, found: Found<'a>, arguments: &Value, trust: TrustState) -> CallPlan<'a> {
-    let Found { tool, terms, .. } = found;
+fn judge<'a>(agent: &'a Agent, found: FoundTool<'a>, arguments: &Value, trust: TrustState) -> CallPlan<'a> {
+    let FoundTool { tool, terms, .. } = found;
     let workspace = &agent.workspace;
     let definition = tool.definition();
     let mut reads = tool.reads(arguments);
@@ -203,21 +203,21 @@ fn judge<'a>(agent: &'a Agent, found: Found<'a>, arguments: &Value, trust: Trust
         judged.extend(shell.workdir.map(|workdir| (workdir.into_owned(), dir.clone())));
         let invocation = Invocation { command: &shell.line, dir: &dir };
         let configured = shell.configured.map(|shown| Configured { arguments: arguments.to_string(), shown });
-        policy::Line::new(invocation, workspace, &agent.readable, configured)
+        policy::ParsedLine::new(invocation, workspace, &agent.readable, configured)
     });
-    let call = Call {
+    let call = ProposedCall {
         tool: &definition.name,
         permission: definition.permission,
         requires_confirmation: terms.requires_confirmation,
         effects: &definition.effects,
         has_network: tool.has_network(),
-        reads: policy::targets(workspace, &reads, &agent.readable),
-        writes: policy::targets(workspace, &writes, &[]),
+        reads: policy::look_up_targets(workspace, &reads, &agent.readable),
+        writes: policy::look_up_targets(workspace, &writes, &[]),
         line,
         hold,
-        host: tool.address(arguments).map(host),
+        host: tool.address(arguments).map(find_host),
     };
-    let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge };
+    let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge_call };
     let verdict = judge(agent.approval, &agent.rules, &call, trust.taint.as_deref());
     let is_reading = tool.runs_beside(arguments) || verdict.enclosure() == Enclosure::Read;
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(arguments)));
@@ -231,22 +231,22 @@ fn judge<'a>(agent: &'a Agent, found: Found<'a>, arguments: &Value, trust: Trust
 }
 
 /// The host of an address, with the port if it is not the default. Text that is not an address is returned as it is.
-fn host(address: &str) -> String {
+fn find_host(address: &str) -> String {
     let Ok(url) = net::parse_url(address) else { return address.to_owned() };
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// Restores marks that were broken when the model read them.
-fn restore(value: &mut Value) {
+fn restore_marks(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(whole) = present::restore(text) {
+            if let Cow::Owned(whole) = present::restore_text_marks(text) {
                 *text = whole;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(restore),
-        Value::Object(fields) => fields.values_mut().for_each(restore),
+        Value::Array(items) => items.iter_mut().for_each(restore_marks),
+        Value::Object(fields) => fields.values_mut().for_each(restore_marks),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -10,7 +10,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::agent::superior::TrustState;
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::window;
 use crate::config::ApprovalMode;
 use crate::conversation::message::{Step, ToolCall};
@@ -167,7 +167,7 @@ impl<'t> Turn<'t> {
     ///
     /// A call is judged only after everything before it that could change something has run: by then a path may
     /// mean something else, and content from the previous group may forbid the call.
-    pub(in crate::agent) async fn run_calls(&mut self, number: u64, step: &Step) -> Result<(), Stop> {
+    pub(in crate::agent) async fn run_calls(&mut self, number: u64, step: &Step) -> Result<(), TurnStop> {
         let services = self.call_services(step.calls().count());
         let written = if step.was_cut() { CallText::Cut } else { CallText::Whole };
         let mut scheduler = CallScheduler::new(services, OutcomeOrder::AsBegun);
@@ -188,7 +188,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Runs the only call of a reply and records its answer.
-    pub(super) async fn run_only(&mut self, number: u64, call: &ToolCall) -> Result<CallEnd, Stop> {
+    pub(super) async fn run_only(&mut self, number: u64, call: &ToolCall) -> Result<CallEnd, TurnStop> {
         let services = self.call_services(1);
         let prepared = PreparedCall::of(self.agent, (number, 0), call, CallText::Whole, self.trust());
         let outcome = self.run_alone(prepared, &services).await?;
@@ -196,7 +196,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Answers all calls that have begun.
-    async fn answer_begun<'c>(&mut self, scheduler: &mut CallScheduler<'c, ()>) -> Result<(), Stop>
+    async fn answer_begun<'c>(&mut self, scheduler: &mut CallScheduler<'c, ()>) -> Result<(), TurnStop>
     where
         't: 'c,
     {
@@ -212,7 +212,7 @@ impl<'t> Turn<'t> {
         scheduler: &mut CallScheduler<'c, Tag>,
         tag: Tag,
         prepared: PreparedCall<'c>,
-    ) -> Result<(), Stop>
+    ) -> Result<(), TurnStop>
     where
         't: 'c,
     {
@@ -231,7 +231,7 @@ impl<'t> Turn<'t> {
     pub(in crate::agent) async fn take_outcome<'c, Tag: Send + 'c>(
         &mut self,
         scheduler: &mut CallScheduler<'c, Tag>,
-    ) -> Result<Option<(Tag, CallOutcome<'c>)>, Stop>
+    ) -> Result<Option<(Tag, CallOutcome<'c>)>, TurnStop>
     where
         't: 'c,
     {
@@ -248,7 +248,7 @@ impl<'t> Turn<'t> {
         &mut self,
         mut prepared: PreparedCall<'c>,
         services: &CallServices<'c>,
-    ) -> Result<CallOutcome<'c>, Stop>
+    ) -> Result<CallOutcome<'c>, TurnStop>
     where
         't: 'c,
     {
@@ -273,7 +273,7 @@ impl<'t> Turn<'t> {
         &mut self,
         mut outcome: CallOutcome<'c>,
         services: &CallServices<'c>,
-    ) -> Result<CallOutcome<'c>, Stop> {
+    ) -> Result<CallOutcome<'c>, TurnStop> {
         if self.is_exploring {
             return Ok(outcome);
         }
@@ -322,7 +322,7 @@ impl<'t> Turn<'t> {
     /// The services for `calls` calls, which share the room for results.
     fn call_services(&self, calls: usize) -> CallServices<'t> {
         let setting = self.agent.context.tool_result_max_tokens;
-        let fixed = self.conversation.ruler.fixed();
+        let fixed = self.conversation.ruler.measure_fixed();
         let tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
         CallServices {
             agent: self.agent,

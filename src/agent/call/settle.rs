@@ -7,15 +7,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::limits::Limit;
+use crate::agent::limits::ReachedLimit;
 use crate::agent::live_calls::LiveCall;
 use crate::agent::loop_detector::{LoopVerdict, ObservedCall, ObservedEnd};
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::base::json;
 use crate::base::output::Kept;
 use crate::config::Permission;
-use crate::conversation::event::{CallTelemetry, EventKind, Message};
-use crate::conversation::message::Answer;
+use crate::conversation::event::{CallTelemetry, EventKind, EventMessage};
+use crate::conversation::message::CallAnswer;
 use crate::conversation::session::{OpenCall, StateChange};
 use crate::model::CallRecord;
 
@@ -30,7 +30,7 @@ impl Turn<'_> {
         &mut self,
         mut outcome: CallOutcome<'_>,
         limits: CallLimits,
-    ) -> Result<AnsweredCall, Stop> {
+    ) -> Result<AnsweredCall, TurnStop> {
         let unavailable = outcome.unavailable().map(str::to_owned);
         let mut verdict = LoopVerdict::Progress;
         let (spill, emitter) = (Arc::clone(&self.conversation.shared.spill), Arc::clone(&self.run.emitter));
@@ -49,10 +49,10 @@ impl Turn<'_> {
         let (end, summary) = (outcome.end.clone(), outcome.output.summary.clone());
         self.record_answer(outcome, answer, telemetry)?;
         if let Some(why) = unavailable {
-            return Err(Stop::Unavailable(why));
+            return Err(TurnStop::Unavailable(why));
         }
         match verdict {
-            LoopVerdict::Stop(standstill) => Err(Stop::Limit(Limit::Loop(standstill))),
+            LoopVerdict::Stop(standstill) => Err(TurnStop::Limit(ReachedLimit::Loop(standstill))),
             _ => Ok(AnsweredCall { end, summary, value, observation }),
         }
     }
@@ -84,7 +84,7 @@ impl Turn<'_> {
     }
 
     /// Counts the call, and reports its end to the observers.
-    fn account(&mut self, outcome: &CallOutcome<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
+    fn account(&mut self, outcome: &CallOutcome<'_>, answer: &CallAnswer) -> Result<CallTelemetry, TurnStop> {
         let CallOutcome { prepared, end, output, measured, .. } = outcome;
         let call = &prepared.call;
         self.note_spending(prepared.slot);
@@ -108,9 +108,9 @@ impl Turn<'_> {
     fn record_answer(
         &mut self,
         outcome: CallOutcome<'_>,
-        answer: Answer,
+        answer: CallAnswer,
         telemetry: CallTelemetry,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TurnStop> {
         let CallOutcome { prepared, end, output, brings, .. } = outcome;
         let (call, slot) = (prepared.call, prepared.slot);
         let now = Timestamp::now();
@@ -125,14 +125,14 @@ impl Turn<'_> {
         if let Some(source) = brings {
             self.taint(&source);
         }
-        let event = EventKind::Message(Message::answer(&call, &answer));
+        let event = EventKind::Message(EventMessage::answer(&call, &answer));
         self.conversation.session.sync_before(self.conversation.shared.spill.take_unsynced());
         self.conversation.session.answer(slot, answer, telemetry, now).map_err(anyhow::Error::from)?;
         Ok(self.run.emitter.emit(event)?)
     }
 
     /// Answers every open call with what is known about it.
-    pub(in crate::agent) fn settle_calls(&mut self, why: &str) -> Result<(), Stop> {
+    pub(in crate::agent) fn settle_calls(&mut self, why: &str) -> Result<(), TurnStop> {
         for OpenCall { number, call, request } in self.conversation.session.open_calls() {
             self.note_spending((number, call));
             let live = self.conversation.live.take((number, call));
@@ -142,7 +142,7 @@ impl Turn<'_> {
             }
             let ran_for = live.as_ref().and_then(LiveCall::ran_for);
             let status = CallEnd::Cancelled { ran_for }.status();
-            let answer = Answer::of_text(LiveCall::explain_interruption(live.as_ref(), why), status);
+            let answer = CallAnswer::of_text(LiveCall::explain_interruption(live.as_ref(), why), status);
             let telemetry = measure::measure_interrupted(&request.name, ran_for);
             self.run.totals.tool_calls += 1;
             self.run.emitter.notify(EventKind::ToolFinished {
@@ -154,7 +154,7 @@ impl Turn<'_> {
                 truncated: false,
                 spill_id: None,
             });
-            let event = EventKind::Message(Message::answer(&request, &answer));
+            let event = EventKind::Message(EventMessage::answer(&request, &answer));
             let recorded = self.conversation.session.answer((number, call), answer, telemetry, Timestamp::now());
             self.run.emitter.notify(event);
             recorded.map_err(anyhow::Error::from)?;

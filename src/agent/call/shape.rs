@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::{Agent, Emitter, Terms};
+use crate::agent::{Agent, Emitter, ToolTerms};
 use crate::base::output::{Kept, Lost, ToolOutput};
-use crate::base::present::{self, Occasion, Source};
+use crate::base::present::{self, Occasion, ResultSource};
 use crate::base::secrets::Redactor;
 use crate::base::text;
 use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::ToolOutputSettings;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::Answer;
+use crate::conversation::message::CallAnswer;
 use crate::conversation::spill::Spill;
 
 use super::execute::{CallLimits, CallOutcome};
@@ -29,7 +29,7 @@ pub(super) struct ResultShaper<'a> {
 
 /// A result as the model reads it, and as later steps of a plan refer to it.
 pub(super) struct ShapedResult {
-    pub answer: Answer,
+    pub answer: CallAnswer,
     /// The whole result as data, or the text of a result without data; only for the calls of a plan.
     pub value: Value,
     /// The whole observation, likewise.
@@ -52,7 +52,7 @@ impl ResultShaper<'_> {
         outcome: &mut CallOutcome<'_>,
         look: impl FnOnce(&CallOutcome<'_>) -> Option<String>,
     ) -> ShapedResult {
-        let unknown = Terms::default();
+        let unknown = ToolTerms::default();
         let found = self.agent.tools.get(&outcome.prepared.call.name);
         let terms = found.map_or(&unknown, |found| found.terms);
         let most = terms.max_tokens.unwrap_or(self.limits.shown_tokens) * BYTES_PER_TOKEN;
@@ -89,7 +89,7 @@ impl ResultShaper<'_> {
     /// it is too long and keeps the whole text for `recall`.
     fn cut_observation(&self, outcome: &mut CallOutcome<'_>, most: usize) {
         let CallOutcome { prepared, trusted, end, output, .. } = outcome;
-        let broken = match present::neutralise(&output.observation) {
+        let broken = match present::break_text_marks(&output.observation) {
             Cow::Owned(broken) if !*trusted || !end.has_result() => Some(broken),
             _ => None,
         };
@@ -108,12 +108,12 @@ impl ResultShaper<'_> {
         let redactor = &self.agent.redactor;
         let output = &mut outcome.output;
         for remark in &outcome.remarks {
-            let _ = write!(output.observation, "\n[{}]", present::neutralise(&redactor.redact(remark)));
+            let _ = write!(output.observation, "\n[{}]", present::break_text_marks(&redactor.redact(remark)));
         }
         if let Some(line) = &outcome.prepared.edited {
             // It is inside the marks of the result.
             let line = redactor.redact_known(line);
-            let line = present::neutralise(&line);
+            let line = present::break_text_marks(&line);
             output.observation.insert_str(0, &format!("[The user changed your command to:\n{line}\n]\n"));
             if let Value::Object(result) = &mut output.result {
                 result.insert("command_of_user".to_owned(), line.into());
@@ -121,7 +121,7 @@ impl ResultShaper<'_> {
         }
         output.observation += &note.unwrap_or_default();
         for news in self.agent.jobs.news() {
-            let _ = write!(output.observation, "\n[{}]", present::neutralise(&news));
+            let _ = write!(output.observation, "\n[{}]", present::break_text_marks(&news));
         }
     }
 
@@ -144,7 +144,7 @@ impl ResultShaper<'_> {
         Some(kept)
     }
 
-    fn write_answer(&self, outcome: &mut CallOutcome<'_>, terms: &Terms, most: usize) -> Answer {
+    fn write_answer(&self, outcome: &mut CallOutcome<'_>, terms: &ToolTerms, most: usize) -> CallAnswer {
         let CallOutcome { prepared, trusted, end, output, measured, .. } = outcome;
         let (call, status) = (&prepared.call, end.status());
         // The name of an unknown tool could contain anything.
@@ -160,9 +160,10 @@ impl ResultShaper<'_> {
             output.truncated = true;
             output.kept = self.keep_whole(&call.name, &whole);
         }
-        let view = present::view(Source { tool, trusted: *trusted }, status, output, format, occasion, most);
-        Answer {
-            content: present::encode(&view, encoding),
+        let view =
+            present::select_view(ResultSource { tool, trusted: *trusted }, status, output, format, occasion, most);
+        CallAnswer {
+            content: present::encode_view(&view, encoding),
             status,
             images: std::mem::take(&mut output.images),
             spill_id: output.kept.as_ref().and_then(Kept::id_of_whole).map(str::to_owned),
@@ -174,7 +175,7 @@ impl ResultShaper<'_> {
 
 /// Keeps the head and the tail of a long text, with a notice about the gap: its size, and how to read it.
 fn cut_middle(observation: &str, most: usize, kept: Option<&Kept>) -> String {
-    let (head, tail) = (text::head(observation, most * 2 / 3), text::tail(observation, most / 3));
+    let (head, tail) = (text::take_head(observation, most * 2 / 3), text::take_tail(observation, most / 3));
     let left_out = &observation[head.len()..observation.len() - tail.len()];
     let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
     let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));

@@ -3,7 +3,7 @@
 //! A shell reads the line, so quotes matter: a variable outside quotes is quoted to keep its value one word; between
 //! single quotes a shell would not expand it, which is a mistake in the plan.
 
-use super::reference::{Piece, Reference, Results, as_text, pieces};
+use super::reference::{Reference, ReferencePiece, Results, as_text, split_pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
 pub(super) const MOST_VARIABLE_BYTES: usize = 130_000;
@@ -19,14 +19,14 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
     let mut names: Vec<(Reference, String)> = Vec::new();
     let mut variables = Vec::new();
     let mut command = String::with_capacity(line.len());
-    let mut quotes = Quotes::of(line);
-    for piece in pieces(line) {
+    let mut quotes = Quotes::scan_line(line);
+    for piece in split_pieces(line) {
         match piece {
-            Piece::Text(text) | Piece::Mistake(text) => {
+            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => {
                 quotes.pass(text);
                 command.push_str(text);
             }
-            Piece::Reference(reference) => {
+            ReferencePiece::Reference(reference) => {
                 if quotes == Quotes::Single {
                     return Err(between_single_quotes(&reference));
                 }
@@ -36,7 +36,7 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                     None => {
                         let value = as_text(reference.value(results)?);
                         fits_a_variable(&reference, &value)?;
-                        let name = unused(&reference, &variables);
+                        let name = name_variable(&reference, &variables);
                         variables.push((name.clone(), value));
                         names.push((reference, name.clone()));
                         name
@@ -51,17 +51,16 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
 }
 
 /// Finds the references between single quotes, where a shell does not expand them.
-#[must_use]
 pub fn unseen_by_a_shell(line: &str) -> Vec<String> {
-    let mut quotes = Quotes::of(line);
+    let mut quotes = Quotes::scan_line(line);
     let mut unseen = Vec::new();
-    for piece in pieces(line) {
+    for piece in split_pieces(line) {
         match piece {
-            Piece::Text(text) | Piece::Mistake(text) => quotes.pass(text),
-            Piece::Reference(reference) if quotes == Quotes::Single => {
+            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => quotes.pass(text),
+            ReferencePiece::Reference(reference) if quotes == Quotes::Single => {
                 unseen.push(between_single_quotes(&reference));
             }
-            Piece::Reference(_) => {}
+            ReferencePiece::Reference(_) => {}
         }
     }
     unseen
@@ -86,7 +85,7 @@ fn fits_a_variable(reference: &Reference, value: &str) -> Result<(), String> {
 }
 
 /// An unused name for the variable of a reference.
-fn unused(reference: &Reference, variables: &[(String, String)]) -> String {
+fn name_variable(reference: &Reference, variables: &[(String, String)]) -> String {
     let name = reference.variable();
     let is_free = |name: &String| variables.iter().all(|(taken, _)| taken != name);
     let numbered = (2..).map(|number| format!("{name}__{number}"));
@@ -103,7 +102,7 @@ enum Quotes {
 }
 
 impl Quotes {
-    fn of(line: &str) -> Self {
+    fn scan_line(line: &str) -> Self {
         if line.contains("<<") { Self::NotFollowed } else { Self::Outside }
     }
 

@@ -5,9 +5,9 @@
 //! model, and applies only to that input.
 
 use crate::agent::Agent;
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::config::Mode;
-use crate::conversation::message::Said;
+use crate::conversation::message::UserText;
 use crate::safety::{PlanReview, PlanSheet};
 
 const EXPLORE: &str = "The next message is answered in mode `explore`: read whatever you need, and change nothing. Calls \
@@ -19,17 +19,16 @@ const TO_NOBODY: &str = " The proposal is the end of your work: nobody is there 
 
 impl Agent {
     /// The note for the model before the input of a turn; `None` in most modes.
-    #[must_use]
-    pub fn before_input(&self) -> Option<Said> {
+    pub fn before_input(&self) -> Option<UserText> {
         let end = if self.approver.present() { TO_A_PERSON } else { TO_NOBODY };
-        (self.mode == Mode::Explore).then(|| Said::by_program(format!("{EXPLORE}{end}")))
+        (self.mode == Mode::Explore).then(|| UserText::by_program(format!("{EXPLORE}{end}")))
     }
 }
 
 impl Turn<'_> {
     /// Asks the person about the answer of a turn that explores. Returns true if the turn goes on, to carry out the
     /// proposal or to improve it.
-    pub(in crate::agent) async fn goes_on_after(&mut self, proposal: &str) -> Result<bool, Stop> {
+    pub(in crate::agent) async fn goes_on_after(&mut self, proposal: &str) -> Result<bool, TurnStop> {
         if !self.is_exploring || proposal.trim().is_empty() || !self.agent.approver.present() {
             return Ok(false);
         }
@@ -37,23 +36,23 @@ impl Turn<'_> {
             let _pause = self.clock.pause();
             self.agent.approver.review_plan(PlanSheet::Proposal(proposal)).await
         };
-        let Some(told) = told(review) else { return Ok(false) };
+        let Some(told) = word_decision(review) else { return Ok(false) };
         self.is_exploring = !told.is_approval;
         let text = self.agent.redactor.redact_known(&told.text).into_owned();
-        self.say(Said::by_program(text))?;
+        self.say(UserText::by_program(text))?;
         Ok(true)
     }
 }
 
 /// The message to the model about a decision.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct DecisionNotice {
     text: String,
     is_approval: bool,
 }
 
 /// Makes the message about a decision; `None` if the proposal is the answer.
-fn told(review: PlanReview) -> Option<Told> {
+fn word_decision(review: PlanReview) -> Option<DecisionNotice> {
     let (text, is_approval) = match review {
         PlanReview::Run => ("The user approves the proposal. Carry it out.".to_owned(), true),
         PlanReview::Edited(text) => {
@@ -66,12 +65,12 @@ fn told(review: PlanReview) -> Option<Told> {
             false,
         ),
     };
-    Some(Told { text, is_approval })
+    Some(DecisionNotice { text, is_approval })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PlanReview, told};
+    use super::{PlanReview, word_decision};
 
     #[test]
     fn only_an_approval_lets_anything_change() {
@@ -82,7 +81,7 @@ mod tests {
             (refuse("too much"), Some(("says: too much", false))),
             (refuse(""), None),
         ] {
-            let told = told(review.clone());
+            let told = word_decision(review.clone());
             assert_eq!(told.as_ref().map(|told| told.is_approval), expected.map(|(_, is)| is), "{review:?}");
             let part = expected.map_or("", |(part, _)| part);
             assert!(told.is_none_or(|told| told.text.contains(part)), "{review:?}");

@@ -33,7 +33,6 @@ pub struct Choices<'a> {
 }
 
 /// The arguments of a step for an agent: its job in words.
-#[must_use]
 pub fn agent_parameters() -> Value {
     json!({
         "type": "object",
@@ -49,7 +48,7 @@ pub fn agent_parameters() -> Value {
 ///
 /// # Errors
 /// Every mistake, each a sentence for the model.
-pub fn check(reply: &PlanReply, choices: &Choices<'_>) -> Result<Vec<PlanStep>, Vec<String>> {
+pub fn check_plan(reply: &PlanReply, choices: &Choices<'_>) -> Result<Vec<PlanStep>, Vec<String>> {
     let mut mistakes = Vec::new();
     let steps = &reply.plan;
     if steps.is_empty() {
@@ -58,7 +57,7 @@ pub fn check(reply: &PlanReply, choices: &Choices<'_>) -> Result<Vec<PlanStep>, 
     if steps.len() > MOST_STEPS {
         mistakes.push(format!("The plan has {} steps; at most {MOST_STEPS} are allowed.", steps.len()));
     }
-    let order = Order::of(steps, &mut mistakes);
+    let order = PlanDependencies::read_steps(steps, &mut mistakes);
     let mut checked = Vec::with_capacity(steps.len());
     for (at, step) in steps.iter().enumerate() {
         let mut step = step.clone();
@@ -67,7 +66,7 @@ pub fn check(reply: &PlanReply, choices: &Choices<'_>) -> Result<Vec<PlanStep>, 
         }
         let mut told = |mistake: String| mistakes.push(format!("Step {}: {mistake}.", step.step_id));
         check_dependencies(&step, at, &order, &mut told);
-        match named(&step.tool_name, choices) {
+        match complete_name(&step.tool_name, choices) {
             Ok(name) => {
                 check_input(&step, &name, choices, &mut told);
                 step.tool_name = name;
@@ -83,7 +82,7 @@ pub fn check(reply: &PlanReply, choices: &Choices<'_>) -> Result<Vec<PlanStep>, 
 }
 
 /// The name in full of a tool or an agent.
-fn named(name: &str, choices: &Choices<'_>) -> Result<String, String> {
+fn complete_name(name: &str, choices: &Choices<'_>) -> Result<String, String> {
     let agent = name.strip_prefix(AGENT).unwrap_or(name);
     if choices.tools.contains_key(name) {
         return Ok(name.to_owned());
@@ -92,7 +91,7 @@ fn named(name: &str, choices: &Choices<'_>) -> Result<String, String> {
         return Ok(format!("{AGENT}{agent}"));
     }
     let names = || choices.tools.keys().chain(&choices.agents).copied();
-    let near = text::nearest(agent, names());
+    let near = text::find_nearest(agent, names());
     let hint = if near.is_empty() { names().collect::<Vec<_>>().join(", ") } else { near.join(", ") };
     let hint = if hint.is_empty() { "there are none".to_owned() } else { format!("there is {hint}") };
     Err(format!("there is no tool or agent `{}`; {hint}", text::one_line(name, 80)))
@@ -107,7 +106,7 @@ fn check_input(step: &PlanStep, name: &str, choices: &Choices<'_>, told: &mut dy
             &own
         }
     };
-    let holes = reference::holes(&step.tool_input);
+    let holes = reference::find_holes(&step.tool_input);
     let unknown = Unknown { holes: &holes, may_lack_fields: !step.depends_on.is_empty() };
     let wrong = validator.certain_mistakes(&step.tool_input, unknown);
     if !wrong.is_empty() {
@@ -126,7 +125,7 @@ fn check_input(step: &PlanStep, name: &str, choices: &Choices<'_>, told: &mut dy
     }
 }
 
-fn check_dependencies(step: &PlanStep, at: usize, order: &Order, told: &mut dyn FnMut(String)) {
+fn check_dependencies(step: &PlanStep, at: usize, order: &PlanDependencies, told: &mut dyn FnMut(String)) {
     for on in &step.depends_on {
         match order.positions.get(on) {
             None => told(format!("it depends on step {on}, which there is not")),
@@ -140,12 +139,12 @@ fn check_dependencies(step: &PlanStep, at: usize, order: &Order, told: &mut dyn 
     }
 }
 
-fn check_references(step: &PlanStep, order: &Order, told: &mut dyn FnMut(String)) {
+fn check_references(step: &PlanStep, order: &PlanDependencies, told: &mut dyn FnMut(String)) {
     let check = match &step.check {
         Some(StepCheck::Command(text) | StepCheck::File(text)) => Value::from(text.as_str()),
         Some(StepCheck::Schema(_)) | None => Value::Null,
     };
-    let (input, check) = (reference::find(&step.tool_input), reference::find(&check));
+    let (input, check) = (reference::find_references(&step.tool_input), reference::find_references(&check));
     for mistake in input.mistakes.iter().chain(&check.mistakes) {
         told(format!(
             "`{mistake}` is no reference; write `$step_N_result`, `$step_N_result.key` or `$step_N_result[0]`"
@@ -164,22 +163,22 @@ fn check_references(step: &PlanStep, order: &Order, told: &mut dyn FnMut(String)
 }
 
 /// The dependencies of steps.
-struct Order {
+struct PlanDependencies {
     /// The position of each step in the plan.
     positions: BTreeMap<u32, usize>,
     /// The steps that each needs, directly or through others.
     needed: BTreeMap<u32, BTreeSet<u32>>,
 }
 
-impl Order {
-    fn of(steps: &[PlanStep], mistakes: &mut Vec<String>) -> Self {
+impl PlanDependencies {
+    fn read_steps(steps: &[PlanStep], mistakes: &mut Vec<String>) -> Self {
         let mut positions = BTreeMap::new();
         for (at, step) in steps.iter().enumerate() {
             if positions.insert(step.step_id, at).is_some() {
                 mistakes.push(format!("Step {}: its number occurs twice; each step needs its own.", step.step_id));
             }
         }
-        let mut order = Self { positions, needed: needed(steps) };
+        let mut order = Self { positions, needed: collect_needed(steps) };
         order.tell_cycles(mistakes);
         order.positions.retain(|_, at| *at < steps.len());
         order
@@ -204,15 +203,14 @@ impl Order {
                 .filter(|other| *other == step || self.in_one_cycle(step, *other))
                 .collect();
             if cycle.len() > 1 && told.insert(cycle.clone()) {
-                mistakes.push(format!("Steps {} wait for one another.", listed(&cycle)));
+                mistakes.push(format!("Steps {} wait for one another.", list_numbers(&cycle)));
             }
         }
     }
 }
 
 /// The steps that each step needs, directly or through others.
-#[must_use]
-pub fn needed(steps: &[PlanStep]) -> BTreeMap<u32, BTreeSet<u32>> {
+pub fn collect_needed(steps: &[PlanStep]) -> BTreeMap<u32, BTreeSet<u32>> {
     let mut needed: BTreeMap<u32, BTreeSet<u32>> =
         steps.iter().map(|step| (step.step_id, step.depends_on.iter().copied().collect())).collect();
     // A path passes each step once: as many rounds as there are steps reach everything.
@@ -226,7 +224,7 @@ pub fn needed(steps: &[PlanStep]) -> BTreeMap<u32, BTreeSet<u32>> {
     needed
 }
 
-fn listed(numbers: &[u32]) -> String {
+fn list_numbers(numbers: &[u32]) -> String {
     let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
     match words.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),

@@ -4,20 +4,20 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::call::GivenCall;
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::plan::PlanStep;
 use crate::tools::{RUN_COMMAND, TASK};
 
 use super::Orchestration;
 use super::command;
 use super::graph::AGENT;
-use super::progress::Progress;
+use super::progress::PlanProgress;
 use super::reference::{self, Results};
 use super::reply::ExecutorReply;
-use super::shown::{self, Shown};
+use super::shown::{self, RoleResultSize};
 
 /// The result of filling in a step.
-pub(super) enum Filled {
+pub(super) enum FilledInput {
     Ready(GivenCall),
     /// The step cannot be made, for this reason.
     Impossible(String),
@@ -28,15 +28,15 @@ impl Turn<'_> {
     pub(super) async fn job(
         &mut self,
         orchestration: &Orchestration,
-        machine: &Progress,
+        machine: &PlanProgress,
         step: &PlanStep,
-    ) -> Result<Filled, Stop> {
+    ) -> Result<FilledInput, TurnStop> {
         let results = machine.results();
         let modification = machine.modification(step.step_id);
         let id = self.call_id(machine, step.step_id, machine.next_attempt(step.step_id));
-        let mistake = match (filled(&id, step, &results), modification) {
+        let mistake = match (fill_call(&id, step, &results), modification) {
             (Ok(job), None) => match self.mistake(&job) {
-                None => return Ok(Filled::Ready(job)),
+                None => return Ok(FilledInput::Ready(job)),
                 Some(mistake) => mistake,
             },
             (Err(mistake), _) => mistake,
@@ -59,8 +59,8 @@ impl Turn<'_> {
         results: &Results<'_>,
         modification: Option<&str>,
         mistake: &str,
-    ) -> Result<Filled, Stop> {
-        let shown = Shown::among(self.agent.result_bytes(), results.len());
+    ) -> Result<FilledInput, TurnStop> {
+        let shown = RoleResultSize::share_among(self.agent.result_bytes(), results.len());
         let tool = if step.tool_name.starts_with(AGENT) { TASK } else { step.tool_name.as_str() };
         let mut told = json!({
             "step_id": step.step_id, "description": step.description, "tool_name": tool, "tool_input": step.tool_input,
@@ -71,10 +71,10 @@ impl Turn<'_> {
         if !mistake.is_empty() {
             told["mistake"] = mistake.into();
         }
-        let named = |(step, value): (&u32, &&Value)| (format!("$step_{step}_result"), shown.of(value));
+        let named = |(step, value): (&u32, &&Value)| (format!("$step_{step}_result"), shown.show_value(value));
         let mut variables = Map::new();
         variables.insert("step".to_owned(), told);
-        variables.insert("tools".to_owned(), shown::tools(self.agent, |name| name == tool));
+        variables.insert("tools".to_owned(), shown::list_tools(self.agent, |name| name == tool));
         variables.insert("results".to_owned(), Value::Object(results.iter().map(named).collect()));
         let accept = |reply: ExecutorReply| match reply.tool_call {
             None => Ok(Err(reply.explanation)),
@@ -84,36 +84,36 @@ impl Turn<'_> {
         let decided = self.ask_role(&orchestration.roles.executor, variables, accept).await?;
         let arguments = match decided {
             Ok(Ok(arguments)) => arguments,
-            Ok(Err(why)) => return Ok(Filled::Impossible(format!("the executor handed it back: {why}"))),
+            Ok(Err(why)) => return Ok(FilledInput::Impossible(format!("the executor handed it back: {why}"))),
             Err(mistake) => {
-                return Ok(Filled::Impossible(format!("the executor gave no usable call: {mistake}")));
+                return Ok(FilledInput::Impossible(format!("the executor gave no usable call: {mistake}")));
             }
         };
         let given = PlanStep { tool_input: arguments, ..step.clone() };
-        let job = match filled(&id, &given, results) {
+        let job = match fill_call(&id, &given, results) {
             // The executor wrote the whole call, that of an agent included.
             Ok(job) if tool == TASK => GivenCall { arguments: agent_job(step, &given.tool_input), ..job },
             Ok(job) => job,
-            Err(mistake) => return Ok(Filled::Impossible(mistake)),
+            Err(mistake) => return Ok(FilledInput::Impossible(mistake)),
         };
         Ok(match self.mistake(&job) {
-            None => Filled::Ready(job),
-            Some(mistake) => Filled::Impossible(mistake),
+            None => FilledInput::Ready(job),
+            Some(mistake) => FilledInput::Impossible(mistake),
         })
     }
 
     /// An id for the call of a step that no other call of the session has.
-    pub(super) fn call_id(&self, machine: &Progress, step: u32, attempt: u32) -> String {
+    pub(super) fn call_id(&self, machine: &PlanProgress, step: u32, attempt: u32) -> String {
         let (turn, revision) = (self.conversation.session.turns(), machine.plan().map_or(0, |plan| plan.revision));
         format!("plan_{turn}_{revision}_{step}_{attempt}")
     }
 }
 
 /// The call of a step with its references filled in.
-pub(super) fn filled(id: &str, step: &PlanStep, results: &Results<'_>) -> Result<GivenCall, String> {
+pub(super) fn fill_call(id: &str, step: &PlanStep, results: &Results<'_>) -> Result<GivenCall, String> {
     let id = id.to_owned();
     if step.tool_name.starts_with(AGENT) {
-        let input = reference::fill(&step.tool_input, results)?;
+        let input = reference::fill_references(&step.tool_input, results)?;
         return Ok(GivenCall {
             id,
             tool: TASK.to_owned(),
@@ -127,14 +127,14 @@ pub(super) fn filled(id: &str, step: &PlanStep, results: &Results<'_>) -> Result
         return Ok(GivenCall {
             id,
             tool,
-            arguments: reference::fill(&step.tool_input, results)?,
+            arguments: reference::fill_references(&step.tool_input, results)?,
             variables: Vec::new(),
         });
     };
     let (command, variables) = command::for_command(line, results)?;
     let mut input = step.tool_input.clone();
     input["command"] = Value::Null;
-    let mut arguments = reference::fill(&input, results)?;
+    let mut arguments = reference::fill_references(&input, results)?;
     arguments["command"] = command.into();
     Ok(GivenCall { id, tool, arguments, variables })
 }

@@ -25,7 +25,7 @@ mod explore;
 #[cfg(test)]
 mod tests;
 
-pub use flow::{Asked, Chosen, Flows};
+pub use flow::{ChosenFlow, FlowPrompt, Flows};
 pub use role::{Role, Roles};
 
 use serde_json::{Map, Value, json};
@@ -59,7 +59,7 @@ impl Orchestration {
     fn candidates(&self, agent: &Agent, request: &str) -> Map<String, Value> {
         let told = |agent: &Colleague| json!({ "name": agent.name, "description": agent.description });
         let mut variables = Map::new();
-        variables.insert("tools".to_owned(), shown::tools(agent, is_for_plans));
+        variables.insert("tools".to_owned(), shown::list_tools(agent, is_for_plans));
         variables.insert("agents".to_owned(), self.agents.iter().map(told).collect());
         variables.insert("user_request".to_owned(), request.into());
         variables
@@ -77,7 +77,6 @@ impl Orchestration {
     }
 
     /// True if a mode needs roles.
-    #[must_use]
     pub fn is_for(mode: Mode) -> bool {
         matches!(mode, Mode::Route | Mode::Plan)
     }

@@ -7,24 +7,24 @@ use jiff::Timestamp;
 
 use crate::agent::Agent;
 use crate::agent::purpose::Purpose;
-use crate::agent::turn::{Stop, Turn, TurnEnd};
+use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::conversation::event::EventKind;
-use crate::conversation::event::plan::{PlanCreated, PlanStep, Progress as Happened, StepFinished};
-use crate::conversation::message::{FinishReason, Said, Step};
+use crate::conversation::event::plan::{PlanCreated, PlanEvent as Happened, PlanStep, StepFinished};
+use crate::conversation::message::{FinishReason, Step, UserText};
 
 use super::Orchestration;
 use super::graph::{self, MOST_STEPS};
-use super::progress::{Next, Progress};
+use super::progress::{PlanAction, PlanProgress};
 use super::reply::PlanReply;
 use super::review::Reviewed;
-use super::shown::Shown;
+use super::shown::RoleResultSize;
 
 /// The message to the model when a plan was accepted.
 const ANSWER: &str = "The steps of the plan above are done, and their results were judged to meet the request. Answer the \
                       request now, from these results alone. Call no tools.";
 
 /// The result of asking the planner.
-pub(super) enum Planned {
+pub(super) enum PlannerOutcome {
     Plan(PlanCreated),
     /// No plan can be made: the reason, or a question.
     Stuck(String),
@@ -36,32 +36,36 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         said: &str,
-    ) -> Result<TurnEnd, Stop> {
-        let mut machine = Progress::replay(self.conversation.session.progress());
+    ) -> Result<TurnEnd, TurnStop> {
+        let mut machine = PlanProgress::replay(self.conversation.session.progress());
         let mut request = said.to_owned();
         match machine.plan().filter(|_| machine.is_unfinished()) {
             Some(plan) => {
                 request = format!("{}\n\n{said}", plan.request);
                 // Observers learn about the plan and the steps that are already done.
-                let kept =
-                    plan.steps.iter().map(|step| step.step_id).filter(|step| machine.succeeded(*step)).collect();
+                let kept = plan
+                    .steps
+                    .iter()
+                    .map(|step| step.step_id)
+                    .filter(|step| machine.has_succeeded(*step))
+                    .collect();
                 self.run.emitter.emit(EventKind::PlanCreated(PlanCreated { kept, ..plan.clone() }))?;
             }
-            None => machine = Progress::new(),
+            None => machine = PlanProgress::new(),
         }
         // The person's wish for the next plan.
         let mut wanted: Option<String> = None;
         loop {
             let next = machine.next();
-            if matches!(next, Next::Plan { .. } | Next::Reflect) {
+            if matches!(next, PlanAction::Plan { .. } | PlanAction::Reflect) {
                 self.heed_in(&mut request)?;
             }
             let stuck = match next {
-                Next::Plan { modification } => {
+                PlanAction::Plan { modification } => {
                     let modification = wanted.take().or(modification);
                     match self.make_plan(orchestration, &machine, &request, modification).await? {
-                        Planned::Stuck(why) => why,
-                        Planned::Plan(created) => match self.review(orchestration, created).await? {
+                        PlannerOutcome::Stuck(why) => why,
+                        PlannerOutcome::Plan(created) => match self.review(orchestration, created).await? {
                             Reviewed::Run(created) => {
                                 self.note(&mut machine, Happened::Planned(created))?;
                                 continue;
@@ -77,28 +81,28 @@ impl Turn<'_> {
                         },
                     }
                 }
-                Next::Start(_) | Next::Skip(_) | Next::Wait => {
+                PlanAction::Start(_) | PlanAction::Skip(_) | PlanAction::Wait => {
                     self.run_steps(orchestration, &mut machine).await?;
                     continue;
                 }
-                Next::Reflect => match self.reflect(orchestration, &mut machine, &request).await? {
+                PlanAction::Reflect => match self.reflect(orchestration, &mut machine, &request).await? {
                     Some(why) => why,
                     None => continue,
                 },
-                Next::Answer => {
+                PlanAction::Answer => {
                     let end = self.conclude(ANSWER, &machine).await?;
                     self.close_plan(&mut machine, "answered")?;
                     return Ok(end);
                 }
-                Next::Escalate { why } => why,
-                Next::Over => return self.conclude(ANSWER, &machine).await,
+                PlanAction::Escalate { why } => why,
+                PlanAction::Over => return self.conclude(ANSWER, &machine).await,
             };
             match self.ask_person(&stuck).await? {
                 Some(words) => {
                     self.close_plan(&mut machine, "the person gave new directions")?;
                     request = format!("{request}\n\n{words}");
-                    self.say(Said::by_person(words))?;
-                    machine = Progress::new();
+                    self.say(UserText::by_person(words))?;
+                    machine = PlanProgress::new();
                 }
                 None => return self.give_back(&mut machine, stuck).await,
             }
@@ -109,37 +113,37 @@ impl Turn<'_> {
     pub(super) async fn make_plan(
         &mut self,
         orchestration: &Orchestration,
-        machine: &Progress,
+        machine: &PlanProgress,
         request: &str,
         modification: Option<String>,
-    ) -> Result<Planned, Stop> {
-        let known = self.known(machine, modification.as_deref());
+    ) -> Result<PlannerOutcome, TurnStop> {
+        let known = self.list_facts(machine, modification.as_deref());
         let variables = planner_variables(self.agent, orchestration, request, known);
         let choices = orchestration.choices(self.agent);
         let accept = |reply: PlanReply| {
             if reply.plan.is_empty() {
                 return Ok((reply.analysis, Vec::new()));
             }
-            let steps = graph::check(&reply, &choices).map_err(|mistakes| mistakes.join("\n"))?;
+            let steps = graph::check_plan(&reply, &choices).map_err(|mistakes| mistakes.join("\n"))?;
             Ok((reply.analysis, steps))
         };
         Ok(match self.ask_role(&orchestration.roles.planner, variables, accept).await? {
-            Ok((analysis, steps)) if steps.is_empty() => Planned::Stuck(analysis),
+            Ok((analysis, steps)) if steps.is_empty() => PlannerOutcome::Stuck(analysis),
             Ok((analysis, steps)) => {
-                let kept = machine.kept(&steps);
+                let kept = machine.find_kept(&steps);
                 let revision = machine.next_revision();
-                Planned::Plan(PlanCreated { request: request.to_owned(), revision, analysis, steps, kept })
+                PlannerOutcome::Plan(PlanCreated { request: request.to_owned(), revision, analysis, steps, kept })
             }
-            Err(mistakes) => Planned::Stuck(format!("the planner made no plan that can run:\n{mistakes}")),
+            Err(mistakes) => PlannerOutcome::Stuck(format!("the planner made no plan that can run:\n{mistakes}")),
         })
     }
 
     /// The facts for the planner before a new plan; empty before the first.
-    fn known(&self, machine: &Progress, modification: Option<&str>) -> String {
+    fn list_facts(&self, machine: &PlanProgress, modification: Option<&str>) -> String {
         if modification.is_none() && machine.steps().is_empty() {
             return String::new();
         }
-        let mut known = json!({ "steps": self.told(machine) });
+        let mut known = json!({ "steps": self.list_outcomes(machine) });
         if let Some(modification) = modification {
             known["what_the_new_plan_needs"] = modification.into();
         }
@@ -147,19 +151,19 @@ impl Turn<'_> {
     }
 
     /// The steps of a plan with their outcomes, for a role.
-    pub(super) fn told(&self, machine: &Progress) -> Value {
-        let shown = Shown::among(self.agent.result_bytes(), machine.steps().len());
+    pub(super) fn list_outcomes(&self, machine: &PlanProgress) -> Value {
+        let shown = RoleResultSize::share_among(self.agent.result_bytes(), machine.steps().len());
         let told = |step: &PlanStep| {
             let mut told = json!({
                 "step_id": step.step_id, "description": step.description, "tool_name": step.tool_name,
                 "tool_input": step.tool_input,
             });
-            match ended(machine, step.step_id) {
+            match find_end(machine, step.step_id) {
                 None => told["status"] = "not run".into(),
                 Some(StepFinished { status, summary, check, result, .. }) => {
                     told["status"] = json!(status);
                     told["summary"] = summary.as_str().into();
-                    told["result"] = shown.of(result);
+                    told["result"] = shown.show_value(result);
                     if let Some(check) = check {
                         told["check"] = json!(check);
                     }
@@ -171,7 +175,7 @@ impl Turn<'_> {
     }
 
     /// Records an event of a plan: on disk, then in memory, then as an event.
-    pub(super) fn note(&mut self, machine: &mut Progress, happened: Happened) -> Result<(), Stop> {
+    pub(super) fn note(&mut self, machine: &mut PlanProgress, happened: Happened) -> Result<(), TurnStop> {
         let event = match &happened {
             Happened::Planned(plan) => Some(EventKind::PlanCreated(plan.clone())),
             Happened::Started(step) => Some(EventKind::StepStarted(step.clone())),
@@ -187,16 +191,16 @@ impl Turn<'_> {
         Ok(event.map_or(Ok(()), |event| self.run.emitter.emit(event))?)
     }
 
-    pub(super) fn close_plan(&mut self, machine: &mut Progress, why: &str) -> Result<(), Stop> {
+    pub(super) fn close_plan(&mut self, machine: &mut PlanProgress, why: &str) -> Result<(), TurnStop> {
         self.note(machine, Happened::Closed { why: why.to_owned() })
     }
 
     /// Asks the model for the answer, without tools.
-    pub(super) async fn conclude(&mut self, note: &str, machine: &Progress) -> Result<TurnEnd, Stop> {
+    pub(super) async fn conclude(&mut self, note: &str, machine: &PlanProgress) -> Result<TurnEnd, TurnStop> {
         if let Some(limit) = self.reached_limit() {
-            return Err(Stop::Limit(limit));
+            return Err(TurnStop::Limit(limit));
         }
-        self.say(Said::by_program(note))?;
+        self.say(UserText::by_program(note))?;
         let (_, step) = self.step(Purpose::Closing).await?;
         self.settle_calls("this reply had to be the answer alone")?;
         if step.text().trim().is_empty() {
@@ -208,7 +212,7 @@ impl Turn<'_> {
     }
 
     /// Asks the person how to continue a task that is stuck; `None` without an answer.
-    pub(super) async fn ask_person(&mut self, why: &str) -> Result<Option<String>, Stop> {
+    pub(super) async fn ask_person(&mut self, why: &str) -> Result<Option<String>, TurnStop> {
         if !self.agent.approver.present() {
             return Ok(None);
         }
@@ -221,10 +225,14 @@ impl Turn<'_> {
     }
 
     /// Ends a task that the roles could not finish, with the results so far and the reason.
-    pub(super) async fn give_back(&mut self, machine: &mut Progress, why: String) -> Result<TurnEnd, Stop> {
+    pub(super) async fn give_back(
+        &mut self,
+        machine: &mut PlanProgress,
+        why: String,
+    ) -> Result<TurnEnd, TurnStop> {
         if machine.steps().is_empty() {
             self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
-            return Ok(TurnEnd { stop: Stop::Escalated(why.clone()), answer: why });
+            return Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why });
         }
         let note = format!(
             "The plan ends here without success: {why}\nSay what was found, what is missing, and what the user can decide. \
@@ -234,23 +242,23 @@ impl Turn<'_> {
         self.close_plan(machine, "given back")?;
         let answer = match concluded {
             Ok(end) => end.answer,
-            Err(Stop::Model(_) | Stop::ContextFull(_) | Stop::SchemaMismatch(_)) => in_code(machine),
+            Err(TurnStop::Model(_) | TurnStop::ContextFull(_) | TurnStop::SchemaMismatch(_)) => in_code(machine),
             Err(stop) => return Err(stop),
         };
-        Ok(TurnEnd { stop: Stop::Escalated(why), answer })
+        Ok(TurnEnd { stop: TurnStop::Escalated(why), answer })
     }
 
     /// Ends a turn whose plan the person refused.
-    fn not_carried_out(&mut self) -> Result<TurnEnd, Stop> {
+    fn not_carried_out(&mut self) -> Result<TurnEnd, TurnStop> {
         let answer = "The plan was refused; nothing of it was carried out.".to_owned();
         self.keep_reply(Step::of_text(answer.clone(), FinishReason::Stop))?;
-        Ok(TurnEnd { stop: Stop::Answered, answer })
+        Ok(TurnEnd { stop: TurnStop::Answered, answer })
     }
 }
 
 /// The end of a step, if it has ended.
-fn ended(machine: &Progress, step: u32) -> Option<&StepFinished> {
-    machine.ended().find(|ended| ended.step_id == step)
+fn find_end(machine: &PlanProgress, step: u32) -> Option<&StepFinished> {
+    machine.list_ended().find(|ended| ended.step_id == step)
 }
 
 /// The variables of the planner's prompt.
@@ -267,8 +275,8 @@ fn planner_variables(
 }
 
 /// Lists the results without a model.
-fn in_code(machine: &Progress) -> String {
-    let line = |step: &PlanStep| match ended(machine, step.step_id) {
+fn in_code(machine: &PlanProgress) -> String {
+    let line = |step: &PlanStep| match find_end(machine, step.step_id) {
         None => format!("{}. {}: not run", step.step_id, step.description),
         Some(ended) => format!("{}. {}: {}", step.step_id, step.description, ended.summary),
     };

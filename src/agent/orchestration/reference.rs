@@ -22,19 +22,19 @@ const MOST_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
     pub step: u32,
-    pub path: Vec<Key>,
+    pub path: Vec<ReferenceKey>,
 }
 
 /// One part of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
+pub enum ReferenceKey {
     Name(String),
     Index(usize),
 }
 
 /// The references in the strings of an input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct InputReferences {
     /// In the order of the text.
     pub references: Vec<Reference>,
     /// Text that looks like a reference but is not one.
@@ -42,15 +42,14 @@ pub struct Found {
 }
 
 /// Finds the references in all strings of a value.
-#[must_use]
-pub fn find(value: &Value) -> Found {
-    let mut found = Found::default();
+pub fn find_references(value: &Value) -> InputReferences {
+    let mut found = InputReferences::default();
     each_text(value, "", &mut |_, text| {
-        for piece in pieces(text) {
+        for piece in split_pieces(text) {
             match piece {
-                Piece::Text(_) => {}
-                Piece::Reference(reference) => found.references.push(reference),
-                Piece::Mistake(text) => found.mistakes.push(text.to_owned()),
+                ReferencePiece::Text(_) => {}
+                ReferencePiece::Reference(reference) => found.references.push(reference),
+                ReferencePiece::Mistake(text) => found.mistakes.push(text.to_owned()),
             }
         }
     });
@@ -58,14 +57,13 @@ pub fn find(value: &Value) -> Found {
 }
 
 /// The places of references in a value, as JSON pointers, for the check of a schema.
-#[must_use]
-pub fn holes(value: &Value) -> BTreeMap<String, Hole> {
+pub fn find_holes(value: &Value) -> BTreeMap<String, Hole> {
     let mut holes = BTreeMap::new();
     each_text(value, "", &mut |place, text| {
-        let pieces = pieces(text);
-        if whole(&pieces).is_some() {
+        let pieces = split_pieces(text);
+        if find_whole(&pieces).is_some() {
             holes.insert(place.to_owned(), Hole::Anything);
-        } else if pieces.iter().any(|piece| matches!(piece, Piece::Reference(_))) {
+        } else if pieces.iter().any(|piece| matches!(piece, ReferencePiece::Reference(_))) {
             holes.insert(place.to_owned(), Hole::Text);
         }
     });
@@ -77,7 +75,7 @@ pub fn holes(value: &Value) -> BTreeMap<String, Hole> {
 ///
 /// # Errors
 /// A sentence that names the first reference without a value.
-pub fn fill(value: &Value, results: &Results<'_>) -> Result<Value, String> {
+pub fn fill_references(value: &Value, results: &Results<'_>) -> Result<Value, String> {
     fill_within(value, results, &mut MOST_BYTES.clone())
 }
 
@@ -94,7 +92,7 @@ fn fill_within(value: &Value, results: &Results<'_>, left: &mut usize) -> Result
 }
 
 fn fill_text(text: &str, results: &Results<'_>, left: &mut usize) -> Result<Value, String> {
-    let pieces = pieces(text);
+    let pieces = split_pieces(text);
     let mut take = |reference: &Reference| {
         let value = reference.value(results)?;
         *left = left
@@ -102,14 +100,14 @@ fn fill_text(text: &str, results: &Results<'_>, left: &mut usize) -> Result<Valu
             .ok_or_else(|| format!("`{reference}` makes the input larger than {} MiB", MOST_BYTES >> 20))?;
         Ok::<&Value, String>(value)
     };
-    if let Some(reference) = whole(&pieces) {
+    if let Some(reference) = find_whole(&pieces) {
         return take(reference).cloned();
     }
     let mut filled = String::with_capacity(text.len());
     for piece in &pieces {
         match piece {
-            Piece::Text(text) | Piece::Mistake(text) => filled.push_str(text),
-            Piece::Reference(reference) => filled.push_str(&as_text(take(reference)?)),
+            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => filled.push_str(text),
+            ReferencePiece::Reference(reference) => filled.push_str(&as_text(take(reference)?)),
         }
     }
     Ok(Value::String(filled))
@@ -127,13 +125,15 @@ impl Reference {
             .ok_or_else(|| format!("`{self}` has no value: step {} has no result", self.step))?;
         for key in &self.path {
             let next = match (key, value) {
-                (Key::Name(name), Value::Object(fields)) => fields.get(name),
-                (Key::Name(name), Value::Array(items)) => name.parse().ok().and_then(|at: usize| items.get(at)),
-                (Key::Index(at), Value::Array(items)) => items.get(*at),
+                (ReferenceKey::Name(name), Value::Object(fields)) => fields.get(name),
+                (ReferenceKey::Name(name), Value::Array(items)) => {
+                    name.parse().ok().and_then(|at: usize| items.get(at))
+                }
+                (ReferenceKey::Index(at), Value::Array(items)) => items.get(*at),
                 _ => None,
             };
             value = next.ok_or_else(|| {
-                let holds = holds(value);
+                let holds = describe_content(value);
                 format!("`{self}` has no value: there is no `{key}` in the result of step {}{holds}", self.step)
             })?;
         }
@@ -146,10 +146,10 @@ impl Reference {
         for key in &self.path {
             name.push('_');
             match key {
-                Key::Name(key) => {
+                ReferenceKey::Name(key) => {
                     name.extend(key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
                 }
-                Key::Index(at) => name.push_str(&at.to_string()),
+                ReferenceKey::Index(at) => name.push_str(&at.to_string()),
             }
         }
         name
@@ -157,7 +157,7 @@ impl Reference {
 }
 
 /// Describes a value in a few words, for a part of it that was not found.
-fn holds(value: &Value) -> String {
+fn describe_content(value: &Value) -> String {
     const MOST_NAMES: usize = 12;
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -175,14 +175,14 @@ impl fmt::Display for Reference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "$step_{}_result", self.step)?;
         self.path.iter().try_for_each(|key| match key {
-            Key::Name(name) if is_plain(name) => write!(formatter, ".{name}"),
-            Key::Name(name) => write!(formatter, "[{}]", Value::from(name.as_str())),
-            Key::Index(at) => write!(formatter, "[{at}]"),
+            ReferenceKey::Name(name) if is_plain(name) => write!(formatter, ".{name}"),
+            ReferenceKey::Name(name) => write!(formatter, "[{}]", Value::from(name.as_str())),
+            ReferenceKey::Index(at) => write!(formatter, "[{at}]"),
         })
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ReferenceKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => formatter.write_str(name),
@@ -193,7 +193,7 @@ impl fmt::Display for Key {
 
 /// A piece of a string.
 #[derive(Debug, PartialEq)]
-pub(super) enum Piece<'t> {
+pub(super) enum ReferencePiece<'t> {
     Text(&'t str),
     Reference(Reference),
     /// Text that looks like a reference but is not one.
@@ -201,37 +201,38 @@ pub(super) enum Piece<'t> {
 }
 
 /// The one reference that a string consists of, apart from spaces.
-fn whole<'p>(pieces: &'p [Piece<'_>]) -> Option<&'p Reference> {
-    let mut written = pieces.iter().filter(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
+fn find_whole<'p>(pieces: &'p [ReferencePiece<'_>]) -> Option<&'p Reference> {
+    let mut written =
+        pieces.iter().filter(|piece| !matches!(piece, ReferencePiece::Text(text) if text.trim().is_empty()));
     match (written.next(), written.next()) {
-        (Some(Piece::Reference(reference)), None) => Some(reference),
+        (Some(ReferencePiece::Reference(reference)), None) => Some(reference),
         _ => None,
     }
 }
 
 /// The pieces of a string, in order.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(super) fn split_pieces(text: &str) -> Vec<ReferencePiece<'_>> {
     let mut pieces = Vec::new();
     let (mut from, mut at) = (0, 0);
     while let Some(start) = text[at..].find('$').map(|found| at + found) {
-        let (piece, length) = reference(&text[start..]);
+        let (piece, length) = parse_reference(&text[start..]);
         at = start + length;
         if let Some(piece) = piece {
             if from < start {
-                pieces.push(Piece::Text(&text[from..start]));
+                pieces.push(ReferencePiece::Text(&text[from..start]));
             }
             pieces.push(piece);
             from = at;
         }
     }
     if from < text.len() {
-        pieces.push(Piece::Text(&text[from..]));
+        pieces.push(ReferencePiece::Text(&text[from..]));
     }
     pieces
 }
 
 /// Parses text that begins with `$`. Returns the piece and its length in bytes.
-fn reference(text: &str) -> (Option<Piece<'_>>, usize) {
+fn parse_reference(text: &str) -> (Option<ReferencePiece<'_>>, usize) {
     let (braced, body) = match text.strip_prefix("${") {
         Some(body) => (true, body),
         None => (false, &text[1..]),
@@ -243,29 +244,29 @@ fn reference(text: &str) -> (Option<Piece<'_>>, usize) {
     }
     let mistake = || {
         let end = text.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',')).unwrap_or(text.len());
-        (Some(Piece::Mistake(&text[..end])), end)
+        (Some(ReferencePiece::Mistake(&text[..end])), end)
     };
     let named = numbered[digits..].strip_prefix("_result");
     let (Ok(step), Some(named)) = (numbered[..digits].parse(), named) else { return mistake() };
-    let Some((path, rest)) = path(named) else { return mistake() };
+    let Some((path, rest)) = parse_path(named) else { return mistake() };
     let rest = match (braced, rest.strip_prefix('}')) {
         (true, Some(rest)) => rest,
         (false, _) if !rest.starts_with(is_word) => rest,
         _ => return mistake(),
     };
-    (Some(Piece::Reference(Reference { step, path })), text.len() - rest.len())
+    (Some(ReferencePiece::Reference(Reference { step, path })), text.len() - rest.len())
 }
 
 /// Parses a path as far as it goes; `None` if a bracket contains neither a number nor a quoted name.
-fn path(mut rest: &str) -> Option<(Vec<Key>, &str)> {
+fn parse_path(mut rest: &str) -> Option<(Vec<ReferenceKey>, &str)> {
     let mut path = Vec::new();
     loop {
         if let Some(after) = rest.strip_prefix('.').filter(|after| after.starts_with(is_word)) {
             let end = after.find(|c: char| !is_word(c)).unwrap_or(after.len());
-            path.push(Key::Name(after[..end].to_owned()));
+            path.push(ReferenceKey::Name(after[..end].to_owned()));
             rest = &after[end..];
         } else if let Some(after) = rest.strip_prefix('[') {
-            let (key, after) = bracketed(after)?;
+            let (key, after) = parse_bracket(after)?;
             path.push(key);
             rest = after;
         } else {
@@ -275,15 +276,15 @@ fn path(mut rest: &str) -> Option<(Vec<Key>, &str)> {
 }
 
 /// Parses `0]`, `"name"]` or `'name']`.
-fn bracketed(text: &str) -> Option<(Key, &str)> {
+fn parse_bracket(text: &str) -> Option<(ReferenceKey, &str)> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
         let inner = &text[1..];
         let end = inner.find(quote)?;
         let rest = inner[end + 1..].strip_prefix(']')?;
-        return Some((Key::Name(inner[..end].to_owned()), rest));
+        return Some((ReferenceKey::Name(inner[..end].to_owned()), rest));
     }
     let end = text.find(']')?;
-    Some((Key::Index(text[..end].parse().ok()?), &text[end + 1..]))
+    Some((ReferenceKey::Index(text[..end].parse().ok()?), &text[end + 1..]))
 }
 
 fn is_word(character: char) -> bool {
@@ -371,7 +372,7 @@ mod tests {
             ("$step_2_result.id", Err("there is no `id` in the result of step 2, which has text there")),
             ("a $step_1_result.deep.n.x b", Err("there is no `x` in the result of step 1")),
         ] {
-            match (fill(&json!({ "k": [text] }), &results(&values())), expected) {
+            match (fill_references(&json!({ "k": [text] }), &results(&values())), expected) {
                 (Ok(filled), Ok(expected)) => assert_eq!(filled, json!({ "k": [expected] }), "{text}"),
                 (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
                 (found, _) => panic!("{text}: {found:?}"),
@@ -393,7 +394,7 @@ mod tests {
             "${step_1_result",
             "${step_1_result|upper}",
         ] {
-            let found = find(&json!(format!("before {text} after")));
+            let found = find_references(&json!(format!("before {text} after")));
             assert_eq!((found.references.len(), found.mistakes.as_slice()), (0, &[text.to_owned()][..]), "{text}");
         }
     }
@@ -402,7 +403,7 @@ mod tests {
     fn holes_know_whether_they_become_text() {
         let value = json!({ "a/b": ["$step_1_result", "x $step_1_result"], "~": "none", "$step_1_result": 1 });
         let expected = [("/a~1b/0".to_owned(), Hole::Anything), ("/a~1b/1".to_owned(), Hole::Text)];
-        assert_eq!(holes(&value), expected.into());
+        assert_eq!(find_holes(&value), expected.into());
     }
 
     #[test]
@@ -410,9 +411,9 @@ mod tests {
         let large = json!("x".repeat(9 << 20));
         let results: Results<'_> = [(1, &large)].into();
         let once = json!({ "a": "$step_1_result" });
-        assert!(fill(&once, &results).is_ok());
+        assert!(fill_references(&once, &results).is_ok());
         let twice = json!({ "a": "$step_1_result", "b": "and $step_1_result" });
-        let why = fill(&twice, &results).expect_err("too large");
+        let why = fill_references(&twice, &results).expect_err("too large");
         assert!(why.contains("larger than 16 MiB"), "{why}");
     }
 
@@ -436,7 +437,7 @@ mod tests {
         #[test]
         fn a_whole_reference_is_the_value_and_nothing_of_it_is_looked_at(result in value()) {
             let results: Results<'_> = [(1, &result)].into();
-            let filled = fill(&json!(["$step_1_result", { "k": "${step_1_result}" }]), &results);
+            let filled = fill_references(&json!(["$step_1_result", { "k": "${step_1_result}" }]), &results);
             prop_assert_eq!(filled, Ok(json!([result, { "k": result }])));
         }
 
@@ -444,13 +445,13 @@ mod tests {
         fn every_part_is_found_by_its_own_name(result in value()) {
             fn walk(value: &Value, reference: &Reference, results: &Results<'_>) {
                 let written = Value::from(reference.to_string());
-                assert_eq!(fill(&written, results).as_ref(), Ok(value), "{written}");
+                assert_eq!(fill_references(&written, results).as_ref(), Ok(value), "{written}");
                 let deeper = |key| Reference { path: [reference.path.clone(), vec![key]].concat(), ..*reference };
                 match value {
                     Value::Array(items) => items.iter().enumerate()
-                        .for_each(|(at, item)| walk(item, &deeper(Key::Index(at)), results)),
+                        .for_each(|(at, item)| walk(item, &deeper(ReferenceKey::Index(at)), results)),
                     Value::Object(fields) => fields.iter()
-                        .for_each(|(name, item)| walk(item, &deeper(Key::Name(name.clone())), results)),
+                        .for_each(|(name, item)| walk(item, &deeper(ReferenceKey::Name(name.clone())), results)),
                     _ => {}
                 }
             }
@@ -462,14 +463,14 @@ mod tests {
         fn no_text_makes_it_panic(text in "(\\$|\\{|\\}|step_|1|_result|\\.|\\[|\\]|\"|'|é|a| ){0,16}") {
             let known = json!({ "a": [1] });
             let results: Results<'_> = [(1, &known)].into();
-            let _ = fill(&Value::from(text.as_str()), &results);
-            let _ = find(&Value::from(text.as_str()));
+            let _ = fill_references(&Value::from(text.as_str()), &results);
+            let _ = find_references(&Value::from(text.as_str()));
         }
 
         #[test]
         fn a_value_without_references_stays_as_it_is(result in value()) {
-            prop_assume!(find(&result).references.is_empty());
-            prop_assert_eq!(fill(&result, &Results::new()), Ok(result));
+            prop_assume!(find_references(&result).references.is_empty());
+            prop_assert_eq!(fill_references(&result, &Results::new()), Ok(result));
         }
     }
 }

@@ -4,16 +4,16 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::call::GivenCall;
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::base::text;
 use crate::base::validator::Validator;
-use crate::conversation::event::plan::{Checked, PlanStep, Progress as Happened, Reflection, StepCheck};
+use crate::conversation::event::plan::{PlanEvent as Happened, PlanStep, ProgramCheck, Reflection, StepCheck};
 use crate::files::disk;
 use crate::tools::RUN_COMMAND;
 
 use super::Orchestration;
 use super::command;
-use super::progress::Progress;
+use super::progress::PlanProgress;
 use super::reference;
 use super::reply::ReflectorReply;
 use super::verdict;
@@ -23,14 +23,14 @@ impl Turn<'_> {
     pub(super) async fn reflect(
         &mut self,
         orchestration: &Orchestration,
-        machine: &mut Progress,
+        machine: &mut PlanProgress,
         request: &str,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, TurnStop> {
         let facts = machine.facts();
         let mut variables = Map::new();
         variables.insert("user_request".to_owned(), request.into());
         variables.insert("plan".to_owned(), json!(machine.steps()));
-        variables.insert("results".to_owned(), self.told(machine));
+        variables.insert("results".to_owned(), self.list_outcomes(machine));
         variables.insert("retry_count".to_owned(), facts.retries.into());
         let judged =
             self.ask_role(&orchestration.roles.reflector, variables, Ok::<ReflectorReply, String>).await?;
@@ -38,7 +38,7 @@ impl Turn<'_> {
             Ok(reply) => reply,
             Err(mistake) => return Ok(Some(format!("the reflector gave no usable judgement: {mistake}"))),
         };
-        let decision = verdict::decide(&reply, &facts);
+        let decision = verdict::decide_step(&reply, &facts);
         let ReflectorReply { evaluation, overall_pass, .. } = reply;
         let reflection = Reflection { evaluation, overall_pass, decision, retries: facts.retries };
         self.note(machine, Happened::Reflected(reflection))?;
@@ -48,15 +48,15 @@ impl Turn<'_> {
     /// Runs the check of a step.
     pub(super) async fn check_step(
         &mut self,
-        machine: &Progress,
+        machine: &PlanProgress,
         step: &PlanStep,
         attempt: u32,
         check: &StepCheck,
         value: &Value,
-    ) -> Result<Checked, Stop> {
+    ) -> Result<ProgramCheck, TurnStop> {
         let mut results = machine.results();
         results.insert(step.step_id, value);
-        let filled = |text: &str| reference::fill(&text.into(), &results).map(|value| text_of(&value));
+        let filled = |text: &str| reference::fill_references(&text.into(), &results).map(|value| text_of(&value));
         let (passed, detail) = match check {
             StepCheck::Command(line) => match command::for_command(line, &results) {
                 Err(why) => (false, why),
@@ -74,7 +74,7 @@ impl Turn<'_> {
                 Err(why) => (false, why),
                 Ok(path) => {
                     let found = self.agent.workspace.resolve(&path);
-                    let is_there = found.inside && disk::look(&found.path).is_ok();
+                    let is_there = found.inside && disk::read_facts(&found.path).is_ok();
                     let said = if is_there { "exists" } else { "does not exist in the workspace" };
                     (is_there, format!("{} {said}", text::one_line(&path, 60)))
                 }
@@ -86,7 +86,7 @@ impl Turn<'_> {
                 }
             }
         };
-        Ok(Checked { passed, detail })
+        Ok(ProgramCheck { passed, detail })
     }
 }
 

@@ -101,7 +101,7 @@ pub struct ScratchpadReply {
 
 /// A reply that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Read<T> {
+pub struct ParsedReply<T> {
     pub value: T,
     /// The notes, for the log. They are never sent back.
     pub scratchpad: Option<String>,
@@ -111,21 +111,22 @@ pub struct Read<T> {
 ///
 /// # Errors
 /// Every mistake, for the model.
-pub fn read<T: DeserializeOwned>(text: &str, schema: &Validator) -> Result<Read<T>, String> {
-    let parts = scratchpad::split(text)?;
+pub fn read_reply<T: DeserializeOwned>(text: &str, schema: &Validator) -> Result<ParsedReply<T>, String> {
+    let parts = scratchpad::split_reply(text)?;
     if parts.action.is_empty() {
         return Err("The reply is empty; send the JSON object.".to_owned());
     }
-    let object = json::object(parts.action).map_err(|why| format!("The reply is not usable JSON: {why}."))?;
+    let object =
+        json::parse_object(parts.action).map_err(|why| format!("The reply is not usable JSON: {why}."))?;
     let mut value = Value::Object(object);
-    fit(&mut value, schema.schema());
+    fit_value(&mut value, schema.schema());
     schema.check("The reply does", &value)?;
     let value = serde_json::from_value(value).map_err(|why| format!("The reply does not fit: {why}."))?;
-    Ok(Read { value, scratchpad: parts.scratchpad })
+    Ok(ParsedReply { value, scratchpad: parts.scratchpad })
 }
 
 /// The default for a missing required part that no decision depends on.
-fn absent(key: &str) -> Option<Value> {
+fn default_for_key(key: &str) -> Option<Value> {
     Some(match key {
         "reasoning" | "analysis" | "explanation" | "description" | "reason" | "modification"
         | "reasoning_summary" => {
@@ -147,23 +148,23 @@ fn is_advice(key: &str) -> bool {
 }
 
 /// Makes a value fit a schema if that does not change its meaning.
-fn fit(value: &mut Value, schema: &Value) {
+fn fit_value(value: &mut Value, schema: &Value) {
     if let Some(forms) = schema["anyOf"].as_array() {
-        if let Some(form) = meant(value, forms) {
-            fit(value, form);
+        if let Some(form) = find_form(value, forms) {
+            fit_value(value, form);
         }
         return;
     }
-    coerce(value, schema);
+    coerce_scalar(value, schema);
     match value {
         Value::Object(fields) => fit_fields(fields, schema),
-        Value::Array(items) => items.iter_mut().for_each(|item| fit(item, &schema["items"])),
+        Value::Array(items) => items.iter_mut().for_each(|item| fit_value(item, &schema["items"])),
         _ => {}
     }
 }
 
 /// The one of several forms that a value is meant to have; `None` if that is not clear.
-fn meant<'s>(value: &Value, forms: &'s [Value]) -> Option<&'s Value> {
+fn find_form<'s>(value: &Value, forms: &'s [Value]) -> Option<&'s Value> {
     let of_kind = |form: &&Value| form["type"].as_str() == Some(kind_of(value));
     let has_all = |form: &&Value| {
         let required = form["required"].as_array().map_or(&[][..], Vec::as_slice);
@@ -181,18 +182,18 @@ fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {
     }
     let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
     for (key, of) in properties {
-        if fields.get(key).is_some_and(|value| value.is_null() && !takes(of, "null")) {
+        if fields.get(key).is_some_and(|value| value.is_null() && !takes_kind(of, "null")) {
             fields.remove(key);
         }
         if let Some(value) = fields.get_mut(key) {
-            fit(value, of);
+            fit_value(value, of);
         }
         let is_wrong = |value: &Value| is_advice(key) && !fits_advice(value, of);
         if fields.get(key).is_some_and(is_wrong) {
             fields.remove(key);
         }
         let is_missing = !fields.contains_key(key) && required.iter().any(|name| name == key);
-        if let Some(value) = absent(key).filter(|value| is_missing && takes(of, kind_of(value))) {
+        if let Some(value) = default_for_key(key).filter(|value| is_missing && takes_kind(of, kind_of(value))) {
             fields.insert(key.clone(), value);
         }
     }
@@ -200,20 +201,20 @@ fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {
 
 /// True if a piece of advice has the type that the schema names, down to the items of lists.
 fn fits_advice(value: &Value, schema: &Value) -> bool {
-    takes(schema, kind_of(value))
+    takes_kind(schema, kind_of(value))
         && value.as_array().is_none_or(|items| items.iter().all(|item| fits_advice(item, &schema["items"])))
 }
 
 /// Puts a scalar into the type that the schema names: numbers and booleans as text, whole numbers with a fraction of
 /// zero, an object encoded as text, one value where a list is expected.
-fn coerce(value: &mut Value, schema: &Value) {
-    if takes(schema, kind_of(value)) {
+fn coerce_scalar(value: &mut Value, schema: &Value) {
+    if takes_kind(schema, kind_of(value)) {
         return;
     }
     let fitting = match &*value {
         Value::String(text) => {
             let read: Option<Value> = serde_json::from_str(text.trim()).ok();
-            read.filter(|read| !read.is_string() && !read.is_null() && takes(schema, kind_of(read)))
+            read.filter(|read| !read.is_string() && !read.is_null() && takes_kind(schema, kind_of(read)))
         }
         Value::Number(number) => number
             .as_f64()
@@ -224,16 +225,18 @@ fn coerce(value: &mut Value, schema: &Value) {
     if let Some(fitting) = fitting {
         *value = fitting;
     }
-    if takes(schema, "array") && takes(&schema["items"], kind_of(value)) {
+    if takes_kind(schema, "array") && takes_kind(&schema["items"], kind_of(value)) {
         *value = Value::Array(vec![value.take()]);
     }
 }
 
 /// True if a schema names a type. An integer is a number; a schema that names no type takes all.
-fn takes(schema: &Value, kind: &str) -> bool {
+fn takes_kind(schema: &Value, kind: &str) -> bool {
     let one = |name: &Value| name == kind || (name == "number" && kind == "integer");
     match &schema["type"] {
-        Value::Null => schema["anyOf"].as_array().is_none_or(|forms| forms.iter().any(|form| takes(form, kind))),
+        Value::Null => {
+            schema["anyOf"].as_array().is_none_or(|forms| forms.iter().any(|form| takes_kind(form, kind)))
+        }
         Value::Array(names) => names.iter().any(one),
         name => one(name),
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::plan::{PlanCreated, PlanStep};
 use crate::safety::{PlanReview, PlanSheet, read_form};
 
 use super::Orchestration;
 use super::graph;
-use super::input::filled;
+use super::input::fill_call;
 use super::reference::Results;
 use super::reply::PlanReply;
 
@@ -25,7 +25,7 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         mut plan: PlanCreated,
-    ) -> Result<Reviewed, Stop> {
+    ) -> Result<Reviewed, TurnStop> {
         if !orchestration.plan_approval || !self.agent.approver.present() {
             return Ok(Reviewed::Run(plan));
         }
@@ -43,7 +43,7 @@ impl Turn<'_> {
                 PlanReview::Refuse(why) => return Ok(Reviewed::Refused(why)),
                 PlanReview::Edited(text) => {
                     let text = self.agent.redactor.redact_known(&text).into_owned();
-                    match self.edited(orchestration, &text) {
+                    match self.read_edited(orchestration, &text) {
                         Ok(steps) => (plan.steps, mistakes, draft) = (steps, Vec::new(), None),
                         Err(wrong) => (mistakes, draft) = (wrong, Some(text)),
                     }
@@ -53,17 +53,17 @@ impl Turn<'_> {
     }
 
     /// The steps of an edited plan, or all mistakes in it.
-    fn edited(&self, orchestration: &Orchestration, text: &str) -> Result<Vec<PlanStep>, Vec<String>> {
+    fn read_edited(&self, orchestration: &Orchestration, text: &str) -> Result<Vec<PlanStep>, Vec<String>> {
         let plan = read_form(text).map_err(|mistake| vec![mistake])?;
         let (analysis, estimated_steps, can_parallelize) = (String::new(), 0, Vec::new());
         let reply = PlanReply { analysis, plan, estimated_steps, can_parallelize };
-        graph::check(&reply, &orchestration.choices(self.agent))
+        graph::check_plan(&reply, &orchestration.choices(self.agent))
     }
 
     /// Previews of steps, as far as they are known before the plan runs: commands and diffs.
     fn previews(&self, steps: &[PlanStep]) -> BTreeMap<u32, String> {
         let preview = |step: &PlanStep| {
-            let job = filled("", step, &Results::new()).ok()?;
+            let job = fill_call("", step, &Results::new()).ok()?;
             let prepared = self.judge_given(&job);
             let plan = prepared.plan.as_ref().ok()?;
             let files = &self.conversation.shared.files;

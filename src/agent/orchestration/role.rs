@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::agent::purpose::{Aside, Purpose};
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::{Agent, Conversation};
 use crate::base::builtin;
 use crate::base::text;
@@ -16,10 +16,10 @@ use crate::base::tokens;
 use crate::base::validator::Validator;
 use crate::config::Reasoning;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::{FinishReason, Item, Said, Step};
+use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::model::ChatModel;
 use crate::prompt::{PromptError, Released};
-use crate::template::{self, layered};
+use crate::template::{self, layer_values};
 
 use super::reply;
 
@@ -32,7 +32,7 @@ pub struct Role {
     pub reasoning: Reasoning,
     /// True if it gets the conversation before the request, because a request like "now do it" means nothing alone.
     hears_before: bool,
-    form: OnceLock<Form>,
+    form: OnceLock<ReplyForm>,
 }
 
 /// The roles of the modes `route` and `plan`.
@@ -44,7 +44,7 @@ pub struct Roles {
 }
 
 /// The form of a reply.
-struct Form {
+struct ReplyForm {
     schema: Arc<Value>,
     validator: Validator,
 }
@@ -73,7 +73,7 @@ impl Role {
         variables.insert("reasoning".to_owned(), reasoning.into());
         let prompt = self.prompt.of_session(conversation.session.id());
         let context = agent.briefing.context_of(prompt, conversation, run_id);
-        prompt.render(&layered(template::value(&variables), context))
+        prompt.render(&layer_values(template::convert_value(&variables), context))
     }
 
     /// The schema to send to a provider; `None` if reasoning comes before the decision.
@@ -81,13 +81,13 @@ impl Role {
         (self.reasoning == Reasoning::Implicit).then(|| Arc::clone(&self.form().schema))
     }
 
-    fn form(&self) -> &Form {
+    fn form(&self) -> &ReplyForm {
         self.form.get_or_init(|| {
             let schema =
                 builtin::prompt_file(self.name, "reply.json").expect("each role has the form of its reply");
             let schema: Value = serde_json::from_str(schema).expect("a test reads it");
             let validator = Validator::new(&schema).expect("a test compiles it");
-            Form { schema: Arc::new(schema), validator }
+            ReplyForm { schema: Arc::new(schema), validator }
         })
     }
 }
@@ -102,17 +102,18 @@ impl Turn<'_> {
         role: &Role,
         variables: Map<String, Value>,
         accept: impl Fn(T) -> Result<U, String>,
-    ) -> Result<Decided<U>, Stop> {
+    ) -> Result<Decided<U>, TurnStop> {
         let run_id = self.run.emitter.run_id();
         let prompt = role.render(self.agent, (self.conversation, &run_id), variables);
-        let prompt = prompt.map_err(|error| Stop::Failed(error.into()))?;
-        let before = if role.hears_before { history(self.conversation.session.items()) } else { Vec::new() };
+        let prompt = prompt.map_err(|error| TurnStop::Failed(error.into()))?;
+        let before =
+            if role.hears_before { select_history(self.conversation.session.items()) } else { Vec::new() };
         let first = self.ask_beside(role, before.clone(), prompt.clone()).await?;
         let mistake = match self.take(role, &first, &accept) {
             Ok(taken) => return Ok(Ok(taken)),
             Err(mistake) => mistake,
         };
-        let items = [before, vec![Item::Said(Said::by_program(prompt)), Item::Step(first)]].concat();
+        let items = [before, vec![Item::Said(UserText::by_program(prompt)), Item::Step(first)]].concat();
         let correction = format!(
             "That reply cannot be used.\n{mistake}\n\nReply once more, complete and in the same form, with all of this fixed."
         );
@@ -121,7 +122,7 @@ impl Turn<'_> {
     }
 
     /// One request to the model of a role, and its reply. Counts as a step of the turn.
-    async fn ask_beside(&mut self, role: &Role, items: Vec<Item>, prompt: String) -> Result<Step, Stop> {
+    async fn ask_beside(&mut self, role: &Role, items: Vec<Item>, prompt: String) -> Result<Step, TurnStop> {
         let schema = role.schema();
         self.ask_as(role.name, (&role.model, schema), items, prompt).await
     }
@@ -133,12 +134,12 @@ impl Turn<'_> {
         (model, schema): (&Arc<dyn ChatModel>, Option<Arc<Value>>),
         items: Vec<Item>,
         prompt: String,
-    ) -> Result<Step, Stop> {
+    ) -> Result<Step, TurnStop> {
         if let Some(limit) = self.reached_limit() {
-            return Err(Stop::Limit(limit));
+            return Err(TurnStop::Limit(limit));
         }
-        let texts: u64 = items.iter().flat_map(Item::texts).map(tokens::estimate).sum();
-        let tokens = texts + tokens::estimate(&prompt);
+        let texts: u64 = items.iter().flat_map(Item::texts).map(tokens::estimate_tokens).sum();
+        let tokens = texts + tokens::estimate_tokens(&prompt);
         self.run.emitter.emit(EventKind::RoleStarted {
             role: name.to_owned(),
             model: model.info().id.clone(),
@@ -170,27 +171,29 @@ impl Turn<'_> {
             return Err("It was cut at the output limit: be shorter.".to_owned());
         }
         let text = self.agent.redactor.redact(&step.text()).into_owned();
-        let read = reply::read::<T>(&text, &role.form().validator)?;
+        let read = reply::read_reply::<T>(&text, &role.form().validator)?;
         accept(read.value)
     }
 }
 
 /// The conversation before the request of this turn, for roles that need it: the last messages of both sides, without
 /// calls and results, each cut to its beginning.
-fn history(items: &[Item]) -> Vec<Item> {
+fn select_history(items: &[Item]) -> Vec<Item> {
     const MOST: usize = 8;
     const MOST_BYTES: usize = 2000;
-    let shortened = |text: &str| match text::head(text, MOST_BYTES) {
+    let shortened = |text: &str| match text::take_head(text, MOST_BYTES) {
         head if head.len() < text.len() => format!("{head} […]"),
         whole => whole.to_owned(),
     };
     let request = items.iter().rposition(|item| item.said_by_person().is_some()).unwrap_or(items.len());
     let told = |item: &Item| match item {
-        Item::Said(said) if said.author.is_person() => Some(Item::Said(Said::by_person(shortened(&said.text)))),
+        Item::Said(said) if said.author.is_person() => {
+            Some(Item::Said(UserText::by_person(shortened(&said.text))))
+        }
         Item::Step(step) if !step.text().trim().is_empty() => {
             Some(Item::Step(Step::of_text(shortened(&step.text()), FinishReason::Stop)))
         }
-        Item::Summary(summary) => Some(Item::Said(Said::by_program(shortened(&summary.text)))),
+        Item::Summary(summary) => Some(Item::Said(UserText::by_program(shortened(&summary.text)))),
         Item::Said(_) | Item::Step(_) => None,
     };
     let mut last: Vec<Item> = items[..request].iter().rev().filter_map(told).take(MOST).collect();
@@ -204,14 +207,14 @@ mod tests {
 
     #[test]
     fn a_role_hears_the_last_words_before_the_request() {
-        let said = |text: &str| Item::Said(Said::by_person(text));
+        let said = |text: &str| Item::Said(UserText::by_person(text));
         let replied = |text: &str| Item::Step(Step::of_text(text, FinishReason::Stop));
-        assert_eq!(history(&[said("the request")]), []);
-        let note = Item::Said(Said::by_program("a note"));
+        assert_eq!(select_history(&[said("the request")]), []);
+        let note = Item::Said(UserText::by_program("a note"));
         let items = [said("one"), replied(""), note, replied("two"), said("the request"), replied("later")];
-        assert_eq!(history(&items), [said("one"), replied("two")]);
+        assert_eq!(select_history(&items), [said("one"), replied("two")]);
         let long: Vec<Item> = (0..20).map(|_| said(&"x".repeat(5000))).chain([said("the request")]).collect();
-        let heard = history(&long);
+        let heard = select_history(&long);
         assert_eq!(heard.len(), 8);
         assert!(heard.iter().flat_map(Item::texts).all(|text| text.len() < 2100 && text.ends_with("[…]")));
     }

@@ -47,8 +47,7 @@ pub enum Route {
 
 impl Route {
     /// The kind and the name for events.
-    #[must_use]
-    pub fn described(&self) -> (&'static str, &str) {
+    pub fn describe_route(&self) -> (&'static str, &str) {
         match self {
             Self::Tool { name, .. } => ("tool", name),
             Self::Agent { name, .. } => ("agent", name),
@@ -61,8 +60,7 @@ impl Route {
 }
 
 /// Resolves a reply of the router.
-#[must_use]
-pub fn choose(reply: &RouteReply, choices: &Choices<'_>) -> Route {
+pub fn choose_route(reply: &RouteReply, choices: &Choices<'_>) -> Route {
     let name = reply.tool_name.trim();
     let is_sure = reply.confidence >= LEAST_CONFIDENCE;
     if !is_sure || name.is_empty() || name.eq_ignore_ascii_case(NONE) {
@@ -70,13 +68,13 @@ pub fn choose(reply: &RouteReply, choices: &Choices<'_>) -> Route {
         let question = if reasoning.is_empty() { "What exactly should be done?" } else { reasoning };
         return Route::Ask { question: question.to_owned() };
     }
-    let candidates = candidates(choices);
+    let candidates = list_candidates(choices);
     let exact = candidates.iter().find(|candidate| candidate.full == name);
-    let bare: Vec<&Candidate<'_>> = candidates.iter().filter(|candidate| candidate.name == name).collect();
+    let bare: Vec<&RouteCandidate<'_>> = candidates.iter().filter(|candidate| candidate.name == name).collect();
     match (exact, bare.as_slice()) {
         (Some(candidate), _) => candidate.route(&reply.tool_input),
         (None, [candidate]) => candidate.route(&reply.tool_input),
-        (None, []) => Route::Unknown { error: unknown(name, &candidates) },
+        (None, []) => Route::Unknown { error: describe_unknown(name, &candidates) },
         (None, several) => {
             let names: Vec<&str> = several.iter().map(|candidate| candidate.full.as_str()).collect();
             Route::Unknown { error: format!("`{name}` is ambiguous; write {}.", names.join(" or ")) }
@@ -85,21 +83,21 @@ pub fn choose(reply: &RouteReply, choices: &Choices<'_>) -> Route {
 }
 
 /// A possible destination.
-struct Candidate<'a> {
+struct RouteCandidate<'a> {
     name: &'a str,
     /// The name as the router sees it.
     full: String,
     to: fn(String, Value) -> Route,
 }
 
-impl Candidate<'_> {
+impl RouteCandidate<'_> {
     fn route(&self, input: &Value) -> Route {
         (self.to)(self.name.to_owned(), input.clone())
     }
 }
 
-fn candidates<'a>(choices: &Choices<'a>) -> Vec<Candidate<'a>> {
-    let of = |prefix: &str, name: &'a str, to: fn(String, Value) -> Route| Candidate {
+fn list_candidates<'a>(choices: &Choices<'a>) -> Vec<RouteCandidate<'a>> {
+    let of = |prefix: &str, name: &'a str, to: fn(String, Value) -> Route| RouteCandidate {
         name,
         full: format!("{prefix}{name}"),
         to,
@@ -108,15 +106,15 @@ fn candidates<'a>(choices: &Choices<'a>) -> Vec<Candidate<'a>> {
     let agents = choices.agents.iter().map(|name| of(AGENT, name, |name, input| Route::Agent { name, input }));
     let flows = choices.flows.iter().map(|name| of(FLOW, name, |name, input| Route::Flow { name, input }));
     let built_in = [of(FLOW, DIRECT, |_, _| Route::Direct), of(FLOW, PLAN, |_, _| Route::Plan)];
-    let is_own = |candidate: &Candidate<'_>| built_in.iter().all(|own| own.full != candidate.full);
-    let mut all: Vec<Candidate<'a>> = tools.chain(agents).chain(flows.filter(is_own)).collect();
+    let is_own = |candidate: &RouteCandidate<'_>| built_in.iter().all(|own| own.full != candidate.full);
+    let mut all: Vec<RouteCandidate<'a>> = tools.chain(agents).chain(flows.filter(is_own)).collect();
     all.extend(built_in);
     all
 }
 
-fn unknown(name: &str, candidates: &[Candidate<'_>]) -> String {
+fn describe_unknown(name: &str, candidates: &[RouteCandidate<'_>]) -> String {
     let names = || candidates.iter().map(|candidate| candidate.full.as_str());
-    let near = text::nearest(name, names());
+    let near = text::find_nearest(name, names());
     let hint = if near.is_empty() {
         format!("The candidates are {}, or none.", names().collect::<Vec<_>>().join(", "))
     } else {
@@ -168,7 +166,7 @@ mod tests {
         ] {
             let reasoning = "why".to_owned();
             let reply = RouteReply { reasoning, tool_name: name.to_owned(), tool_input: input(), confidence };
-            match (choose(&reply, &choices), expected) {
+            match (choose_route(&reply, &choices), expected) {
                 (route, Ok(expected)) => assert_eq!(route, expected, "{name} {confidence}"),
                 (Route::Unknown { error }, Err(part)) => assert!(error.contains(part), "{name}: {error}"),
                 (route, Err(_)) => panic!("{name}: {route:?}"),
@@ -180,6 +178,6 @@ mod tests {
             tool_input: Value::Null,
             confidence: f64::NAN,
         };
-        assert_eq!(choose(&silent, &choices), asks("What exactly should be done?"));
+        assert_eq!(choose_route(&silent, &choices), asks("What exactly should be done?"));
     }
 }

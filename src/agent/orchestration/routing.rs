@@ -5,15 +5,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::Agent;
-use crate::agent::turn::{Stop, Turn, TurnEnd};
+use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{PlanStep, Routed};
 use crate::conversation::message::{FinishReason, Step};
 
 use super::Orchestration;
 use super::graph::AGENT;
-use super::input::Filled;
-use super::progress::Progress;
+use super::input::FilledInput;
+use super::progress::PlanProgress;
 use super::reply::RouteReply;
 use super::role::Decided;
 use super::route::{self, Route};
@@ -28,8 +28,8 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         said: &str,
-    ) -> Result<TurnEnd, Stop> {
-        if Progress::replay(self.conversation.session.progress()).is_unfinished() {
+    ) -> Result<TurnEnd, TurnStop> {
+        if PlanProgress::replay(self.conversation.session.progress()).is_unfinished() {
             return self.by_plan(orchestration, said).await;
         }
         let mut request = said.to_owned();
@@ -55,16 +55,16 @@ impl Turn<'_> {
             };
             match self.ask_person(&question).await? {
                 Some(words) => {
-                    self.say(crate::conversation::message::Said::by_person(words.clone()))?;
+                    self.say(crate::conversation::message::UserText::by_person(words.clone()))?;
                     request = format!("{request}\n\n{words}");
                 }
-                None => return self.give_back(&mut Progress::new(), question).await,
+                None => return self.give_back(&mut PlanProgress::new(), question).await,
             }
         }
     }
 
     /// Asks the router. If its reply is unusable, the person is asked.
-    async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, Stop> {
+    async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, TurnStop> {
         Ok(match self.ask_router(orchestration, request).await? {
             Ok((_, route)) => route,
             Err(mistake) => Route::Ask { question: format!("the router gave no usable reply: {mistake}") },
@@ -76,10 +76,10 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         request: &str,
-    ) -> Result<Decided<(RouteReply, Route)>, Stop> {
+    ) -> Result<Decided<(RouteReply, Route)>, TurnStop> {
         let variables = router_variables(self.agent, orchestration, request);
         let choices = orchestration.choices(self.agent);
-        let accept = |reply: RouteReply| match route::choose(&reply, &choices) {
+        let accept = |reply: RouteReply| match route::choose_route(&reply, &choices) {
             Route::Unknown { error } => Err(error),
             route => Ok((reply, route)),
         };
@@ -87,7 +87,7 @@ impl Turn<'_> {
             Ok(chosen) => chosen,
             Err(mistake) => return Ok(Err(mistake)),
         };
-        let (kind, name) = route.described();
+        let (kind, name) = route.describe_route();
         self.run.emitter.emit(EventKind::RouteDecided(Routed {
             kind: kind.to_owned(),
             name: name.to_owned(),
@@ -98,11 +98,11 @@ impl Turn<'_> {
     }
 
     /// Makes one call, and answers from its result. The report of an agent is the answer.
-    async fn by_one_call(&mut self, orchestration: &Orchestration, step: &PlanStep) -> Result<TurnEnd, Stop> {
-        let machine = Progress::new();
+    async fn by_one_call(&mut self, orchestration: &Orchestration, step: &PlanStep) -> Result<TurnEnd, TurnStop> {
+        let machine = PlanProgress::new();
         let job = match self.job(orchestration, &machine, step).await? {
-            Filled::Ready(job) => job,
-            Filled::Impossible(why) => return self.give_back(&mut Progress::new(), why).await,
+            FilledInput::Ready(job) => job,
+            FilledInput::Impossible(why) => return self.give_back(&mut PlanProgress::new(), why).await,
         };
         let outcome = self.run_given(job).await?;
         match outcome.value["report"].as_str() {
@@ -118,7 +118,7 @@ impl Turn<'_> {
 /// The variables of the router's prompt.
 fn router_variables(agent: &Agent, orchestration: &Orchestration, request: &str) -> Map<String, Value> {
     let mut variables = orchestration.candidates(agent, request);
-    variables.insert("flows".to_owned(), orchestration.flows.listed());
+    variables.insert("flows".to_owned(), orchestration.flows.list_flows());
     variables
 }
 

@@ -8,7 +8,7 @@ const ACTION: (&str, &str) = ("<action>", "</action>");
 
 /// The parts of a reply.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Parts<'t> {
+pub struct ScratchpadParts<'t> {
     /// The notes, without their marks; `None` if there are none.
     pub scratchpad: Option<String>,
     /// The text with the action.
@@ -19,15 +19,15 @@ pub struct Parts<'t> {
 ///
 /// # Errors
 /// A sentence for the model, if no single action can be found.
-pub fn split(text: &str) -> Result<Parts<'_>, String> {
+pub fn split_reply(text: &str) -> Result<ScratchpadParts<'_>, String> {
     let whole = text.trim();
     if whole.starts_with(['{', '[', '`']) {
-        return Ok(Parts { scratchpad: None, action: whole });
+        return Ok(ScratchpadParts { scratchpad: None, action: whole });
     }
     let (mut notes, mut actions, mut between) = (Vec::new(), Vec::new(), Vec::new());
     let mut rest = whole;
     loop {
-        match (find(rest, PAD.0), find(rest, ACTION.0)) {
+        match (find_mark(rest, PAD.0), find_mark(rest, ACTION.0)) {
             (Some(pad), action) if action.is_none_or(|action| pad < action) => {
                 between.push(&rest[..pad]);
                 let (note, after) = pad_of(&rest[pad + PAD.0.len()..]);
@@ -48,20 +48,20 @@ pub fn split(text: &str) -> Result<Parts<'_>, String> {
     let action = match (actions.as_slice(), notes.is_empty()) {
         ([action], _) => action,
         ([], true) => whole,
-        ([], false) => outside(&between)?,
+        ([], false) => find_action(&between)?,
         (several, _) => {
             return Err(format!("The reply has {} different <action> parts; send exactly one.", several.len()));
         }
     };
     let notes = notes.join("\n");
-    Ok(Parts { scratchpad: (!notes.is_empty()).then_some(notes), action })
+    Ok(ScratchpadParts { scratchpad: (!notes.is_empty()).then_some(notes), action })
 }
 
 /// Splits the text after an opening mark into the notes up to the closing mark, and the rest. Marks may be nested.
 /// Unclosed notes end where an action begins.
 fn pad_of(text: &str) -> (&str, &str) {
     let (mut depth, mut at) = (1, 0);
-    while let Some(close) = find(&text[at..], PAD.1).map(|close| at + close) {
+    while let Some(close) = find_mark(&text[at..], PAD.1).map(|close| at + close) {
         depth += text[at..close].to_ascii_lowercase().matches(PAD.0).count();
         depth -= 1;
         at = close + PAD.1.len();
@@ -70,7 +70,7 @@ fn pad_of(text: &str) -> (&str, &str) {
         }
     }
     // More marks open than close: the last one that closes ends the notes.
-    match (at, find(&text[at..], ACTION.0)) {
+    match (at, find_mark(&text[at..], ACTION.0)) {
         (0, Some(action)) => text.split_at(action),
         (0, None) => (text, ""),
         (end, _) => (&text[..end - PAD.1.len()], &text[end..]),
@@ -80,7 +80,7 @@ fn pad_of(text: &str) -> (&str, &str) {
 /// Splits the text after an opening mark into the action up to the closing mark, and the rest. A closing mark inside a
 /// JSON string counts only if there is no other. An unclosed action goes on to the end.
 fn action_of(text: &str) -> (&str, &str) {
-    let close = outside_strings(text).or_else(|| find(text, ACTION.1));
+    let close = outside_strings(text).or_else(|| find_mark(text, ACTION.1));
     close.map_or((text, ""), |close| (&text[..close], &text[close + ACTION.1.len()..]))
 }
 
@@ -92,7 +92,7 @@ fn outside_strings(text: &str) -> Option<usize> {
             _ if escaped => escaped = false,
             b'\\' if inside => escaped = true,
             b'"' => inside = !inside,
-            b'<' if !inside && starts(&text[at..], ACTION.1) => return Some(at),
+            b'<' if !inside && starts_with_mark(&text[at..], ACTION.1) => return Some(at),
             _ => {}
         }
     }
@@ -100,7 +100,7 @@ fn outside_strings(text: &str) -> Option<usize> {
 }
 
 /// The action in the text outside the notes, if no mark encloses it: only one piece may contain JSON.
-fn outside<'t>(between: &[&'t str]) -> Result<&'t str, String> {
+fn find_action<'t>(between: &[&'t str]) -> Result<&'t str, String> {
     let mut pieces = between.iter().map(|piece| piece.trim()).filter(|piece| piece.contains('{'));
     match (pieces.next(), pieces.next()) {
         (Some(action), None) => Ok(action),
@@ -111,15 +111,15 @@ fn outside<'t>(between: &[&'t str]) -> Result<&'t str, String> {
     }
 }
 
-fn find(text: &str, mark: &str) -> Option<usize> {
+fn find_mark(text: &str, mark: &str) -> Option<usize> {
     text.bytes()
         .enumerate()
         .filter(|(_, byte)| *byte == b'<')
         .map(|(at, _)| at)
-        .find(|at| starts(&text[*at..], mark))
+        .find(|at| starts_with_mark(&text[*at..], mark))
 }
 
-fn starts(text: &str, mark: &str) -> bool {
+fn starts_with_mark(text: &str, mark: &str) -> bool {
     text.as_bytes().get(..mark.len()).is_some_and(|head| head.eq_ignore_ascii_case(mark.as_bytes()))
 }
 
@@ -169,7 +169,7 @@ mod tests {
             ("a {} <scratchpad>x</scratchpad> {}", Err("no <action> part")),
         ];
         for (text, expected) in table {
-            match (split(text), expected) {
+            match (split_reply(text), expected) {
                 (Ok(parts), Ok((scratchpad, action))) => {
                     assert_eq!((parts.scratchpad.as_deref(), parts.action), (scratchpad, action), "{text}");
                 }
@@ -182,13 +182,13 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "(<scratchpad>|</scratchpad>|<action>|</action>|[{}\"\\\\é< ]){0,24}") {
-            let _ = split(&text);
+            let _ = split_reply(&text);
         }
 
         #[test]
         fn notes_never_become_the_action(note in "[a-z{}\": ]{0,30}") {
             let text = format!("<scratchpad>{note}</scratchpad><action>{{\"chosen\": 1}}</action>");
-            prop_assert_eq!(split(&text).expect("one action").action, "{\"chosen\": 1}");
+            prop_assert_eq!(split_reply(&text).expect("one action").action, "{\"chosen\": 1}");
         }
     }
 }

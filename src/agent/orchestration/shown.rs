@@ -7,19 +7,19 @@ use crate::base::text;
 
 /// The size of results for a role.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct RoleResultSize {
     /// The most bytes of one result.
     most: usize,
 }
 
-impl Shown {
+impl RoleResultSize {
     /// All results together may have twice the size of one result of a call.
-    pub(super) fn among(result_bytes: usize, results: usize) -> Self {
+    pub(super) fn share_among(result_bytes: usize, results: usize) -> Self {
         Self { most: result_bytes.saturating_mul(2) / results.max(1) }
     }
 
     /// A result as it is, or its beginning with a note about the rest.
-    pub(super) fn of(self, value: &Value) -> Value {
+    pub(super) fn show_value(self, value: &Value) -> Value {
         let whole = match value {
             Value::String(text) => text.clone(),
             data => data.to_string(),
@@ -27,13 +27,13 @@ impl Shown {
         if whole.len() <= self.most {
             return value.clone();
         }
-        let head = text::head(&whole, self.most);
+        let head = text::take_head(&whole, self.most);
         format!("{head}\n[… {} of {} bytes left out …]", whole.len() - head.len(), whole.len()).into()
     }
 }
 
 /// The definitions of the tools that pass `is_meant`, as prompts list them.
-pub(super) fn tools(agent: &Agent, is_meant: impl Fn(&str) -> bool) -> Value {
+pub(super) fn list_tools(agent: &Agent, is_meant: impl Fn(&str) -> bool) -> Value {
     let listed = agent.tools.all().filter(|tool| is_meant(&tool.name)).map(|tool| {
         let returns = agent.tools.get(&tool.name).map_or("", |found| found.tool.returns());
         let gap = if returns.is_empty() { "" } else { " Result: " };

@@ -5,30 +5,30 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::agent::call::{CallLane, CallScheduler, GivenCall, GivenOutcome, OutcomeOrder};
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::plan::{
-    PlanStep, Progress as Happened, StepCheck, StepFinished, StepStarted, StepStatus,
+    PlanEvent as Happened, PlanStep, StepCheck, StepFinished, StepStarted, StepStatus,
 };
 
 use super::Orchestration;
-use super::input::Filled;
-use super::progress::{Next, Progress};
+use super::input::FilledInput;
+use super::progress::{PlanAction, PlanProgress};
 
 /// A step with a running call.
 #[derive(Debug, Clone)]
-struct Begun {
+struct StartedStep {
     step: PlanStep,
     attempt: u32,
     at: Instant,
 }
 
 /// The steps that have begun and not ended.
-struct Field<'c> {
-    scheduler: CallScheduler<'c, Begun>,
+struct OpenSteps<'c> {
+    scheduler: CallScheduler<'c, StartedStep>,
     /// Calls filled in by the executor, kept until the step can begin.
     filled: BTreeMap<u32, GivenCall>,
     /// Steps whose check is a command, which runs alone.
-    unchecked: Vec<(Begun, GivenOutcome)>,
+    unchecked: Vec<(StartedStep, GivenOutcome)>,
 }
 
 impl<'t> Turn<'t> {
@@ -39,10 +39,10 @@ impl<'t> Turn<'t> {
     pub(super) async fn run_steps(
         &mut self,
         orchestration: &Orchestration,
-        machine: &mut Progress,
-    ) -> Result<(), Stop> {
+        machine: &mut PlanProgress,
+    ) -> Result<(), TurnStop> {
         let services = self.plan_services(machine.steps().len());
-        let mut field = Field {
+        let mut field = OpenSteps {
             scheduler: CallScheduler::new(services, OutcomeOrder::AsEnded),
             filled: BTreeMap::new(),
             unchecked: Vec::new(),
@@ -57,18 +57,18 @@ impl<'t> Turn<'t> {
                 }
             }
             match machine.next() {
-                Next::Skip(steps) => {
+                PlanAction::Skip(steps) => {
                     for step in steps {
                         self.skip(machine, step)?;
                     }
                     continue;
                 }
-                Next::Start(ready) if field.unchecked.is_empty() => {
+                PlanAction::Start(ready) if field.unchecked.is_empty() => {
                     if self.begin_some(orchestration, machine, &ready, &mut field).await? {
                         continue;
                     }
                 }
-                Next::Start(_) | Next::Wait => {}
+                PlanAction::Start(_) | PlanAction::Wait => {}
                 _ => return Ok(()),
             }
             self.land_next(machine, &mut field).await?;
@@ -79,10 +79,10 @@ impl<'t> Turn<'t> {
     async fn begin_some(
         &mut self,
         orchestration: &Orchestration,
-        machine: &mut Progress,
+        machine: &mut PlanProgress,
         ready: &[u32],
-        field: &mut Field<'t>,
-    ) -> Result<bool, Stop> {
+        field: &mut OpenSteps<'t>,
+    ) -> Result<bool, TurnStop> {
         let mut has_begun = false;
         for &id in ready {
             if !field.scheduler.has_room() {
@@ -93,8 +93,8 @@ impl<'t> Turn<'t> {
             let call = match field.filled.remove(&id) {
                 Some(call) => call,
                 None => match field.scheduler.meanwhile(self.job(orchestration, machine, &step)).await? {
-                    Filled::Ready(call) => call,
-                    Filled::Impossible(why) => {
+                    FilledInput::Ready(call) => call,
+                    FilledInput::Impossible(why) => {
                         self.start(machine, &step)?;
                         self.end_without_call(machine, id, attempt, StepStatus::Failed, why)?;
                         return Ok(true);
@@ -107,7 +107,7 @@ impl<'t> Turn<'t> {
                 continue;
             }
             self.start(machine, &step)?;
-            let begun = Begun { step, attempt, at: Instant::now() };
+            let begun = StartedStep { step, attempt, at: Instant::now() };
             let prepared = self.begin_given(call)?;
             self.begin_call(&mut field.scheduler, begun, prepared).await?;
             if lane == CallLane::Alone {
@@ -119,7 +119,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Waits for a call that ends, if one runs, and answers it; ends its step unless its check has to wait.
-    async fn land_next(&mut self, machine: &mut Progress, field: &mut Field<'t>) -> Result<(), Stop> {
+    async fn land_next(&mut self, machine: &mut PlanProgress, field: &mut OpenSteps<'t>) -> Result<(), TurnStop> {
         let Some((begun, outcome)) = self.take_outcome(&mut field.scheduler).await? else { return Ok(()) };
         let outcome = self.end_given(outcome, field.scheduler.limits())?;
         if matches!(begun.step.check, Some(StepCheck::Command(_))) {
@@ -132,10 +132,10 @@ impl<'t> Turn<'t> {
     /// Records the end of a step, after its check.
     async fn end_step(
         &mut self,
-        machine: &mut Progress,
-        Begun { step, attempt, at }: Begun,
+        machine: &mut PlanProgress,
+        StartedStep { step, attempt, at }: StartedStep,
         GivenOutcome { end, summary, value }: GivenOutcome,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TurnStop> {
         let ok = end.has_result();
         let check = match &step.check {
             Some(check) if ok => Some(self.check_step(machine, &step, attempt, check, &value).await?),
@@ -148,7 +148,7 @@ impl<'t> Turn<'t> {
         self.note(machine, Happened::Finished(finished))
     }
 
-    fn start(&mut self, machine: &mut Progress, step: &PlanStep) -> Result<(), Stop> {
+    fn start(&mut self, machine: &mut PlanProgress, step: &PlanStep) -> Result<(), TurnStop> {
         let started = StepStarted {
             step_id: step.step_id,
             name: None,
@@ -159,19 +159,19 @@ impl<'t> Turn<'t> {
         self.note(machine, Happened::Started(started))
     }
 
-    fn skip(&mut self, machine: &mut Progress, step: u32) -> Result<(), Stop> {
+    fn skip(&mut self, machine: &mut PlanProgress, step: u32) -> Result<(), TurnStop> {
         let why = "a step that it needs failed".to_owned();
         self.end_without_call(machine, step, machine.next_attempt(step), StepStatus::Skipped, why)
     }
 
     fn end_without_call(
         &mut self,
-        machine: &mut Progress,
+        machine: &mut PlanProgress,
         step_id: u32,
         attempt: u32,
         status: StepStatus,
         summary: String,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TurnStop> {
         let (check, duration_ms, result) = (None, 0, serde_json::Value::Null);
         let finished = StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, result };
         self.note(machine, Happened::Finished(finished))

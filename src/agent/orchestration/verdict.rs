@@ -1,9 +1,9 @@
 //! Decides from the scores of a reflector. Code decides; the reply only chooses between another attempt at one step and
 //! a new plan.
 
-use crate::conversation::event::plan::{Decision, Evaluation};
+use crate::conversation::event::plan::{Evaluation, ScoreDecision};
 
-use super::progress::Facts;
+use super::progress::PlanFacts;
 use super::reply::{ReflectorAction, ReflectorReply};
 
 /// The most retries and new plans together.
@@ -22,39 +22,38 @@ enum Worth {
 }
 
 /// Decides from the scores and the facts.
-#[must_use]
-pub fn decide(reply: &ReflectorReply, facts: &Facts) -> Decision {
-    let correctness = correctness(reply.evaluation.correctness.score, facts);
-    if worth(&reply.evaluation, correctness) == Worth::Accepted {
-        return Decision::Accept;
+pub fn decide_step(reply: &ReflectorReply, facts: &PlanFacts) -> ScoreDecision {
+    let correctness = judge_correctness(reply.evaluation.correctness.score, facts);
+    if judge_worth(&reply.evaluation, correctness) == Worth::Accepted {
+        return ScoreDecision::Accept;
     }
     let modification = || reply.retry_details.modification.clone();
-    let reasons = || told(&reply.evaluation, correctness, facts);
+    let reasons = || word_verdict(&reply.evaluation, correctness, facts);
     if reply.action == ReflectorAction::Escalate {
-        return Decision::Escalate { why: non_empty(modification()).unwrap_or_else(reasons) };
+        return ScoreDecision::Escalate { why: non_empty(modification()).unwrap_or_else(reasons) };
     }
     if facts.retries >= MOST_RETRIES {
         let why =
             format!("{MOST_RETRIES} retries are used up: {}", non_empty(modification()).unwrap_or_else(reasons));
-        return Decision::Escalate { why };
+        return ScoreDecision::Escalate { why };
     }
     let modification = non_empty(modification()).unwrap_or_else(reasons);
     match (reply.action, step_to_repeat(reply, facts)) {
-        (ReflectorAction::Replan, _) | (_, None) => Decision::Replan { modification },
-        (_, Some(step_id)) => Decision::RetryStep { step_id, modification },
+        (ReflectorAction::Replan, _) | (_, None) => ScoreDecision::Replan { modification },
+        (_, Some(step_id)) => ScoreDecision::RetryStep { step_id, modification },
     }
 }
 
 /// The score of correctness that counts: the results of checks override the model's opinion.
-fn correctness(score: u8, facts: &Facts) -> u8 {
+fn judge_correctness(score: u8, facts: &PlanFacts) -> u8 {
     match facts {
-        Facts { failed, .. } if !failed.is_empty() => 1,
-        Facts { proven: true, .. } => 5,
+        PlanFacts { failed, .. } if !failed.is_empty() => 1,
+        PlanFacts { proven: true, .. } => 5,
         _ => score,
     }
 }
 
-fn worth(evaluation: &Evaluation, correctness: u8) -> Worth {
+fn judge_worth(evaluation: &Evaluation, correctness: u8) -> Worth {
     let lowest = evaluation.completeness.score.min(evaluation.format.score).min(correctness);
     match lowest {
         GOOD.. => Worth::Accepted,
@@ -64,7 +63,7 @@ fn worth(evaluation: &Evaluation, correctness: u8) -> Worth {
 }
 
 /// The step that the reply names, if the plan has it; else the one that failed, if only one did.
-fn step_to_repeat(reply: &ReflectorReply, facts: &Facts) -> Option<u32> {
+fn step_to_repeat(reply: &ReflectorReply, facts: &PlanFacts) -> Option<u32> {
     let named = reply.retry_details.step_id.filter(|step| facts.steps.contains(step));
     named.or(match facts.failed.as_slice() {
         [only] => Some(*only),
@@ -73,7 +72,7 @@ fn step_to_repeat(reply: &ReflectorReply, facts: &Facts) -> Option<u32> {
 }
 
 /// The reason that a result was not accepted.
-fn told(evaluation: &Evaluation, correctness: u8, facts: &Facts) -> String {
+fn word_verdict(evaluation: &Evaluation, correctness: u8, facts: &PlanFacts) -> String {
     if !facts.failed.is_empty() {
         let steps: Vec<String> = facts.failed.iter().map(u32::to_string).collect();
         return format!("failed: step {}", steps.join(", step "));
@@ -113,8 +112,8 @@ mod tests {
         }
     }
 
-    fn facts(retries: u32) -> Facts {
-        Facts { steps: [1, 2].into(), retries, ..Facts::default() }
+    fn facts(retries: u32) -> PlanFacts {
+        PlanFacts { steps: [1, 2].into(), retries, ..PlanFacts::default() }
     }
 
     /// The rules as the document states them, score by score.
@@ -129,11 +128,11 @@ mod tests {
         }
     }
 
-    fn word(decision: &Decision) -> &'static str {
+    fn word(decision: &ScoreDecision) -> &'static str {
         match decision {
-            Decision::Accept => "accept",
-            Decision::RetryStep { .. } | Decision::Replan { .. } => "again",
-            Decision::Escalate { .. } => "escalate",
+            ScoreDecision::Accept => "accept",
+            ScoreDecision::RetryStep { .. } | ScoreDecision::Replan { .. } => "again",
+            ScoreDecision::Escalate { .. } => "escalate",
         }
     }
 
@@ -148,13 +147,13 @@ mod tests {
                     triples += 1;
                     for retries in 0..=4 {
                         for action in ACTIONS {
-                            let decided = decide(&reply(triple, action, Some(1)), &facts(retries));
+                            let decided = decide_step(&reply(triple, action, Some(1)), &facts(retries));
                             let expected = match (stated(triple, retries), action) {
                                 ("again", ReflectorAction::Escalate) => "escalate",
                                 (stated, _) => stated,
                             };
                             assert_eq!(word(&decided), expected, "{triple:?}, {action:?}, {retries} retries");
-                            let is_accepted = decided == Decision::Accept;
+                            let is_accepted = decided == ScoreDecision::Accept;
                             assert!(!is_accepted || correctness > 2, "{triple:?} is never accepted");
                         }
                     }
@@ -166,9 +165,9 @@ mod tests {
 
     #[test]
     fn the_reply_chooses_between_a_step_and_a_new_plan() {
-        let again = |step_id| Decision::RetryStep { step_id, modification: "search deeper".to_owned() };
-        let replan = || Decision::Replan { modification: "search deeper".to_owned() };
-        let with_failed = |failed: &[u32]| Facts { failed: failed.to_vec(), ..facts(0) };
+        let again = |step_id| ScoreDecision::RetryStep { step_id, modification: "search deeper".to_owned() };
+        let replan = || ScoreDecision::Replan { modification: "search deeper".to_owned() };
+        let with_failed = |failed: &[u32]| PlanFacts { failed: failed.to_vec(), ..facts(0) };
         for (action, step, facts, expected) in [
             (ReflectorAction::RetryStep, Some(2), facts(0), again(2)),
             (ReflectorAction::RetryStep, Some(9), facts(0), replan()),
@@ -180,16 +179,20 @@ mod tests {
             (ReflectorAction::Accept, None, facts(0), replan()),
             (ReflectorAction::Accept, None, with_failed(&[2]), again(2)),
         ] {
-            assert_eq!(decide(&reply([2, 2, 2], action, step), &facts), expected, "{action:?} {step:?} {facts:?}");
+            assert_eq!(
+                decide_step(&reply([2, 2, 2], action, step), &facts),
+                expected,
+                "{action:?} {step:?} {facts:?}"
+            );
         }
     }
 
     #[test]
     fn what_a_program_found_outranks_the_scores() {
-        let failed = Facts { failed: vec![2], ..facts(0) };
-        let proven = Facts { proven: true, ..facts(0) };
+        let failed = PlanFacts { failed: vec![2], ..facts(0) };
+        let proven = PlanFacts { proven: true, ..facts(0) };
         let nothing = facts(0);
-        let both = Facts { failed: vec![2], proven: true, ..facts(0) };
+        let both = PlanFacts { failed: vec![2], proven: true, ..facts(0) };
         for (scores, facts, expected) in [
             ([5, 5, 5], &failed, "again"),
             ([5, 5, 5], &both, "again"),
@@ -198,7 +201,7 @@ mod tests {
             ([2, 1, 5], &proven, "again"),
             ([5, 1, 5], &nothing, "again"),
         ] {
-            let decided = decide(&reply(scores, ReflectorAction::Accept, None), facts);
+            let decided = decide_step(&reply(scores, ReflectorAction::Accept, None), facts);
             assert_eq!(word(&decided), expected, "{scores:?} {facts:?}");
         }
     }
@@ -208,16 +211,16 @@ mod tests {
         let mut silent = reply([5, 2, 3], ReflectorAction::Accept, Some(1));
         silent.retry_details.modification = " ".to_owned();
         let why = |decision| match decision {
-            Decision::Escalate { why } => why,
+            ScoreDecision::Escalate { why } => why,
             other => panic!("{other:?}"),
         };
         assert_eq!(
-            why(decide(&silent, &facts(3))),
+            why(decide_step(&silent, &facts(3))),
             "3 retries are used up: correctness 2 of 5: because 2; format 3 of 5: because 3"
         );
-        let failed = Facts { failed: vec![1, 2], ..facts(3) };
-        assert_eq!(why(decide(&silent, &failed)), "3 retries are used up: failed: step 1, step 2");
+        let failed = PlanFacts { failed: vec![1, 2], ..facts(3) };
+        assert_eq!(why(decide_step(&silent, &failed)), "3 retries are used up: failed: step 1, step 2");
         let asked = reply([5, 2, 3], ReflectorAction::Escalate, None);
-        assert_eq!(why(decide(&asked, &facts(0))), "search deeper");
+        assert_eq!(why(decide_step(&asked, &facts(0))), "search deeper");
     }
 }

@@ -30,7 +30,7 @@ impl Budget {
     /// The reserve leaves nothing; the error is a sentence.
     pub fn new(model: &ModelInfo, settings: &ContextSettings) -> Result<Self, String> {
         let window = model.context_window;
-        let (reserve, room) = divided(window, asked_reserve(model, settings));
+        let (reserve, room) = divide_window(window, asked_reserve(model, settings));
         let most = model.max_input_tokens.map_or(window, |most| most - most / MARGIN_SHARE);
         let room = room.min(most);
         let tokens = settings.budget.unwrap_or(room).min(window);
@@ -50,14 +50,14 @@ impl Budget {
     }
 
     /// The tokens of a request if the server's window is smaller than the declared one.
-    #[must_use]
     pub fn tokens_in(&self, window: u64, model: &ModelInfo, settings: &ContextSettings) -> u64 {
-        divided(window, asked_reserve(model, settings).map(|reserve| reserve.min(window / 2))).1.min(self.tokens)
+        divide_window(window, asked_reserve(model, settings).map(|reserve| reserve.min(window / 2)))
+            .1
+            .min(self.tokens)
     }
 
     /// The error that no conversation fits beside `fixed` tokens of prompt and tools, with a window that would do;
     /// `None` if one fits.
-    #[must_use]
     pub fn too_small(&self, fixed: u64, model: &ModelInfo, settings: &ContextSettings) -> Option<String> {
         let needed = fixed + LEAST_ROOM;
         if self.tokens >= needed {
@@ -67,7 +67,7 @@ impl Budget {
             "the prompt and the tools need {fixed} tokens, which leaves too little of a budget of {} for a conversation",
             self.tokens
         );
-        let (_, room) = divided(self.window, asked_reserve(model, settings));
+        let (_, room) = divide_window(self.window, asked_reserve(model, settings));
         if settings.budget.is_some_and(|budget| budget == self.tokens) && room >= needed {
             return Some(format!("{says}: the smallest context.budget that works is {needed}"));
         }
@@ -84,7 +84,7 @@ fn asked_reserve(model: &ModelInfo, settings: &ContextSettings) -> Option<u64> {
 }
 
 /// Divides a window into the reserve for the reply and the tokens for a request.
-fn divided(window: u64, reserve: Option<u64>) -> (u64, u64) {
+fn divide_window(window: u64, reserve: Option<u64>) -> (u64, u64) {
     /// The reserve if neither the model nor the settings declare one.
     const RESERVE: u64 = 8192;
     let reserve = reserve.unwrap_or(RESERVE.min(window / 4)).min(window);
@@ -98,13 +98,12 @@ fn smallest_window(tokens: u64, reserve: Option<u64>) -> u64 {
     let enough = (tokens + reserve.unwrap_or(0)) * 2;
     let mut sizes =
         (SMALLEST_WINDOW / GRAIN..=enough.max(SMALLEST_WINDOW).div_ceil(GRAIN)).map(|size| size * GRAIN);
-    sizes.find(|window| divided(*window, reserve).1 >= tokens).unwrap_or(enough)
+    sizes.find(|window| divide_window(*window, reserve).1 >= tokens).unwrap_or(enough)
 }
 
 /// The most tokens that one result may have if a step has `calls` of them: a quarter of the room beside the
 /// prompt and the tools for one result, half of it for all results of a step, and never more than the settings
 /// allow.
-#[must_use]
 pub fn result_cap(budget: &Budget, fixed: u64, setting: usize, calls: usize) -> usize {
     /// A smaller result would contain only the notice of the cut.
     const LEAST: usize = 64;
@@ -131,7 +130,7 @@ mod tests {
             prices: None,
             calls_tools: true,
             sees: false,
-            profile: crate::config::Profile::Concise,
+            profile: crate::config::GuidanceProfile::Concise,
             retry: crate::config::RetryConfig::default(),
             scripted: true,
             configured: true,
@@ -180,8 +179,11 @@ mod tests {
         for (needed, reserve) in [(1000, None), (5000, None), (40_000, None), (5000, Some(16_000)), (100, Some(0))]
         {
             let window = smallest_window(needed, reserve);
-            assert!(divided(window, reserve).1 >= needed, "{needed} {window}");
-            assert!(window == SMALLEST_WINDOW || divided(window - 1024, reserve).1 < needed, "{needed} {window}");
+            assert!(divide_window(window, reserve).1 >= needed, "{needed} {window}");
+            assert!(
+                window == SMALLEST_WINDOW || divide_window(window - 1024, reserve).1 < needed,
+                "{needed} {window}"
+            );
         }
     }
 }

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::desk::{result, step, text};
-use super::{Goal, Material, Plan, Request, Ruler, plan};
+use super::{CompressionPlan, Goal, Material, MeasuredRequest, Ruler, plan_compression};
 use crate::config::Strategy as Way;
-use crate::conversation::message::{Answer, CallStatus, Item, Said, SkillText, Summary};
-use crate::conversation::session::{Change, ItemId};
+use crate::conversation::message::{CallAnswer, CallStatus, Item, SkillText, Summary, UserText};
+use crate::conversation::session::{ItemChange, ItemId};
 
 /// A conversation.
 #[derive(Debug, Clone, Default)]
@@ -29,8 +29,8 @@ impl Talk {
         let rest = words.next().unwrap_or_default();
         let long = || format!("{rest} {}", text(tokens));
         match kind {
-            "said" => self.items.push(Item::Said(Said::by_person(long()))),
-            "note" => self.items.push(Item::Said(Said::by_program(long()))),
+            "said" => self.items.push(Item::Said(UserText::by_person(long()))),
+            "note" => self.items.push(Item::Said(UserText::by_program(long()))),
             "summary" => self.items.push(Item::Summary(Summary { text: long(), covers: 9, ..Summary::default() })),
             "reply" => self.reply(rest, tokens),
             "ok" => self.answer(CallStatus::Ok, tokens),
@@ -70,8 +70,8 @@ impl Talk {
         let open = step.calls().position(|call| call.answer.is_none()).expect("an open call");
         let call = step.calls().nth(open).expect("it is there").request.clone();
         let answer = result(&call.name, tokens, status);
-        let skill = (call.name == "load_skill").then(|| super::calls::subject(&call));
-        step.fill(open, Answer { skill, ..answer });
+        let skill = (call.name == "load_skill").then(|| super::calls::name_subject(&call));
+        step.fill(open, CallAnswer { skill, ..answer });
     }
 
     /// Loads a skill with the last message.
@@ -80,16 +80,16 @@ impl Talk {
         said.skills.push(SkillText { name: name.to_owned(), text: text(tokens) });
     }
 
-    fn plan(&self, way: Way, goal: Goal) -> (u64, Option<Plan>) {
+    fn plan(&self, way: Way, goal: Goal) -> (u64, Option<CompressionPlan>) {
         let ids: Vec<ItemId> = (1..=self.items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
         let (items, ids, mut ruler) = (self.items.as_slice(), ids.as_slice(), Ruler::default());
-        ruler.measure(Request { model: "m", tools: &[], system: "", items, ids }, u64::MAX);
+        ruler.measure(MeasuredRequest { model: "m", tools: &[], system: "", items, ids }, u64::MAX);
         let weights = &ruler.weights();
         let material = Material { items, ids, weights, fixed: 0, pinned: &self.pinned, ruler: &ruler };
-        (material.tokens(), plan(way, material, goal))
+        (material.tokens(), plan_compression(way, material, goal))
     }
 
-    fn described(&self, before: u64, plan: Option<&Plan>) -> String {
+    fn described(&self, before: u64, plan: Option<&CompressionPlan>) -> String {
         let Some(plan) = plan else { return format!("{before} tokens stay\n") };
         let mut out = String::new();
         for (number, item) in (1..).zip(&self.items) {
@@ -106,13 +106,13 @@ impl Talk {
     }
 }
 
-fn told(change: &Change) -> String {
+fn told(change: &ItemChange) -> String {
     match change {
-        Change::Remove => "remove".to_owned(),
-        Change::Text { .. } => "shorten".to_owned(),
-        Change::Arguments { call, .. } => format!("arguments {}", call + 1),
-        Change::Answer { call, .. } => format!("answer {}", call + 1),
-        Change::Unload { skill } => format!("unload {skill}"),
+        ItemChange::Remove => "remove".to_owned(),
+        ItemChange::Text { .. } => "shorten".to_owned(),
+        ItemChange::Arguments { call, .. } => format!("arguments {}", call + 1),
+        ItemChange::Answer { call, .. } => format!("answer {}", call + 1),
+        ItemChange::Unload { skill } => format!("unload {skill}"),
     }
 }
 

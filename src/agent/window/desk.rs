@@ -6,12 +6,15 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::{
-    Budget, Goal, Material, Plan, Request, Ruler, Size, SummaryFacts, compose, in_code, plan, result_cap,
+    Budget, CompressionPlan, Goal, Material, MeasuredRequest, RequestSize, Ruler, SummaryFacts, compose_summary,
+    in_code, plan_compression, result_cap,
 };
 use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::{ContextSettings, Strategy};
 use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason};
-use crate::conversation::message::{Answer, Call, CallStatus, Part, Said, Step, Summary, ToolCall, Usage};
+use crate::conversation::message::{
+    Call, CallAnswer, CallStatus, ReplyPart, Step, Summary, ToolCall, Usage, UserText,
+};
 use crate::conversation::session::{About, Session};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -62,17 +65,17 @@ pub fn text(tokens: u64) -> String {
 pub fn step(words: &str, calls: &[(&str, String)]) -> Step {
     let call = |(at, (name, arguments)): (usize, &(&str, String))| {
         let request = ToolCall { id: format!("c{at}"), name: (*name).to_owned(), arguments: arguments.clone() };
-        Part::Call(Call { request, opaque: None, answer: None })
+        ReplyPart::Call(Call { request, opaque: None, answer: None })
     };
-    let mut parts = vec![Part::Text { text: words.to_owned(), opaque: None }];
+    let mut parts = vec![ReplyPart::Text { text: words.to_owned(), opaque: None }];
     parts.extend(calls.iter().enumerate().map(call));
     Step { parts, ..Step::default() }
 }
 
 /// A result in the form that a model reads.
-pub fn result(tool: &str, tokens: u64, status: CallStatus) -> Answer {
+pub fn result(tool: &str, tokens: u64, status: CallStatus) -> CallAnswer {
     let content = format!("<result tool=\"{tool}\" untrusted>\n{}\n</result>", text(tokens.saturating_sub(12)));
-    Answer::of_text(content, status)
+    CallAnswer::of_text(content, status)
 }
 
 impl Desk {
@@ -82,11 +85,11 @@ impl Desk {
         Self { session, ruler, way, settings: settings(), budget, system: text(fixed) }
     }
 
-    pub fn say(&mut self, said: Said) {
+    pub fn say(&mut self, said: UserText) {
         self.session.say(said, NOW).expect("in memory");
     }
 
-    pub fn step(&mut self, step: Step, answers: Vec<Answer>) {
+    pub fn step(&mut self, step: Step, answers: Vec<CallAnswer>) {
         let number = self.session.reply(step, NOW).expect("in memory");
         for (call, answer) in answers.into_iter().enumerate() {
             let telemetry = CallTelemetry::default();
@@ -104,25 +107,25 @@ impl Desk {
     }
 
     /// The size of the next request.
-    pub fn measure(&mut self) -> Size {
+    pub fn measure(&mut self) -> RequestSize {
         let (items, ids) = (self.session.items(), self.session.ids());
-        self.ruler.measure(Request { model: "m", tools: &[], system: &self.system, items, ids }, u64::MAX)
+        self.ruler.measure(MeasuredRequest { model: "m", tools: &[], system: &self.system, items, ids }, u64::MAX)
     }
 
     fn measure_fixed(&mut self) -> u64 {
-        if self.ruler.fixed() == 0 {
+        if self.ruler.measure_fixed() == 0 {
             self.measure();
         }
-        self.ruler.fixed()
+        self.ruler.measure_fixed()
     }
 
     pub fn goal(&self) -> Goal {
-        Goal::new(&self.settings, &self.budget, self.ruler.fixed())
+        Goal::new(&self.settings, &self.budget, self.ruler.measure_fixed())
     }
 
     /// The plan for the last measurement.
-    pub fn plan(&self, goal: Goal) -> Option<Plan> {
-        self.with_material(|material| plan(self.way, material, goal))
+    pub fn plan(&self, goal: Goal) -> Option<CompressionPlan> {
+        self.with_material(|material| plan_compression(self.way, material, goal))
     }
 
     pub fn with_material<T>(&self, then: impl FnOnce(Material<'_>) -> T) -> T {
@@ -130,18 +133,18 @@ impl Desk {
             items: self.session.items(),
             ids: self.session.ids(),
             weights: &self.ruler.weights(),
-            fixed: self.ruler.fixed(),
-            pinned: self.session.pinned(),
+            fixed: self.ruler.measure_fixed(),
+            pinned: self.session.list_pinned(),
             ruler: &self.ruler,
         })
     }
 
     /// Carries a plan out. `written` writes the parts of a summary; if it is `None`, code writes them.
-    pub fn carry_out(&mut self, plan: &Plan, written: Option<&dyn Fn(&SummaryFacts) -> String>) {
-        let facts = self.with_material(|material| SummaryFacts::of(material, plan, None));
+    pub fn carry_out(&mut self, plan: &CompressionPlan, written: Option<&dyn Fn(&SummaryFacts) -> String>) {
+        let facts = self.with_material(|material| SummaryFacts::collect(material, plan, None));
         let summary: Option<Summary> = (!plan.removed.is_empty()).then(|| {
             let body = written.map_or_else(|| in_code(&facts), |write| write(&facts));
-            compose(&facts, &body)
+            compose_summary(&facts, &body)
         });
         self.session.compress(&done(), &plan.edits, summary, NOW).expect("in memory");
     }

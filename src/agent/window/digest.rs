@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::base::json;
 use crate::base::text;
-use crate::conversation::message::{Answer, CallStatus, Handle};
+use crate::conversation::message::{CallAnswer, CallStatus, Handle};
 
 use super::encodings::lines_of;
 use super::room::Room;
@@ -20,12 +20,12 @@ const COLUMNS: usize = 160;
 const LONG_ARGUMENT: usize = 400;
 
 /// The tokens of the digest of a result: a tenth of the result's, within bounds.
-pub fn room(tokens: u64) -> u64 {
+pub fn choose_room(tokens: u64) -> u64 {
     (tokens / 10).clamp(25, 150)
 }
 
 /// The most bytes that a digest of this many can save.
-pub fn shortable(bytes: usize) -> usize {
+pub fn limit_savings(bytes: usize) -> usize {
     /// A digest of a shorter text would not be shorter.
     const LEAST: usize = 100;
     if bytes < LEAST { 0 } else { bytes - bytes / 12 }
@@ -37,7 +37,7 @@ pub fn shortable_arguments(bytes: usize) -> usize {
 }
 
 /// An answer in at most about `most` tokens; the line that names the rest is always included.
-pub fn of_answer(tool: &str, answer: &Answer, handle: Handle, most: u64) -> String {
+pub fn of_answer(tool: &str, answer: &CallAnswer, handle: Handle, most: u64) -> String {
     let lines = lines_of(&answer.content);
     let id = answer.spill_id.clone().unwrap_or_else(|| handle.to_string());
     let pictures = match answer.images.len() {
@@ -45,7 +45,7 @@ pub fn of_answer(tool: &str, answer: &Answer, handle: Handle, most: u64) -> Stri
         1 => ", 1 picture".to_owned(),
         count => format!(", {count} pictures"),
     };
-    let (ended, count) = (word(answer.status), lines.len());
+    let (ended, count) = (name_status(answer.status), lines.len());
     let plural = if count == 1 { "" } else { "s" };
     let note = format!("[shortened: {ended}, {count} line{plural}{pictures}; recall id={id} reads the whole]");
     let (opened, closed) = (format!("<result tool=\"{tool}\" untrusted>\n"), "</result>");
@@ -59,13 +59,13 @@ pub fn of_arguments(arguments: &str, handle: Handle) -> Option<String> {
     if arguments.len() <= LONG_ARGUMENT {
         return None;
     }
-    let mut arguments = json::object(arguments).ok()?;
+    let mut arguments = json::parse_object(arguments).ok()?;
     let mut shortened = false;
     for value in arguments.values_mut() {
         if let Value::String(argument) = value
             && argument.len() > LONG_ARGUMENT
         {
-            let head = text::head(argument, LONG_ARGUMENT / 4);
+            let head = text::take_head(argument, LONG_ARGUMENT / 4);
             let all = argument.len();
             *value = Value::String(format!("{head} [shortened: {all} bytes; recall id={handle} reads the whole]"));
             shortened = true;
@@ -77,7 +77,7 @@ pub fn of_arguments(arguments: &str, handle: Handle) -> Option<String> {
 /// A note in place of all arguments of a call, with their beginning; `None` if it would not be shorter.
 pub fn instead_of_arguments(arguments: &str, handle: Handle) -> Option<String> {
     const HEAD: usize = 40;
-    let (head, all) = (text::head(arguments, HEAD), arguments.len());
+    let (head, all) = (text::take_head(arguments, HEAD), arguments.len());
     let note = format!("{head} [shortened: {all} bytes; recall id={handle} reads the whole]");
     let note = serde_json::json!({ "shortened": note }).to_string();
     (note.len() < all).then_some(note)
@@ -90,7 +90,7 @@ pub fn of_text(whole: &str, most: usize, id: &str) -> String {
     }
     let note = format!("\n[shortened: {} bytes; recall id={id} reads the whole]\n", whole.len());
     let room = most.saturating_sub(note.len());
-    let (head, tail) = (text::head(whole, room * 2 / 3), text::tail(whole, room / 3));
+    let (head, tail) = (text::take_head(whole, room * 2 / 3), text::take_tail(whole, room / 3));
     format!("{}{note}{}", head.trim_end(), tail.trim_start())
 }
 
@@ -99,7 +99,7 @@ pub fn of_text(whole: &str, most: usize, id: &str) -> String {
 fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
     const MARK: &str = "…\n";
     let count = lines.len();
-    let telling: Vec<usize> = (0..count).filter(|at| tells(&lines[*at])).collect();
+    let telling: Vec<usize> = (0..count).filter(|at| tells_much(&lines[*at])).collect();
     let ends = |most: usize| (count.saturating_sub(most)..count).rev();
     let mut wanted: Vec<usize> = Vec::new();
     wanted.extend(ends(if failed { 3 } else { 1 }));
@@ -116,7 +116,7 @@ fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
         if kept[at] {
             continue;
         }
-        let bytes = text::cut(&lines[at], COLUMNS).len() + 1;
+        let bytes = text::cut_to_width(&lines[at], COLUMNS).len() + 1;
         // Room for the mark beside each line.
         if bytes + MARK.len() > left {
             missed += 1;
@@ -135,7 +135,7 @@ fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
             out += MARK;
         }
         next = at + 1;
-        let _ = writeln!(out, "{}", text::cut(&lines[at], COLUMNS));
+        let _ = writeln!(out, "{}", text::cut_to_width(&lines[at], COLUMNS));
     }
     if next > 0 && next < count {
         out += MARK;
@@ -144,7 +144,7 @@ fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
 }
 
 /// True if a reader would look for this line.
-fn tells(line: &str) -> bool {
+fn tells_much(line: &str) -> bool {
     const WORDS: &[&str] =
         &["error", "fail", "panic", "exception", "fatal", "traceback", "warning", "assert", "not found", "denied"];
     let line = line.as_bytes();
@@ -152,7 +152,7 @@ fn tells(line: &str) -> bool {
     WORDS.iter().any(contains)
 }
 
-fn word(status: CallStatus) -> &'static str {
+fn name_status(status: CallStatus) -> &'static str {
     match status {
         CallStatus::Ok => "ok",
         CallStatus::Error => "failed",
@@ -170,12 +170,12 @@ mod tests {
 
     const HANDLE: Handle = Handle { number: 12, call: Some(0) };
 
-    fn answer(status: CallStatus, body: &str) -> Answer {
-        Answer::of_text(format!("<result tool=\"run_command\" untrusted>\n{body}\n</result>"), status)
+    fn answer(status: CallStatus, body: &str) -> CallAnswer {
+        CallAnswer::of_text(format!("<result tool=\"run_command\" untrusted>\n{body}\n</result>"), status)
     }
 
-    fn digest(answer: &Answer) -> String {
-        of_answer("run_command", answer, HANDLE, room(tokens::estimate(&answer.content)))
+    fn digest(answer: &CallAnswer) -> String {
+        of_answer("run_command", answer, HANDLE, choose_room(tokens::estimate_tokens(&answer.content)))
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
         ] {
             assert!(content.contains(line), "{line}: {content}");
         }
-        assert!(tokens::estimate(&content) <= 150, "{content}");
+        assert!(tokens::estimate_tokens(&content) <= 150, "{content}");
     }
 
     #[test]
@@ -219,9 +219,9 @@ mod tests {
         let mut last = 0;
         for lines in [12, 100, 300, 1000, 10_000] {
             let answer = answer(CallStatus::Ok, &"a line of text\n".repeat(lines));
-            let tokens = tokens::estimate(&digest(&answer));
+            let tokens = tokens::estimate_tokens(&digest(&answer));
             assert!(
-                tokens + 8 >= last && tokens <= room(tokens::estimate(&answer.content)) + 2,
+                tokens + 8 >= last && tokens <= choose_room(tokens::estimate_tokens(&answer.content)) + 2,
                 "{lines}: {tokens}"
             );
             last = tokens;

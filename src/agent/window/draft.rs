@@ -4,29 +4,29 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use crate::base::image;
-use crate::conversation::message::{Answer, Handle, Item};
-use crate::conversation::session::{Change, Edit};
+use crate::conversation::message::{CallAnswer, Handle, Item};
+use crate::conversation::session::{ItemChange, ViewEdit};
 
 use super::calls;
 use super::digest;
 use super::goal::Goal;
-use super::plan::{Material, Plan};
+use super::plan::{CompressionPlan, Material};
 use super::room::Room;
 use super::ruler;
 use super::skills::{self, SkillUse};
-use super::summary::{SummaryFacts, compose};
+use super::summary::{SummaryFacts, compose_summary};
 
 /// The fate of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
     /// It stays, with these changes.
-    Stay(Vec<Change>),
+    Stay(Vec<ItemChange>),
     Remove,
 }
 
 /// A draft of a plan.
 #[derive(Clone)]
-pub struct Draft<'a> {
+pub struct PlanDraft<'a> {
     pub material: Material<'a>,
     pub goal: Goal,
     pub room: Room,
@@ -46,13 +46,13 @@ pub struct Draft<'a> {
     standing: u64,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> PlanDraft<'a> {
     pub fn new(material: Material<'a>, goal: Goal) -> Self {
         let items = material.items;
         let last_step = items.iter().rposition(|item| item.as_step().is_some());
         let asked = items.iter().rposition(|item| item.said_by_person().is_some());
         let mut draft = Self {
-            room: Room::of(&goal, material.fixed, material.ruler),
+            room: Room::measure(&goal, material.fixed, material.ruler),
             recent: items.len(),
             last_step,
             asked,
@@ -66,7 +66,7 @@ impl<'a> Draft<'a> {
             goal,
         };
         draft.recent = draft.first_recent();
-        draft.skills = skills::uses(items, draft.recent);
+        draft.skills = skills::find_skill_uses(items, draft.recent);
         draft
     }
 
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
         for (at, call) in step.calls().enumerate() {
             let Some(answer) = &call.answer else { continue };
             if (all || !self.is_telling((index, at))) && answer.skill.is_none() {
-                let most = digest::room(self.weight_of_answer(answer));
+                let most = digest::choose_room(self.weight_of_answer(answer));
                 self.shorten_answer(index, at, &call.request.name, answer, most);
             }
         }
@@ -152,7 +152,7 @@ impl<'a> Draft<'a> {
     }
 
     fn is_telling(&self, answer: (usize, usize)) -> bool {
-        self.telling.get_or_init(|| calls::telling(self.material.items)).contains(&answer)
+        self.telling.get_or_init(|| calls::find_telling(self.material.items)).contains(&answer)
     }
 
     /// An estimate of the most that shortening old items can gain. Uses only lengths, as it is computed before
@@ -167,7 +167,7 @@ impl<'a> Draft<'a> {
         let texts: usize = item.texts().map(str::len).sum();
         let shortable = step.calls().map(|call| {
             let answer = call.answer.as_ref().filter(|answer| !answer.digested);
-            let answer = answer.map_or(0, |answer| digest::shortable(answer.content.len()));
+            let answer = answer.map_or(0, |answer| digest::limit_savings(answer.content.len()));
             answer + digest::shortable_arguments(call.request.arguments.len())
         });
         let pictures = item.images().count() as u64 * image::TOKENS;
@@ -180,24 +180,25 @@ impl<'a> Draft<'a> {
         skills.map(|skill| self.material.ruler.weigh(&skill.text)).sum()
     }
 
-    fn shorten_answer(&mut self, index: usize, call: usize, tool: &str, answer: &Answer, most: u64) {
+    fn shorten_answer(&mut self, index: usize, call: usize, tool: &str, answer: &CallAnswer, most: u64) {
         /// Tokens; a smaller gain does not justify changing a text.
         const LEAST_GAIN: u64 = 16;
         let before = self.weight_of_answer(answer);
-        let is_changed = |change: &Change| matches!(change, Change::Answer { call: of, .. } if *of == call);
+        let is_changed =
+            |change: &ItemChange| matches!(change, ItemChange::Answer { call: of, .. } if *of == call);
         if answer.digested || self.is_pinned(index) || self.is_changed(index, is_changed) || before <= most {
             return;
         }
         let handle = Handle::answer(self.material.ids[index].number, call);
-        let (content, after) = self.within(most, |most| digest::of_answer(tool, answer, handle, most));
+        let (content, after) = self.fit_text(most, |most| digest::of_answer(tool, answer, handle, most));
         if after + LEAST_GAIN <= before && after * 3 <= before * 2 {
-            self.change(index, Change::Answer { call, content }, before, after);
+            self.change(index, ItemChange::Answer { call, content }, before, after);
         }
     }
 
     /// Writes a text of at most this many tokens and returns it with its weight. It is written for fewer tokens if its
     /// bytes weigh more than usual: the provider counts more tokens, or a script has longer letters.
-    fn within(&self, most: u64, write: impl Fn(u64) -> String) -> (String, u64) {
+    fn fit_text(&self, most: u64, write: impl Fn(u64) -> String) -> (String, u64) {
         const ATTEMPTS: usize = 4;
         let mut room = most;
         let mut text = write(room);
@@ -213,7 +214,7 @@ impl<'a> Draft<'a> {
         (text, weight)
     }
 
-    fn weight_of_answer(&self, answer: &Answer) -> u64 {
+    fn weight_of_answer(&self, answer: &CallAnswer) -> u64 {
         self.material.ruler.weigh(&answer.content) + answer.images.len() as u64 * image::TOKENS
     }
 
@@ -234,13 +235,14 @@ impl<'a> Draft<'a> {
         }
         let handle = Handle::item(self.material.ids[index].number);
         for (call, asked) in step.calls().enumerate() {
-            let is_changed = |change: &Change| matches!(change, Change::Arguments { call: of, .. } if *of == call);
+            let is_changed =
+                |change: &ItemChange| matches!(change, ItemChange::Arguments { call: of, .. } if *of == call);
             if !self.is_changed(index, is_changed)
                 && let Some(arguments) = rewritten(&asked.request.arguments, handle)
             {
                 let weigh = |text: &str| self.material.ruler.weigh(text);
                 let (before, after) = (weigh(&asked.request.arguments), weigh(&arguments));
-                self.change(index, Change::Arguments { call, arguments }, before, after);
+                self.change(index, ItemChange::Arguments { call, arguments }, before, after);
             }
         }
     }
@@ -254,15 +256,15 @@ impl<'a> Draft<'a> {
         };
         let before = self.material.ruler.weigh(&text);
         if self.is_pinned(index)
-            || self.is_changed(index, |change| matches!(change, Change::Text { .. }))
+            || self.is_changed(index, |change| matches!(change, ItemChange::Text { .. }))
             || before <= most
         {
             return;
         }
         let handle = Handle::item(self.material.ids[index].number).to_string();
-        let (text, after) = self.within(most, |most| digest::of_text(&text, Room::bytes(most), &handle));
+        let (text, after) = self.fit_text(most, |most| digest::of_text(&text, Room::bytes(most), &handle));
         if after < before {
-            self.change(index, Change::Text { text }, before, after);
+            self.change(index, ItemChange::Text { text }, before, after);
         }
     }
 
@@ -304,7 +306,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes an item, unless it is pinned or the person's last message. Call [`Draft::stand`] afterwards to
+    /// Removes an item, unless it is pinned or the person's last message. Call [`PlanDraft::stand`] afterwards to
     /// allow for the summary.
     pub fn remove(&mut self, index: usize) {
         if self.stays(index) || self.fates[index] == Fate::Remove {
@@ -319,17 +321,18 @@ impl<'a> Draft<'a> {
 
     /// Reserves room for the summary of the removed items: its parts in full, and the facts that code adds.
     pub fn stand(&mut self) {
-        let removed = self.removed();
+        let removed = self.list_removed();
         if removed.is_empty() {
             return;
         }
         let facts = SummaryFacts::new(self.material, &removed, &self.unloaded(), None, self.room);
         let ruler = self.material.ruler;
-        self.standing = ruler.scaled(ruler::FRAME + self.room.summary) + ruler.weigh(&compose(&facts, "").text);
+        self.standing =
+            ruler.scaled(ruler::FRAME + self.room.summary) + ruler.weigh(&compose_summary(&facts, "").text);
     }
 
     /// True if the item is removed, or this part of it has changed.
-    fn is_changed(&self, index: usize, by: impl Fn(&Change) -> bool) -> bool {
+    fn is_changed(&self, index: usize, by: impl Fn(&ItemChange) -> bool) -> bool {
         match &self.fates[index] {
             Fate::Remove => true,
             Fate::Stay(changes) => changes.iter().any(by),
@@ -337,7 +340,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Records a change of a text from `before` to `after` tokens.
-    fn change(&mut self, index: usize, change: Change, before: u64, after: u64) {
+    fn change(&mut self, index: usize, change: ItemChange, before: u64, after: u64) {
         let Fate::Stay(changes) = &mut self.fates[index] else { return };
         changes.push(change);
         let gain = self.scaled(index, before.saturating_sub(after)).min(self.weights[index]);
@@ -347,10 +350,10 @@ impl<'a> Draft<'a> {
 
     /// Scales a part of an item to the item's measured size.
     fn scaled(&self, index: usize, part: u64) -> u64 {
-        part * self.material.weights[index] / estimate(self.material, &self.material.items[index]).max(1)
+        part * self.material.weights[index] / estimate_item(self.material, &self.material.items[index]).max(1)
     }
 
-    fn removed(&self) -> Vec<usize> {
+    fn list_removed(&self) -> Vec<usize> {
         (0..self.fates.len()).filter(|index| self.fates[*index] == Fate::Remove).collect()
     }
 
@@ -369,27 +372,28 @@ impl<'a> Draft<'a> {
         unloaded
     }
 
-    pub fn finish(mut self) -> Plan {
+    pub fn finish(mut self) -> CompressionPlan {
         self.stand();
         let mut edits = Vec::new();
         let mut masked = 0;
         for (fate, id) in self.fates.iter().zip(self.material.ids) {
             let changes = match fate {
-                Fate::Remove => vec![Change::Remove],
+                Fate::Remove => vec![ItemChange::Remove],
                 Fate::Stay(changes) => {
-                    masked += usize::from(changes.iter().any(|change| !matches!(change, Change::Unload { .. })));
+                    masked +=
+                        usize::from(changes.iter().any(|change| !matches!(change, ItemChange::Unload { .. })));
                     changes.clone()
                 }
             };
-            edits.extend(changes.into_iter().map(|change| Edit { number: id.number, change }));
+            edits.extend(changes.into_iter().map(|change| ViewEdit { number: id.number, change }));
         }
-        let (removed, unloaded) = (self.removed(), self.unloaded());
-        Plan { tokens: self.tokens(), edits, removed, masked, unloaded, room: self.room }
+        let (removed, unloaded) = (self.list_removed(), self.unloaded());
+        CompressionPlan { tokens: self.tokens(), edits, removed, masked, unloaded, room: self.room }
     }
 }
 
 /// The estimated tokens of an item's texts.
-fn estimate(material: Material<'_>, item: &Item) -> u64 {
+fn estimate_item(material: Material<'_>, item: &Item) -> u64 {
     let texts: u64 = item.texts().map(|text| material.ruler.weigh(text)).sum();
-    ruler::frame(item) + texts + item.images().count() as u64 * image::TOKENS
+    ruler::measure_frame(item) + texts + item.images().count() as u64 * image::TOKENS
 }

@@ -10,23 +10,26 @@ use crate::base::yaml;
 /// The lines of a result's content, without the frame and the escapes of its encoding. Text in an unknown encoding
 /// is used as it is.
 pub fn lines_of(content: &str) -> Vec<Cow<'_, str>> {
-    if let Some(body) = text(content) {
+    if let Some(body) = find_text(content) {
         return body.lines().map(Cow::Borrowed).collect();
     }
-    let fields = json(content).or_else(|| xml(content)).or_else(|| compact(content)).or_else(|| in_yaml(content));
+    let fields = parse_json(content)
+        .or_else(|| parse_xml(content))
+        .or_else(|| parse_compact(content))
+        .or_else(|| in_yaml(content));
     match fields {
-        Some(fields) => fields.iter().flat_map(Field::lines).map(Cow::Owned).collect(),
+        Some(fields) => fields.iter().flat_map(ResultField::lines).map(Cow::Owned).collect(),
         None => content.lines().map(Cow::Borrowed).collect(),
     }
 }
 
 /// One field of a result.
-struct Field {
+struct ResultField {
     name: String,
     value: Value,
 }
 
-impl Field {
+impl ResultField {
     /// The lines of a field; frame fields have none. The content was neutralised when it was written; other data was
     /// not, since its encoding keeps it apart.
     fn lines(&self) -> Vec<String> {
@@ -35,9 +38,9 @@ impl Field {
             ("tool" | "untrusted" | "call_id" | "duration_ms", _) => {}
             ("content", Value::String(text)) => lines.extend(text.lines().map(str::to_owned)),
             (name, value) => {
-                leaves(name, value, &mut lines);
+                list_leaves(name, value, &mut lines);
                 for line in &mut lines {
-                    *line = present::neutralise(line).into_owned();
+                    *line = present::break_text_marks(line).into_owned();
                 }
             }
         }
@@ -46,10 +49,10 @@ impl Field {
 }
 
 /// Every leaf value, as a line with its name; a multi-line text becomes several lines.
-fn leaves(name: &str, value: &Value, lines: &mut Vec<String>) {
+fn list_leaves(name: &str, value: &Value, lines: &mut Vec<String>) {
     match value {
-        Value::Object(object) => object.iter().for_each(|(name, value)| leaves(name, value, lines)),
-        Value::Array(items) => items.iter().for_each(|item| leaves(name, item, lines)),
+        Value::Object(object) => object.iter().for_each(|(name, value)| list_leaves(name, value, lines)),
+        Value::Array(items) => items.iter().for_each(|item| list_leaves(name, item, lines)),
         Value::String(text) if text.contains('\n') => lines.extend(text.lines().map(str::to_owned)),
         Value::String(text) => lines.push(format!("{name}: {text}")),
         Value::Null => {}
@@ -58,28 +61,28 @@ fn leaves(name: &str, value: &Value, lines: &mut Vec<String>) {
 }
 
 /// The text between the two tags, each of which has a line to itself.
-fn text(content: &str) -> Option<&str> {
+fn find_text(content: &str) -> Option<&str> {
     let (opened, body) = content.strip_prefix("<result ")?.split_once('\n')?;
     let body = body.strip_suffix("</result>")?;
     opened.ends_with('>').then(|| body.trim_end()).filter(|_| !opened.contains("><"))
 }
 
-fn json(content: &str) -> Option<Vec<Field>> {
+fn parse_json(content: &str) -> Option<Vec<ResultField>> {
     let object = content.starts_with('{').then(|| serde_json::from_str(content).ok()).flatten()?;
-    fields(object)
+    list_fields(object)
 }
 
-fn in_yaml(content: &str) -> Option<Vec<Field>> {
-    fields(content.starts_with("tool: ").then(|| yaml::parse(content).ok()).flatten()?)
+fn in_yaml(content: &str) -> Option<Vec<ResultField>> {
+    list_fields(content.starts_with("tool: ").then(|| yaml::parse_document(content).ok()).flatten()?)
 }
 
-fn fields(value: Value) -> Option<Vec<Field>> {
+fn list_fields(value: Value) -> Option<Vec<ResultField>> {
     let Value::Object(object) = value else { return None };
-    Some(object.into_iter().map(|(name, value)| Field { name, value }).collect())
+    Some(object.into_iter().map(|(name, value)| ResultField { name, value }).collect())
 }
 
 /// `<result tool="grep" untrusted="true"><status>…</status><content>…</content></result>`
-fn xml(content: &str) -> Option<Vec<Field>> {
+fn parse_xml(content: &str) -> Option<Vec<ResultField>> {
     let (_, body) = content.strip_prefix("<result ")?.split_once('>')?;
     let mut rest = body.strip_suffix("</result>")?;
     let mut fields = Vec::new();
@@ -89,25 +92,25 @@ fn xml(content: &str) -> Option<Vec<Field>> {
         let unescaped = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#13;", ""), ("&amp;", "&")]
             .into_iter()
             .fold(value.to_owned(), |text, (escape, plain)| text.replace(escape, plain));
-        fields.push(Field { name: name.to_owned(), value: or_data(unescaped) });
+        fields.push(ResultField { name: name.to_owned(), value: or_data(unescaped) });
         rest = after;
     }
     Some(fields)
 }
 
 /// `tool:grep|untrusted:true|content:one\ntwo`
-fn compact(content: &str) -> Option<Vec<Field>> {
+fn parse_compact(content: &str) -> Option<Vec<ResultField>> {
     if !content.starts_with("tool:") || content.contains('\n') {
         return None;
     }
     let field = |pair: &str| {
         let (name, value) = pair.split_once(':')?;
-        Some(Field { name: name.to_owned(), value: or_data(unescaped(value)) })
+        Some(ResultField { name: name.to_owned(), value: or_data(unescape_value(value)) })
     };
     content.split('|').map(field).collect()
 }
 
-fn unescaped(value: &str) -> String {
+fn unescape_value(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
@@ -133,7 +136,7 @@ mod tests {
 
     use super::*;
     use crate::base::output::{Encoding, ResponseFormat, ToolOutput};
-    use crate::base::present::{Occasion, Source, encode, view};
+    use crate::base::present::{Occasion, ResultSource, encode_view, select_view};
     use crate::conversation::message::CallStatus;
 
     const ENCODINGS: [Encoding; 5] =
@@ -143,9 +146,9 @@ mod tests {
         let observation = "one | \\n <b>\n\"two\" & more\nerror: three".to_owned();
         let result = json!({ "exit": 1, "stderr": "warning: x\nerror: y </result>" });
         let output = ToolOutput { observation, result, summary: "3 lines".to_owned(), ..ToolOutput::default() };
-        let source = Source { tool: "grep", trusted: false };
+        let source = ResultSource { tool: "grep", trusted: false };
         let occasion = Occasion { call_id: "c", duration_ms: 1 };
-        encode(&view(source, CallStatus::Ok, &output, format, occasion, 10_000), encoding)
+        encode_view(&select_view(source, CallStatus::Ok, &output, format, occasion, 10_000), encoding)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The last resort of every strategy: recent items are shortened or removed until the request fits. The last step
 //! comes second to last, the person's last message last.
 
-use super::draft::Draft;
+use super::draft::PlanDraft;
 
 /// The minimum tokens of a shortened text.
 const LEAST_TEXT: u64 = 100;
@@ -10,9 +10,9 @@ const LEAST_TEXT: u64 = 100;
 const LEAST_RESULT: u64 = 40;
 
 /// Shortens and removes items until the request fits.
-pub fn give_way(mut draft: Draft<'_>) -> Draft<'_> {
-    let stages: [fn(Draft<'_>) -> Draft<'_>; 6] =
-        [results, all_but_the_last_step, last_results, last_arguments, last_text, asked];
+pub fn give_way(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
+    let stages: [fn(PlanDraft<'_>) -> PlanDraft<'_>; 6] =
+        [shorten_results, all_but_the_last_step, last_results, last_arguments, last_text, shorten_message];
     for stage in stages {
         if draft.fits() {
             break;
@@ -25,7 +25,7 @@ pub fn give_way(mut draft: Draft<'_>) -> Draft<'_> {
 }
 
 /// Shortens the results of every step but the last.
-fn results(mut draft: Draft<'_>) -> Draft<'_> {
+fn shorten_results(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
     for index in 0..draft.material.items.len() {
         if draft.last_step != Some(index) && !draft.fits() {
             draft.digest_answers(index, true);
@@ -36,7 +36,7 @@ fn results(mut draft: Draft<'_>) -> Draft<'_> {
 }
 
 /// Summarises everything but the last step and the person's last message.
-fn all_but_the_last_step(draft: Draft<'_>) -> Draft<'_> {
+fn all_but_the_last_step(draft: PlanDraft<'_>) -> PlanDraft<'_> {
     let mut shorter = draft.clone();
     for index in 0..draft.material.items.len() {
         if draft.last_step != Some(index) {
@@ -48,7 +48,7 @@ fn all_but_the_last_step(draft: Draft<'_>) -> Draft<'_> {
 }
 
 /// Shortens the results of the last step, each to its share of the room.
-fn last_results(mut draft: Draft<'_>) -> Draft<'_> {
+fn last_results(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
     let Some(last) = draft.last_step else { return draft };
     draft.shorten_arguments(last);
     let step = draft.material.items[last].as_step();
@@ -66,7 +66,7 @@ fn last_results(mut draft: Draft<'_>) -> Draft<'_> {
 }
 
 /// Replaces the arguments of the last step by notes, as it may have many calls.
-fn last_arguments(mut draft: Draft<'_>) -> Draft<'_> {
+fn last_arguments(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
     if let Some(last) = draft.last_step {
         draft.cut_arguments(last);
     }
@@ -74,16 +74,16 @@ fn last_arguments(mut draft: Draft<'_>) -> Draft<'_> {
 }
 
 /// Shortens the text of the last reply, as the model may have rambled.
-fn last_text(draft: Draft<'_>) -> Draft<'_> {
-    shortened(draft, |draft| draft.last_step)
+fn last_text(draft: PlanDraft<'_>) -> PlanDraft<'_> {
+    shorten_items(draft, |draft| draft.last_step)
 }
 
 /// Shortens the person's last message.
-fn asked(draft: Draft<'_>) -> Draft<'_> {
-    shortened(draft, |draft| draft.asked)
+fn shorten_message(draft: PlanDraft<'_>) -> PlanDraft<'_> {
+    shorten_items(draft, |draft| draft.asked)
 }
 
-fn shortened<'a>(mut draft: Draft<'a>, which: fn(&Draft<'a>) -> Option<usize>) -> Draft<'a> {
+fn shorten_items<'a>(mut draft: PlanDraft<'a>, which: fn(&PlanDraft<'a>) -> Option<usize>) -> PlanDraft<'a> {
     if let Some(index) = which(&draft) {
         let room = (draft.goal.at + draft.weight_of_text(index)).saturating_sub(draft.tokens());
         draft.shorten_text(index, room.max(LEAST_TEXT));

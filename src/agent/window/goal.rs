@@ -27,10 +27,10 @@ impl Goal {
         let most = budget.tokens;
         let free = most.saturating_sub(fixed);
         Self {
-            at: settings.compress_at.of(most).max(fixed + free / 2),
-            to: settings.compress_to.of(most).max(fixed + free / 4),
+            at: settings.compress_at.take_share(most).max(fixed + free / 2),
+            to: settings.compress_to.take_share(most).max(fixed + free / 4),
             most,
-            recent: settings.keep_recent.of(most).min(free / 2),
+            recent: settings.keep_recent.take_share(most).min(free / 2),
             asked: false,
         }
     }

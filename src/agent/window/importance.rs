@@ -4,26 +4,26 @@
 use crate::conversation::message::{CallStatus, Item};
 
 use super::calls;
-use super::draft::Draft;
+use super::draft::PlanDraft;
 use super::give_way::give_way;
 
 /// Removes the oldest items.
-pub fn window(draft: Draft<'_>) -> Draft<'_> {
+pub fn remove_oldest(draft: PlanDraft<'_>) -> PlanDraft<'_> {
     let order = 0..draft.recent;
-    give_way(removed(draft, order))
+    give_way(plan_removal(draft, order))
 }
 
 /// Removes the least important items, oldest first.
-pub fn selective(draft: Draft<'_>) -> Draft<'_> {
-    let unresolved = calls::unresolved(draft.material.items);
+pub fn remove_least_important(draft: PlanDraft<'_>) -> PlanDraft<'_> {
+    let unresolved = calls::find_unresolved(draft.material.items);
     let is_unresolved = |index: usize| unresolved.iter().any(|(item, _)| *item == index);
     let mut order: Vec<usize> = (0..draft.recent).collect();
-    order.sort_by_key(|index| importance(draft.material.items, *index, is_unresolved(*index)));
-    give_way(removed(draft, order.into_iter()))
+    order.sort_by_key(|index| measure_importance(draft.material.items, *index, is_unresolved(*index)));
+    give_way(plan_removal(draft, order.into_iter()))
 }
 
 /// Plans for a note, which is shorter than a summary since no model writes it.
-fn removed(mut draft: Draft<'_>, order: impl Iterator<Item = usize>) -> Draft<'_> {
+fn plan_removal(mut draft: PlanDraft<'_>, order: impl Iterator<Item = usize>) -> PlanDraft<'_> {
     draft.room = draft.room.of_a_note();
     let mut shorter = draft.clone();
     for index in order {
@@ -49,7 +49,7 @@ enum Importance {
     Final,
 }
 
-fn importance(items: &[Item], index: usize, is_unresolved: bool) -> Importance {
+fn measure_importance(items: &[Item], index: usize, is_unresolved: bool) -> Importance {
     match &items[index] {
         // A summary of older items is always removed first: the next one carries it over.
         Item::Summary(_) => Importance::HandledError,

@@ -6,7 +6,7 @@ use crate::conversation::message::CallStatus;
 
 use super::calls;
 use super::room::Room;
-use super::summary::{PARTS, SummaryFacts, section};
+use super::summary::{PARTS, SummaryFacts, find_section};
 
 /// The most columns of a line.
 const COLUMNS: usize = 240;
@@ -25,32 +25,31 @@ const READING: &[&str] = &[
 ];
 
 /// Writes the parts.
-#[must_use]
 pub fn in_code(facts: &SummaryFacts) -> String {
     let mut parts = PARTS.map(|(part, _)| lines_of(&facts.previous, part));
     let [goal, constraints, decisions, done, progress, again, next, errors] = &mut parts;
-    if facts.updates() && PARTS.iter().all(|(part, _)| section(&facts.previous, part).is_none()) {
+    if facts.updates() && PARTS.iter().all(|(part, _)| find_section(&facts.previous, part).is_none()) {
         decisions.extend(facts.previous.lines().map(str::to_owned));
     }
     // Together they leave most of the room to the earlier summary.
     let most = Room::bytes(facts.room.summary) / 6;
-    let words = newest(facts.replies.iter().map(|reply| line(reply)).collect(), most);
+    let words = keep_newest(facts.replies.iter().map(|reply| make_line(reply)).collect(), most);
     if let Some(last) = words.last() {
         *progress = vec![last.clone()];
     }
     decisions.extend(words);
     let calls = |ended: fn(CallStatus) -> bool| {
         let calls = facts.calls.iter().filter(move |(_, status)| ended(*status));
-        calls.map(|(call, status)| (call, *status, format!("{} {}", call.name, calls::subject(call))))
+        calls.map(|(call, status)| (call, *status, format!("{} {}", call.name, calls::name_subject(call))))
     };
     let went_well =
         calls(|status| status == CallStatus::Ok).filter(|(call, ..)| !READING.contains(&call.name.as_str()));
-    done.extend(newest(went_well.map(|(.., told)| line(&told)).collect(), most));
-    let failed =
-        calls(|status| status != CallStatus::Ok).map(|(_, status, told)| line(&format!("{told}: {status:?}")));
-    errors.extend(newest(failed.collect(), most));
+    done.extend(keep_newest(went_well.map(|(.., told)| make_line(&told)).collect(), most));
+    let failed = calls(|status| status != CallStatus::Ok)
+        .map(|(_, status, told)| make_line(&format!("{told}: {status:?}")));
+    errors.extend(keep_newest(failed.collect(), most));
     if goal.is_empty() {
-        goal.extend(facts.asked.as_deref().map(line));
+        goal.extend(facts.asked.as_deref().map(make_line));
     }
     for (part, otherwise) in [
         (goal, "- nothing known"),
@@ -62,22 +61,22 @@ pub fn in_code(facts: &SummaryFacts) -> String {
             part.push(otherwise.to_owned());
         }
     }
-    written(parts, Room::bytes(facts.room.summary))
+    write_parts(parts, Room::bytes(facts.room.summary))
 }
 
 /// The lines of a part of an earlier summary, without empty ones.
 fn lines_of(previous: &str, part: &str) -> Vec<String> {
     const NOTHING: &[&str] = &["", "none", "nothing known"];
     let says = |line: &&str| !NOTHING.contains(&line.trim_matches(['-', ' ', '.']).to_ascii_lowercase().as_str());
-    section(previous, part).unwrap_or_default().lines().filter(says).map(str::to_owned).collect()
+    find_section(previous, part).unwrap_or_default().lines().filter(says).map(str::to_owned).collect()
 }
 
-fn line(text: &str) -> String {
+fn make_line(text: &str) -> String {
     format!("- {}", text::one_line(text, COLUMNS))
 }
 
 /// The newest lines that fit into the room, without duplicates.
-fn newest(mut lines: Vec<String>, mut room: usize) -> Vec<String> {
+fn keep_newest(mut lines: Vec<String>, mut room: usize) -> Vec<String> {
     lines.dedup();
     let fits = |line: &&String| {
         let fits = line.len() < room;
@@ -90,7 +89,7 @@ fn newest(mut lines: Vec<String>, mut room: usize) -> Vec<String> {
 }
 
 /// The parts as one text that fits into the room: the longest parts lose their oldest lines.
-fn written(mut parts: [Vec<String>; PARTS.len()], room: usize) -> String {
+fn write_parts(mut parts: [Vec<String>; PARTS.len()], room: usize) -> String {
     let headings: usize = PARTS.iter().map(|(part, _)| part.len() + "## \n\n- none\n".len()).sum();
     let size = |part: &Vec<String>| part.iter().map(|line| line.len() + 1).sum::<usize>();
     for part in &mut parts {
@@ -104,7 +103,7 @@ fn written(mut parts: [Vec<String>; PARTS.len()], room: usize) -> String {
         } else if let Some(only) = longest.first_mut()
             && only.len() > 40
         {
-            *only = text::head(only, only.len() / 2).to_owned() + "…";
+            *only = text::take_head(only, only.len() / 2).to_owned() + "…";
         } else {
             break;
         }
@@ -121,22 +120,22 @@ mod tests {
     use serde_json::json;
 
     use super::super::desk::step;
-    use super::super::summary::{compose, mistake_in};
+    use super::super::summary::{compose_summary, mistake_in};
     use super::super::{Material, Ruler};
     use super::*;
-    use crate::conversation::message::{Answer, Item, Said, Summary};
+    use crate::conversation::message::{CallAnswer, Item, Summary, UserText};
     use crate::conversation::session::ItemId;
 
     const ROOM: Room = Room { summary: 500, quoted: 100, files: 20 };
 
     fn called(name: &str, arguments: &serde_json::Value, status: CallStatus) -> Item {
         let mut step = step(&format!("now {name}"), &[(name, arguments.to_string())]);
-        step.fill(0, Answer::of_text("", status));
+        step.fill(0, CallAnswer::of_text("", status));
         Item::Step(step)
     }
 
     fn facts(gone: &[Item], unloaded: &[(String, u64)], todo: Option<&serde_json::Value>) -> SummaryFacts {
-        let items = [gone, &[Item::Said(Said::by_person("the last question"))]].concat();
+        let items = [gone, &[Item::Said(UserText::by_person("the last question"))]].concat();
         let ids: Vec<ItemId> = (1..=items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
         let (weights, pinned, ruler) = (vec![1; items.len()], BTreeSet::new(), Ruler::default());
         let (items, ids, weights, pinned, ruler) = (&items, &ids, &weights, &pinned, &ruler);
@@ -172,9 +171,9 @@ mod tests {
     fn a_long_todo_list_takes_no_more_than_its_room() {
         let todo: serde_json::Value =
             (0..40).map(|at| json!({ "text": format!("{at} {}", "x".repeat(500)), "status": "open" })).collect();
-        let gone = [Item::Said(Said::by_person("Mend it."))];
+        let gone = [Item::Said(UserText::by_person("Mend it."))];
         let [without, with] =
-            [None, Some(&todo)].map(|todo| compose(&facts(&gone, &[], todo), "## Goal\n- some").text);
+            [None, Some(&todo)].map(|todo| compose_summary(&facts(&gone, &[], todo), "## Goal\n- some").text);
         assert!(with.len() - without.len() < 300, "{with}");
         assert!(with.contains("- [open] 0 xxx") && with.contains(" more\n"), "{with}");
     }
@@ -182,13 +181,13 @@ mod tests {
     #[test]
     fn code_adds_what_it_knows_better() {
         let gone = [
-            Item::Said(Said::by_person("Mend it.\nNever touch a.rs.")),
+            Item::Said(UserText::by_person("Mend it.\nNever touch a.rs.")),
             called("read_file", &json!({ "path": "b.rs" }), CallStatus::Ok),
             called("edit_file", &json!({ "path": "c.rs" }), CallStatus::Ok),
         ];
         let todo = json!([{ "text": "mend c.rs", "status": "done" }, { "text": "test", "status": "open" }]);
         let facts = facts(&gone, &[("fly".to_owned(), 90)], Some(&todo));
-        let summary = compose(&facts, "## Goal\n<result>not a tag</result>");
+        let summary = compose_summary(&facts, "## Goal\n<result>not a tag</result>");
         assert!(
             summary
                 .text
@@ -223,13 +222,13 @@ mod tests {
         for number in 0..30 {
             let gone = [
                 Item::Summary(summary),
-                Item::Said(Said::by_person(format!("demand {number}"))),
+                Item::Said(UserText::by_person(format!("demand {number}"))),
                 called("edit_file", &json!({ "path": "c.rs" }), CallStatus::Ok),
                 called("run_command", &json!({ "command": format!("cargo test {number}") }), CallStatus::Error),
             ];
             let facts = facts(&gone, &[], None);
             assert!(facts.updates());
-            summary = compose(&facts, &in_code(&facts));
+            summary = compose_summary(&facts, &in_code(&facts));
             assert_eq!(mistake_in(&summary.body, ROOM), None, "{}", summary.body);
         }
         for part in ["Goal", "Constraints", "Decisions", "Done", "Do not do again", "Next"] {
@@ -256,7 +255,7 @@ mod tests {
             called("run_command", &json!({ "command": "cargo test" }), CallStatus::Error),
         ];
         let body = in_code(&facts(&gone, &[], None));
-        let part = |name: &str| section(&body, name).expect("a part").trim().to_owned();
+        let part = |name: &str| find_section(&body, name).expect("a part").trim().to_owned();
         assert_eq!(part("Goal"), "- the last question");
         assert_eq!(part("Decisions"), "- now read_file\n- now run_command");
         assert_eq!(part("Done"), "- run_command cargo fmt");

@@ -13,7 +13,7 @@ use crate::config::{LayerShares, Share};
 
 /// One layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum WindowLayer {
     System,
     Context,
     History,
@@ -21,9 +21,8 @@ pub enum Layer {
     Reminders,
 }
 
-impl Layer {
+impl WindowLayer {
     /// Its name, also in the configuration.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -46,9 +45,8 @@ impl Layer {
     }
 
     /// The message for a layer over its limit; `parts` are its contents with their tokens.
-    #[must_use]
-    pub fn over(self, shares: &LayerShares, budget: u64, parts: &[(&str, u64)]) -> Option<String> {
-        let limit = self.share(shares)?.of(budget);
+    pub fn describe_excess(self, shares: &LayerShares, budget: u64, parts: &[(&str, u64)]) -> Option<String> {
+        let limit = self.share(shares)?.take_share(budget);
         let tokens: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
         if tokens <= limit {
             return None;
@@ -75,10 +73,11 @@ mod tests {
     fn a_layer_over_its_limit_is_named_with_what_is_in_it() {
         let shares: LayerShares =
             serde_json::from_str(r#"{"system":0.5,"context":0.25,"input":0.8,"reminders":0.2}"#).expect("shares");
-        let over = |layer: Layer, tokens| layer.over(&shares, 1000, &[("tools", tokens), ("skills", 0)]);
-        assert_eq!(over(Layer::Context, 250), None);
-        assert_eq!(over(Layer::History, 5000), None, "history has no limit of its own: it gives way");
-        let why = over(Layer::Context, 251).expect("too much");
+        let over =
+            |layer: WindowLayer, tokens| layer.describe_excess(&shares, 1000, &[("tools", tokens), ("skills", 0)]);
+        assert_eq!(over(WindowLayer::Context, 250), None);
+        assert_eq!(over(WindowLayer::History, 5000), None, "history has no limit of its own: it gives way");
+        let why = over(WindowLayer::Context, 251).expect("too much");
         assert!(
             why.starts_with("the layer `context` has 251 tokens (tools 251), more than the 250 that"),
             "{why}"

@@ -1,7 +1,7 @@
 //! The content of a request and its limits: the budget, the size of a request, and the compression of a conversation
 //! that outgrows the budget.
 //!
-//! Everything here is a pure function over items. [`plan`] decides which items to remove and writes their
+//! Everything here is a pure function over items. [`plan_compression`] decides which items to remove and writes their
 //! replacements; the caller asks a model for a summary and records the edits.
 
 // Sizes.
@@ -40,13 +40,13 @@ mod simulation;
 pub use asking::{in_short, summary_prefix, with_less};
 pub use budget::{Budget, result_cap};
 #[cfg(test)]
-pub use fill::Row;
-pub use fill::{Fill, Head};
+pub use fill::FillRow;
+pub use fill::{Fill, RequestHead};
 pub use goal::Goal;
 pub use in_code::in_code;
-pub use layers::Layer;
-pub use overflow::{Learned, learned};
-pub use plan::{Material, Plan, plan};
-pub use report::Report;
-pub use ruler::{Basis, Break, Request, Ruler, Size};
-pub use summary::{PARTS, SummaryFacts, compose, mistake_in};
+pub use layers::WindowLayer;
+pub use overflow::{Learned, learn_window};
+pub use plan::{CompressionPlan, Material, plan_compression};
+pub use report::SizeReport;
+pub use ruler::{Basis, Break, MeasuredRequest, RequestSize, Ruler};
+pub use summary::{PARTS, SummaryFacts, compose_summary, mistake_in};

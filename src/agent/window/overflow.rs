@@ -17,19 +17,18 @@ pub struct Learned {
 /// A server's count differs from ours. If it states both the size and the limit, our budget is scaled by their
 /// ratio. If it states only the limit, that limit is used if it is smaller than what was sent. Without either, the
 /// budget is three quarters of what was sent.
-#[must_use]
-pub fn learned(refusal: &str, sent: u64, fixed: u64) -> Learned {
+pub fn learn_window(refusal: &str, sent: u64, fixed: u64) -> Learned {
     let Stated { limit, input, output } = Stated::read(refusal);
     let room = limit.map(|limit| limit.saturating_sub(output.unwrap_or(0)));
     let budget = match (room, input) {
-        (Some(room), Some(input)) if 0 < room && room < input => less_a_margin(scaled(sent, room, input)),
+        (Some(room), Some(input)) if 0 < room && room < input => less_a_margin(scale_room(sent, room, input)),
         (Some(room), _) if 0 < room && room < sent => less_a_margin(room),
         _ => sent * 3 / 4,
     };
     Learned { budget: budget.max(fixed).max(1), limit }
 }
 
-fn scaled(sent: u64, room: u64, input: u64) -> u64 {
+fn scale_room(sent: u64, room: u64, input: u64) -> u64 {
     let scaled = u128::from(sent) * u128::from(room) / u128::from(input);
     u64::try_from(scaled).unwrap_or(sent)
 }
@@ -76,7 +75,7 @@ mod tests {
             ("context_length_exceeded", 1000, 900, 900, None),
             ("context_length_exceeded", 0, 0, 1, None),
         ] {
-            assert_eq!(learned(refusal, sent, fixed), Learned { budget, limit }, "{refusal} {sent} {fixed}");
+            assert_eq!(learn_window(refusal, sent, fixed), Learned { budget, limit }, "{refusal} {sent} {fixed}");
         }
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::desk::{Desk, budget, result, step, text};
 use super::{Goal, in_code, mistake_in, summary_prefix, with_less};
 use crate::config::Strategy as Way;
-use crate::conversation::message::{Answer, CallStatus, Item, Said, SkillText, Step};
+use crate::conversation::message::{CallAnswer, CallStatus, Item, SkillText, Step, UserText};
 
 /// A call: its tool, a subject, the tokens of its answer, and whether it succeeded.
 type Called = (usize, u8, u64, bool);
@@ -38,7 +38,7 @@ fn ways() -> impl Strategy<Value = Way> {
 
 fn take(desk: &mut Desk, turn: &Turn) {
     let before = desk.session.ids().last().map_or(0, |id| id.number);
-    let mut said = Said::by_person(text(turn.said));
+    let mut said = UserText::by_person(text(turn.said));
     said.skills.extend(turn.skill.map(|tokens| SkillText { name: "walk".to_owned(), text: text(tokens) }));
     desk.say(said);
     for (words, calls) in &turn.steps {
@@ -55,7 +55,7 @@ fn take(desk: &mut Desk, turn: &Turn) {
         let answer = |(tool, about, tokens, ok): &Called| {
             let status = if *ok { CallStatus::Ok } else { CallStatus::Error };
             let skill = (TOOLS[*tool] == "load_skill").then(|| format!("x{about}"));
-            Answer { skill, ..result(TOOLS[*tool], *tokens, status) }
+            CallAnswer { skill, ..result(TOOLS[*tool], *tokens, status) }
         };
         desk.step(step(&text(*words), &named), calls.iter().map(answer).collect());
     }
@@ -103,9 +103,9 @@ proptest! {
             take(&mut desk, turn);
             let before = desk.measure().tokens;
             let goal = Goal { asked, ..desk.goal() };
-            let pinned = standing(&desk, desk.session.pinned());
+            let pinned = standing(&desk, desk.session.list_pinned());
             let pinned_tokens: u64 = desk.ruler.weights().iter().zip(desk.session.ids())
-                .filter(|(_, id)| desk.session.pinned().contains(&id.number)).map(|(weight, _)| weight).sum();
+                .filter(|(_, id)| desk.session.list_pinned().contains(&id.number)).map(|(weight, _)| weight).sum();
             let last = desk.session.items().iter().rfind(|item| item.said_by_person().is_some()).cloned();
             let old_digests = digests(&desk);
             let Some(plan) = desk.plan(goal) else {
@@ -134,7 +134,7 @@ proptest! {
             desk.carry_out(&plan, None);
             let after = desk.measure().tokens;
             prop_assert!(after <= plan.tokens + 8, "{after} tokens, planned {}", plan.tokens);
-            prop_assert_eq!(&standing(&desk, desk.session.pinned()), &pinned, "pinned items are untouched");
+            prop_assert_eq!(&standing(&desk, desk.session.list_pinned()), &pinned, "pinned items are untouched");
             let told = desk.session.items().iter().rfind(|item| item.said_by_person().is_some()).cloned();
             let handle = told.as_ref().is_some_and(|item| item.texts().any(|text| text.contains("recall id=m")));
             let walk = |item: Item| match item { Item::Said(said) => said.text, _ => String::new() };
@@ -158,7 +158,7 @@ proptest! {
             desk.measure();
             let goal = Goal { asked: true, ..desk.goal() };
             if let Some(plan) = desk.plan(goal).filter(|plan| !plan.removed.is_empty()) {
-                let facts = desk.with_material(|material| super::SummaryFacts::of(material, &plan, None));
+                let facts = desk.with_material(|material| super::SummaryFacts::collect(material, &plan, None));
                 prop_assert_eq!(mistake_in(&in_code(&facts), plan.room), None);
                 desk.carry_out(&plan, None);
             }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::config::Strategy;
 use crate::conversation::message::Item;
-use crate::conversation::session::{Edit, ItemId};
+use crate::conversation::session::{ItemId, ViewEdit};
 
-use super::draft::Draft;
+use super::draft::PlanDraft;
 use super::goal::Goal;
 use super::room::Room;
 use super::ruler::Ruler;
@@ -29,7 +29,6 @@ pub struct Material<'a> {
 
 impl Material<'_> {
     /// The tokens of the request.
-    #[must_use]
     pub fn tokens(&self) -> u64 {
         self.fixed + self.weights.iter().sum::<u64>()
     }
@@ -37,11 +36,11 @@ impl Material<'_> {
 
 /// The changes, and the resulting size of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct CompressionPlan {
     /// Estimated, with the summary at its full size. Over [`Goal::most`] only if nothing is left to remove.
     pub tokens: u64,
     /// The changes of items, in order, including those of `removed`.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<ViewEdit>,
     /// The indices of the removed items, which a summary replaces.
     pub removed: Vec<usize>,
     /// The number of items that stay but are shortened.
@@ -54,20 +53,19 @@ pub struct Plan {
 
 /// Plans by a strategy. `None` if no plan is worth losing the cache. A request over [`Goal::most`] always gets a
 /// plan.
-#[must_use]
-pub fn plan(strategy: Strategy, material: Material<'_>, goal: Goal) -> Option<Plan> {
+pub fn plan_compression(strategy: Strategy, material: Material<'_>, goal: Goal) -> Option<CompressionPlan> {
     let before = material.tokens();
     let is_due = before > goal.at || before > goal.most || goal.asked;
     if !is_due {
         return None;
     }
     let goal = if goal.asked { goal.for_a_person(before, material.fixed) } else { goal };
-    let draft = Draft::new(material, goal);
+    let draft = PlanDraft::new(material, goal);
     let draft = match strategy {
-        Strategy::Staged => staged::staged(draft),
-        Strategy::Summary => staged::summary(draft),
-        Strategy::Window => importance::window(draft),
-        Strategy::Selective => importance::selective(draft),
+        Strategy::Staged => staged::plan_stages(draft),
+        Strategy::Summary => staged::plan_summary(draft),
+        Strategy::Window => importance::remove_oldest(draft),
+        Strategy::Selective => importance::remove_least_important(draft),
     };
     let gain = before.saturating_sub(draft.tokens());
     // A smaller gain is not worth the provider's cache, unless it reaches the goal.

@@ -4,7 +4,7 @@
 
 /// A judgement of a reported prompt size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Report {
+pub enum SizeReport {
     Plausible,
     /// Nothing was reported.
     Absent,
@@ -27,7 +27,7 @@ pub enum Report {
 
 /// The size of a request, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentSize {
     /// The bytes of the texts of its messages.
     pub texts: u64,
     /// The bytes around them: tool definitions and message frames.
@@ -54,17 +54,18 @@ const TELLING: u64 = 8192;
 const MOST_TOKENS_AN_IMAGE: u64 = 65_536;
 
 /// Judges a reported prompt size.
-#[must_use]
-pub fn judge(tokens: u64, sent: Sent, earlier: Option<Earlier>) -> Report {
+pub fn judge_size(tokens: u64, sent: SentSize, earlier: Option<Earlier>) -> SizeReport {
     let bytes = sent.texts + sent.frames;
     // Growth of less than one token per 32 bytes counts as none.
     let is_stuck = |earlier: &Earlier| earlier.added >= TELLING && tokens < earlier.tokens + earlier.added / 32;
     match earlier.filter(is_stuck) {
-        _ if tokens == 0 => Report::Absent,
-        _ if tokens > bytes + sent.images * MOST_TOKENS_AN_IMAGE => Report::TooLarge { tokens, bytes },
-        _ if tokens * MOST_BYTES_A_TOKEN + SLACK < sent.texts => Report::TooSmall { tokens, bytes: sent.texts },
-        Some(Earlier { added, .. }) => Report::Stuck { tokens, added },
-        None => Report::Plausible,
+        _ if tokens == 0 => SizeReport::Absent,
+        _ if tokens > bytes + sent.images * MOST_TOKENS_AN_IMAGE => SizeReport::TooLarge { tokens, bytes },
+        _ if tokens * MOST_BYTES_A_TOKEN + SLACK < sent.texts => {
+            SizeReport::TooSmall { tokens, bytes: sent.texts }
+        }
+        Some(Earlier { added, .. }) => SizeReport::Stuck { tokens, added },
+        None => SizeReport::Plausible,
     }
 }
 
@@ -77,9 +78,8 @@ const REMEDIES: [(&str, &str); 5] = [
     ("LM Studio", "context length"),
 ];
 
-impl Report {
+impl SizeReport {
     /// The warning about a silent cut, with the server's remedy if it said which program it is.
-    #[must_use]
     pub fn warning(&self, server: Option<&str>) -> Option<String> {
         let seen = match self {
             Self::TooSmall { tokens, bytes } => {
@@ -107,62 +107,63 @@ impl Report {
 mod tests {
     use super::*;
 
-    const TEXT: Sent = Sent { texts: 40_000, frames: 10_000, images: 0 };
+    const TEXT: SentSize = SentSize { texts: 40_000, frames: 10_000, images: 0 };
 
     #[test]
     fn a_count_is_held_against_the_bytes() {
-        let pictures = Sent { images: 2, ..TEXT };
-        let tiny = Sent { texts: 60, frames: 8, images: 0 };
+        let pictures = SentSize { images: 2, ..TEXT };
+        let tiny = SentSize { texts: 60, frames: 8, images: 0 };
         for (tokens, sent, expected) in [
-            (0, TEXT, Report::Absent),
-            (12_500, TEXT, Report::Plausible),
-            (4000, TEXT, Report::Plausible),
-            (3328, TEXT, Report::Plausible),
-            (3327, TEXT, Report::TooSmall { tokens: 3327, bytes: 40_000 }),
-            (2048, TEXT, Report::TooSmall { tokens: 2048, bytes: 40_000 }),
-            (50_000, TEXT, Report::Plausible),
-            (50_001, TEXT, Report::TooLarge { tokens: 50_001, bytes: 50_000 }),
-            (80_000, pictures, Report::Plausible),
-            (1, tiny, Report::Plausible),
-            (20, tiny, Report::Plausible),
-            (69, tiny, Report::TooLarge { tokens: 69, bytes: 68 }),
+            (0, TEXT, SizeReport::Absent),
+            (12_500, TEXT, SizeReport::Plausible),
+            (4000, TEXT, SizeReport::Plausible),
+            (3328, TEXT, SizeReport::Plausible),
+            (3327, TEXT, SizeReport::TooSmall { tokens: 3327, bytes: 40_000 }),
+            (2048, TEXT, SizeReport::TooSmall { tokens: 2048, bytes: 40_000 }),
+            (50_000, TEXT, SizeReport::Plausible),
+            (50_001, TEXT, SizeReport::TooLarge { tokens: 50_001, bytes: 50_000 }),
+            (80_000, pictures, SizeReport::Plausible),
+            (1, tiny, SizeReport::Plausible),
+            (20, tiny, SizeReport::Plausible),
+            (69, tiny, SizeReport::TooLarge { tokens: 69, bytes: 68 }),
         ] {
-            assert_eq!(judge(tokens, sent, None), expected, "{tokens} {sent:?}");
+            assert_eq!(judge_size(tokens, sent, None), expected, "{tokens} {sent:?}");
         }
     }
 
     #[test]
     fn a_count_that_stands_still_while_the_conversation_grows_is_a_cut() {
-        let stuck = |tokens, added| Report::Stuck { tokens, added };
+        let stuck = |tokens, added| SizeReport::Stuck { tokens, added };
         for (tokens, before, added, expected) in [
             (4096, 4096, 9000, stuck(4096, 9000)),
             (4000, 4096, 9000, stuck(4000, 9000)),
             (4200, 4096, 9000, stuck(4200, 9000)),
-            (4096 + 281, 4096, 9000, Report::Plausible),
-            (6000, 4096, 9000, Report::Plausible),
+            (4096 + 281, 4096, 9000, SizeReport::Plausible),
+            (6000, 4096, 9000, SizeReport::Plausible),
             // Too little to judge.
-            (4096, 4096, 8000, Report::Plausible),
-            (4000, 4096, 500, Report::Plausible),
-            (0, 4096, 9000, Report::Absent),
+            (4096, 4096, 8000, SizeReport::Plausible),
+            (4000, 4096, 500, SizeReport::Plausible),
+            (0, 4096, 9000, SizeReport::Absent),
         ] {
             let earlier = Some(Earlier { tokens: before, added });
-            assert_eq!(judge(tokens, TEXT, earlier), expected, "{tokens} {before} {added}");
+            assert_eq!(judge_size(tokens, TEXT, earlier), expected, "{tokens} {before} {added}");
         }
     }
 
     #[test]
     fn only_a_cut_is_warned_of() {
-        for report in [Report::Plausible, Report::Absent, Report::TooLarge { tokens: 2, bytes: 1 }] {
+        for report in [SizeReport::Plausible, SizeReport::Absent, SizeReport::TooLarge { tokens: 2, bytes: 1 }] {
             assert_eq!(report.warning(None), None, "{report:?}");
         }
-        let small = Report::TooSmall { tokens: 100, bytes: 9000 }.warning(None).unwrap_or_default();
+        let small = SizeReport::TooSmall { tokens: 100, bytes: 9000 }.warning(None).unwrap_or_default();
         assert!(
             small.contains("100 tokens in a conversation of 9000 bytes") && small.contains("num_ctx"),
             "{small}"
         );
-        let of_ollama = Report::TooSmall { tokens: 100, bytes: 9000 }.warning(Some("Ollama")).unwrap_or_default();
+        let of_ollama =
+            SizeReport::TooSmall { tokens: 100, bytes: 9000 }.warning(Some("Ollama")).unwrap_or_default();
         assert!(of_ollama.contains("(Ollama: num_ctx or OLLAMA_CONTEXT_LENGTH)"), "{of_ollama}");
-        let stuck = Report::Stuck { tokens: 4096, added: 9000 }.warning(None).unwrap_or_default();
+        let stuck = SizeReport::Stuck { tokens: 4096, added: 9000 }.warning(None).unwrap_or_default();
         assert!(stuck.contains("4096 tokens, no more than before") && stuck.contains("--ctx-size"), "{stuck}");
     }
 }

@@ -19,8 +19,8 @@ pub struct Room {
 impl Room {
     /// The room beside the prompt and the tools in a request of the goal's size.
     #[must_use]
-    pub fn of(goal: &Goal, fixed: u64, ruler: &Ruler) -> Self {
-        let free = ruler.unscaled(goal.to.saturating_sub(fixed));
+    pub fn measure(goal: &Goal, fixed: u64, ruler: &Ruler) -> Self {
+        let free = ruler.remove_scale(goal.to.saturating_sub(fixed));
         Self { summary: (free / 4).clamp(200, 4000), quoted: (free / 4).min(20_000), files: (free / 16).min(2000) }
     }
 
@@ -30,8 +30,7 @@ impl Room {
     }
 
     /// The tokens that a model is told it may use. Models count badly, so there is a margin.
-    #[must_use]
-    pub fn allowed(&self) -> u64 {
+    pub fn allow_tokens(&self) -> u64 {
         self.summary * 3 / 4
     }
 

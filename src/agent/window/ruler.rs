@@ -14,12 +14,12 @@ use crate::conversation::message::{Item, Step};
 use crate::conversation::session::ItemId;
 use crate::model::ToolDefinition;
 
-use super::report::{self, Earlier, Report, Sent};
-use super::scale::{Scale, times};
+use super::report::{self, Earlier, SentSize, SizeReport};
+use super::scale::{Scale, scale_tokens};
 
 /// A request as it would be sent. `ids` identify `items`, one each.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
+pub struct MeasuredRequest<'a> {
     /// The provider's name of the model.
     pub model: &'a str,
     pub tools: &'a [ToolDefinition],
@@ -30,7 +30,7 @@ pub struct Request<'a> {
 
 /// The size of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Size {
+pub struct RequestSize {
     pub tokens: u64,
     /// The number of leading tokens that are the same as in the previous request.
     pub prefix_tokens: u64,
@@ -39,9 +39,8 @@ pub struct Size {
     pub broken: Option<Break>,
 }
 
-impl Size {
+impl RequestSize {
     /// A lower bound of the tokens: estimates may be a fifth too high.
-    #[must_use]
     pub fn at_least(&self) -> u64 {
         match self.basis {
             Basis::Estimate | Basis::Nearest => self.tokens * 4 / 5,
@@ -74,19 +73,19 @@ pub enum Break {
 #[derive(Debug, Default)]
 pub struct Ruler {
     model: String,
-    tools: Option<Entry>,
+    tools: Option<MeasuredEntry>,
     /// The definitions that `tools` measures.
     definitions: Vec<ToolDefinition>,
-    system: Option<(String, Entry)>,
-    entries: Vec<Entry>,
-    reported: Option<Reported>,
+    system: Option<(String, MeasuredEntry)>,
+    entries: Vec<MeasuredEntry>,
+    reported: Option<ReportedSize>,
     /// The provider's tokens per token of ours.
     scale: Option<Scale>,
 }
 
 /// One part of a request.
 #[derive(Debug, Clone, Copy, Default)]
-struct Entry {
+struct MeasuredEntry {
     id: ItemId,
     /// The number of the item's calls that have an answer.
     answers: usize,
@@ -101,12 +100,12 @@ struct Entry {
 
 /// The provider's count of a request that ended with the entry before `entries`.
 #[derive(Debug, Clone, Copy)]
-struct Reported {
+struct ReportedSize {
     entries: usize,
     tokens: u64,
 }
 
-impl Entry {
+impl MeasuredEntry {
     fn best(&self) -> u64 {
         self.counted.unwrap_or(self.estimate)
     }
@@ -119,15 +118,16 @@ impl Entry {
 
 impl Ruler {
     /// Measures the next request, exactly if its size may pass `threshold`.
-    pub fn measure(&mut self, request: Request<'_>, threshold: u64) -> Size {
+    pub fn measure(&mut self, request: MeasuredRequest<'_>, threshold: u64) -> RequestSize {
         if self.model != request.model {
             *self = Self { model: request.model.to_owned(), ..Self::default() };
         }
         let first = self.tools.is_none();
         let same_tools = self.take_in_tools(request.tools);
         let same_system = self.take_in_system(request.system);
-        let stands =
-            |(entry, (id, item)): &(&Entry, (&ItemId, &Item))| entry.id == **id && entry.answers == answers(item);
+        let stands = |(entry, (id, item)): &(&MeasuredEntry, (&ItemId, &Item))| {
+            entry.id == **id && entry.answers == count_answers(item)
+        };
         let same = self.entries.iter().zip(request.ids.iter().zip(request.items)).take_while(stands).count();
         let broken = match (same_tools, same_system) {
             (false, _) => Some(Break::Tools),
@@ -141,23 +141,23 @@ impl Ruler {
             _ => self.sum(same),
         };
         let basis = self.count_if_needed(request, threshold);
-        Size { tokens: self.sum(self.entries.len()), prefix_tokens, basis, broken }
+        RequestSize { tokens: self.sum(self.entries.len()), prefix_tokens, basis, broken }
     }
 
     /// Applies the provider's count of the last measured request, if it is plausible.
-    pub fn report(&mut self, input_tokens: u64) -> Report {
+    pub fn report(&mut self, input_tokens: u64) -> SizeReport {
         self.anchor(self.entries.len(), input_tokens)
     }
 
     /// Applies the provider's count of a request that ended with the first `entries` items of the last measured
     /// one, if it is plausible: for example that of the last reply in a resumed session.
-    pub fn anchor(&mut self, entries: usize, tokens: u64) -> Report {
+    pub fn anchor(&mut self, entries: usize, tokens: u64) -> SizeReport {
         let entries = entries.min(self.entries.len());
         let seen = &self.entries[..entries];
-        let texts = |entries: &[Entry]| entries.iter().map(Entry::texts).sum::<u64>();
+        let texts = |entries: &[MeasuredEntry]| entries.iter().map(MeasuredEntry::texts).sum::<u64>();
         let system = self.system.as_ref().map_or(0, |(text, _)| text.len() as u64);
         let heads: u64 = self.heads().map(|head| head.bytes).sum();
-        let sent = Sent {
+        let sent = SentSize {
             texts: texts(seen) + system,
             frames: heads - system + seen.iter().map(|entry| entry.frames).sum::<u64>(),
             images: seen.iter().map(|entry| entry.images).sum(),
@@ -165,37 +165,33 @@ impl Ruler {
         let earlier = self.reported.filter(|reported| reported.entries <= entries);
         let earlier =
             earlier.map(|reported| Earlier { tokens: reported.tokens, added: texts(&seen[reported.entries..]) });
-        let report = report::judge(tokens, sent, earlier);
-        if report == Report::Plausible {
-            let ours = seen.iter().map(Entry::best).sum::<u64>();
-            self.scale = Some(Scale::of(self.scale, tokens, self.head(), ours));
-            self.reported = Some(Reported { entries, tokens });
+        let report = report::judge_size(tokens, sent, earlier);
+        if report == SizeReport::Plausible {
+            let ours = seen.iter().map(MeasuredEntry::best).sum::<u64>();
+            self.scale = Some(Scale::learn(self.scale, tokens, self.head(), ours));
+            self.reported = Some(ReportedSize { entries, tokens });
         }
         report
     }
 
     /// The tokens of each item measured last, in order, scaled to the provider's count.
-    #[must_use]
     pub fn weights(&self) -> Vec<u64> {
         self.entries.iter().map(|entry| self.scaled(entry.best())).collect()
     }
 
     /// The tokens of the tool definitions.
-    #[must_use]
     pub fn tools(&self) -> u64 {
         self.scaled_head(self.tools.map_or(0, |tools| tools.best()))
     }
 
     /// The tokens of the tool definitions and the system prompt: everything beside the items.
-    #[must_use]
-    pub fn fixed(&self) -> u64 {
+    pub fn measure_fixed(&self) -> u64 {
         self.scaled_head(self.head())
     }
 
     /// The tokens of a text that was not measured yet.
-    #[must_use]
     pub fn weigh(&self, text: &str) -> u64 {
-        self.scaled(tokens::estimate(text))
+        self.scaled(tokens::estimate_tokens(text))
     }
 
     /// Takes in the tool definitions. Returns true if they are unchanged, or this is the first request.
@@ -219,10 +215,13 @@ impl Ruler {
         if self.system.as_ref().is_some_and(|(known, _)| known == text) {
             return true;
         }
-        let (bytes, estimate) = (FRAME + text.len() as u64, FRAME + tokens::estimate(text));
+        let (bytes, estimate) = (FRAME + text.len() as u64, FRAME + tokens::estimate_tokens(text));
         let id = ItemId { number: 0, pass: 0 };
-        let entry =
-            if text.is_empty() { Entry::default() } else { Entry { id, bytes, estimate, ..Entry::default() } };
+        let entry = if text.is_empty() {
+            MeasuredEntry::default()
+        } else {
+            MeasuredEntry { id, bytes, estimate, ..MeasuredEntry::default() }
+        };
         self.system = Some((text.to_owned(), entry));
         self.reported = None;
         is_first
@@ -230,21 +229,21 @@ impl Ruler {
 
     /// Takes in the items after the first `same`, which are unchanged. Counts of the other items stay valid where
     /// their bytes appear again.
-    fn take_in_items(&mut self, request: Request<'_>, same: usize) {
+    fn take_in_items(&mut self, request: MeasuredRequest<'_>, same: usize) {
         let old = self.entries.split_off(same);
         if self.reported.is_some_and(|reported| reported.entries > same) {
             self.reported = None;
         }
-        let known: HashMap<(ItemId, usize), Entry> =
+        let known: HashMap<(ItemId, usize), MeasuredEntry> =
             old.iter().map(|entry| ((entry.id, entry.answers), *entry)).collect();
         let new = request.ids[same..].iter().zip(&request.items[same..]);
         let entry = |(id, item): (&ItemId, &Item)| {
-            known.get(&(*id, answers(item))).copied().unwrap_or_else(|| entry(*id, item))
+            known.get(&(*id, count_answers(item))).copied().unwrap_or_else(|| measure_entry(*id, item))
         };
         self.entries.extend(new.map(entry));
     }
 
-    fn count_if_needed(&mut self, request: Request<'_>, threshold: u64) -> Basis {
+    fn count_if_needed(&mut self, request: MeasuredRequest<'_>, threshold: u64) -> Basis {
         let from = self.reported.map_or(0, |reported| reported.entries);
         let basis = if self.reported.is_some() { Basis::Reported } else { Basis::Estimate };
         if self.at_most() <= threshold {
@@ -254,7 +253,7 @@ impl Ruler {
         let encoding = own.unwrap_or(Vocabulary::O200k);
         for (entry, item) in self.entries[from..].iter_mut().zip(&request.items[from..]) {
             if entry.counted.is_none() {
-                entry.counted = Some(frame(item) + count(item, encoding));
+                entry.counted = Some(measure_frame(item) + count_tokens(item, encoding));
             }
         }
         if self.reported.is_some() {
@@ -263,25 +262,26 @@ impl Ruler {
         if let Some(tools) = &mut self.tools
             && tools.counted.is_none()
         {
-            tools.counted = Some(tool_texts(request.tools).map(|text| tokens::count(&text, encoding)).sum());
+            tools.counted =
+                Some(tool_texts(request.tools).map(|text| tokens::count_tokens(&text, encoding)).sum());
         }
         if let Some((text, system)) = &mut self.system
             && system.counted.is_none()
             && !text.is_empty()
         {
-            system.counted = Some(FRAME + tokens::count(text, encoding));
+            system.counted = Some(FRAME + tokens::count_tokens(text, encoding));
         }
         if own.is_some() { Basis::Counted } else { Basis::Nearest }
     }
 
     /// An upper bound of the tokens, as long as the provider's tokens are like those that it reported.
     fn at_most(&self) -> u64 {
-        let bytes = |entries: &[Entry]| entries.iter().map(|entry| entry.bytes).sum::<u64>();
+        let bytes = |entries: &[MeasuredEntry]| entries.iter().map(|entry| entry.bytes).sum::<u64>();
         match (self.reported, self.scale) {
             // What came since may be denser than the rest: code, a table of numbers, another script.
             (Some(seen), _) => {
                 let since = &self.entries[seen.entries..];
-                let likely = self.scaled(since.iter().map(Entry::best).sum()) * 2;
+                let likely = self.scaled(since.iter().map(MeasuredEntry::best).sum()) * 2;
                 seen.tokens + likely.min(bytes(since))
             }
             // A conversation that was just compressed is mostly what the provider has counted before.
@@ -299,17 +299,17 @@ impl Ruler {
     fn sum(&self, entries: usize) -> u64 {
         match self.reported {
             Some(seen) if seen.entries <= entries => {
-                let since: u64 = self.entries[seen.entries..entries].iter().map(Entry::best).sum();
+                let since: u64 = self.entries[seen.entries..entries].iter().map(MeasuredEntry::best).sum();
                 seen.tokens + self.scaled(since)
             }
             _ => {
-                let ours: u64 = self.entries[..entries].iter().map(Entry::best).sum();
+                let ours: u64 = self.entries[..entries].iter().map(MeasuredEntry::best).sum();
                 self.scaled_head(self.head()) + self.scaled(ours)
             }
         }
     }
 
-    fn heads(&self) -> impl Iterator<Item = Entry> {
+    fn heads(&self) -> impl Iterator<Item = MeasuredEntry> {
         self.tools.into_iter().chain(self.system.as_ref().map(|(_, entry)| *entry))
     }
 
@@ -320,10 +320,10 @@ impl Ruler {
     /// The number of tokens that the provider counts for each of ours. Before its first report, an encoding that is not
     /// the model's own gets a tenth more.
     fn scale(&self) -> f64 {
-        self.scale.map_or_else(|| self.unreported(), |scale| scale.items)
+        self.scale.map_or_else(|| self.estimate_unreported(), |scale| scale.items)
     }
 
-    fn unreported(&self) -> f64 {
+    fn estimate_unreported(&self) -> f64 {
         const NEAREST: f64 = 1.1;
         let counted = self.tools.is_some_and(|tools| tools.counted.is_some());
         let unsure = counted && Vocabulary::of_model(&self.model).is_none();
@@ -332,18 +332,16 @@ impl Ruler {
 
     /// Does the same as [`Ruler::scaled`] for the prompt and the tools.
     fn scaled_head(&self, tokens: u64) -> u64 {
-        times(tokens, self.scale.map_or_else(|| self.unreported(), |scale| scale.head))
+        scale_tokens(tokens, self.scale.map_or_else(|| self.estimate_unreported(), |scale| scale.head))
     }
 
     /// Converts our count to the provider's.
-    #[must_use]
     pub fn scaled(&self, tokens: u64) -> u64 {
-        times(tokens, self.scale())
+        scale_tokens(tokens, self.scale())
     }
 
     /// Converts the provider's count to ours.
-    #[must_use]
-    pub fn unscaled(&self, tokens: u64) -> u64 {
+    pub fn remove_scale(&self, tokens: u64) -> u64 {
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
@@ -358,28 +356,28 @@ impl Ruler {
 /// The tokens for the role and the ids of a message. An answer is a message of its own.
 pub(super) const FRAME: u64 = 4;
 
-pub(super) fn frame(item: &Item) -> u64 {
-    FRAME * (1 + answers(item) as u64)
+pub(super) fn measure_frame(item: &Item) -> u64 {
+    FRAME * (1 + count_answers(item) as u64)
 }
 
 /// The number of an item's calls that have an answer.
-fn answers(item: &Item) -> usize {
+fn count_answers(item: &Item) -> usize {
     item.as_step().into_iter().flat_map(Step::calls).filter(|call| call.answer.is_some()).count()
 }
 
-fn entry(id: ItemId, item: &Item) -> Entry {
-    let (frames, images) = (frame(item), item.images().count() as u64);
+fn measure_entry(id: ItemId, item: &Item) -> MeasuredEntry {
+    let (frames, images) = (measure_frame(item), item.images().count() as u64);
     let around = frames + images * image::TOKENS;
     let bytes = around + item.texts().map(|text| text.len() as u64).sum::<u64>();
-    let estimate = around + item.texts().map(tokens::estimate).sum::<u64>();
-    Entry { id, answers: answers(item), bytes, frames, images, estimate, counted: None }
+    let estimate = around + item.texts().map(tokens::estimate_tokens).sum::<u64>();
+    MeasuredEntry { id, answers: count_answers(item), bytes, frames, images, estimate, counted: None }
 }
 
-fn tools_entry(tools: &[ToolDefinition]) -> Entry {
-    let mut entry = Entry::default();
+fn tools_entry(tools: &[ToolDefinition]) -> MeasuredEntry {
+    let mut entry = MeasuredEntry::default();
     for text in tool_texts(tools) {
         entry.bytes += text.len() as u64;
-        entry.estimate += tokens::estimate(&text);
+        entry.estimate += tokens::estimate_tokens(&text);
     }
     entry
 }
@@ -388,24 +386,24 @@ fn tool_texts(tools: &[ToolDefinition]) -> impl Iterator<Item = String> {
     tools.iter().flat_map(|tool| [tool.name.clone() + " " + &tool.description, tool.parameters.to_string()])
 }
 
-fn count(item: &Item, encoding: Vocabulary) -> u64 {
-    item.texts().map(|text| tokens::count(text, encoding)).sum::<u64>() + images(item)
+fn count_tokens(item: &Item, encoding: Vocabulary) -> u64 {
+    item.texts().map(|text| tokens::count_tokens(text, encoding)).sum::<u64>() + estimate_images(item)
 }
 
 /// The estimated tokens of its pictures: no provider reports them before a request.
-fn images(item: &Item) -> u64 {
+fn estimate_images(item: &Item) -> u64 {
     item.images().count() as u64 * image::TOKENS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::message::{Answer, Call, CallStatus, Part, Said, ToolCall};
+    use crate::conversation::message::{Call, CallAnswer, CallStatus, ReplyPart, ToolCall, UserText};
 
     const SYSTEM: &str = "";
 
     fn said(text: impl Into<String>) -> Item {
-        Item::Said(Said::by_person(text))
+        Item::Said(UserText::by_person(text))
     }
 
     /// A text whose estimate is four times its real count.
@@ -428,7 +426,7 @@ mod tests {
         }
     }
 
-    fn measure(ruler: &mut Ruler, items: &[Item], passes: &[u32], threshold: u64) -> Size {
+    fn measure(ruler: &mut Ruler, items: &[Item], passes: &[u32], threshold: u64) -> RequestSize {
         of(ruler, "gpt-5-mini", &[], items, passes, threshold)
     }
 
@@ -439,8 +437,8 @@ mod tests {
         items: &[Item],
         passes: &[u32],
         threshold: u64,
-    ) -> Size {
-        ruler.measure(Request { model, tools, system: SYSTEM, items, ids: &ids(passes) }, threshold)
+    ) -> RequestSize {
+        ruler.measure(MeasuredRequest { model, tools, system: SYSTEM, items, ids: &ids(passes) }, threshold)
     }
 
     #[test]
@@ -472,9 +470,9 @@ mod tests {
         let mut ruler = Ruler::default();
         let (items, ids, tools) = ([said(flat(100))], ids(&[0]), [tool("finds")]);
         let mut size = |system: &str| {
-            let request = Request { model: "m", tools: &tools, system, items: &items, ids: &ids };
+            let request = MeasuredRequest { model: "m", tools: &tools, system, items: &items, ids: &ids };
             let size = ruler.measure(request, u64::MAX);
-            (size.tokens, size.prefix_tokens, size.broken, ruler.tools(), ruler.fixed())
+            (size.tokens, size.prefix_tokens, size.broken, ruler.tools(), ruler.measure_fixed())
         };
         let (tokens, _, broken, tools, fixed) = size(&flat(20));
         assert_eq!((broken, fixed), (None, tools + 24));
@@ -487,10 +485,10 @@ mod tests {
     fn an_answer_that_came_since_is_measured() {
         let mut ruler = Ruler::default();
         let request = ToolCall { id: String::new(), name: "grep".to_owned(), arguments: "{}".to_owned() };
-        let call = Part::Call(Call { request, opaque: None, answer: None });
+        let call = ReplyPart::Call(Call { request, opaque: None, answer: None });
         let mut step = Step { parts: vec![call], ..Step::default() };
         let open = measure(&mut ruler, &[Item::Step(step.clone())], &[0], u64::MAX);
-        step.fill(0, Answer::of_text(flat(50), CallStatus::Ok));
+        step.fill(0, CallAnswer::of_text(flat(50), CallStatus::Ok));
         let filled = measure(&mut ruler, &[Item::Step(step)], &[0], u64::MAX);
         assert_eq!((filled.tokens, filled.prefix_tokens), (open.tokens + 54, 0));
     }
@@ -528,10 +526,10 @@ mod tests {
         let talk = [said(flat(96))];
         measure(&mut ruler, &talk, &[0], u64::MAX);
         for (nonsense, judgement) in [
-            (0, Report::Absent),
-            (7, Report::TooSmall { tokens: 7, bytes: 384 }),
-            (26, Report::TooSmall { tokens: 26, bytes: 384 }),
-            (389, Report::TooLarge { tokens: 389, bytes: 388 }),
+            (0, SizeReport::Absent),
+            (7, SizeReport::TooSmall { tokens: 7, bytes: 384 }),
+            (26, SizeReport::TooSmall { tokens: 26, bytes: 384 }),
+            (389, SizeReport::TooLarge { tokens: 389, bytes: 388 }),
         ] {
             assert_eq!(ruler.report(nonsense), judgement);
             let size = measure(&mut ruler, &talk, &[0], u64::MAX);
@@ -544,15 +542,15 @@ mod tests {
         let mut ruler = Ruler::default();
         let talk = [said(flat(996)), said(flat(2996)), said(flat(2996))];
         measure(&mut ruler, &talk[..1], &[0], u64::MAX);
-        assert_eq!(ruler.report(1000), Report::Plausible);
+        assert_eq!(ruler.report(1000), SizeReport::Plausible);
         for messages in 2..=3 {
             let size = measure(&mut ruler, &talk[..messages], &[0, 0, 0][..messages], u64::MAX);
             let added = (messages as u64 - 1) * 2996 * 4;
             assert_eq!(size.tokens, 1000 + (messages as u64 - 1) * 3000, "what it said first stands");
             let judgement = ruler.report(1024);
             assert!(
-                matches!(judgement, Report::Stuck { tokens: 1024, added: of } if of == added)
-                    || matches!(judgement, Report::TooSmall { tokens: 1024, .. }),
+                matches!(judgement, SizeReport::Stuck { tokens: 1024, added: of } if of == added)
+                    || matches!(judgement, SizeReport::TooSmall { tokens: 1024, .. }),
                 "{judgement:?}"
             );
         }
@@ -566,7 +564,7 @@ mod tests {
         let estimated = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
         // The last reply's request held the first two items.
         let seen = estimated.tokens - 50;
-        assert_eq!(ruler.anchor(2, seen * 2), Report::Plausible);
+        assert_eq!(ruler.anchor(2, seen * 2), SizeReport::Plausible);
         let size = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
         // What is counted twice as high is the conversation, not the tools.
         let about = |extra: u64| seen * 2 + extra..=seen * 2 + extra + extra / 20;
@@ -577,7 +575,7 @@ mod tests {
         let size = of(&mut ruler, "m", &tools, &longer, &[0, 0, 0, 0], u64::MAX);
         assert!(about(120).contains(&size.tokens) && size.basis == Basis::Reported, "{size:?}");
         let judgement = ruler.anchor(2, 100_000);
-        assert!(matches!(judgement, Report::TooLarge { tokens: 100_000, .. }), "{judgement:?}");
+        assert!(matches!(judgement, SizeReport::TooLarge { tokens: 100_000, .. }), "{judgement:?}");
         assert_eq!(of(&mut ruler, "m", &tools, &longer, &[0, 0, 0, 0], u64::MAX).tokens, size.tokens);
     }
 
@@ -587,18 +585,18 @@ mod tests {
         let talk = [said(flat(40)), said(flat(4000)), said(flat(4000))];
         let mut ruler = Ruler::default();
         let first = of(&mut ruler, "m", &tools, &talk[..1], &[0], u64::MAX).tokens;
-        assert_eq!(ruler.report(first), Report::Plausible);
-        let fixed = ruler.fixed();
+        assert_eq!(ruler.report(first), SizeReport::Plausible);
+        let fixed = ruler.measure_fixed();
         // The conversation is counted twice as high as ours.
         let whole = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX).tokens;
-        assert_eq!(ruler.report(whole + 8000), Report::Plausible);
-        assert_eq!(ruler.fixed(), fixed);
+        assert_eq!(ruler.report(whole + 8000), SizeReport::Plausible);
+        assert_eq!(ruler.measure_fixed(), fixed);
         assert!(ruler.scaled(1000) > 1900, "{}", ruler.scaled(1000));
         // One that is resumed has seen no report without it: the tools are within what is likely.
         let mut resumed = Ruler::default();
         of(&mut resumed, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
-        assert_eq!(resumed.anchor(3, whole + 8000), Report::Plausible);
-        assert!(resumed.fixed() <= fixed * 5 / 4, "{} {fixed}", resumed.fixed());
+        assert_eq!(resumed.anchor(3, whole + 8000), SizeReport::Plausible);
+        assert!(resumed.measure_fixed() <= fixed * 5 / 4, "{} {fixed}", resumed.measure_fixed());
         assert_eq!(of(&mut resumed, "m", &tools, &talk, &[0, 0, 0], u64::MAX).tokens, whole + 8000);
     }
 
@@ -627,7 +625,7 @@ mod tests {
             talk.push(said("one word and another ".repeat(380)));
             tokens = measure(&mut ruler, &talk, &vec![0; talk.len()], THRESHOLD).tokens;
             assert!(tokens < THRESHOLD, "it is counted before it passes the threshold");
-            assert_eq!(ruler.report(talk.len() as u64 * 2200), Report::Plausible);
+            assert_eq!(ruler.report(talk.len() as u64 * 2200), SizeReport::Plausible);
         }
         assert!(tokens > THRESHOLD * 9 / 10, "{tokens}");
     }

@@ -15,7 +15,7 @@ pub(super) struct Scale {
 impl Scale {
     /// Takes in a report of `tokens`, of which ours are `head` and `items`.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
-    pub fn of(known: Option<Self>, tokens: u64, head: u64, items: u64) -> Self {
+    pub fn learn(known: Option<Self>, tokens: u64, head: u64, items: u64) -> Self {
         /// Vocabularies differ on prose and definitions by no more than this.
         const LIKELY: std::ops::RangeInclusive<f64> = 0.8..=1.2;
         /// A report with less conversation than this share is one of the head.
@@ -41,6 +41,6 @@ impl Scale {
     clippy::cast_sign_loss,
     reason = "counts of tokens are far below 2^52, and the scale is positive"
 )]
-pub(super) fn times(tokens: u64, scale: f64) -> u64 {
+pub(super) fn scale_tokens(tokens: u64, scale: f64) -> u64 {
     (tokens as f64 * scale).ceil() as u64
 }

@@ -4,7 +4,7 @@
 use super::desk::{Desk, budget, text};
 use super::{PARTS, SummaryFacts};
 use crate::config::Strategy;
-use crate::conversation::message::Said;
+use crate::conversation::message::UserText;
 
 const STEPS: u64 = 300;
 /// The cost of a token in the provider's cache.
@@ -38,7 +38,7 @@ fn run(way: Option<Strategy>, window: u64, work: Work, steps: u64) -> Course {
     let (mut random, mut last) = (fastrand::Rng::with_seed(window), 0);
     for number in 0..steps {
         if number % work.turn == 0 {
-            desk.say(Said::by_person(format!("{number}: {}", text(40.min(budget.tokens / 50)))));
+            desk.say(UserText::by_person(format!("{number}: {}", text(40.min(budget.tokens / 50)))));
         }
         let size = desk.measure();
         let (mut tokens, mut cached) = (size.tokens, size.prefix_tokens);
@@ -77,7 +77,7 @@ fn run(way: Option<Strategy>, window: u64, work: Work, steps: u64) -> Course {
 
 /// A summary that fills the room it was given.
 fn by_a_model(facts: &SummaryFacts) -> String {
-    let most = facts.room.allowed() / PARTS.len() as u64;
+    let most = facts.room.allow_tokens() / PARTS.len() as u64;
     PARTS
         .iter()
         .fold(String::new(), |out, (part, _)| out + "## " + part + "\n" + &text(most.saturating_sub(6)) + "\n")

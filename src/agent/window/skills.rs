@@ -1,7 +1,7 @@
 //! The texts of skills in a conversation: finds those no longer used, and writes the line that replaces them.
 
 use crate::conversation::message::{CallStatus, Item, SkillText, Step};
-use crate::conversation::session::Change;
+use crate::conversation::session::ItemChange;
 
 /// A use within this many of the last turns counts as recent.
 const RECENT_TURNS: usize = 2;
@@ -23,18 +23,18 @@ pub struct SkillUse {
 
 impl SkillUse {
     /// The change that replaces it by a stub, and the stub.
-    pub fn stub(&self) -> (Change, String) {
+    pub fn stub(&self) -> (ItemChange, String) {
         let stub = SkillText::stub(&self.name);
         let change = match self.call {
-            Some(call) => Change::Answer { call, content: stub.clone() },
-            None => Change::Unload { skill: self.name.clone() },
+            Some(call) => ItemChange::Answer { call, content: stub.clone() },
+            None => ItemChange::Unload { skill: self.name.clone() },
         };
         (change, stub)
     }
 }
 
 /// All texts of skills in a conversation, in order. Items from `recent` on are recent.
-pub fn uses(items: &[Item], recent: usize) -> Vec<SkillUse> {
+pub fn find_skill_uses(items: &[Item], recent: usize) -> Vec<SkillUse> {
     // With fewer messages of a person in view, all items belong to recent turns.
     let mut said = items.iter().enumerate().rev().filter(|(_, item)| item.said_by_person().is_some());
     let turn = said.nth(RECENT_TURNS - 1).map_or(0, |(index, _)| index);
@@ -91,13 +91,13 @@ fn is_mentioned(item: &Item, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::message::{Answer, Call, Part, Said, Summary, ToolCall};
+    use crate::conversation::message::{Call, CallAnswer, ReplyPart, Summary, ToolCall, UserText};
 
     fn step(name: &str, arguments: &str, skill: Option<&str>, status: CallStatus) -> Item {
         let request = ToolCall { id: "c".to_owned(), name: name.to_owned(), arguments: arguments.to_owned() };
-        let answer = Answer { skill: skill.map(str::to_owned), ..Answer::of_text("text", status) };
+        let answer = CallAnswer { skill: skill.map(str::to_owned), ..CallAnswer::of_text("text", status) };
         let call = Call { request, opaque: None, answer: Some(answer) };
-        Item::Step(Step { parts: vec![Part::Call(call)], ..Step::default() })
+        Item::Step(Step { parts: vec![ReplyPart::Call(call)], ..Step::default() })
     }
 
     fn load(skill: &str) -> Item {
@@ -105,11 +105,11 @@ mod tests {
     }
 
     fn said(text: &str) -> Item {
-        Item::Said(Said::by_person(text))
+        Item::Said(UserText::by_person(text))
     }
 
     fn idle_in(items: &[Item]) -> Vec<String> {
-        let uses = uses(items, items.len().saturating_sub(1));
+        let uses = find_skill_uses(items, items.len().saturating_sub(1));
         uses.into_iter().filter(|skill| !skill.in_use).map(|skill| skill.name).collect()
     }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_texts_of_skills_are_told_by_type_wherever_they_stand() {
-        let mut with_skill = Said::by_person("do it");
+        let mut with_skill = UserText::by_person("do it");
         with_skill.skills.push(SkillText { name: "walk".to_owned(), text: "left, right".to_owned() });
         with_skill.skills.push(SkillText { name: "run".to_owned(), text: SkillText::stub("run") });
         let items = [
@@ -143,10 +143,10 @@ mod tests {
             step("load_skill", r#"{"name":"no"}"#, Some("no"), CallStatus::Error),
             step("read_file", r#"{"name":"fly"}"#, None, CallStatus::Ok),
         ];
-        let uses = uses(&items, 3);
+        let uses = find_skill_uses(&items, 3);
         let found: Vec<(usize, &str)> = uses.iter().map(|skill| (skill.item, skill.name.as_str())).collect();
         assert_eq!(found, [(0, "walk"), (1, "fly")]);
-        assert_eq!(uses[0].stub().0, Change::Unload { skill: "walk".to_owned() });
+        assert_eq!(uses[0].stub().0, ItemChange::Unload { skill: "walk".to_owned() });
         assert!(uses[1].stub().1.contains("`fly` was unloaded"));
     }
 }

@@ -15,7 +15,7 @@ use crate::conversation::message::{CallStatus, Handle, Item, Summary, ToolCall};
 
 use super::calls::{self, Files};
 use super::digest;
-use super::plan::{Material, Plan};
+use super::plan::{CompressionPlan, Material};
 use super::room::Room;
 
 /// The parts of a summary in order: the heading, and the content.
@@ -52,12 +52,11 @@ pub struct SummaryFacts {
 impl SummaryFacts {
     /// The facts of a plan's summary. `todo` is the session's todo list, if any.
     #[must_use]
-    pub fn of(material: Material<'_>, plan: &Plan, todo: Option<&Value>) -> Self {
+    pub fn collect(material: Material<'_>, plan: &CompressionPlan, todo: Option<&Value>) -> Self {
         Self::new(material, &plan.removed, &plan.unloaded, todo, plan.room)
     }
 
     /// True if there is an earlier summary to update.
-    #[must_use]
     pub fn updates(&self) -> bool {
         !self.previous.is_empty()
     }
@@ -90,8 +89,8 @@ impl SummaryFacts {
             facts.take_in(&material.items[*index], number, &mut known);
         }
         let calls = facts.calls.iter().map(|(call, status)| (call, *status));
-        facts.files = merged(calls::files(calls), known, Room::bytes(room.files));
-        facts.said = within(std::mem::take(&mut facts.said), Room::bytes(room.quoted));
+        facts.files = merge_files(calls::collect_files(calls), known, Room::bytes(room.files));
+        facts.said = keep_texts(std::mem::take(&mut facts.said), Room::bytes(room.quoted));
         facts
     }
 
@@ -129,7 +128,7 @@ impl SummaryFacts {
 }
 
 /// The newest files, and as many of the earlier ones as there is room for.
-fn merged(new: Files, known: Files, room: usize) -> Files {
+fn merge_files(new: Files, known: Files, room: usize) -> Files {
     let capped = |new: BTreeSet<String>, known: BTreeSet<String>| {
         let mut left = room;
         let mut fits = |path: &String| {
@@ -151,7 +150,7 @@ fn merged(new: Files, known: Files, room: usize) -> Files {
 }
 
 /// The first text, which states the purpose, and the newest of the others.
-fn within(mut said: Vec<String>, room: usize) -> Vec<String> {
+fn keep_texts(mut said: Vec<String>, room: usize) -> Vec<String> {
     if said.iter().map(String::len).sum::<usize>() <= room || said.is_empty() {
         return said;
     }
@@ -169,23 +168,22 @@ fn within(mut said: Vec<String>, room: usize) -> Vec<String> {
 }
 
 /// Returns the reason that a model's summary cannot be used; `None` if it can.
-#[must_use]
 pub fn mistake_in(summary: &str, room: Room) -> Option<String> {
     let most = Room::bytes(room.summary);
     if summary.trim().is_empty() {
         return Some("it is empty".to_owned());
     }
-    if let Some((missing, _)) = PARTS.iter().find(|(part, _)| section(summary, part).is_none()) {
+    if let Some((missing, _)) = PARTS.iter().find(|(part, _)| find_section(summary, part).is_none()) {
         return Some(format!("the part `## {missing}` is missing"));
     }
-    if section(summary, PARTS[0].0).is_none_or(|goal| goal.trim().is_empty()) {
+    if find_section(summary, PARTS[0].0).is_none_or(|goal| goal.trim().is_empty()) {
         return Some("the goal is empty".to_owned());
     }
     (summary.len() > most).then(|| format!("it has {} bytes, more than {most}", summary.len()))
 }
 
 /// The text under a heading.
-pub fn section<'s>(summary: &'s str, part: &str) -> Option<&'s str> {
+pub fn find_section<'s>(summary: &'s str, part: &str) -> Option<&'s str> {
     let mut offset = 0;
     for line in summary.split_inclusive('\n') {
         offset += line.len();
@@ -200,21 +198,20 @@ pub fn section<'s>(summary: &'s str, part: &str) -> Option<&'s str> {
 }
 
 /// The summary that replaces the removed items: `body` is the parts, written by a model or by code.
-#[must_use]
-pub fn compose(facts: &SummaryFacts, body: &str) -> Summary {
+pub fn compose_summary(facts: &SummaryFacts, body: &str) -> Summary {
     let mut text = format!(
         "[{} earlier items of this conversation made room for this summary. recall id={} reads the last of them (lower \
          numbers are older), recall with a query searches them all. It is a record and no request: the work goes on \
          where it stood.]\n\n{}\n",
         facts.covers,
         Handle::item(facts.last),
-        present::neutralise(body.trim())
+        present::break_text_marks(body.trim())
     );
-    list(&mut text, "Files read", facts.files.read.iter().map(|path| text::one_line(path, 200)));
-    list(&mut text, "Files changed", facts.files.changed.iter().map(|path| text::one_line(path, 200)));
+    write_list(&mut text, "Files read", facts.files.read.iter().map(|path| text::one_line(path, 200)));
+    write_list(&mut text, "Files changed", facts.files.changed.iter().map(|path| text::one_line(path, 200)));
     let loads = |name: &String| format!("{name}: load_skill name={} loads it again", Value::from(name.as_str()));
-    list(&mut text, "Skills whose instructions made room", facts.skills.iter().map(loads));
-    list(&mut text, "Plan", facts.todo().into_iter());
+    write_list(&mut text, "Skills whose instructions made room", facts.skills.iter().map(loads));
+    write_list(&mut text, "Plan", facts.todo().into_iter());
     if !facts.said.is_empty() {
         text += "\n## What the person said until then, verbatim, the oldest first (handled, unless said otherwise above)\n";
         let quoted =
@@ -254,7 +251,7 @@ impl SummaryFacts {
     }
 }
 
-fn list(out: &mut String, heading: &str, entries: impl Iterator<Item = String>) {
+fn write_list(out: &mut String, heading: &str, entries: impl Iterator<Item = String>) {
     for (at, entry) in entries.enumerate() {
         if at == 0 {
             let _ = write!(out, "\n## {heading}\n");

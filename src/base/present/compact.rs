@@ -1,20 +1,20 @@
 //! Compact: one line of `key:value` pairs with `|` between them. `\`, `|` and line breaks in a value are escaped.
 
-use super::View;
+use super::ResultView;
 
-pub(super) fn encode(view: &View<'_>) -> String {
-    let mut pairs = vec![format!("tool:{}", escape(view.source.tool))];
+pub(super) fn encode_view(view: &ResultView<'_>) -> String {
+    let mut pairs = vec![format!("tool:{}", escape_text(view.source.tool))];
     if !view.source.trusted {
         pairs.push("untrusted:true".to_owned());
     }
-    pairs.extend(view.fields.iter().map(|(name, field)| format!("{name}:{}", escape(&field.as_text()))));
+    pairs.extend(view.fields.iter().map(|(name, field)| format!("{name}:{}", escape_text(&field.as_text()))));
     pairs.join("|")
 }
 
 const ESCAPES: [(char, char); 7] =
     [('\\', '\\'), ('|', 'p'), ('\n', 'n'), ('\r', 'r'), ('\u{85}', 'e'), ('\u{2028}', 'l'), ('\u{2029}', 'g')];
 
-fn escape(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match ESCAPES.iter().find(|(plain, _)| *plain == c) {

@@ -8,21 +8,20 @@ use crate::base::text;
 /// Shortens `data` to at most about `most` bytes of JSON. A list becomes
 /// `{"items": […], "total_count": N, "note": …}`; the largest list or text inside an object is cut in the same way.
 /// `kept` says where the rest can be read.
-#[must_use]
-pub fn fit(data: &Value, most: usize, kept: Option<&Kept>) -> Value {
-    if fits(data, most) {
+pub fn fit_data(data: &Value, most: usize, kept: Option<&Kept>) -> Value {
+    if fits_data(data, most) {
         return data.clone();
     }
     match data {
         Value::Array(items) => first_items(items, most, kept),
         Value::Object(fields) => fit_fields(fields, most, kept),
-        Value::String(text) => Value::String(cut(text, most, kept)),
+        Value::String(text) => Value::String(cut_text(text, most, kept)),
         other => other.clone(),
     }
 }
 
-/// True if [`fit`] leaves `data` whole.
-pub(super) fn fits(data: &Value, most: usize) -> bool {
+/// True if [`fit_data`] leaves `data` whole.
+pub(super) fn fits_data(data: &Value, most: usize) -> bool {
     data.to_string().len() <= most
 }
 
@@ -49,7 +48,7 @@ fn fit_fields(fields: &Map<String, Value>, most: usize, kept: Option<&Kept>) -> 
     let mut fitted = Map::new();
     for (at, (size, name)) in sizes.iter().enumerate() {
         let share = room / (sizes.len() - at);
-        fitted.insert((*name).clone(), fit(&fields[*name], share.saturating_sub(name.len() + 4), kept));
+        fitted.insert((*name).clone(), fit_data(&fields[*name], share.saturating_sub(name.len() + 4), kept));
         room = room.saturating_sub(share.min(*size));
     }
     fields
@@ -59,9 +58,9 @@ fn fit_fields(fields: &Map<String, Value>, most: usize, kept: Option<&Kept>) -> 
         .into()
 }
 
-fn cut(text: &str, most: usize, kept: Option<&Kept>) -> String {
-    let head = text::head(text, most * 2 / 3);
-    let tail = text::tail(text, most / 3);
+fn cut_text(text: &str, most: usize, kept: Option<&Kept>) -> String {
+    let head = text::take_head(text, most * 2 / 3);
+    let tail = text::take_tail(text, most / 3);
     let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));
     format!("{head}\n[… {} bytes left out{how} …]\n{tail}", text.len() - head.len() - tail.len())
 }
@@ -73,7 +72,7 @@ mod tests {
     #[test]
     fn a_long_list_says_how_many_there_were() {
         let list: Vec<u64> = (0..1000).collect();
-        let fitted = fit(&json!({"files": list, "path": "src"}), 100, None);
+        let fitted = fit_data(&json!({"files": list, "path": "src"}), 100, None);
         assert_eq!((fitted["path"].as_str(), fitted["files"]["total_count"].as_u64()), (Some("src"), Some(1000)));
         let kept = fitted["files"]["items"].as_array().expect("a list").len();
         assert!(kept > 5 && kept < 50, "{fitted}");
@@ -83,6 +82,6 @@ mod tests {
     #[test]
     fn what_fits_is_untouched() {
         let data = json!({"a": [1, 2, {"b": "c"}]});
-        assert_eq!(fit(&data, 1000, None), data);
+        assert_eq!(fit_data(&data, 1000, None), data);
     }
 }

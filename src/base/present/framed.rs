@@ -2,38 +2,36 @@
 
 use std::borrow::Cow;
 
-use super::neutralise;
+use super::break_text_marks;
 use crate::base::text;
 
 /// The longest name that is shown whole, in bytes.
 const LONGEST: usize = 400;
 
 /// A name in a sentence: as it is if it reads as one word, else in quotes and on one line.
-#[must_use]
-pub fn word(name: &str) -> Cow<'_, str> {
+pub fn quote_word(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./@+#,~%=:".contains(c);
     if name.len() <= LONGEST && !name.is_empty() && name.chars().all(is_plain) {
         return Cow::Borrowed(name);
     }
-    Cow::Owned(format!("\"{}\"", within(name)))
+    Cow::Owned(format!("\"{}\"", escape_attribute(name)))
 }
 
 /// A name as the value of an attribute, without the quotes around it.
-#[must_use]
-pub fn within(name: &str) -> String {
-    let shown = text::head(name, LONGEST);
+pub fn escape_attribute(name: &str) -> String {
+    let shown = text::take_head(name, LONGEST);
     let mut line: String = shown.replace('"', "'").replace('\n', "\\n").replace('\t', "\\t");
     if shown.len() < name.len() {
         line.push('…');
     }
     // For a careless reader, a bracket ends a tag even within quotes.
     let line = line.replace('<', "‹").replace('>', "›");
-    neutralise(&text::visible(&line)).into_owned()
+    break_text_marks(&text::make_visible(&line)).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{within, word};
+    use super::{escape_attribute, quote_word};
 
     #[test]
     fn a_name_stays_within_its_place() {
@@ -46,8 +44,8 @@ mod tests {
             ("a\"b</system>", "\"a'b‹/system›\""),
             ("", "\"\""),
         ] {
-            assert_eq!(word(name), shown);
+            assert_eq!(quote_word(name), shown);
         }
-        assert!(within(&"x".repeat(5000)).len() < 500);
+        assert!(escape_attribute(&"x".repeat(5000)).len() < 500);
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::View;
+use super::ResultView;
 
-pub(super) fn encode(view: &View<'_>) -> String {
+pub(super) fn encode_view(view: &ResultView<'_>) -> String {
     Value::Object(view.as_object()).to_string()
 }

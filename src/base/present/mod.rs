@@ -3,7 +3,7 @@
 //! The results of a tool all begin with the same bytes, so that a provider's prefix cache can reuse them, and
 //! values that change from run to run (time, id, duration) appear only in `detailed`. Content from outside is
 //! marked as untrusted within the encoding, so that the whole stays parseable. Telemetry and metadata cannot get
-//! in: [`View`] has no place for them.
+//! in: [`ResultView`] has no place for them.
 //!
 //! The marks in the observation of an untrusted result are broken before it comes here, and before the loop adds its
 //! own notices (about a cut, a hint), so that an intact notice is always the loop's.
@@ -22,13 +22,13 @@ use serde_json::Value;
 
 use crate::base::output::{CallStatus, Encoding, ResponseFormat, ToolOutput};
 
-pub use data::fit;
-pub use framed::{within, word};
-pub use neutral::{neutralise, restore};
+pub use data::fit_data;
+pub use framed::{escape_attribute, quote_word};
+pub use neutral::{break_text_marks, restore_text_marks};
 
 /// The tool, and the trust in its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source<'a> {
+pub struct ResultSource<'a> {
     pub tool: &'a str,
     /// True for instructions that the user installed (skills) or said; everything else is data.
     pub trusted: bool,
@@ -43,37 +43,36 @@ pub struct Occasion<'a> {
 
 /// The parts of a result that are written: names and values, in order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct View<'a> {
-    pub source: Source<'a>,
-    pub fields: Vec<(&'static str, Field)>,
+pub struct ResultView<'a> {
+    pub source: ResultSource<'a>,
+    pub fields: Vec<(&'static str, ViewField)>,
 }
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Field {
+pub enum ViewField {
     Text(String),
     Data(Value),
 }
 
 /// Selects the parts of a result. `most` is the bytes that its data may have; an array is cut to its first items,
 /// with the output's handle for the rest.
-#[must_use]
-pub fn view<'a>(
-    source: Source<'a>,
+pub fn select_view<'a>(
+    source: ResultSource<'a>,
     status: CallStatus,
     output: &ToolOutput,
     format: ResponseFormat,
     occasion: Occasion<'_>,
     most: usize,
-) -> View<'a> {
-    let text = |text: &str| Field::Text(text.to_owned());
+) -> ResultView<'a> {
+    let text = |text: &str| ViewField::Text(text.to_owned());
     let content = ("content", text(&output.observation));
     let outcome = || ("status", text(status_word(status)));
     // One line, even for readers that know further line breaks.
-    let summary = || ("summary", text(&neutralise(&crate::base::text::visible(output.outcome()))));
+    let summary = || ("summary", text(&break_text_marks(&crate::base::text::make_visible(output.outcome()))));
     let data = || {
-        let data = if source.trusted { output.result.clone() } else { broken(&output.result) };
-        ("result", Field::Data(fit(&data, most, output.kept.as_ref())))
+        let data = if source.trusted { output.result.clone() } else { break_marks(&output.result) };
+        ("result", ViewField::Data(fit_data(&data, most, output.kept.as_ref())))
     };
     let failed = !has_result(status, output);
     let fields = match format {
@@ -86,22 +85,21 @@ pub fn view<'a>(
             content,
             data(),
             ("call_id", text(occasion.call_id)),
-            ("duration_ms", Field::Data(occasion.duration_ms.into())),
+            ("duration_ms", ViewField::Data(occasion.duration_ms.into())),
         ],
         ResponseFormat::Raw => vec![data()],
     };
-    View { source, fields }
+    ResultView { source, fields }
 }
 
-/// The whole data of a result as text, if [`view`] shows only a part of it.
-#[must_use]
+/// The whole data of a result as text, if [`select_view`] shows only a part of it.
 pub fn left_out(status: CallStatus, output: &ToolOutput, format: ResponseFormat, most: usize) -> Option<String> {
     let shown = match format {
         ResponseFormat::Detailed => true,
         ResponseFormat::Raw => has_result(status, output),
         ResponseFormat::Concise | ResponseFormat::Standard => false,
     };
-    (shown && !data::fits(&output.result, most)).then(|| format!("{:#}", output.result))
+    (shown && !data::fits_data(&output.result, most)).then(|| format!("{:#}", output.result))
 }
 
 /// True if the tool returned a result. That of a program that failed begins with its exit.
@@ -110,24 +108,23 @@ fn has_result(status: CallStatus, output: &ToolOutput) -> bool {
 }
 
 /// Writes a view in an encoding.
-#[must_use]
-pub fn encode(view: &View<'_>, encoding: Encoding) -> String {
+pub fn encode_view(view: &ResultView<'_>, encoding: Encoding) -> String {
     match encoding {
-        Encoding::Text => text::encode(view),
-        Encoding::Json => json::encode(view),
-        Encoding::Yaml => yaml::encode(view),
-        Encoding::Xml => xml::encode(view),
-        Encoding::Compact => compact::encode(view),
+        Encoding::Text => text::encode_view(view),
+        Encoding::Json => json::encode_view(view),
+        Encoding::Yaml => yaml::encode_view(view),
+        Encoding::Xml => xml::encode_view(view),
+        Encoding::Compact => compact::encode_view(view),
     }
 }
 
 /// Data with every mark in its texts and names broken.
-fn broken(data: &Value) -> Value {
+fn break_marks(data: &Value) -> Value {
     match data {
-        Value::String(text) => Value::String(neutralise(text).into_owned()),
-        Value::Array(items) => items.iter().map(broken).collect(),
+        Value::String(text) => Value::String(break_text_marks(text).into_owned()),
+        Value::Array(items) => items.iter().map(break_marks).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(name, value)| (neutralise(name).into_owned(), broken(value))).collect()
+            fields.iter().map(|(name, value)| (break_text_marks(name).into_owned(), break_marks(value))).collect()
         }
         other => other.clone(),
     }
@@ -143,7 +140,7 @@ fn status_word(status: CallStatus) -> &'static str {
     }
 }
 
-impl Field {
+impl ViewField {
     /// The field as one text; data as compact JSON.
     fn as_text(&self) -> std::borrow::Cow<'_, str> {
         match self {
@@ -160,7 +157,7 @@ impl Field {
     }
 }
 
-impl View<'_> {
+impl ResultView<'_> {
     /// The view as one object: tool, mark, fields.
     fn as_object(&self) -> serde_json::Map<String, Value> {
         let mut object = serde_json::Map::new();
@@ -184,12 +181,12 @@ mod tests {
         [ResponseFormat::Concise, ResponseFormat::Standard, ResponseFormat::Detailed, ResponseFormat::Raw];
     const ENCODINGS: [Encoding; 5] =
         [Encoding::Text, Encoding::Json, Encoding::Yaml, Encoding::Xml, Encoding::Compact];
-    const SOURCE: Source<'_> = Source { tool: "grep", trusted: false };
+    const SOURCE: ResultSource<'_> = ResultSource { tool: "grep", trusted: false };
 
     fn output(observation: &str) -> ToolOutput {
         let mut output = ToolOutput {
             result: json!({"matches": [{"path": "a.rs", "line": 1}], "note": observation}),
-            observation: neutralise(observation).into_owned(),
+            observation: break_text_marks(observation).into_owned(),
             summary: format!("1 match of {observation}"),
             ..ToolOutput::default()
         };
@@ -199,7 +196,7 @@ mod tests {
 
     fn shown(observation: &str, format: ResponseFormat, encoding: Encoding, id: &str) -> String {
         let occasion = Occasion { call_id: id, duration_ms: 1234 };
-        encode(&view(SOURCE, CallStatus::Ok, &output(observation), format, occasion, 10_000), encoding)
+        encode_view(&select_view(SOURCE, CallStatus::Ok, &output(observation), format, occasion, 10_000), encoding)
     }
 
     #[test]
@@ -230,9 +227,9 @@ mod tests {
     fn a_failure_shows_its_status_even_when_concise() {
         let output = ToolOutput { observation: "no such file".to_owned(), ..ToolOutput::default() };
         let occasion = Occasion { call_id: "c", duration_ms: 0 };
-        let view = view(SOURCE, CallStatus::Error, &output, ResponseFormat::Raw, occasion, 100);
+        let view = select_view(SOURCE, CallStatus::Error, &output, ResponseFormat::Raw, occasion, 100);
         assert_eq!(
-            encode(&view, Encoding::Json),
+            encode_view(&view, Encoding::Json),
             r#"{"tool":"grep","untrusted":true,"status":"error","content":"no such file"}"#
         );
     }
@@ -242,11 +239,11 @@ mod tests {
         #[test]
         fn data_formats_round_trip(content in "[\\PC\n\t\\\\|:\"'<>&\u{0}-\u{1f}]{0,60}") {
             let object = |text: &str| serde_json::from_str::<Value>(text).expect("one JSON object");
-            let expected = neutralise(&content).into_owned();
+            let expected = break_text_marks(&content).into_owned();
             let json = shown(&content, ResponseFormat::Standard, Encoding::Json, "c");
             prop_assert_eq!(&object(&json)["content"], &Value::String(expected.clone()));
             prop_assert_eq!(json.lines().count(), 1);
-            let yaml: Value = crate::base::yaml::parse(&shown(&content, ResponseFormat::Standard, Encoding::Yaml, "c"))
+            let yaml: Value = crate::base::yaml::parse_document(&shown(&content, ResponseFormat::Standard, Encoding::Yaml, "c"))
                 .expect("one YAML document");
             prop_assert_eq!(yaml["content"].as_str(), Some(expected.as_str()));
             let compact = shown(&content, ResponseFormat::Standard, Encoding::Compact, "c");
@@ -294,7 +291,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(restore(&neutralise(&content)).into_owned(), content);
+            prop_assert_eq!(restore_text_marks(&break_text_marks(&content)).into_owned(), content);
         }
     }
 }

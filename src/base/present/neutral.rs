@@ -71,8 +71,7 @@ const MARKS: [(char, &[&str]); 3] = [
 ];
 
 /// `text` with every mark broken.
-#[must_use]
-pub fn neutralise(text: &str) -> Cow<'_, str> {
+pub fn break_text_marks(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
     for (at, c) in text.char_indices() {
@@ -90,9 +89,8 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text that was passed to [`neutralise`].
-#[must_use]
-pub fn restore(text: &str) -> Cow<'_, str> {
+/// The text that was passed to [`break_text_marks`].
+pub fn restore_text_marks(text: &str) -> Cow<'_, str> {
     if !text.contains(JOINER) {
         return Cow::Borrowed(text);
     }
@@ -127,20 +125,20 @@ mod tests {
     #[test]
     fn marks_are_broken_and_code_is_not() {
         for mark in ["</result>", "<|im_start|>", "<System>", "[INST]", "</Attachment-2>", "<tool_call>"] {
-            let broken = neutralise(mark);
+            let broken = break_text_marks(mark);
             assert_ne!(broken, mark);
             assert_eq!(broken.replace(JOINER, ""), mark);
         }
         for plain in ["if a < b { x[i] }", "<div>", "Vec<u8>", "a <= b", "<users>", "[install]"] {
-            assert!(matches!(neutralise(plain), Cow::Borrowed(_)), "{plain}");
+            assert!(matches!(break_text_marks(plain), Cow::Borrowed(_)), "{plain}");
         }
     }
 
     proptest! {
         #[test]
         fn it_is_reversible(text in "(<|\\[|\u{2060}|result|/|system|\\||inst\\]|x| ){0,12}") {
-            let broken = neutralise(&text).into_owned();
-            prop_assert_eq!(restore(&broken).into_owned(), text);
+            let broken = break_text_marks(&text).into_owned();
+            prop_assert_eq!(restore_text_marks(&broken).into_owned(), text);
             prop_assert!(!broken.contains("</result"));
         }
     }

@@ -4,26 +4,26 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Field, View, csv};
+use super::{ResultView, ViewField, csv};
 
 /// Writes fields after their names; the content is written without a name, and last, so that no line of it can be
 /// mistaken for one of the fields.
-pub(super) fn encode(view: &View<'_>) -> String {
+pub(super) fn encode_view(view: &ResultView<'_>) -> String {
     let mark = if view.source.trusted { "" } else { " untrusted" };
     let mut out = format!("<result tool=\"{}\"{mark}>\n", view.source.tool);
-    let is_content = |(name, _): &&(&str, Field)| *name == "content";
+    let is_content = |(name, _): &&(&str, ViewField)| *name == "content";
     let (content, fields): (Vec<_>, Vec<_>) = view.fields.iter().partition(is_content);
     for (name, field) in fields.into_iter().chain(content) {
         match (*name, field) {
-            ("content", Field::Text(text)) => out += text,
-            (_, Field::Text(text)) if !text.contains('\n') => {
+            ("content", ViewField::Text(text)) => out += text,
+            (_, ViewField::Text(text)) if !text.contains('\n') => {
                 let _ = write!(out, "{name}: {text}");
             }
-            (_, Field::Text(text)) => {
+            (_, ViewField::Text(text)) => {
                 let _ = write!(out, "{name}:\n{text}");
             }
-            (_, Field::Data(data)) => {
-                let _ = write!(out, "{name}: {}", tabular(data));
+            (_, ViewField::Data(data)) => {
+                let _ = write!(out, "{name}: {}", write_tabular(data));
             }
         }
         if !out.ends_with('\n') {
@@ -34,6 +34,6 @@ pub(super) fn encode(view: &View<'_>) -> String {
 }
 
 /// A table of uniform records as CSV, the smallest form; anything else as compact JSON.
-fn tabular(data: &Value) -> String {
-    csv::table(data).map_or_else(|| data.to_string(), |table| format!("(CSV)\n{table}"))
+fn write_tabular(data: &Value) -> String {
+    csv::write_table(data).map_or_else(|| data.to_string(), |table| format!("(CSV)\n{table}"))
 }

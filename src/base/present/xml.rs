@@ -2,21 +2,21 @@
 
 use std::fmt::Write;
 
-use super::View;
+use super::ResultView;
 
-pub(super) fn encode(view: &View<'_>) -> String {
-    let mut out = format!("<result tool=\"{}\"", escape(view.source.tool));
+pub(super) fn encode_view(view: &ResultView<'_>) -> String {
+    let mut out = format!("<result tool=\"{}\"", escape_text(view.source.tool));
     if !view.source.trusted {
         out += " untrusted=\"true\"";
     }
     out.push('>');
     for (name, field) in &view.fields {
-        let _ = write!(out, "<{name}>{}</{name}>", escape(&field.as_text()));
+        let _ = write!(out, "<{name}>{}</{name}>", escape_text(&field.as_text()));
     }
     out + "</result>"
 }
 
-fn escape(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {

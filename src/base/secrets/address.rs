@@ -6,7 +6,6 @@ use super::ordinary::is_ordinary;
 use super::secret::looks_secret;
 
 /// The `user:password` of a URL.
-#[must_use]
 pub fn user_info(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
@@ -15,7 +14,6 @@ pub fn user_info(url: &str) -> Option<&str> {
 
 /// The secret parts of a URL: the user info before the host, the password in it, and the values of keys that look like
 /// secrets.
-#[must_use]
 pub fn secrets_in(url: &str) -> Vec<String> {
     let info = user_info(url);
     let password = info.and_then(|info| info.split_once(':')).map(|(_, password)| password);
@@ -57,7 +55,6 @@ fn query_secrets(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The password in a variable's address, whatever the variable is called.
-#[must_use]
 pub fn password_in(value: &str) -> Option<&str> {
     user_info(value)?.split_once(':').map(|(_, password)| password).filter(|password| !is_ordinary(password))
 }

@@ -6,7 +6,6 @@ const SHORTEST: usize = 8;
 
 /// True if `value` is too short or too plain to be distinguished from ordinary text. A longer phrase is not: words
 /// joined by hyphens can be passwords, such as `my-own-token`.
-#[must_use]
 pub fn is_ordinary(value: &str) -> bool {
     const LONGEST_NUMBER: usize = 15;
     const SHORTEST_PHRASE: usize = 12;

@@ -26,7 +26,7 @@ impl Redactor {
     /// A redactor of these secrets. Ordinary values are skipped: they are placeholders, and text would become
     /// unreadable.
     #[must_use]
-    pub fn of(mut secrets: Vec<String>) -> Self {
+    pub fn new(mut secrets: Vec<String>) -> Self {
         secrets.retain(|secret| !is_ordinary(secret));
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         secrets.dedup();
@@ -34,17 +34,15 @@ impl Redactor {
     }
 
     /// Replaces each known secret, and text that has the shape of a key, by `***`; borrowed if there is none.
-    #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = self.redact_known(text);
-        match shapes::mask(&text, MASK) {
+        match shapes::mask_keys(&text, MASK) {
             Some(masked) => Cow::Owned(masked),
             None => text,
         }
     }
 
     /// Replaces only known secrets: text that the user types may be about things that look like keys.
-    #[must_use]
     pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for secret in &self.secrets {
@@ -106,7 +104,6 @@ fn key_is_secret(key: &str) -> bool {
 }
 
 /// A line of a YAML text as it may be shown, or `None` if there is no such line.
-#[must_use]
 pub fn mask_line(text: &str, number: usize) -> Option<String> {
     let line = text.lines().nth(number.checked_sub(1)?)?.trim_start_matches('\u{feff}');
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -169,7 +166,7 @@ mod tests {
     #[test]
     fn known_values_disappear_wherever_they_stand() {
         let redactor =
-            Redactor::of(["a1b2c3d4e5", "xx-a1b2c3d4e5-xx", "1234", "disabled"].map(str::to_owned).into());
+            Redactor::new(["a1b2c3d4e5", "xx-a1b2c3d4e5-xx", "1234", "disabled"].map(str::to_owned).into());
         let text = "a a1b2c3d4e5 b xx-a1b2c3d4e5-xx 1234 disabled";
         assert_eq!(redactor.redact(text), "a *** b *** 1234 disabled");
         assert!(matches!(redactor.redact("nothing"), std::borrow::Cow::Borrowed(_)));

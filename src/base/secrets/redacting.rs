@@ -22,7 +22,7 @@ impl<'r> Redacting<'r> {
     pub fn push(&mut self, piece: &str) -> String {
         let mut rest = piece;
         if let Some(seen) = self.in_key.take() {
-            match shapes::follow(piece, seen) {
+            match shapes::follow_key(piece, seen) {
                 Goes::Until(end) => rest = &piece[end..],
                 Goes::On(seen) => {
                     self.in_key = Some(seen);

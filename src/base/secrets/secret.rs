@@ -17,13 +17,11 @@ impl Secret {
     }
 
     /// The value itself: for the request that needs it, never for a message.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
     /// True if there is nothing to hide.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.trim().is_empty()
     }
@@ -42,7 +40,6 @@ impl Serialize for Secret {
 }
 
 /// True if the name of a variable or a key suggests a secret.
-#[must_use]
 pub fn looks_secret(name: &str) -> bool {
     const PARTS: [&str; 8] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CONNECTION_STRING"];

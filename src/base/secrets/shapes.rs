@@ -14,11 +14,11 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use armour::{armour, label, material_before};
-use bytes::{is_base64, is_in_word, is_random, run, word};
-use table::{Rest, SHAPES};
+use armour::{match_armour, material_before, measure_label};
+use bytes::{count_run, is_base64, is_in_word, is_random, measure_word};
+use table::{KeyRest, SHAPES};
 
-pub(super) use armour::{Goes, follow, open_key};
+pub(super) use armour::{Goes, follow_key, open_key};
 
 static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
@@ -28,7 +28,7 @@ static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
 });
 
 /// Replaces each key in `text` by `mask`; `None` if there is none.
-pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
+pub(super) fn mask_keys(text: &str, mask: &str) -> Option<String> {
     /// No key is shorter; most notices of ours are, so the search engine need not be built for them.
     const SHORTEST: usize = 8;
     if text.len() < SHORTEST {
@@ -47,10 +47,10 @@ pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
             continue;
         }
         let (_, rest) = SHAPES[found.pattern().as_usize()];
-        let Some(key) = key(text, found.range(), rest) else { continue };
+        let Some(key) = find_key(text, found.range(), rest) else { continue };
         let end = key.end;
         hide(key, &mut copied);
-        if matches!(rest, Rest::AwsId)
+        if matches!(rest, KeyRest::AwsId)
             && let Some(secret) = aws::secret_after_id(&text.as_bytes()[end..])
         {
             hide(end + secret.start..end + secret.end, &mut copied);
@@ -60,69 +60,76 @@ pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
 }
 
 /// The range of the key with this beginning, if it is one.
-fn key(text: &str, beginning: Range<usize>, rest: Rest) -> Option<Range<usize>> {
+fn find_key(text: &str, beginning: Range<usize>, rest: KeyRest) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let (before, after) = (&bytes[..beginning.start], &bytes[beginning.end..]);
     // A beginning inside a word is part of that word, except for these, which are not words, or may follow other names.
     let stands_anywhere = matches!(
         rest,
-        Rest::Armour | Rest::ArmourEnd | Rest::UserInfo | Rest::Bot | Rest::AwsSecret | Rest::SecretPath
+        KeyRest::Armour
+            | KeyRest::ArmourEnd
+            | KeyRest::UserInfo
+            | KeyRest::Bot
+            | KeyRest::AwsSecret
+            | KeyRest::SecretPath
     );
     if !stands_anywhere && before.last().is_some_and(|byte| is_in_word(*byte)) {
         return None;
     }
     let length = match rest {
-        Rest::Plain(least) => Some(run(after, u8::is_ascii_alphanumeric)).filter(|length| *length >= least),
-        Rest::Capitals(exact) => is_capitals(after, exact).then_some(exact),
-        Rest::AwsId => is_capitals(after, 16).then_some(16),
-        Rest::Hex(exact) => {
-            let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
-            (run(after, is_digit) == exact && word(after) == exact).then_some(exact)
+        KeyRest::Plain(least) => {
+            Some(count_run(after, u8::is_ascii_alphanumeric)).filter(|length| *length >= least)
         }
-        Rest::Random(least) => {
-            let length = word(after);
+        KeyRest::Capitals(exact) => is_capitals(after, exact).then_some(exact),
+        KeyRest::AwsId => is_capitals(after, 16).then_some(16),
+        KeyRest::Hex(exact) => {
+            let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+            (count_run(after, is_digit) == exact && measure_word(after) == exact).then_some(exact)
+        }
+        KeyRest::Random(least) => {
+            let length = measure_word(after);
             (length >= least && is_random(&after[..length])).then_some(length)
         }
-        Rest::Dotted(id, secret) => dotted(after, id, secret),
-        Rest::WebToken => web_token(after),
-        Rest::Armour => armour(after),
+        KeyRest::Dotted(id, secret) => match_dotted(after, id, secret),
+        KeyRest::WebToken => web_token(after),
+        KeyRest::Armour => match_armour(after),
         // The names and addresses before these stay, to show what is hidden.
-        Rest::AwsSecret => {
-            return aws::secret_after_name(after).map(|found| shifted(found, beginning.end));
+        KeyRest::AwsSecret => {
+            return aws::secret_after_name(after).map(|found| shift_range(found, beginning.end));
         }
-        Rest::Base64(least) => {
-            let length = run(after, |byte| is_base64(*byte));
+        KeyRest::Base64(least) => {
+            let length = count_run(after, |byte| is_base64(*byte));
             return (length >= least && is_random(&after[..length]))
                 .then(|| beginning.end..beginning.end + length);
         }
-        Rest::SecretPath => return secret_path(after).map(|found| shifted(found, beginning.end)),
-        Rest::UserInfo => return password(before, after).map(|found| shifted(found, beginning.end)),
-        Rest::Bot => return bot(before, after),
-        Rest::ArmourEnd => {
-            let length = label(after)?;
+        KeyRest::SecretPath => return secret_path(after).map(|found| shift_range(found, beginning.end)),
+        KeyRest::UserInfo => return match_password(before, after).map(|found| shift_range(found, beginning.end)),
+        KeyRest::Bot => return match_bot(before, after),
+        KeyRest::ArmourEnd => {
+            let length = measure_label(after)?;
             return Some(material_before(before)?..beginning.end + length);
         }
     };
     length.map(|length| beginning.start..beginning.end + length)
 }
 
-fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
+fn shift_range(range: Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
 fn is_capitals(after: &[u8], exact: usize) -> bool {
     let is_capital = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
-    run(after, is_capital) == exact && word(after) == exact
+    count_run(after, is_capital) == exact && measure_word(after) == exact
 }
 
-fn dotted(after: &[u8], id: usize, secret: usize) -> Option<usize> {
+fn match_dotted(after: &[u8], id: usize, secret: usize) -> Option<usize> {
     let rest = after.get(id..)?.strip_prefix(b".")?;
-    (word(after) == id && word(rest) == secret).then_some(id + 1 + secret)
+    (measure_word(after) == id && measure_word(rest) == secret).then_some(id + 1 + secret)
 }
 
 /// `T0/B0/LETTERS`: the last part of the path, if it is random.
 fn secret_path(after: &[u8]) -> Option<Range<usize>> {
-    let length = run(after, |byte| is_in_word(*byte) || *byte == b'/');
+    let length = count_run(after, |byte| is_in_word(*byte) || *byte == b'/');
     let path = &after[..length];
     let start = path
         .iter()
@@ -132,17 +139,17 @@ fn secret_path(after: &[u8]) -> Option<Range<usize>> {
 }
 
 /// `123456789:AA…`, where the beginning is `:AA`.
-fn bot(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+fn match_bot(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     const SECRET: usize = 33;
     let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let start = before.len() - digits;
     let stands_alone = !before[..start].last().is_some_and(|byte| is_in_word(*byte));
-    let is_bot = (8..=10).contains(&digits) && stands_alone && word(after) == SECRET;
+    let is_bot = (8..=10).contains(&digits) && stands_alone && measure_word(after) == SECRET;
     is_bot.then(|| start..before.len() + b":AA".len() + SECRET)
 }
 
 /// The password of `user:password@host`, unless it is a placeholder (`${PASSWORD}`, `<password>`, `password`).
-fn password(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+fn match_password(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     const SHORTEST: usize = 3;
     const LONGEST: usize = 512;
     const STAND_INS: [&[u8]; 10] =
@@ -152,7 +159,7 @@ fn password(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     }
     let is_over =
         |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<');
-    let authority = &after[..run(&after[..after.len().min(LONGEST)], |byte| !is_over(byte))];
+    let authority = &after[..count_run(&after[..after.len().min(LONGEST)], |byte| !is_over(byte))];
     let end = authority.iter().rposition(|byte| *byte == b'@')?;
     let start = authority[..end].iter().position(|byte| *byte == b':')? + 1;
     let password = &authority[start..end];
@@ -168,7 +175,7 @@ fn web_token(after: &[u8]) -> Option<usize> {
     let mut length = 0;
     for opening in [b"".as_slice(), b".eyJ", b"."] {
         let part = after[length..].strip_prefix(opening)?;
-        let size = run(part, is_base64);
+        let size = count_run(part, is_base64);
         if size < LEAST {
             return None;
         }
@@ -181,10 +188,10 @@ fn web_token(after: &[u8]) -> Option<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::mask;
+    use super::mask_keys;
 
     fn masked(text: &str) -> String {
-        mask(text, "***").unwrap_or_else(|| text.to_owned())
+        mask_keys(text, "***").unwrap_or_else(|| text.to_owned())
     }
 
     /// Made up here, so that no file of the repository contains text that looks like a key.
@@ -325,7 +332,7 @@ mod tests {
             "https://discord.com/api/webhooks/ID/TOKEN",
             "AccountKey=… and SharedAccessKey=<key>",
         ] {
-            assert_eq!(mask(text, "***"), None, "{text}");
+            assert_eq!(mask_keys(text, "***"), None, "{text}");
         }
     }
 
@@ -348,7 +355,7 @@ mod tests {
             )
         ) {
             let text = words.join(" ");
-            prop_assert_eq!(mask(&text, "***"), None);
+            prop_assert_eq!(mask_keys(&text, "***"), None);
         }
 
         #[test]

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::table::{PLACE_BITS, Place, Table};
+use super::table::{PLACE_BITS, TokenPlace, TokenTable};
 
 /// Counts the tokens of pieces, one after the other with the same buffers.
 #[derive(Default)]
@@ -15,29 +15,29 @@ pub struct Merger {
     /// The length of the token that ends with a byte; undefined within a token.
     backs: Vec<u8>,
     /// Neighbours to join, unless one of them has been joined with another since.
-    candidates: BinaryHeap<Reverse<Candidate>>,
+    candidates: BinaryHeap<Reverse<MergeCandidate>>,
 }
 
 /// The place of the token that two neighbours make, and the beginning of the left one.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate(u64);
+struct MergeCandidate(u64);
 
-impl Candidate {
+impl MergeCandidate {
     const START_BITS: u32 = u64::BITS - PLACE_BITS;
 
     /// Only a piece larger than any memory would have its start cut off.
-    fn new(place: Place, start: usize) -> Self {
+    fn new(place: TokenPlace, start: usize) -> Self {
         Self(u64::from(place) << Self::START_BITS | start as u64 & ((1 << Self::START_BITS) - 1))
     }
 
-    fn parts(&self) -> (Place, usize) {
-        ((self.0 >> Self::START_BITS) as Place, (self.0 & ((1 << Self::START_BITS) - 1)) as usize)
+    fn parts(&self) -> (TokenPlace, usize) {
+        ((self.0 >> Self::START_BITS) as TokenPlace, (self.0 & ((1 << Self::START_BITS) - 1)) as usize)
     }
 }
 
 impl Merger {
     /// Counts the tokens of a piece that is not a token itself.
-    pub fn count(&mut self, table: &Table, piece: &[u8]) -> u64 {
+    pub fn count(&mut self, table: &TokenTable, piece: &[u8]) -> u64 {
         let Self { lengths, backs, candidates } = self;
         for of_bytes in [&mut *lengths, &mut *backs] {
             of_bytes.clear();
@@ -45,7 +45,7 @@ impl Merger {
         }
         let candidate = |start: usize, end: usize| {
             let place = table.find(&piece[start..end])?;
-            Some(Reverse(Candidate::new(place, start)))
+            Some(Reverse(MergeCandidate::new(place, start)))
         };
         candidates.clear();
         candidates.extend((1..piece.len()).filter_map(|middle| candidate(middle - 1, middle + 1)));

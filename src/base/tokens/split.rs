@@ -26,37 +26,37 @@
 use super::Vocabulary;
 
 /// A class of characters, or several: each is a bit. The order is that of `build/vocabulary.rs`.
-type Class = u8;
+type CharClass = u8;
 
 /// Capitals and title case.
-const UPPER: Class = 1;
-const LOWER: Class = 1 << 1;
+const UPPER: CharClass = 1;
+const LOWER: CharClass = 1 << 1;
 /// Letters without case, and modifiers.
-const CASELESS: Class = 1 << 2;
-const MARK: Class = 1 << 3;
-const NUMBER: Class = 1 << 4;
+const CASELESS: CharClass = 1 << 2;
+const MARK: CharClass = 1 << 3;
+const NUMBER: CharClass = 1 << 4;
 /// White space within a line.
-const BLANK: Class = 1 << 5;
+const BLANK: CharClass = 1 << 5;
 /// `\r` and `\n`.
-const LINE: Class = 1 << 6;
-const OTHER: Class = 1 << 7;
+const LINE: CharClass = 1 << 6;
+const OTHER: CharClass = 1 << 7;
 
-const LETTER: Class = UPPER | LOWER | CASELESS;
-const SPACE: Class = BLANK | LINE;
+const LETTER: CharClass = UPPER | LOWER | CASELESS;
+const SPACE: CharClass = BLANK | LINE;
 /// The classes of the capitals of a word, and of its end, in o200k.
-const BIG: Class = UPPER | CASELESS | MARK;
-const SMALL: Class = LOWER | CASELESS | MARK;
+const BIG: CharClass = UPPER | CASELESS | MARK;
+const SMALL: CharClass = LOWER | CASELESS | MARK;
 
 include!(concat!(env!("OUT_DIR"), "/classes.rs"));
 
 /// The pieces of `text`. Together they are the text.
-pub fn pieces(mut text: &str, vocabulary: Vocabulary) -> impl Iterator<Item = &str> {
+pub fn split_pieces(mut text: &str, vocabulary: Vocabulary) -> impl Iterator<Item = &str> {
     let first = match vocabulary {
-        Vocabulary::O200k => o200k,
-        Vocabulary::Cl100k => cl100k,
+        Vocabulary::O200k => split_o200k,
+        Vocabulary::Cl100k => split_cl100k,
     };
     std::iter::from_fn(move || {
-        let class = class(text.chars().next()?);
+        let class = classify_char(text.chars().next()?);
         let (piece, rest) = text.split_at(first(text, class));
         text = rest;
         Some(piece)
@@ -64,41 +64,41 @@ pub fn pieces(mut text: &str, vocabulary: Vocabulary) -> impl Iterator<Item = &s
 }
 
 /// The end of the first piece of a text that begins with a character of `first`.
-fn o200k(text: &str, first: Class) -> usize {
-    let prefix = prefix(text, first);
+fn split_o200k(text: &str, first: CharClass) -> usize {
+    let prefix = measure_prefix(text, first);
     let word = small_word(text, prefix)
         // A mark without a following word is a word itself.
         .or_else(|| if first == MARK { small_word(text, 0) } else { None })
         .or_else(|| some_run(text, prefix, BIG));
     match word {
-        Some(end) => end + contraction(&text[end..]),
-        None if first == NUMBER => number(text),
-        None => symbols(text, &['\r', '\n', '/']).unwrap_or_else(|| {
-            let space = run(text, 0, SPACE);
+        Some(end) => end + measure_contraction(&text[end..]),
+        None if first == NUMBER => measure_number(text),
+        None => measure_symbols(text, &['\r', '\n', '/']).unwrap_or_else(|| {
+            let space = measure_run(text, 0, SPACE);
             let ends_text = (space == text.len()).then_some(space);
-            lines(&text[..space]).or(ends_text).unwrap_or_else(|| all_but_last(&text[..space]))
+            measure_lines(&text[..space]).or(ends_text).unwrap_or_else(|| all_but_last(&text[..space]))
         }),
     }
 }
 
-fn cl100k(text: &str, first: Class) -> usize {
-    let ending = contraction(text);
+fn split_cl100k(text: &str, first: CharClass) -> usize {
+    let ending = measure_contraction(text);
     if ending > 0 {
         return ending;
     }
-    match some_run(text, prefix(text, first), LETTER) {
+    match some_run(text, measure_prefix(text, first), LETTER) {
         Some(end) => end,
-        None if first == NUMBER => number(text),
-        None => symbols(text, &['\r', '\n']).unwrap_or_else(|| {
-            let space = run(text, 0, SPACE);
+        None if first == NUMBER => measure_number(text),
+        None => measure_symbols(text, &['\r', '\n']).unwrap_or_else(|| {
+            let space = measure_run(text, 0, SPACE);
             let ends_text = (space == text.len()).then_some(space);
-            ends_text.or_else(|| lines(&text[..space])).unwrap_or_else(|| all_but_last(&text[..space]))
+            ends_text.or_else(|| measure_lines(&text[..space])).unwrap_or_else(|| all_but_last(&text[..space]))
         }),
     }
 }
 
 /// `[^\r\n\p{L}\p{N}]?`
-fn prefix(text: &str, first: Class) -> usize {
+fn measure_prefix(text: &str, first: CharClass) -> usize {
     if first & (LINE | LETTER | NUMBER) == 0 { text.chars().next().map_or(0, char::len_utf8) } else { 0 }
 }
 
@@ -107,9 +107,9 @@ fn prefix(text: &str, first: Class) -> usize {
 fn small_word(text: &str, start: usize) -> Option<usize> {
     let (mut end, mut last) = (start, None);
     for c in text[start..].chars() {
-        let class = class(c);
+        let class = classify_char(c);
         if class & BIG == 0 {
-            return if class & SMALL == 0 { last } else { Some(run(text, end, SMALL)) };
+            return if class & SMALL == 0 { last } else { Some(measure_run(text, end, SMALL)) };
         }
         end += c.len_utf8();
         if class & SMALL != 0 {
@@ -120,7 +120,7 @@ fn small_word(text: &str, start: usize) -> Option<usize> {
 }
 
 /// The length of `(?i:'s|'t|'re|'ve|'m|'ll|'d)?` at the start. The long s folds to `s`, too.
-fn contraction(text: &str) -> usize {
+fn measure_contraction(text: &str) -> usize {
     let mut chars = text.chars();
     if chars.next() != Some('\'') {
         return 0;
@@ -134,18 +134,18 @@ fn contraction(text: &str) -> usize {
 }
 
 /// `\p{N}{1,3}`
-fn number(text: &str) -> usize {
-    text.chars().take(3).take_while(|c| class(*c) == NUMBER).map(char::len_utf8).sum()
+fn measure_number(text: &str) -> usize {
+    text.chars().take(3).take_while(|c| classify_char(*c) == NUMBER).map(char::len_utf8).sum()
 }
 
 /// ` ?[^\s\p{L}\p{N}]+`, and then any number of `after`.
-fn symbols(text: &str, after: &[char]) -> Option<usize> {
+fn measure_symbols(text: &str, after: &[char]) -> Option<usize> {
     let end = some_run(text, usize::from(text.starts_with(' ')), MARK | OTHER)?;
     Some(text.len() - text[end..].trim_start_matches(after).len())
 }
 
 /// `\s*[\r\n]+` in white space.
-fn lines(space: &str) -> Option<usize> {
+fn measure_lines(space: &str) -> Option<usize> {
     space.rfind(['\r', '\n']).map(|last| last + 1)
 }
 
@@ -156,16 +156,16 @@ fn all_but_last(space: &str) -> usize {
 }
 
 /// The end of the characters of `classes` from `start` on, if there is one.
-fn some_run(text: &str, start: usize, classes: Class) -> Option<usize> {
-    let end = run(text, start, classes);
+fn some_run(text: &str, start: usize, classes: CharClass) -> Option<usize> {
+    let end = measure_run(text, start, classes);
     (end > start).then_some(end)
 }
 
-fn run(text: &str, start: usize, classes: Class) -> usize {
-    text[start..].find(|c| class(c) & classes == 0).map_or(text.len(), |length| start + length)
+fn measure_run(text: &str, start: usize, classes: CharClass) -> usize {
+    text[start..].find(|c| classify_char(c) & classes == 0).map_or(text.len(), |length| start + length)
 }
 
-fn class(c: char) -> Class {
+fn classify_char(c: char) -> CharClass {
     match c {
         'a'..='z' => LOWER,
         'A'..='Z' => UPPER,

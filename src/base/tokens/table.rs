@@ -4,7 +4,7 @@
 //! Tokens are in the buffer in the order of their ranks, so their places represent the ranks, which are not stored.
 
 /// The beginning of a token in the buffer: less than the place of every token of a higher rank.
-pub type Place = u32;
+pub type TokenPlace = u32;
 
 /// Bits of a place.
 pub const PLACE_BITS: u32 = 24;
@@ -12,7 +12,7 @@ pub const PLACE_BITS: u32 = 24;
 /// The tokens that are single bytes. They come first.
 const BYTES: usize = 256;
 
-pub struct Table {
+pub struct TokenTable {
     /// Each token: its length in one byte, then its bytes.
     tokens: Vec<u8>,
     /// Open addressing, probed one by one. The place of a token, and above it bits of its hash, so that few tokens are
@@ -22,7 +22,7 @@ pub struct Table {
     longest: usize,
 }
 
-impl Table {
+impl TokenTable {
     /// Unfolds a packed vocabulary.
     pub fn unfold(packed: &[u8]) -> Self {
         let (count, packed) = packed.split_first_chunk().expect("the build writes how many there are");
@@ -31,10 +31,10 @@ impl Table {
         let mut pairs = Bits { bytes: pairs, at: 0 };
         // A token has seven bytes on average.
         let mut tokens = Vec::with_capacity(count * 8);
-        let mut places: Vec<Place> = Vec::with_capacity(count);
+        let mut places: Vec<TokenPlace> = Vec::with_capacity(count);
         for rank in 0..count {
             let start = tokens.len();
-            places.push(place(start));
+            places.push(make_place(start));
             tokens.push(1);
             if let Some(byte) = bytes.get(rank) {
                 tokens.push(*byte);
@@ -56,18 +56,18 @@ impl Table {
     }
 
     /// The place of the token with these bytes; `None` for a single byte, which is never looked up.
-    pub fn find(&self, bytes: &[u8]) -> Option<Place> {
+    pub fn find(&self, bytes: &[u8]) -> Option<TokenPlace> {
         if bytes.len() > self.longest {
             return None;
         }
-        let hash = hash(bytes);
+        let hash = hash_bytes(bytes);
         let mut at = self.first_slot(hash);
         loop {
             let slot = self.slots[at];
             if slot == 0 {
                 return None;
             }
-            if slot >> PLACE_BITS == mark(hash) && self.token(slot & PLACES) == bytes {
+            if slot >> PLACE_BITS == mark_hash(hash) && self.token(slot & PLACES) == bytes {
                 return Some(slot & PLACES);
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -75,20 +75,20 @@ impl Table {
     }
 
     /// The bytes of the token at a place.
-    pub fn token(&self, place: Place) -> &[u8] {
+    pub fn token(&self, place: TokenPlace) -> &[u8] {
         let start = place as usize + 1;
         &self.tokens[start..start + usize::from(self.tokens[start - 1])]
     }
 
-    fn insert(&mut self, place: Place) {
+    fn insert(&mut self, place: TokenPlace) {
         let token = self.token(place);
-        let (hash, length) = (hash(token), token.len());
+        let (hash, length) = (hash_bytes(token), token.len());
         self.longest = self.longest.max(length);
         let mut at = self.first_slot(hash);
         while self.slots[at] != 0 {
             at = (at + 1) & (self.slots.len() - 1);
         }
-        self.slots[at] = mark(hash) << PLACE_BITS | place;
+        self.slots[at] = mark_hash(hash) << PLACE_BITS | place;
     }
 
     fn first_slot(&self, hash: u32) -> usize {
@@ -99,17 +99,17 @@ impl Table {
 /// The bits of a slot that are its place.
 const PLACES: u32 = (1 << PLACE_BITS) - 1;
 
-fn place(start: usize) -> Place {
-    Place::try_from(start).ok().filter(|place| *place <= PLACES).expect("a vocabulary has a few megabytes")
+fn make_place(start: usize) -> TokenPlace {
+    TokenPlace::try_from(start).ok().filter(|place| *place <= PLACES).expect("a vocabulary has a few megabytes")
 }
 
 /// The bits of a hash that a slot keeps: not those that find the slot.
-fn mark(hash: u32) -> u32 {
+fn mark_hash(hash: u32) -> u32 {
     hash & 0xff
 }
 
 /// A hash of short strings, eight bytes at a time.
-fn hash(bytes: &[u8]) -> u32 {
+fn hash_bytes(bytes: &[u8]) -> u32 {
     /// Odd, with bits in no order.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);

@@ -3,35 +3,35 @@
 //!
 //! Anything else is left to the full parser. A test checks that both agree.
 
-use super::node::{Form, Key, Node, Place, Scalar, Tree};
+use super::node::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 
 /// Longer texts, and mappings with more keys, are left to the full parser.
 const LONGEST: usize = 64 * 1024;
 const MOST_KEYS: usize = 64;
 
 /// The mapping, if each line can be read on its own.
-pub fn read(text: &str, source: u16) -> Option<Node> {
+pub fn read_mapping(text: &str, source: u16) -> Option<Node> {
     if text.len() > LONGEST {
         return None;
     }
-    let mut entries: Vec<(Key, Node)> = Vec::new();
+    let mut entries: Vec<(YamlKey, Node)> = Vec::new();
     for (line, written) in (1..).zip(text.split('\n')) {
         if written.is_empty() {
             continue;
         }
         let (key, value) = written.split_once(": ")?;
         let spaces = value.len() - value.trim_start_matches(' ').len();
-        let scalar = scalar(&value[spaces..])?;
+        let scalar = read_scalar(&value[spaces..])?;
         let is_new = entries.len() < MOST_KEYS && entries.iter().all(|(other, _)| other.text != key);
         if !is_key(key) || !is_new {
             return None;
         }
-        let place = |column| Place { source, line, column };
-        let value = Node { tree: Tree::Scalar(scalar), place: place(key.len() + 3 + spaces) };
-        entries.push((Key { text: key.to_owned().into(), place: place(1) }, value));
+        let place = |column| YamlPlace { source, line, column };
+        let value = Node { tree: YamlTree::Scalar(scalar), place: place(key.len() + 3 + spaces) };
+        entries.push((YamlKey { text: key.to_owned().into(), place: place(1) }, value));
     }
     let place = entries.first()?.0.place;
-    Some(Node { tree: Tree::Map(entries), place })
+    Some(Node { tree: YamlTree::Map(entries), place })
 }
 
 fn is_key(key: &str) -> bool {
@@ -41,7 +41,7 @@ fn is_key(key: &str) -> bool {
 }
 
 /// A value that ends with its line.
-fn scalar(text: &str) -> Option<Scalar> {
+fn read_scalar(text: &str) -> Option<Scalar> {
     // Byte order marks, and line breaks that only some readers know, are excluded.
     let is_plain = |c: char| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
     if !text.chars().all(is_plain) {
@@ -50,14 +50,14 @@ fn scalar(text: &str) -> Option<Scalar> {
     let quoted = |mark: char, forbidden: &[char]| {
         let inner = text.strip_prefix(mark)?.strip_suffix(mark)?;
         let is_simple = !inner.is_empty() && !inner.contains(forbidden);
-        is_simple.then(|| Scalar { text: inner.to_owned().into(), form: Form::Quoted })
+        is_simple.then(|| Scalar { text: inner.to_owned().into(), form: ScalarForm::Quoted })
     };
     match text.chars().next()? {
         '"' => quoted('"', &['"', '\\']),
         '\'' => quoted('\'', &['\'']),
         first if first.is_alphanumeric() => {
             let is_whole = !text.ends_with([' ', ':']) && !text.contains(": ") && !text.contains(" #");
-            is_whole.then(|| Scalar { text: text.to_owned().into(), form: Form::Plain })
+            is_whole.then(|| Scalar { text: text.to_owned().into(), form: ScalarForm::Plain })
         }
         _ => None,
     }
@@ -67,11 +67,11 @@ fn scalar(text: &str) -> Option<Scalar> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::read;
-    use crate::base::yaml::reader::{Builder, guarded};
+    use super::read_mapping;
+    use crate::base::yaml::reader::{Builder, check_shape};
 
     fn by_whole_reader(text: &str) -> Option<crate::base::yaml::Node> {
-        let (node, duplicates) = Builder::read(guarded(text).ok()?, 3).ok()?;
+        let (node, duplicates) = Builder::read(check_shape(text).ok()?, 3).ok()?;
         duplicates.is_empty().then_some(node)
     }
 
@@ -99,7 +99,7 @@ mod tests {
             ("# name\nname: a\n", false),
             ("metadata:\n  name: a\n", false),
         ] {
-            let node = read(text, 3);
+            let node = read_mapping(text, 3);
             assert_eq!(node.is_some(), is_read, "{text:?}");
             if is_read {
                 assert_eq!(node, by_whole_reader(text), "{text:?}");
@@ -123,7 +123,7 @@ mod tests {
             ),
         ) {
             let text = lines.join("\n");
-            if let Some(node) = read(&text, 3) {
+            if let Some(node) = read_mapping(&text, 3) {
                 prop_assert_eq!(Some(node), by_whole_reader(&text), "{:?}", text);
             }
         }

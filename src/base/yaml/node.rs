@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// A place in a text. `source` is the caller's number for the text; line and column count from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct YamlPlace {
     pub source: u16,
     pub line: usize,
     pub column: usize,
@@ -13,35 +13,35 @@ pub struct Place {
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    pub tree: Tree,
-    pub place: Place,
+    pub tree: YamlTree,
+    pub place: YamlPlace,
 }
 
 /// The shape of a value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Tree {
+pub enum YamlTree {
     Scalar(Scalar),
     List(Vec<Node>),
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(YamlKey, Node)>),
 }
 
 /// The key of an entry.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct YamlKey {
     pub text: Cow<'static, str>,
-    pub place: Place,
+    pub place: YamlPlace,
 }
 
 /// A value without parts, as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
     pub text: Cow<'static, str>,
-    pub form: Form,
+    pub form: ScalarForm,
 }
 
 /// The origin of a scalar, which decides how it may be interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ScalarForm {
     /// Without quotes: number, boolean, null or text, by its appearance.
     Plain,
     /// In quotes: always text.
@@ -56,7 +56,7 @@ pub enum Form {
 
 /// The interpretation of an unquoted scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Plain<'a> {
+pub enum PlainScalar<'a> {
     /// Nothing was written.
     Blank,
     Null,
@@ -69,9 +69,9 @@ pub enum Plain<'a> {
 
 impl Node {
     /// The entries of a mapping; empty for anything else.
-    pub fn entries(&self) -> &[(Key, Node)] {
+    pub fn entries(&self) -> &[(YamlKey, Node)] {
         match &self.tree {
-            Tree::Map(entries) => entries,
+            YamlTree::Map(entries) => entries,
             _ => &[],
         }
     }
@@ -82,9 +82,9 @@ impl Node {
     }
 
     /// The node at a path of keys and list indices.
-    pub fn at<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
+    pub fn find<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
         path.into_iter().try_fold(self, |node, step| match &node.tree {
-            Tree::List(items) => items.get(step.parse::<usize>().ok()?),
+            YamlTree::List(items) => items.get(step.parse::<usize>().ok()?),
             _ => node.get(step),
         })
     }
@@ -92,14 +92,16 @@ impl Node {
     /// The items of a list.
     pub fn items(&self) -> Option<&[Self]> {
         match &self.tree {
-            Tree::List(items) => Some(items),
+            YamlTree::List(items) => Some(items),
             _ => None,
         }
     }
 
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         match &mut self.tree {
-            Tree::Map(entries) => entries.iter_mut().find(|(other, _)| other.text == key).map(|(_, value)| value),
+            YamlTree::Map(entries) => {
+                entries.iter_mut().find(|(other, _)| other.text == key).map(|(_, value)| value)
+            }
             _ => None,
         }
     }
@@ -107,33 +109,38 @@ impl Node {
     /// The text of a scalar; `None` for lists and mappings.
     pub fn text(&self) -> Option<&str> {
         match &self.tree {
-            Tree::Scalar(scalar) => Some(&scalar.text),
+            YamlTree::Scalar(scalar) => Some(&scalar.text),
             _ => None,
         }
     }
 
     /// True if the value was left blank.
     pub fn is_blank(&self) -> bool {
-        matches!(&self.tree, Tree::Scalar(s) if s.text.is_empty() && matches!(s.form, Form::Plain | Form::Given))
+        matches!(&self.tree, YamlTree::Scalar(s) if s.text.is_empty() && matches!(s.form, ScalarForm::Plain | ScalarForm::Given))
     }
 
     /// True if it can be read as this JSON Schema type.
     pub fn fits(&self, json_type: &str) -> bool {
         let scalar = match &self.tree {
-            Tree::List(_) => return json_type == "array",
-            Tree::Map(_) => return json_type == "object",
-            Tree::Scalar(scalar) => scalar,
+            YamlTree::List(_) => return json_type == "array",
+            YamlTree::Map(_) => return json_type == "object",
+            YamlTree::Scalar(scalar) => scalar,
         };
-        let quoted = matches!(scalar.form, Form::Quoted | Form::Block);
+        let quoted = matches!(scalar.form, ScalarForm::Quoted | ScalarForm::Block);
         let plain = scalar.plain();
         match json_type {
             "null" => scalar.is_nothing(),
-            "string" => scalar.form != Form::Plain || matches!(plain, Plain::Text(_) | Plain::Blank),
-            "integer" => !quoted && matches!(plain, Plain::Unsigned(_) | Plain::Signed(_)),
-            "number" => !quoted && matches!(plain, Plain::Unsigned(_) | Plain::Signed(_) | Plain::Float(_)),
+            "string" => {
+                scalar.form != ScalarForm::Plain || matches!(plain, PlainScalar::Text(_) | PlainScalar::Blank)
+            }
+            "integer" => !quoted && matches!(plain, PlainScalar::Unsigned(_) | PlainScalar::Signed(_)),
+            "number" => {
+                !quoted
+                    && matches!(plain, PlainScalar::Unsigned(_) | PlainScalar::Signed(_) | PlainScalar::Float(_))
+            }
             "boolean" => {
-                let switch = scalar.form != Form::Plain && scalar.switch().is_some();
-                !quoted && (switch || matches!(plain, Plain::Bool(_)))
+                let switch = scalar.form != ScalarForm::Plain && scalar.switch().is_some();
+                !quoted && (switch || matches!(plain, PlainScalar::Bool(_)))
             }
             _ => self.is_blank(),
         }
@@ -142,21 +149,22 @@ impl Node {
     /// The number of values in it, including itself.
     pub fn size(&self) -> usize {
         match &self.tree {
-            Tree::Scalar(_) => 1,
-            Tree::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
-            Tree::Map(entries) => 1 + entries.iter().map(|(_, value)| value.size()).sum::<usize>(),
+            YamlTree::Scalar(_) => 1,
+            YamlTree::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            YamlTree::Map(entries) => 1 + entries.iter().map(|(_, value)| value.size()).sum::<usize>(),
         }
     }
 }
 
 impl Scalar {
     /// The text interpreted by the core schema of YAML 1.2, whatever its form.
-    pub fn plain(&self) -> Plain<'_> {
-        plain(if self.form == Form::Rendered { self.text.trim() } else { &self.text })
+    pub fn plain(&self) -> PlainScalar<'_> {
+        interpret_plain(if self.form == ScalarForm::Rendered { self.text.trim() } else { &self.text })
     }
 
     pub(super) fn is_nothing(&self) -> bool {
-        !matches!(self.form, Form::Quoted | Form::Block) && matches!(self.plain(), Plain::Blank | Plain::Null)
+        !matches!(self.form, ScalarForm::Quoted | ScalarForm::Block)
+            && matches!(self.plain(), PlainScalar::Blank | PlainScalar::Null)
     }
 
     /// A yes or no in the words that people use in variables.
@@ -169,15 +177,15 @@ impl Scalar {
     }
 }
 
-fn plain(text: &str) -> Plain<'_> {
+fn interpret_plain(text: &str) -> PlainScalar<'_> {
     match text {
-        "" => return Plain::Blank,
-        "~" | "null" | "Null" | "NULL" => return Plain::Null,
-        "true" | "True" | "TRUE" => return Plain::Bool(true),
-        "false" | "False" | "FALSE" => return Plain::Bool(false),
-        ".inf" | ".Inf" | ".INF" | "+.inf" => return Plain::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => return Plain::Float(f64::NEG_INFINITY),
-        ".nan" | ".NaN" | ".NAN" => return Plain::Float(f64::NAN),
+        "" => return PlainScalar::Blank,
+        "~" | "null" | "Null" | "NULL" => return PlainScalar::Null,
+        "true" | "True" | "TRUE" => return PlainScalar::Bool(true),
+        "false" | "False" | "FALSE" => return PlainScalar::Bool(false),
+        ".inf" | ".Inf" | ".INF" | "+.inf" => return PlainScalar::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => return PlainScalar::Float(f64::NEG_INFINITY),
+        ".nan" | ".NaN" | ".NAN" => return PlainScalar::Float(f64::NAN),
         _ => {}
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -186,29 +194,31 @@ fn plain(text: &str) -> Plain<'_> {
         let digits = &unsigned[2..];
         let value = u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));
         return match (value, text.starts_with('-')) {
-            (Some(value), false) => Plain::Unsigned(value),
-            (Some(value), true) => i64::try_from(value).map_or(Plain::Text(text), |v| Plain::Signed(-v)),
-            (None, _) => Plain::Text(text),
+            (Some(value), false) => PlainScalar::Unsigned(value),
+            (Some(value), true) => {
+                i64::try_from(value).map_or(PlainScalar::Text(text), |v| PlainScalar::Signed(-v))
+            }
+            (None, _) => PlainScalar::Text(text),
         };
     }
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let starts_a_number = digits > 0 || unsigned.starts_with('.') && unsigned.len() > 1;
     // `012` is a name (a part number, a zip code), not twelve.
     if !starts_a_number || (digits > 1 && digits == unsigned.len() && unsigned.starts_with('0')) {
-        return Plain::Text(text);
+        return PlainScalar::Text(text);
     }
     if digits == unsigned.len() {
         if let Ok(value) = text.parse::<u64>() {
-            return Plain::Unsigned(value);
+            return PlainScalar::Unsigned(value);
         }
         if let Ok(value) = text.parse::<i64>() {
-            return Plain::Signed(value);
+            return PlainScalar::Signed(value);
         }
     }
     let looks_float =
         unsigned.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     match text.parse::<f64>() {
-        Ok(value) if looks_float && value.is_finite() => Plain::Float(value),
-        _ => Plain::Text(text),
+        Ok(value) if looks_float && value.is_finite() => PlainScalar::Float(value),
+        _ => PlainScalar::Text(text),
     }
 }

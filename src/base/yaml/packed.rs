@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 
-use super::node::{Form, Key, Node, Place, Scalar, Tree};
+use super::node::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 
-/// The tree in `bytes`, which the build wrote; `source` is copied into each [`Place`].
-pub fn packed(bytes: &'static [u8], source: u16) -> Node {
+/// The tree in `bytes`, which the build wrote; `source` is copied into each [`YamlPlace`].
+pub fn unpack_tree(bytes: &'static [u8], source: u16) -> Node {
     Unpacking { rest: bytes, source }.node()
 }
 
@@ -23,27 +23,27 @@ impl Unpacking {
         let mark = self.take(1)[0];
         let place = self.place();
         let tree = match mark {
-            b'l' => Tree::List((0..self.number()).map(|_| self.node()).collect()),
-            b'm' => Tree::Map((0..self.number()).map(|_| self.entry()).collect()),
-            b'p' => self.scalar(Form::Plain),
-            b'q' => self.scalar(Form::Quoted),
-            _ => self.scalar(Form::Block),
+            b'l' => YamlTree::List((0..self.number()).map(|_| self.node()).collect()),
+            b'm' => YamlTree::Map((0..self.number()).map(|_| self.entry()).collect()),
+            b'p' => self.scalar(ScalarForm::Plain),
+            b'q' => self.scalar(ScalarForm::Quoted),
+            _ => self.scalar(ScalarForm::Block),
         };
         Node { tree, place }
     }
 
-    fn entry(&mut self) -> (Key, Node) {
+    fn entry(&mut self) -> (YamlKey, Node) {
         let place = self.place();
         let text = self.text();
-        (Key { text, place }, self.node())
+        (YamlKey { text, place }, self.node())
     }
 
-    fn scalar(&mut self, form: Form) -> Tree {
-        Tree::Scalar(Scalar { text: self.text(), form })
+    fn scalar(&mut self, form: ScalarForm) -> YamlTree {
+        YamlTree::Scalar(Scalar { text: self.text(), form })
     }
 
-    fn place(&mut self) -> Place {
-        Place { source: self.source, line: self.number(), column: self.number() }
+    fn place(&mut self) -> YamlPlace {
+        YamlPlace { source: self.source, line: self.number(), column: self.number() }
     }
 
     fn text(&mut self) -> Cow<'static, str> {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 
 use super::lines;
-use super::node::{Form, Key, Node, Place, Scalar, Tree};
+use super::node::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 
 /// The longest accepted text, in bytes.
 pub const LONGEST: usize = 1024 * 1024;
@@ -26,30 +26,30 @@ pub struct YamlError {
     pub column: Option<usize>,
 }
 
-/// Parses one document with the place of every key and value; `source` is copied into each [`Place`]. An empty
+/// Parses one document with the place of every key and value; `source` is copied into each [`YamlPlace`]. An empty
 /// text is an empty mapping.
 ///
 /// # Errors
 /// There is a syntax error, or there are duplicate keys, which are all returned.
-pub fn tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
+pub fn parse_tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
     let (node, duplicates) = tree_of_firsts(text, source).map_err(|error| vec![error])?;
     if duplicates.is_empty() { Ok(node) } else { Err(duplicates) }
 }
 
-/// Parses like [`tree`], for a caller that looks for further mistakes: the first of duplicate keys counts, and the
+/// Parses like [`parse_tree`], for a caller that looks for further mistakes: the first of duplicate keys counts, and the
 /// others are returned as errors.
 ///
 /// # Errors
 /// The first syntax error.
 pub fn tree_of_firsts(text: &str, source: u16) -> Result<(Node, Vec<YamlError>), YamlError> {
-    if let Some(node) = lines::read(text, source) {
+    if let Some(node) = lines::read_mapping(text, source) {
         return Ok((node, Vec::new()));
     }
-    Builder::read(guarded(text)?, source)
+    Builder::read(check_shape(text)?, source)
 }
 
 /// The text without its byte order mark, if its size and shape can be parsed quickly.
-pub(super) fn guarded(text: &str) -> Result<&str, YamlError> {
+pub(super) fn check_shape(text: &str) -> Result<&str, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let refuse = |message: String, line| Err(YamlError { message, line, column: None });
     if text.len() > LONGEST {
@@ -98,7 +98,7 @@ impl<'t> Builder<'t> {
             match self.next()? {
                 (Event::StreamStart | Event::DocumentStart(_), _) => {}
                 (Event::StreamEnd, span) => {
-                    return Ok(Node { tree: Tree::Map(Vec::new()), place: self.place(span) });
+                    return Ok(Node { tree: YamlTree::Map(Vec::new()), place: self.place(span) });
                 }
                 (event, span) => {
                     let root = self.node(event, span, 0)?;
@@ -113,7 +113,7 @@ impl<'t> Builder<'t> {
             match self.next()? {
                 (Event::StreamEnd, _) => return Ok(()),
                 (Event::DocumentStart(_), span) => {
-                    return Err(at(span, "a second document begins here; a file may contain only one"));
+                    return Err(place_error(span, "a second document begins here; a file may contain only one"));
                 }
                 _ => {}
             }
@@ -122,14 +122,14 @@ impl<'t> Builder<'t> {
 
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, YamlError> {
         if depth > DEEPEST {
-            return Err(at(span, &format!("nested deeper than {DEEPEST} levels")));
+            return Err(place_error(span, &format!("nested deeper than {DEEPEST} levels")));
         }
         self.count(1, span)?;
         let place = self.place(span);
         let (tree, anchor) = match event {
             Event::Alias(id) => {
                 let Some(node) = self.anchors.get(&id).cloned() else {
-                    return Err(at(span, "this alias refers to what contains it"));
+                    return Err(place_error(span, "this alias refers to what contains it"));
                 };
                 self.count(node.size(), span)?;
                 return Ok(Node { place, ..node });
@@ -138,18 +138,18 @@ impl<'t> Builder<'t> {
                 let forced = match tag.as_deref() {
                     None => false,
                     Some(tag) if tag.is_yaml_core_schema() => tag.suffix == "str",
-                    Some(_) => return Err(at(span, "tags have no meaning here")),
+                    Some(_) => return Err(place_error(span, "tags have no meaning here")),
                 };
                 let form = match style {
-                    ScalarStyle::Plain if !forced => Form::Plain,
-                    ScalarStyle::Literal | ScalarStyle::Folded => Form::Block,
-                    _ => Form::Quoted,
+                    ScalarStyle::Plain if !forced => ScalarForm::Plain,
+                    ScalarStyle::Literal | ScalarStyle::Folded => ScalarForm::Block,
+                    _ => ScalarForm::Quoted,
                 };
-                (Tree::Scalar(Scalar { text: text.into_owned().into(), form }), anchor)
+                (YamlTree::Scalar(Scalar { text: text.into_owned().into(), form }), anchor)
             }
             Event::SequenceStart(anchor, _) => (self.list(depth)?, anchor),
             Event::MappingStart(anchor, _) => (self.map(depth)?, anchor),
-            _ => return Err(at(span, "a value was expected here")),
+            _ => return Err(place_error(span, "a value was expected here")),
         };
         let node = Node { tree, place };
         if anchor > 0 {
@@ -158,33 +158,33 @@ impl<'t> Builder<'t> {
         Ok(node)
     }
 
-    fn list(&mut self, depth: usize) -> Result<Tree, YamlError> {
+    fn list(&mut self, depth: usize) -> Result<YamlTree, YamlError> {
         let mut items = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Tree::List(items)),
+                (Event::SequenceEnd, _) => return Ok(YamlTree::List(items)),
                 (event, span) => items.push(self.node(event, span, depth + 1)?),
             }
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Tree, YamlError> {
-        let mut entries: Vec<(Key, Node)> = Vec::new();
-        let mut merged: Vec<(Key, Node)> = Vec::new();
+    fn map(&mut self, depth: usize) -> Result<YamlTree, YamlError> {
+        let mut entries: Vec<(YamlKey, Node)> = Vec::new();
+        let mut merged: Vec<(YamlKey, Node)> = Vec::new();
         loop {
             let (event, span) = match self.next()? {
                 (Event::MappingEnd, _) => break,
                 (Event::Scalar(text, ..), span) => (Cow::Owned(text.into_owned()), span),
-                (_, span) => return Err(at(span, "a key must be a word, not a list or a mapping")),
+                (_, span) => return Err(place_error(span, "a key must be a word, not a list or a mapping")),
             };
-            let key = Key { text: event, place: self.place(span) };
+            let key = YamlKey { text: event, place: self.place(span) };
             let (value, value_span) = self.next()?;
             let value = self.node(value, value_span, depth + 1)?;
             if key.text == "<<" {
                 merged.extend(merge_entries(value, value_span)?);
             } else if let Some((first, _)) = entries.iter().find(|(other, _)| other.text == key.text) {
                 let message = format!("the key `{}` is duplicated (first in line {})", key.text, first.place.line);
-                self.duplicates.push(at(span, &message));
+                self.duplicates.push(place_error(span, &message));
             } else {
                 entries.push((key, value));
             }
@@ -194,7 +194,7 @@ impl<'t> Builder<'t> {
                 entries.push((key, value));
             }
         }
-        Ok(Tree::Map(entries))
+        Ok(YamlTree::Map(entries))
     }
 
     fn next(&mut self) -> Result<(Event<'t>, Span), YamlError> {
@@ -208,31 +208,31 @@ impl<'t> Builder<'t> {
     fn count(&mut self, nodes: usize, span: Span) -> Result<(), YamlError> {
         self.nodes += nodes;
         if self.nodes > MOST_NODES {
-            return Err(at(span, &format!("more than {MOST_NODES} values, aliases counted in full")));
+            return Err(place_error(span, &format!("more than {MOST_NODES} values, aliases counted in full")));
         }
         Ok(())
     }
 
-    fn place(&self, span: Span) -> Place {
-        Place { source: self.source, line: span.start.line(), column: span.start.col() + 1 }
+    fn place(&self, span: Span) -> YamlPlace {
+        YamlPlace { source: self.source, line: span.start.line(), column: span.start.col() + 1 }
     }
 }
 
-fn merge_entries(value: Node, span: Span) -> Result<Vec<(Key, Node)>, YamlError> {
+fn merge_entries(value: Node, span: Span) -> Result<Vec<(YamlKey, Node)>, YamlError> {
     match value.tree {
-        Tree::Map(entries) => Ok(entries),
-        Tree::List(items) => {
+        YamlTree::Map(entries) => Ok(entries),
+        YamlTree::List(items) => {
             let mut all = Vec::new();
             for item in items {
                 all.extend(merge_entries(item, span)?);
             }
             Ok(all)
         }
-        Tree::Scalar(_) => Err(at(span, "`<<` merges a mapping or a list of mappings")),
+        YamlTree::Scalar(_) => Err(place_error(span, "`<<` merges a mapping or a list of mappings")),
     }
 }
 
-fn at(span: Span, message: &str) -> YamlError {
+fn place_error(span: Span, message: &str) -> YamlError {
     YamlError { message: message.to_owned(), line: Some(span.start.line()), column: Some(span.start.col() + 1) }
 }
 

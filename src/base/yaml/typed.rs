@@ -7,25 +7,25 @@ use serde::Deserializer;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use super::node::{Form, Key, Node, Place, Plain, Scalar, Tree};
+use super::node::{Node, PlainScalar, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 
 /// The reason that a node cannot be read as the requested type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct NodeError {
     pub message: String,
-    pub place: Option<Place>,
+    pub place: Option<YamlPlace>,
 }
 
 impl Node {
     /// Reads the node as `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
-        T::deserialize(self).map_err(|error| error.at(self.place))
+        T::deserialize(self).map_err(|error| error.place_at(self.place))
     }
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Want {
+enum YamlWant {
     Any,
     Number,
     Bool,
@@ -33,41 +33,41 @@ enum Want {
 }
 
 impl Node {
-    fn visit<'de, V: Visitor<'de>>(&'de self, want: Want, visitor: V) -> Result<V::Value, NodeError> {
+    fn visit<'de, V: Visitor<'de>>(&'de self, want: YamlWant, visitor: V) -> Result<V::Value, NodeError> {
         let result = match &self.tree {
-            Tree::List(items) => visitor.visit_seq(Items(items.iter())),
-            Tree::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
-            Tree::Scalar(scalar) => scalar.visit(want, visitor),
+            YamlTree::List(items) => visitor.visit_seq(Items(items.iter())),
+            YamlTree::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
+            YamlTree::Scalar(scalar) => scalar.visit(want, visitor),
         };
-        result.map_err(|error| error.at(self.place))
+        result.map_err(|error| error.place_at(self.place))
     }
 }
 
 impl Scalar {
-    fn visit<'de, V: Visitor<'de>>(&'de self, want: Want, visitor: V) -> Result<V::Value, NodeError> {
+    fn visit<'de, V: Visitor<'de>>(&'de self, want: YamlWant, visitor: V) -> Result<V::Value, NodeError> {
         let as_text = match self.form {
-            Form::Quoted | Form::Block => true,
-            Form::Plain => false,
-            Form::Rendered => matches!(want, Want::Any | Want::Text),
-            Form::Given => want == Want::Text,
+            ScalarForm::Quoted | ScalarForm::Block => true,
+            ScalarForm::Plain => false,
+            ScalarForm::Rendered => matches!(want, YamlWant::Any | YamlWant::Text),
+            ScalarForm::Given => want == YamlWant::Text,
         };
         if as_text {
             return visitor.visit_borrowed_str(&self.text);
         }
-        if want == Want::Bool
-            && self.form != Form::Plain
+        if want == YamlWant::Bool
+            && self.form != ScalarForm::Plain
             && let Some(switch) = self.switch()
         {
             return visitor.visit_bool(switch);
         }
         match self.plain() {
-            Plain::Blank if want == Want::Text => visitor.visit_borrowed_str(""),
-            Plain::Blank | Plain::Null => visitor.visit_unit(),
-            Plain::Bool(value) => visitor.visit_bool(value),
-            Plain::Unsigned(value) => visitor.visit_u64(value),
-            Plain::Signed(value) => visitor.visit_i64(value),
-            Plain::Float(value) => visitor.visit_f64(value),
-            Plain::Text(text) => visitor.visit_borrowed_str(text),
+            PlainScalar::Blank if want == YamlWant::Text => visitor.visit_borrowed_str(""),
+            PlainScalar::Blank | PlainScalar::Null => visitor.visit_unit(),
+            PlainScalar::Bool(value) => visitor.visit_bool(value),
+            PlainScalar::Unsigned(value) => visitor.visit_u64(value),
+            PlainScalar::Signed(value) => visitor.visit_i64(value),
+            PlainScalar::Float(value) => visitor.visit_f64(value),
+            PlainScalar::Text(text) => visitor.visit_borrowed_str(text),
         }
     }
 }
@@ -83,29 +83,29 @@ macro_rules! wants {
 impl<'de> Deserializer<'de> for &'de Node {
     type Error = NodeError;
 
-    wants!(Want::Any; deserialize_any deserialize_unit deserialize_identifier deserialize_bytes deserialize_byte_buf);
-    wants!(Want::Number; deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+    wants!(YamlWant::Any; deserialize_any deserialize_unit deserialize_identifier deserialize_bytes deserialize_byte_buf);
+    wants!(YamlWant::Number; deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
         deserialize_f32 deserialize_f64);
-    wants!(Want::Bool; deserialize_bool);
-    wants!(Want::Text; deserialize_str deserialize_string deserialize_char);
+    wants!(YamlWant::Bool; deserialize_bool);
+    wants!(YamlWant::Text; deserialize_str deserialize_string deserialize_char);
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         match &self.tree {
-            Tree::Scalar(scalar) if scalar.is_nothing() => visitor.visit_none(),
+            YamlTree::Scalar(scalar) if scalar.is_nothing() => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
-        if self.is_blank() { visitor.visit_seq(Items([].iter())) } else { self.visit(Want::Any, visitor) }
+        if self.is_blank() { visitor.visit_seq(Items([].iter())) } else { self.visit(YamlWant::Any, visitor) }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         if self.is_blank() {
             return visitor.visit_map(Entries { rest: [].iter(), value: None });
         }
-        self.visit(Want::Any, visitor)
+        self.visit(YamlWant::Any, visitor)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -132,15 +132,15 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, NodeError> {
         match &self.tree {
-            Tree::Scalar(scalar) => {
-                visitor.visit_enum((&*scalar.text).into_deserializer()).map_err(|e: NodeError| e.at(self.place))
-            }
+            YamlTree::Scalar(scalar) => visitor
+                .visit_enum((&*scalar.text).into_deserializer())
+                .map_err(|e: NodeError| e.place_at(self.place)),
             // A variant with content: `{ NAME: CONTENT }`.
-            Tree::Map(entries) => {
+            YamlTree::Map(entries) => {
                 let entries = Entries { rest: entries.iter(), value: None };
-                visitor.visit_enum(MapAccessDeserializer::new(entries)).map_err(|e| e.at(self.place))
+                visitor.visit_enum(MapAccessDeserializer::new(entries)).map_err(|e| e.place_at(self.place))
             }
-            Tree::List(_) => Err(NodeError { message: "expected a word".to_owned(), place: Some(self.place) }),
+            YamlTree::List(_) => Err(NodeError { message: "expected a word".to_owned(), place: Some(self.place) }),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         _name: &'static str,
         visitor: V,
     ) -> Result<V::Value, NodeError> {
-        self.visit(Want::Any, visitor)
+        self.visit(YamlWant::Any, visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
@@ -176,12 +176,12 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = NodeError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, NodeError> {
-        self.0.next().map(|node| seed.deserialize(node).map_err(|error| error.at(node.place))).transpose()
+        self.0.next().map(|node| seed.deserialize(node).map_err(|error| error.place_at(node.place))).transpose()
     }
 }
 
 struct Entries<'de> {
-    rest: std::slice::Iter<'de, (Key, Node)>,
+    rest: std::slice::Iter<'de, (YamlKey, Node)>,
     value: Option<&'de Node>,
 }
 
@@ -192,18 +192,18 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         let Some((key, value)) = self.rest.next() else { return Ok(None) };
         self.value = Some(value);
         let text: de::value::StrDeserializer<'_, NodeError> = (&*key.text).into_deserializer();
-        seed.deserialize(text).map(Some).map_err(|error| error.at(key.place))
+        seed.deserialize(text).map(Some).map_err(|error| error.place_at(key.place))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NodeError> {
         let node = self.value.take().expect("serde asks for a value after its key");
-        seed.deserialize(node).map_err(|error| error.at(node.place))
+        seed.deserialize(node).map_err(|error| error.place_at(node.place))
     }
 }
 
 impl NodeError {
     /// Sets the place unless a deeper one is known.
-    fn at(mut self, place: Place) -> Self {
+    fn place_at(mut self, place: YamlPlace) -> Self {
         self.place.get_or_insert(place);
         self
     }
@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
     use serde::Deserialize;
 
-    use super::{Form, Key, Node, Place, Scalar, Tree};
+    use super::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 
     #[derive(Debug, Deserialize, PartialEq)]
     struct Wanted {
@@ -232,17 +232,18 @@ mod tests {
         word: Option<String>,
     }
 
-    fn scalar(text: &str, form: Form) -> Node {
-        Node { tree: Tree::Scalar(Scalar { text: text.to_owned().into(), form }), place: Place::default() }
+    fn scalar(text: &str, form: ScalarForm) -> Node {
+        Node { tree: YamlTree::Scalar(Scalar { text: text.to_owned().into(), form }), place: YamlPlace::default() }
     }
 
     #[test]
     fn what_a_template_gave_is_read_as_the_field_wants() {
         let values =
             [("number", " 5\n"), ("ratio", "1"), ("switch", "True"), ("text", "12"), ("maybe", ""), ("word", "")];
-        let entries = values
-            .map(|(key, text)| (Key { text: key.into(), place: Place::default() }, scalar(text, Form::Rendered)));
-        let node = Node { tree: Tree::Map(entries.into()), place: Place::default() };
+        let entries = values.map(|(key, text)| {
+            (YamlKey { text: key.into(), place: YamlPlace::default() }, scalar(text, ScalarForm::Rendered))
+        });
+        let node = Node { tree: YamlTree::Map(entries.into()), place: YamlPlace::default() };
         let wanted: Wanted = node.read().expect("types restored");
         assert_eq!(
             wanted,
@@ -254,15 +255,15 @@ mod tests {
     #[test]
     fn each_form_allows_what_it_should() {
         let table = [
-            ("5", Form::Plain, true, false, false),
-            ("5", Form::Quoted, false, false, true),
-            ("5", Form::Rendered, true, false, true),
-            ("5", Form::Given, true, false, true),
-            ("true", Form::Plain, false, true, false),
-            ("true", Form::Quoted, false, false, true),
-            ("on", Form::Rendered, false, true, true),
-            ("on", Form::Plain, false, false, true),
-            ("x", Form::Given, false, false, true),
+            ("5", ScalarForm::Plain, true, false, false),
+            ("5", ScalarForm::Quoted, false, false, true),
+            ("5", ScalarForm::Rendered, true, false, true),
+            ("5", ScalarForm::Given, true, false, true),
+            ("true", ScalarForm::Plain, false, true, false),
+            ("true", ScalarForm::Quoted, false, false, true),
+            ("on", ScalarForm::Rendered, false, true, true),
+            ("on", ScalarForm::Plain, false, false, true),
+            ("x", ScalarForm::Given, false, false, true),
         ];
         for (text, form, number, switch, word) in table {
             let node = scalar(text, form);
@@ -276,7 +277,7 @@ mod tests {
         fn what_was_a_number_or_a_switch_is_one_again(
             whole in any::<u64>(), signed in any::<i64>(), ratio in -1e15..1e15_f64, switch in any::<bool>(),
         ) {
-            for form in [Form::Plain, Form::Rendered, Form::Given] {
+            for form in [ScalarForm::Plain, ScalarForm::Rendered, ScalarForm::Given] {
                 prop_assert_eq!(scalar(&whole.to_string(), form).read::<u64>(), Ok(whole));
                 prop_assert_eq!(scalar(&signed.to_string(), form).read::<i64>(), Ok(signed));
                 prop_assert_eq!(scalar(&ratio.to_string(), form).read::<f64>(), Ok(ratio));
@@ -286,7 +287,7 @@ mod tests {
 
         #[test]
         fn text_stays_text(text in "\\PC*") {
-            for form in [Form::Quoted, Form::Block, Form::Rendered, Form::Given] {
+            for form in [ScalarForm::Quoted, ScalarForm::Block, ScalarForm::Rendered, ScalarForm::Given] {
                 prop_assert_eq!(scalar(&text, form).read::<String>(), Ok(text.clone()));
             }
         }

@@ -3,43 +3,43 @@
 
 use std::collections::BTreeSet;
 
-use super::texts::{Form, StepText, fillings, step_of};
+use super::texts::{FlowTextForm, StepText, collect_fillings, step_of};
 use super::ways;
-use super::{DEEPEST, FlowConfig, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, Work};
+use super::{DEEPEST, FlowConfig, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, StepWork};
 use crate::base::validator::Validator;
 use crate::base::yaml::Node;
 use crate::config::command::inside_quotes;
 use crate::config::merge::Merged;
 use crate::config::mistake::{Mistake, did_you_mean};
 use crate::config::settings::Named;
-use crate::config::source::{Kind, Sources};
+use crate::config::source::{Sources, SubjectKind};
 use crate::template::TemplateError;
 
 /// The names outside a flow that it can refer to.
-struct Around<'n> {
+struct FlowSurroundings<'n> {
     agents: Vec<&'n str>,
     models: Vec<&'n str>,
 }
 
-pub(in crate::config) fn check(
+pub(in crate::config) fn check_flows(
     merged: &Merged,
     sources: &Sources,
     flows: &Named<FlowConfig>,
     mistakes: &mut Vec<Mistake>,
 ) {
     let names = |kind| merged.of_kind(kind).map(|(name, _)| name).collect();
-    let around = Around { agents: names(Kind::Agents), models: names(Kind::Models) };
+    let around = FlowSurroundings { agents: names(SubjectKind::Agents), models: names(SubjectKind::Models) };
     for (name, flow) in flows {
-        let Some(node) = merged.get(Kind::Flows, name) else { continue };
+        let Some(node) = merged.get(SubjectKind::Flows, name) else { continue };
         let ids = flow.all_steps().iter().map(|step| step.id.as_str()).collect();
-        Found { flow, flows, around: &around, node, sources, mistakes, ids }.flow();
+        FlowCheck { flow, flows, around: &around, node, sources, mistakes, ids }.flow();
     }
 }
 
-struct Found<'f> {
+struct FlowCheck<'f> {
     flow: &'f FlowConfig,
     flows: &'f Named<FlowConfig>,
-    around: &'f Around<'f>,
+    around: &'f FlowSurroundings<'f>,
     node: &'f Node,
     sources: &'f Sources,
     mistakes: &'f mut Vec<Mistake>,
@@ -49,16 +49,16 @@ struct Found<'f> {
 
 /// The names that a step can read: the steps before it, and the names of the loops around it.
 #[derive(Clone, Default)]
-struct Scope<'f> {
+struct StepScope<'f> {
     earlier: BTreeSet<&'f str>,
     loops: Vec<&'static str>,
 }
 
-impl<'f> Found<'f> {
+impl<'f> FlowCheck<'f> {
     /// Reports a mistake at the value, or at the nearest place.
     fn tell(&mut self, path: &[String], message: impl Into<String>) -> &mut Mistake {
-        let near = (0..=path.len()).rev().find_map(|n| self.node.at(path[..n].iter().map(String::as_str)));
-        self.mistakes.push(Mistake::at(self.sources, near.unwrap_or(self.node).place, message));
+        let near = (0..=path.len()).rev().find_map(|n| self.node.find(path[..n].iter().map(String::as_str)));
+        self.mistakes.push(Mistake::place_at(self.sources, near.unwrap_or(self.node).place, message));
         self.mistakes.last_mut().expect("one was just added")
     }
 
@@ -80,7 +80,7 @@ impl<'f> Found<'f> {
                 .as_ref()
                 .is_some_and(|value| !value.is_null() && input.input_type.read(value).is_none())
             {
-                let kind = input.input_type.described();
+                let kind = input.input_type.describe_type();
                 self.tell(
                     &[path.as_slice(), &["default".to_owned()]].concat(),
                     format!("the default must be {kind}"),
@@ -95,22 +95,22 @@ impl<'f> Found<'f> {
             let message = format!("a flow has at most {MOST_STEPS} steps, and this one has {}", self.ids.len());
             self.tell(&steps, message).hint = Some("put a part of it into a flow of its own".to_owned());
         }
-        let mut scope = Scope::default();
+        let mut scope = StepScope::default();
         self.steps(&self.flow.steps, &steps, &mut scope, 1, &mut BTreeSet::new());
         let mut texts = Vec::new();
         for (key, value) in &self.flow.outputs {
-            fillings(value, &mut vec!["outputs".to_owned(), key.clone()], &[], &mut texts);
+            collect_fillings(value, &mut vec!["outputs".to_owned(), key.clone()], &[], &mut texts);
         }
         texts.extend(self.flow.answer.as_deref().map(|text| StepText {
             path: vec!["answer".to_owned()],
             text,
-            form: Form::Filling,
+            form: FlowTextForm::Filling,
             names: &[],
         }));
         for text in texts {
             self.text(None, &[], &text, &scope);
         }
-        if let Some(message) = ways::calls(self.flow, self.flows) {
+        if let Some(message) = ways::find_recursion(self.flow, self.flows) {
             self.tell(&steps, message);
         }
     }
@@ -119,7 +119,7 @@ impl<'f> Found<'f> {
         &mut self,
         steps: &'f [FlowStep],
         path: &[String],
-        scope: &mut Scope<'f>,
+        scope: &mut StepScope<'f>,
         depth: usize,
         seen: &mut BTreeSet<&'f str>,
     ) {
@@ -127,14 +127,17 @@ impl<'f> Found<'f> {
             let path = [path, &[at.to_string()]].concat();
             let id = step.id.as_str();
             if !is_identifier(id) {
-                self.tell(&below(&path, &["id"]), format!("`{id}` is not an id for a step: {IDENTIFIER}"));
+                self.tell(&extend_path(&path, &["id"]), format!("`{id}` is not an id for a step: {IDENTIFIER}"));
             } else if !seen.insert(id) {
-                self.tell(&below(&path, &["id"]), format!("there is a step `{id}` already: ids must be unique"));
+                self.tell(
+                    &extend_path(&path, &["id"]),
+                    format!("there is a step `{id}` already: ids must be unique"),
+                );
             }
             self.work(step, &path);
             self.loops(step, &path);
             for (number, earlier) in step.depends_on.iter().enumerate() {
-                self.earlier(step, earlier, scope, &below(&path, &["depends_on", &number.to_string()]));
+                self.earlier(step, earlier, scope, &extend_path(&path, &["depends_on", &number.to_string()]));
             }
             for text in step.texts() {
                 self.text(Some(step), &path, &text, scope);
@@ -143,13 +146,13 @@ impl<'f> Found<'f> {
                 let mut inside = scope.clone();
                 inside.loops.extend(step.loop_names());
                 if inner.is_empty() {
-                    self.tell(&below(&path, &["steps"]), format!("the group `{id}` has no steps"));
+                    self.tell(&extend_path(&path, &["steps"]), format!("the group `{id}` has no steps"));
                 }
                 if depth >= DEEPEST {
                     let message = format!("groups lie at most {DEEPEST} deep in one another");
-                    self.tell(&below(&path, &["steps"]), message);
+                    self.tell(&extend_path(&path, &["steps"]), message);
                 } else {
-                    self.steps(inner, &below(&path, &["steps"]), &mut inside, depth + 1, seen);
+                    self.steps(inner, &extend_path(&path, &["steps"]), &mut inside, depth + 1, seen);
                 }
             }
             scope.earlier.insert(id);
@@ -158,7 +161,7 @@ impl<'f> Found<'f> {
 
     /// Checks that a step does one thing, which exists.
     fn work(&mut self, step: &'f FlowStep, path: &[String]) {
-        let works: Vec<Work<'f>> = step.works().collect();
+        let works: Vec<StepWork<'f>> = step.works().collect();
         let [work] = works.as_slice() else {
             let keys = "tool, prompt, agent, role, flow, steps";
             let message = if works.is_empty() {
@@ -170,18 +173,18 @@ impl<'f> Found<'f> {
             self.tell(path, message);
             return;
         };
-        let at = below(path, &[work.key()]);
+        let at = extend_path(path, &[work.key()]);
         match *work {
-            Work::Tool(RUN_COMMAND) => self.command(step, path),
-            Work::Agent(name) => {
+            StepWork::Tool(RUN_COMMAND) => self.command(step, path),
+            StepWork::Agent(name) => {
                 if !self.around.agents.contains(&name) {
                     let hint = did_you_mean(name, self.around.agents.iter().copied());
                     self.tell(&at, format!("there is no agent `{name}`")).hint = hint;
                 }
                 self.arguments(step, path, "the agent", &[("prompt", true)]);
             }
-            Work::Role(role) => self.arguments(step, path, &format!("the {}", role.name()), role.takes()),
-            Work::Flow(name) => match self.flows.get(name) {
+            StepWork::Role(role) => self.arguments(step, path, &format!("the {}", role.name()), role.takes()),
+            StepWork::Flow(name) => match self.flows.get(name) {
                 None => {
                     let hint = did_you_mean(name, self.flows.keys().map(String::as_str));
                     self.tell(&at, format!("there is no flow `{name}`")).hint = hint;
@@ -192,12 +195,15 @@ impl<'f> Found<'f> {
                     self.arguments(step, path, &format!("the flow `{name}`"), &takes);
                 }
             },
-            Work::Group(_) if !step.with.is_empty() => {
-                self.tell(&below(path, &["with"]), "a group takes nothing: its steps read what is around it");
+            StepWork::Group(_) if !step.with.is_empty() => {
+                self.tell(
+                    &extend_path(path, &["with"]),
+                    "a group takes nothing: its steps read what is around it",
+                );
             }
-            Work::Tool(_) | Work::Prompt(_) | Work::Group(_) => {}
+            StepWork::Tool(_) | StepWork::Prompt(_) | StepWork::Group(_) => {}
         }
-        self.of_prompts(step, path, matches!(work, Work::Prompt(_)));
+        self.of_prompts(step, path, matches!(work, StepWork::Prompt(_)));
     }
 
     /// Checks that no placeholder in a command is quoted: each value is a variable with its own quotes.
@@ -206,7 +212,7 @@ impl<'f> Found<'f> {
         if inside_quotes(line).is_some() {
             let hint = "leave the quotes out: each value is already one word, whatever it contains";
             let message = "the placeholder is inside quotes";
-            self.tell(&below(path, &["with", "command"]), message).hint = Some(hint.to_owned());
+            self.tell(&extend_path(path, &["with", "command"]), message).hint = Some(hint.to_owned());
         }
     }
 
@@ -214,53 +220,56 @@ impl<'f> Found<'f> {
     fn of_prompts(&mut self, step: &FlowStep, path: &[String], is_prompt: bool) {
         for (key, is_there) in [("model", step.model.is_some()), ("schema", step.schema.is_some())] {
             if is_there && !is_prompt {
-                self.tell(&below(path, &[key]), format!("only a step with `prompt` has a `{key}`"));
+                self.tell(&extend_path(path, &[key]), format!("only a step with `prompt` has a `{key}`"));
             }
         }
         if let Some(model) = step.model.as_deref().filter(|model| !model.contains('/') && is_prompt)
             && !self.around.models.contains(&model)
         {
             let hint = did_you_mean(model, self.around.models.iter().copied());
-            self.tell(&below(path, &["model"]), format!("there is no model `{model}`")).hint = hint;
+            self.tell(&extend_path(path, &["model"]), format!("there is no model `{model}`")).hint = hint;
         }
         let schema = step.schema.clone().map(serde_json::Value::Object);
         if let Some(Err(why)) = schema.as_ref().map(Validator::new) {
-            self.tell(&below(path, &["schema"]), format!("`schema` is not a valid JSON Schema: {why}"));
+            self.tell(&extend_path(path, &["schema"]), format!("`schema` is not a valid JSON Schema: {why}"));
         }
     }
 
     fn arguments(&mut self, step: &FlowStep, path: &[String], whose: &str, takes: &[(&str, bool)]) {
         for (name, _) in takes.iter().filter(|(name, required)| *required && !step.with.contains_key(*name)) {
-            self.tell(&below(path, &["with"]), format!("{whose} needs `with.{name}`"));
+            self.tell(&extend_path(path, &["with"]), format!("{whose} needs `with.{name}`"));
         }
         for name in step.with.keys().filter(|name| !takes.iter().any(|(known, _)| known == name)) {
             let hint = did_you_mean(name, takes.iter().map(|(name, _)| *name));
-            self.tell(&below(path, &["with", name]), format!("{whose} takes no `{name}`")).hint = hint;
+            self.tell(&extend_path(path, &["with", name]), format!("{whose} takes no `{name}`")).hint = hint;
         }
     }
 
     fn loops(&mut self, step: &FlowStep, path: &[String]) {
         if step.for_each.is_some() && step.repeat.is_some() {
             self.tell(
-                &below(path, &["repeat"]),
+                &extend_path(path, &["repeat"]),
                 "a step has `for_each` or `repeat`, not both: put one around a group",
             );
         }
         let each = step.for_each.as_ref().map(|each| ("for_each", each.most));
         for (key, most) in each.into_iter().chain(step.repeat.as_ref().map(|repeat| ("repeat", repeat.most))) {
             if !(1..=MOST_ROUNDS).contains(&most) {
-                self.tell(&below(path, &[key, "most"]), format!("`most` is a number from 1 to {MOST_ROUNDS}"));
+                self.tell(
+                    &extend_path(path, &[key, "most"]),
+                    format!("`most` is a number from 1 to {MOST_ROUNDS}"),
+                );
             }
         }
     }
 
     /// Checks one text: its syntax, and everything that it reads.
-    fn text(&mut self, step: Option<&FlowStep>, path: &[String], text: &StepText<'_>, scope: &Scope<'f>) {
+    fn text(&mut self, step: Option<&FlowStep>, path: &[String], text: &StepText<'_>, scope: &StepScope<'f>) {
         let at = [path, &text.path].concat();
         let paths = match text.form.paths(text.text) {
             Ok(paths) => paths,
             // The syntax of templates is reported where all of them are read.
-            Err(_) if text.form == Form::Filling => return,
+            Err(_) if text.form == FlowTextForm::Filling => return,
             Err(error) => return self.expression(&at, text.text, &error),
         };
         let mut told = BTreeSet::new();
@@ -299,14 +308,14 @@ impl<'f> Found<'f> {
     }
 
     fn expression(&mut self, at: &[String], text: &str, error: &TemplateError) {
-        let node = self.node.at(at.iter().map(String::as_str)).unwrap_or(self.node);
+        let node = self.node.find(at.iter().map(String::as_str)).unwrap_or(self.node);
         let mistake = Mistake::template(self.sources, node, error);
         let hint = text.contains("{{").then(|| "an expression here has no braces".to_owned());
         self.mistakes.push(Mistake { hint: hint.or(mistake.hint.clone()), ..mistake });
     }
 
     /// Checks that a step comes before another one that reads it or waits for it.
-    fn earlier(&mut self, step: &FlowStep, id: &str, scope: &Scope<'f>, at: &[String]) {
+    fn earlier(&mut self, step: &FlowStep, id: &str, scope: &StepScope<'f>, at: &[String]) {
         if scope.earlier.contains(id) {
             return;
         }
@@ -316,7 +325,7 @@ impl<'f> Found<'f> {
             self.tell(at, format!("there is no step `{id}`")).hint = hint;
         } else if id == from {
             self.tell(at, format!("the step `{id}` cannot wait for itself"));
-        } else if let Some(cycle) = ways::cycle(self.flow, from, id) {
+        } else if let Some(cycle) = ways::find_cycle(self.flow, from, id) {
             self.tell(at, format!("these steps wait for one another: {cycle}"));
         } else {
             let message = format!("the step `{id}` does not come before `{from}`, or is in another group");
@@ -325,7 +334,7 @@ impl<'f> Found<'f> {
     }
 
     /// Checks that a step that the outputs or the answer read is one of the flow's own.
-    fn of_the_whole(&mut self, id: &str, scope: &Scope<'f>, at: &[String]) {
+    fn of_the_whole(&mut self, id: &str, scope: &StepScope<'f>, at: &[String]) {
         if scope.earlier.contains(id) {
             return;
         }
@@ -348,6 +357,6 @@ fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(word)
 }
 
-fn below(path: &[String], keys: &[&str]) -> Vec<String> {
+fn extend_path(path: &[String], keys: &[&str]) -> Vec<String> {
     path.iter().cloned().chain(keys.iter().map(|&key| key.to_owned())).collect()
 }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::prompt_source::PromptSource;
 
-pub(super) use check::check;
+pub(super) use check::check_flows;
 
 /// The most steps of a flow, including those inside other steps.
 pub const MOST_STEPS: usize = 64;
@@ -57,7 +57,7 @@ pub struct FlowInput {
     #[serde(default)]
     pub description: String,
     /// The value if none is given. An input without one must be given, unless `required` is false: then it is null.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_present", skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
@@ -117,7 +117,7 @@ pub struct FlowStep {
     pub depends_on: Vec<String>,
     /// The result if the step is skipped or fails. Without one, steps that need its result are skipped with it, and a
     /// failure ends the flow.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read_present", skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// For a prompt: the model to ask, instead of the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ pub enum FlowRole {
 
 /// The work of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Work<'s> {
+pub enum StepWork<'s> {
     Tool(&'s str),
     Prompt(&'s PromptSource),
     Agent(&'s str),
@@ -173,24 +173,23 @@ pub enum Work<'s> {
 
 impl FlowStep {
     /// All work that is stated; exactly one in a valid flow.
-    pub fn works(&self) -> impl Iterator<Item = Work<'_>> {
+    pub fn works(&self) -> impl Iterator<Item = StepWork<'_>> {
         let Self { tool, prompt, agent, role, flow, steps, .. } = self;
         [
-            tool.as_deref().map(Work::Tool),
-            prompt.as_ref().map(Work::Prompt),
-            agent.as_deref().map(Work::Agent),
-            role.map(Work::Role),
-            flow.as_deref().map(Work::Flow),
-            steps.as_deref().map(Work::Group),
+            tool.as_deref().map(StepWork::Tool),
+            prompt.as_ref().map(StepWork::Prompt),
+            agent.as_deref().map(StepWork::Agent),
+            role.map(StepWork::Role),
+            flow.as_deref().map(StepWork::Flow),
+            steps.as_deref().map(StepWork::Group),
         ]
         .into_iter()
         .flatten()
     }
 }
 
-impl Work<'_> {
+impl StepWork<'_> {
     /// The key that states it.
-    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Self::Tool(_) => "tool",
@@ -205,7 +204,6 @@ impl Work<'_> {
 
 impl FlowRole {
     /// The name that the configuration uses.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Router => "router",
@@ -216,7 +214,6 @@ impl FlowRole {
     }
 
     /// The names in `with`, each with true if it is required.
-    #[must_use]
     pub fn takes(self) -> &'static [(&'static str, bool)] {
         match self {
             Self::Router => &[("request", true)],
@@ -229,21 +226,19 @@ impl FlowRole {
 
 impl FlowConfig {
     /// Every step; those inside another step come after it.
-    #[must_use]
     pub fn all_steps(&self) -> Vec<&FlowStep> {
-        fn add<'f>(steps: &'f [FlowStep], all: &mut Vec<&'f FlowStep>) {
+        fn add_all<'f>(steps: &'f [FlowStep], all: &mut Vec<&'f FlowStep>) {
             for step in steps {
                 all.push(step);
-                add(step.steps.as_deref().unwrap_or_default(), all);
+                add_all(step.steps.as_deref().unwrap_or_default(), all);
             }
         }
         let mut all = Vec::new();
-        add(&self.steps, &mut all);
+        add_all(&self.steps, &mut all);
         all
     }
 
     /// The input that takes the user's message: `task`, else `request`.
-    #[must_use]
     pub fn task_input(&self) -> Option<&'static str> {
         ["task", "request"].into_iter().find(|name| self.inputs.contains_key(*name))
     }
@@ -258,7 +253,7 @@ impl FlowConfig {
         for (name, input) in &self.inputs {
             let value = match given.get(name) {
                 Some(value) => input.input_type.read(value).ok_or_else(|| {
-                    let kind = input.input_type.described();
+                    let kind = input.input_type.describe_type();
                     wrong.push(format!("the input `{name}` is {kind}"));
                 }),
                 None if input.is_required() => {
@@ -288,7 +283,6 @@ impl FlowConfig {
 
 impl FlowInput {
     /// True if a run must be given it.
-    #[must_use]
     pub fn is_required(&self) -> bool {
         self.required.unwrap_or(self.default.is_none())
     }
@@ -315,7 +309,7 @@ impl InputType {
         }
     }
 
-    fn described(self) -> &'static str {
+    fn describe_type(self) -> &'static str {
         match self {
             Self::String => "a text",
             Self::Integer => "a whole number",
@@ -327,7 +321,6 @@ impl InputType {
     }
 
     /// The name that JSON Schema uses.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -341,7 +334,7 @@ impl InputType {
 }
 
 /// Reads a value that is present, including null.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn read_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 

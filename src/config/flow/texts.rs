@@ -10,7 +10,7 @@ use crate::template::{Expression, Filling, TemplateError};
 
 /// The form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum FlowTextForm {
     /// An expression without braces.
     Expression,
     /// A text with `{{ … }}`.
@@ -22,7 +22,7 @@ pub(super) struct StepText<'s> {
     /// The keys and indices that lead to it from the step.
     pub path: Vec<String>,
     pub text: &'s str,
-    pub form: Form,
+    pub form: FlowTextForm,
     /// The names of the step's own loop that it may read.
     pub names: &'static [&'static str],
 }
@@ -32,7 +32,7 @@ const EACH: [&str; 3] = ["item", "index", "results"];
 /// The names for a repeated step.
 const AGAIN: [&str; 2] = ["last", "round"];
 
-impl Form {
+impl FlowTextForm {
     /// The names that a text reads, with dotted attributes.
     pub fn paths(self, text: &str) -> Result<BTreeSet<String>, TemplateError> {
         let (mut paths, is_expression) = match self {
@@ -40,7 +40,7 @@ impl Form {
             Self::Filling => (Filling::compile(text)?.paths(), false),
         };
         // The engine does not report names in slices, and a step that was missed would run too early.
-        paths.extend(written(text, is_expression));
+        paths.extend(find_literal_names(text, is_expression));
         Ok(paths)
     }
 }
@@ -60,7 +60,7 @@ impl FlowStep {
         let mut texts = Vec::new();
         let mut expression = |path: &[&str], text, names| {
             let path = path.iter().map(|&key| key.to_owned()).collect();
-            texts.push(StepText { path, text, form: Form::Expression, names });
+            texts.push(StepText { path, text, form: FlowTextForm::Expression, names });
         };
         if let Some(when) = &self.when {
             expression(&["when"], when, &[]);
@@ -72,13 +72,12 @@ impl FlowStep {
             expression(&["repeat", "until"], &repeat.until, &AGAIN);
         }
         for (key, value) in &self.with {
-            fillings(value, &mut vec!["with".to_owned(), key.clone()], self.loop_names(), &mut texts);
+            collect_fillings(value, &mut vec!["with".to_owned(), key.clone()], self.loop_names(), &mut texts);
         }
         texts
     }
 
     /// The ids of the steps outside it whose results it, or a step inside it, reads.
-    #[must_use]
     pub fn needs(&self) -> BTreeSet<String> {
         let paths = |text: StepText<'_>| text.form.paths(text.text).unwrap_or_default();
         let mut needs: BTreeSet<String> = self
@@ -100,7 +99,6 @@ impl FlowStep {
 impl FlowStep {
     /// The ids of the steps outside it that must end before it begins: those that it needs, and those that it or a step
     /// inside it names in `depends_on`.
-    #[must_use]
     pub fn waits(&self) -> BTreeSet<String> {
         let mut waits: BTreeSet<String> =
             self.needs().into_iter().chain(self.depends_on.iter().cloned()).collect();
@@ -114,10 +112,9 @@ impl FlowStep {
     }
 
     /// True if a text of it, or of a step inside it, reads this name.
-    #[must_use]
     pub fn reads(&self, name: &str) -> bool {
         let is_read = |text: StepText<'_>| {
-            let words = words(text.text, text.form == Form::Expression);
+            let words = split_words(text.text, text.form == FlowTextForm::Expression);
             words.into_iter().any(|word| word.split('.').next() == Some(name))
         };
         self.texts().into_iter().any(is_read) || self.steps.iter().flatten().any(|inner| inner.reads(name))
@@ -125,7 +122,7 @@ impl FlowStep {
 }
 
 /// The texts in a value, at any depth.
-pub(super) fn fillings<'s>(
+pub(super) fn collect_fillings<'s>(
     value: &'s Value,
     path: &mut Vec<String>,
     names: &'static [&'static str],
@@ -133,22 +130,22 @@ pub(super) fn fillings<'s>(
 ) {
     let mut below = |key: String, value: &'s Value| {
         path.push(key);
-        fillings(value, path, names, texts);
+        collect_fillings(value, path, names, texts);
         path.pop();
     };
     match value {
         Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(at.to_string(), item)),
         Value::Object(fields) => fields.iter().for_each(|(key, value)| below(key.clone(), value)),
         Value::String(text) => {
-            texts.push(StepText { path: path.clone(), text, form: Form::Filling, names });
+            texts.push(StepText { path: path.clone(), text, form: FlowTextForm::Filling, names });
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
 /// The steps and inputs that are written literally in a text.
-fn written(text: &str, is_expression: bool) -> impl Iterator<Item = String> {
-    words(text, is_expression).into_iter().filter_map(|word| {
+fn find_literal_names(text: &str, is_expression: bool) -> impl Iterator<Item = String> {
+    split_words(text, is_expression).into_iter().filter_map(|word| {
         let (root, rest) = word.split_once('.')?;
         let name = rest.split('.').next().filter(|name| !name.is_empty())?;
         ["steps", "inputs"].contains(&root).then(|| format!("{root}.{name}"))
@@ -156,7 +153,7 @@ fn written(text: &str, is_expression: bool) -> impl Iterator<Item = String> {
 }
 
 /// The words of a text outside quotes, including dots; only those inside braces if it is not one expression.
-fn words(text: &str, is_expression: bool) -> Vec<&str> {
+fn split_words(text: &str, is_expression: bool) -> Vec<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     let (mut words, mut inside, mut quote, mut before) = (Vec::new(), is_expression, None, ' ');
     for (at, c) in text.char_indices() {
@@ -187,20 +184,20 @@ mod tests {
     use serde_json::json;
 
     use super::super::FlowStep;
-    use super::Form;
+    use super::FlowTextForm;
 
     #[test]
     fn every_name_that_is_written_is_seen() {
         let table = [
-            (Form::Expression, "(steps.a.list | list)[:inputs.n]", "inputs.n steps.a"),
-            (Form::Expression, "item.steps.x + mysteps.y", "item.steps.x mysteps.y"),
-            (Form::Expression, "'steps.x' ~ \"it's steps.y\" ~ steps.z", "steps.z"),
+            (FlowTextForm::Expression, "(steps.a.list | list)[:inputs.n]", "inputs.n steps.a"),
+            (FlowTextForm::Expression, "item.steps.x + mysteps.y", "item.steps.x mysteps.y"),
+            (FlowTextForm::Expression, "'steps.x' ~ \"it's steps.y\" ~ steps.z", "steps.z"),
             (
-                Form::Filling,
+                FlowTextForm::Filling,
                 "steps.x {{ steps.a[1:2] }} steps.y {% if steps.b %}steps.z{% endif %}",
                 "steps.a steps.b",
             ),
-            (Form::Filling, "{{ '}}' ~ steps.a[:1] }}", "steps.a"),
+            (FlowTextForm::Filling, "{{ '}}' ~ steps.a[:1] }}", "steps.a"),
         ];
         for (form, text, expected) in table {
             let paths = form.paths(text).expect(text);

@@ -6,7 +6,7 @@ use super::{DEEPEST, FlowConfig};
 use crate::config::settings::Named;
 
 /// `a → b → a`, if the step `to` waits for `from`, which waits for it.
-pub(super) fn cycle(flow: &FlowConfig, from: &str, to: &str) -> Option<String> {
+pub(super) fn find_cycle(flow: &FlowConfig, from: &str, to: &str) -> Option<String> {
     let all = flow.all_steps();
     let waits: BTreeMap<&str, BTreeSet<String>> =
         all.iter().map(|step| (step.id.as_str(), step.waits())).collect();
@@ -17,7 +17,7 @@ pub(super) fn cycle(flow: &FlowConfig, from: &str, to: &str) -> Option<String> {
 
 /// Returns the mistake in the flows that a flow runs: it runs itself, directly or indirectly, or they are nested too
 /// deeply.
-pub(super) fn calls(flow: &FlowConfig, flows: &Named<FlowConfig>) -> Option<String> {
+pub(super) fn find_recursion(flow: &FlowConfig, flows: &Named<FlowConfig>) -> Option<String> {
     let called = |flow: &'_ FlowConfig| -> Vec<String> {
         flow.all_steps().into_iter().filter_map(|step| step.flow.clone()).collect()
     };

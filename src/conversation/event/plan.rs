@@ -87,7 +87,7 @@ pub enum StepStatus {
 
 /// The result of a program's check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct ProgramCheck {
     pub passed: bool,
     /// One line: the check and its result.
     pub detail: String,
@@ -105,7 +105,7 @@ pub struct StepFinished {
     /// One line for a person; for a failure, the reason.
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<Checked>,
+    pub check: Option<ProgramCheck>,
     pub duration_ms: u64,
     /// The result as data. The log keeps it; observers read it in the call's own events.
     #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -129,8 +129,7 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// Returns the scores in one line for a person.
-    #[must_use]
-    pub fn told(&self) -> String {
+    pub fn word_scores(&self) -> String {
         let Self { completeness, correctness, format } = self;
         format!("complete {}, correct {}, form {}", completeness.score, correctness.score, format.score)
     }
@@ -139,17 +138,16 @@ impl Evaluation {
 /// The decision that follows from the scores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
-pub enum Decision {
+pub enum ScoreDecision {
     Accept,
     RetryStep { step_id: u32, modification: String },
     Replan { modification: String },
     Escalate { why: String },
 }
 
-impl Decision {
+impl ScoreDecision {
     /// Returns the decision in words for a person.
-    #[must_use]
-    pub fn told(&self) -> String {
+    pub fn word_decision(&self) -> String {
         match self {
             Self::Accept => "accepted".to_owned(),
             Self::RetryStep { step_id, modification } => format!("step {step_id} again: {modification}"),
@@ -166,7 +164,7 @@ pub struct Reflection {
     /// The model's overall verdict.
     pub overall_pass: bool,
     #[serde(flatten)]
-    pub decision: Decision,
+    pub decision: ScoreDecision,
     /// The number of retries and new plans before it.
     pub retries: u32,
 }
@@ -174,7 +172,7 @@ pub struct Reflection {
 /// An event of a plan, as the log keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum Progress {
+pub enum PlanEvent {
     Planned(PlanCreated),
     Started(StepStarted),
     Finished(StepFinished),

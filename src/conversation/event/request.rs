@@ -47,7 +47,6 @@ pub enum RequestStatus {
 
 impl RequestStatus {
     /// The word in events.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -59,7 +59,6 @@ impl CallTelemetry {
     pub const SIGNAL: &'static str = "signal";
 
     /// True if the tool returned a result, but the program that it ran failed.
-    #[must_use]
     pub fn program_failed(&self) -> bool {
         [Some(Self::EXIT), Some(Self::SIGNAL)].contains(&self.error_code.as_deref())
     }

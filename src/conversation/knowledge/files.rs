@@ -12,11 +12,11 @@ use sha2::{Digest, Sha256};
 /// The files that were read or written, with the digest of their content at that time.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    inner: Mutex<Inner>,
+    inner: Mutex<SeenFilesState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct SeenFilesState {
     seen: HashMap<PathBuf, String>,
     /// Changes that are not in the log yet.
     news: Vec<FileChange>,
@@ -44,14 +44,14 @@ pub enum Familiarity {
 
 impl Ledger {
     /// A ledger restored from the log: digests by path.
-    pub fn restored<'a>(seen: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
+    pub fn restore<'a>(seen: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
         let seen = seen.into_iter().map(|(path, digest)| (PathBuf::from(path), digest.clone())).collect();
-        Self { inner: Mutex::new(Inner { seen, news: Vec::new() }) }
+        Self { inner: Mutex::new(SeenFilesState { seen, news: Vec::new() }) }
     }
 
     /// Records `content` as the content of `path`.
     pub fn remember(&self, path: &Path, content: &[u8]) {
-        let digest = digest(content);
+        let digest = hash_content(content);
         let mut inner = self.inner();
         if inner.seen.get(path) == Some(&digest) {
             return;
@@ -64,27 +64,25 @@ impl Ledger {
     }
 
     /// Compares the current content of `path` with what was seen.
-    #[must_use]
     pub fn familiarity(&self, path: &Path, content: &[u8]) -> Familiarity {
         match self.inner().seen.get(path) {
             None => Familiarity::Unseen,
-            Some(then) if *then == digest(content) => Familiarity::Current,
+            Some(then) if *then == hash_content(content) => Familiarity::Current,
             Some(_) => Familiarity::Changed,
         }
     }
 
     /// The changes since the last call.
-    #[must_use]
     pub fn take_news(&self) -> Vec<FileChange> {
         std::mem::take(&mut self.inner().news)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, SeenFilesState> {
         self.inner.lock().expect("no holder of the ledger panics")
     }
 }
 
-fn digest(content: &[u8]) -> String {
+fn hash_content(content: &[u8]) -> String {
     Sha256::digest(content).iter().fold(String::with_capacity(64), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out
@@ -102,7 +100,7 @@ mod tests {
         ledger.remember(Path::new("/w/a"), b"one");
         let news = ledger.take_news();
         assert_eq!((news.len(), ledger.take_news().len()), (1, 0), "a change is handed out once");
-        let again = Ledger::restored(news.iter().map(|file| (&file.path, &file.digest)));
+        let again = Ledger::restore(news.iter().map(|file| (&file.path, &file.digest)));
         assert_eq!(again.familiarity(Path::new("/w/a"), b"one"), Familiarity::Current);
         assert_eq!(again.familiarity(Path::new("/w/a"), b"two"), Familiarity::Changed);
         assert_eq!(again.familiarity(Path::new("/w/b"), b"one"), Familiarity::Unseen);

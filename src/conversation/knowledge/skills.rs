@@ -35,7 +35,6 @@ pub enum SkillChange {
 
 impl SkillChange {
     /// The name of the skill.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Loaded { name, .. } | Self::Referenced { name, .. } | Self::Unloaded { name } => name,
@@ -46,12 +45,12 @@ impl SkillChange {
 /// The skills whose instructions the model has, in the order in which they were loaded.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    inner: Mutex<Inner>,
+    inner: Mutex<LoadedSkillsState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    skills: Vec<Entry>,
+struct LoadedSkillsState {
+    skills: Vec<LoadedSkill>,
     /// True if the loaded skills, or their instructions on display, changed since the last call.
     changed: bool,
     /// Changes that are not in the log yet.
@@ -59,7 +58,7 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct LoadedSkill {
     name: String,
     path: String,
     fingerprint: u64,
@@ -72,9 +71,9 @@ struct Entry {
 impl Loaded {
     /// The skills restored from the log. Their instructions for the system prompt are not known yet.
     #[must_use]
-    pub fn restored(changes: &[SkillChange]) -> Self {
+    pub fn restore(changes: &[SkillChange]) -> Self {
         let entry = |change: &SkillChange| match change {
-            SkillChange::Loaded { name, path, fingerprint } => Some(Entry {
+            SkillChange::Loaded { name, path, fingerprint } => Some(LoadedSkill {
                 name: name.clone(),
                 path: path.clone(),
                 fingerprint: *fingerprint,
@@ -84,7 +83,7 @@ impl Loaded {
             SkillChange::Referenced { .. } | SkillChange::Unloaded { .. } => None,
         };
         let skills = changes.iter().filter_map(entry).collect();
-        Self { inner: Mutex::new(Inner { skills, changed: false, news: Vec::new() }) }
+        Self { inner: Mutex::new(LoadedSkillsState { skills, changed: false, news: Vec::new() }) }
     }
 
     /// Adds a skill. Returns true if it is new or its text has changed.
@@ -94,7 +93,13 @@ impl Loaded {
             Some(known) => std::mem::replace(&mut known.fingerprint, fingerprint) != fingerprint,
             None => {
                 let (name, path) = (name.to_owned(), path.to_owned());
-                inner.skills.push(Entry { name, path, fingerprint, instructions: None, references: Vec::new() });
+                inner.skills.push(LoadedSkill {
+                    name,
+                    path,
+                    fingerprint,
+                    instructions: None,
+                    references: Vec::new(),
+                });
                 true
             }
         };
@@ -135,7 +140,6 @@ impl Loaded {
     }
 
     /// True if the skill of this name is loaded.
-    #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.inner().skills.iter().any(|entry| entry.name == name)
     }
@@ -150,32 +154,28 @@ impl Loaded {
     }
 
     /// True if the system prompt should show a skill whose instructions are unknown here.
-    #[must_use]
     pub fn lacks_instructions(&self) -> bool {
         self.inner().skills.iter().any(|entry| entry.instructions.is_none())
     }
 
     /// True if anything changed since the last call.
-    #[must_use]
     pub fn take_changed(&self) -> bool {
         std::mem::take(&mut self.inner().changed)
     }
 
     /// The changes since the last call.
-    #[must_use]
     pub fn take_news(&self) -> Vec<SkillChange> {
         std::mem::take(&mut self.inner().news)
     }
 
     /// The section of the system prompt that shows the loaded skills; empty if there is nothing to show.
-    #[must_use]
     pub fn section(&self) -> String {
         let inner = self.inner();
         let shown = inner.skills.iter().filter_map(|entry| Some((entry, entry.instructions.as_ref()?)));
         let parts: Vec<String> = shown
             .map(|(entry, instructions)| {
                 let reference = |(title, text): &(String, String)| {
-                    let (title, text) = (title.replace('"', "'"), present::neutralise(text));
+                    let (title, text) = (title.replace('"', "'"), present::break_text_marks(text));
                     format!(
                         "\n\n<skill_reference skill=\"{}\" file=\"{title}\">\n{text}\n</skill_reference>",
                         entry.name
@@ -190,7 +190,7 @@ impl Loaded {
         format!("# {SECTION}\n\n{}", parts.join("\n\n"))
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, LoadedSkillsState> {
         self.inner.lock().expect("no holder panics")
     }
 }

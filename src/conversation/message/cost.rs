@@ -19,13 +19,11 @@ impl Cost {
     }
 
     /// USD of the parts whose cost is known.
-    #[must_use]
     pub fn known_usd(&self) -> f64 {
         self.usd.unwrap_or(0.0)
     }
 
     /// USD; `None` if the cost of a part is unknown, or there were no requests.
-    #[must_use]
     pub fn usd(&self) -> Option<f64> {
         self.usd.filter(|_| !self.is_unknown)
     }

@@ -24,7 +24,6 @@ pub struct Usage {
 
 impl Usage {
     /// Input plus output: the sum that `--max-tokens` limits.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.input_tokens + self.output_tokens
     }

@@ -9,12 +9,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::base::long_text::{self, Found, Row};
+use crate::base::long_text::{self, FoundLine, FoundText};
 use crate::conversation::Archive;
-use crate::conversation::message::{Answer, Call, Handle, Item, Step};
+use crate::conversation::message::{Call, CallAnswer, Handle, Item, Step};
 
-use super::entry::{Head, Line};
-use super::lines::{Lines, LinesBack};
+use super::entry::{LineHead, LogLine};
+use super::lines::{LinesBack, LogLines};
 
 /// The items that the view does not show verbatim. Shared with the tools that read them.
 #[derive(Debug, Default)]
@@ -33,17 +33,17 @@ impl Originals {
     /// Stores an item before its first change.
     pub fn hide(&self, number: u64, item: &Item) {
         let kept = || if self.log.is_some() { None } else { Some(Box::new(item.clone())) };
-        self.hidden().entry(number).or_insert_with(kept);
+        self.lock_hidden().entry(number).or_insert_with(kept);
     }
 
     /// The number of hidden items.
     pub fn len(&self) -> usize {
-        self.hidden().len()
+        self.lock_hidden().len()
     }
 
     /// Removes all items: the view shows them again.
     pub fn clear(&self) {
-        self.hidden().clear();
+        self.lock_hidden().clear();
     }
 
     /// The log that the items are read from; `None` if they are in memory.
@@ -53,17 +53,20 @@ impl Originals {
 
     /// The items that are in memory.
     pub fn in_memory(&self) -> BTreeMap<u64, Item> {
-        self.hidden().iter().filter_map(|(number, item)| Some((*number, Item::clone(item.as_deref()?)))).collect()
+        self.lock_hidden()
+            .iter()
+            .filter_map(|(number, item)| Some((*number, Item::clone(item.as_deref()?))))
+            .collect()
     }
 
-    fn hidden(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Box<Item>>>> {
+    fn lock_hidden(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Box<Item>>>> {
         self.hidden.lock().expect("no holder panics")
     }
 
     /// Passes hidden items to `each`, the newest first, until it returns false.
     fn each_newest(&self, mut each: impl FnMut(u64, &Item) -> bool) -> io::Result<()> {
         let Some(log) = &self.log else {
-            let hidden = self.hidden();
+            let hidden = self.lock_hidden();
             let mut newest = hidden.iter().rev().filter_map(|(number, item)| Some((*number, item.as_deref()?)));
             // Stop at the first item that was refused.
             let _ = newest.all(|(number, item)| each(number, item));
@@ -76,24 +79,24 @@ impl Originals {
         let numbers = self.numbers();
         let mut lines = LinesBack::new(File::open(log)?)?;
         // Answers come after their step.
-        let mut answers: Vec<(u64, usize, Answer)> = Vec::new();
+        let mut answers: Vec<(u64, usize, CallAnswer)> = Vec::new();
         while let Some(line) = lines.read()? {
-            if Head::of(&line).is_none_or(|head| numbers.binary_search(&head.number).is_err()) {
+            if LineHead::parse(&line).is_none_or(|head| numbers.binary_search(&head.number).is_err()) {
                 continue;
             }
-            let item = match Line::parse(&line) {
-                Ok(Line::Answer { n, call, answer, .. }) => {
+            let item = match LogLine::parse(&line) {
+                Ok(LogLine::Answer { n, call, answer, .. }) => {
                     answers.push((n, call, answer));
                     continue;
                 }
-                Ok(Line::Reply { n, mut step }) => {
+                Ok(LogLine::Reply { n, mut step }) => {
                     let own = answers.drain(..).rev().filter(|(number, ..)| *number == n);
                     own.for_each(|(_, call, answer)| {
                         step.fill(call, answer);
                     });
                     Some((n, Item::Step(step)))
                 }
-                Ok(Line::Said { n, said }) => Some((n, Item::Said(said))),
+                Ok(LogLine::Said { n, said }) => Some((n, Item::Said(said))),
                 _ => None,
             };
             if item.is_some_and(|(number, item)| !each(number, &item)) {
@@ -106,7 +109,7 @@ impl Originals {
     /// The item with this number.
     fn item(&self, number: u64) -> io::Result<Option<Item>> {
         let Some(log) = self.log.as_ref() else {
-            return Ok(self.hidden().get(&number).and_then(|item| item.as_deref().cloned()));
+            return Ok(self.lock_hidden().get(&number).and_then(|item| item.as_deref().cloned()));
         };
         let mut found = None;
         if log.exists() {
@@ -132,9 +135,9 @@ pub(super) fn each_item(
 ) -> io::Result<()> {
     // The newest step, whose answers are still to come.
     let mut open: Option<(u64, Step)> = None;
-    let mut lines = Lines::new(File::open(log)?);
+    let mut lines = LogLines::new(File::open(log)?);
     while let Some(line) = lines.read()? {
-        let Some(head) = Head::of(line) else { continue };
+        let Some(head) = LineHead::parse(line) else { continue };
         if head.call.is_none()
             && let Some((number, step)) = open.take()
             && !each(number, Item::Step(step))
@@ -145,16 +148,16 @@ pub(super) fn each_item(
             continue;
         }
         let mut said_item = None;
-        match Line::parse(line) {
-            Ok(Line::Answer { n, call, answer, .. }) => {
+        match LogLine::parse(line) {
+            Ok(LogLine::Answer { n, call, answer, .. }) => {
                 if let Some((number, step)) = &mut open
                     && *number == n
                 {
                     step.fill(call, answer);
                 }
             }
-            Ok(Line::Reply { n, step }) => open = Some((n, step)),
-            Ok(Line::Said { n, said }) => said_item = Some((n, Item::Said(said))),
+            Ok(LogLine::Reply { n, step }) => open = Some((n, step)),
+            Ok(LogLine::Said { n, said }) => said_item = Some((n, Item::Said(said))),
             _ => {}
         }
         if said_item.is_some_and(|(number, item)| !each(number, item)) {
@@ -172,7 +175,7 @@ impl Archive for Originals {
         Ok(self.item(handle.number)?.and_then(|item| text_of(&item, handle.call)))
     }
 
-    fn search(&self, query: &str, limit: usize) -> io::Result<Vec<Found>> {
+    fn search(&self, query: &str, limit: usize) -> io::Result<Vec<FoundText>> {
         let mut newest = Newest { limit, hits: 0, found: Vec::new() };
         self.each_newest(|number, item| {
             let calls: Vec<&Call> = item.as_step().into_iter().flat_map(Step::calls).collect();
@@ -180,10 +183,10 @@ impl Archive for Originals {
             let is_asked = |call: &Call| !is_recall(&call.request.name, &call.request.arguments);
             for (at, call) in calls.into_iter().enumerate().rev().filter(|(_, call)| is_asked(call)) {
                 let answer = call.answer.as_ref().map_or("", |answer| &answer.content);
-                newest.add(Handle::answer(number, at), || look(answer, query, limit));
+                newest.add(Handle::answer(number, at), || search_text(answer, query, limit));
             }
             newest.add(Handle::item(number), || {
-                let mut rows = look(&text_of(item, None).unwrap_or_default(), query, limit);
+                let mut rows = search_text(&text_of(item, None).unwrap_or_default(), query, limit);
                 if item.as_step().is_some() {
                     rows.retain(|row| !is_call_of_recall(&row.text));
                 }
@@ -195,7 +198,7 @@ impl Archive for Originals {
     }
 
     fn numbers(&self) -> Vec<u64> {
-        self.hidden().keys().copied().collect()
+        self.lock_hidden().keys().copied().collect()
     }
 }
 
@@ -203,16 +206,16 @@ impl Archive for Originals {
 struct Newest {
     limit: usize,
     hits: usize,
-    found: Vec<Found>,
+    found: Vec<FoundText>,
 }
 
 impl Newest {
     /// Searches a text that is older than those before, unless they have enough hits.
-    fn add(&mut self, handle: Handle, look: impl FnOnce() -> Vec<Row>) {
+    fn add(&mut self, handle: Handle, look: impl FnOnce() -> Vec<FoundLine>) {
         if self.hits >= self.limit {
             return;
         }
-        let text = Found { id: handle.to_string(), rows: look() };
+        let text = FoundText { id: handle.to_string(), rows: look() };
         let hits = text.hits();
         if hits > 0 {
             self.hits += hits;
@@ -221,8 +224,8 @@ impl Newest {
     }
 }
 
-fn look(text: &str, query: &str, limit: usize) -> Vec<Row> {
-    long_text::search(text.as_bytes(), query, limit).expect("memory can be read")
+fn search_text(text: &str, query: &str, limit: usize) -> Vec<FoundLine> {
+    long_text::search_lines(text.as_bytes(), query, limit).expect("memory can be read")
 }
 
 /// True if a line of a step is a call of `recall`, as [`text_of`] writes it.

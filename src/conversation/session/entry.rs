@@ -18,7 +18,7 @@
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
 //! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
-//! {"type":"progress","what":"planned",…}                an event of a plan: see `event::plan::Progress`
+//! {"type":"progress","what":"planned",…}                an event of a plan: see `event::plan::PlanEvent`
 //! {"type":"flow","what":"finished",…}                   an event of a flow: see `event::plan::FlowNote`
 //! {"type":"switched","agent":…,"model":…,"time":…}      the agent and the model from here on
 //! ```
@@ -29,19 +29,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::event::plan::{FlowNote, Progress};
+use crate::conversation::event::plan::{FlowNote, PlanEvent};
 use crate::conversation::event::{CallTelemetry, Compressed};
-use crate::conversation::message::{Answer, Said, Step, Summary, Usage};
+use crate::conversation::message::{CallAnswer, Step, Summary, Usage, UserText};
 
 use super::state::StateChange;
-use super::view::Edit;
+use super::view::ViewEdit;
 
 /// The version that is written. It is raised only if an older reader would misread a log.
 pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct LogHeader {
     pub v: u32,
     #[serde(rename = "type")]
     kind: HeaderKind,
@@ -61,7 +61,7 @@ enum HeaderKind {
     Session,
 }
 
-impl Header {
+impl LogHeader {
     pub(super) fn new(id: String, workspace: String, agent: &str, model: &str, created_at: String) -> Self {
         let (agent, model) = (agent.to_owned(), model.to_owned());
         Self {
@@ -85,7 +85,7 @@ impl Header {
 /// Any line but the first, for writing.
 #[derive(Serialize)]
 #[serde(tag = "type")]
-pub(super) enum Entry<'a> {
+pub(super) enum LogEntry<'a> {
     #[serde(rename = "turn.started")]
     TurnStarted { run_id: &'a str, time: &'a str },
     #[serde(rename = "system")]
@@ -95,7 +95,7 @@ pub(super) enum Entry<'a> {
         n: u64,
         time: &'a str,
         #[serde(flatten)]
-        said: &'a Said,
+        said: &'a UserText,
     },
     #[serde(rename = "reply")]
     Reply {
@@ -110,19 +110,19 @@ pub(super) enum Entry<'a> {
         call: usize,
         time: &'a str,
         #[serde(flatten)]
-        answer: &'a Answer,
+        answer: &'a CallAnswer,
         telemetry: &'a CallTelemetry,
     },
     #[serde(rename = "compressed")]
     Compressed {
         time: &'a str,
         done: &'a Compressed,
-        edits: &'a [Edit],
+        edits: &'a [ViewEdit],
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<&'a Summary>,
     },
     #[serde(rename = "unloaded")]
-    Unloaded { time: &'a str, skills: &'a [String], edits: &'a [Edit] },
+    Unloaded { time: &'a str, skills: &'a [String], edits: &'a [ViewEdit] },
     #[serde(rename = "restored")]
     Restored { time: &'a str },
     #[serde(rename = "pinned")]
@@ -147,7 +147,7 @@ pub(super) enum Entry<'a> {
     Progress {
         time: &'a str,
         #[serde(flatten)]
-        progress: &'a Progress,
+        progress: &'a PlanEvent,
     },
     #[serde(rename = "flow")]
     Flow {
@@ -181,7 +181,7 @@ pub(super) enum Entry<'a> {
 /// Any line but the first, with the fields that a reader needs.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
-pub(super) enum Line {
+pub(super) enum LogLine {
     #[serde(rename = "turn.started")]
     TurnStarted {},
     #[serde(rename = "turn.completed")]
@@ -192,7 +192,7 @@ pub(super) enum Line {
     Said {
         n: u64,
         #[serde(flatten)]
-        said: Said,
+        said: UserText,
     },
     #[serde(rename = "reply")]
     Reply {
@@ -205,14 +205,14 @@ pub(super) enum Line {
         n: u64,
         call: usize,
         #[serde(flatten)]
-        answer: Answer,
+        answer: CallAnswer,
         #[serde(default)]
         telemetry: Box<CallTelemetry>,
     },
     #[serde(rename = "compressed")]
-    Compressed { done: Box<Compressed>, edits: Vec<Edit>, summary: Option<Box<Summary>> },
+    Compressed { done: Box<Compressed>, edits: Vec<ViewEdit>, summary: Option<Box<Summary>> },
     #[serde(rename = "unloaded")]
-    Unloaded { edits: Vec<Edit> },
+    Unloaded { edits: Vec<ViewEdit> },
     #[serde(rename = "restored")]
     Restored {},
     #[serde(rename = "pinned")]
@@ -224,7 +224,7 @@ pub(super) enum Line {
     #[serde(rename = "progress")]
     Progress {
         #[serde(flatten)]
-        progress: Box<Progress>,
+        progress: Box<PlanEvent>,
     },
     #[serde(rename = "flow")]
     Flow {
@@ -256,22 +256,22 @@ pub(super) enum Line {
 
 /// The beginning of a line that belongs to an item: enough to know whether the rest is worth parsing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct LineHead {
     /// The number of the item.
     pub number: u64,
     /// The call of the item that the line answers; `None` if the line is the item.
     pub call: Option<usize>,
 }
 
-impl Head {
+impl LineHead {
     /// Reads the first fields, which are written first; `None` for a line of another type.
-    pub fn of(line: &[u8]) -> Option<Self> {
+    pub fn parse(line: &[u8]) -> Option<Self> {
         let answer = line.strip_prefix(br#"{"type":"answer","n":"#);
         let item =
             || line.strip_prefix(br#"{"type":"said","n":"#).or(line.strip_prefix(br#"{"type":"reply","n":"#));
-        let (number, rest) = digits(answer.or_else(item)?)?;
+        let (number, rest) = parse_digits(answer.or_else(item)?)?;
         let call = match answer {
-            Some(_) => Some(usize::try_from(digits(rest.strip_prefix(br#","call":"#)?)?.0).ok()?),
+            Some(_) => Some(usize::try_from(parse_digits(rest.strip_prefix(br#","call":"#)?)?.0).ok()?),
             None => None,
         };
         Some(Self { number, call })
@@ -285,12 +285,12 @@ impl Head {
 }
 
 /// A number, and the text after it.
-fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+fn parse_digits(text: &[u8]) -> Option<(u64, &[u8])> {
     let (digits, rest) = text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count());
     Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
 }
 
-impl Line {
+impl LogLine {
     /// # Errors
     /// The line is not an entry.
     pub fn parse(line: &[u8]) -> serde_json::Result<Self> {
@@ -311,19 +311,19 @@ mod tests {
 
     #[test]
     fn lines_of_items_are_known_by_their_beginning() {
-        let said = Said::by_person("x");
+        let said = UserText::by_person("x");
         let step = Step::default();
-        let answer = Answer::of_text("x", crate::conversation::message::CallStatus::Ok);
+        let answer = CallAnswer::of_text("x", crate::conversation::message::CallStatus::Ok);
         let (time, telemetry) = ("", &CallTelemetry::default());
         for (entry, expected) in [
-            (Entry::Said { n: 1, time, said: &said }, Some((1, None))),
-            (Entry::Reply { n: 20, time, step: &step }, Some((20, None))),
-            (Entry::Answer { n: 300, call: 4, time, answer: &answer, telemetry }, Some((300, Some(4)))),
-            (Entry::Restored { time }, None),
-            (Entry::Partial { text: r#"{"type":"said","n":1"#, reasoning: "" }, None),
+            (LogEntry::Said { n: 1, time, said: &said }, Some((1, None))),
+            (LogEntry::Reply { n: 20, time, step: &step }, Some((20, None))),
+            (LogEntry::Answer { n: 300, call: 4, time, answer: &answer, telemetry }, Some((300, Some(4)))),
+            (LogEntry::Restored { time }, None),
+            (LogEntry::Partial { text: r#"{"type":"said","n":1"#, reasoning: "" }, None),
         ] {
             let line = serde_json::to_vec(&entry).expect("plain data");
-            let head = Head::of(&line).map(|head| (head.number, head.call));
+            let head = LineHead::parse(&line).map(|head| (head.number, head.call));
             assert_eq!(head, expected, "{}", String::from_utf8_lossy(&line));
         }
     }

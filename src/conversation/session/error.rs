@@ -30,7 +30,6 @@ pub enum SessionError {
 
 impl SessionError {
     /// The next step for a person, if there is one.
-    #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Io { doing: "created" | "written" | "synced", .. } => Some(

@@ -6,9 +6,9 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::tests::{NOON, begun, compression, found, path, reply, step, texts, user};
-use super::{Change, Edit, ItemId, Session, SystemPrompt};
+use super::{ItemChange, ItemId, Session, SystemPrompt, ViewEdit};
 use crate::conversation::event::CallTelemetry;
-use crate::conversation::message::{Answer, CallStatus, Handle, Item, Opaque, Origin, Part, Summary};
+use crate::conversation::message::{CallAnswer, CallStatus, Handle, Item, Opaque, Origin, ReplyPart, Summary};
 
 /// Something that happens to a session. Numbers count items from the newest back.
 #[derive(Debug, Clone)]
@@ -50,8 +50,9 @@ fn happen(session: &mut Session, what: &Happens) {
     // Every call has its answer before anything else.
     session.settle("interrupted", NOON).expect("written");
     let number = |back: usize| session.ids().iter().rev().nth(back).map(|id| id.number);
-    let edit = |number: Option<u64>, change| number.map(|number| Edit { number, change }).into_iter().collect();
-    let (mut summary, edits): (Option<Summary>, Vec<Edit>) = match what {
+    let edit =
+        |number: Option<u64>, change| number.map(|number| ViewEdit { number, change }).into_iter().collect();
+    let (mut summary, edits): (Option<Summary>, Vec<ViewEdit>) = match what {
         Happens::Said => return session.say(user("words of a person"), NOON).expect("written"),
         Happens::Step(calls, answered) => return begin(session, *calls, *answered),
         Happens::Restored => {
@@ -69,13 +70,13 @@ fn happen(session: &mut Session, what: &Happens) {
         Happens::Removed(count, summary) => {
             let oldest = session.ids().iter().take(*count);
             let summary = summary.then(|| Summary { text: "in short".to_owned(), ..Summary::default() });
-            (summary, oldest.map(|id| Edit { number: id.number, change: Change::Remove }).collect())
+            (summary, oldest.map(|id| ViewEdit { number: id.number, change: ItemChange::Remove }).collect())
         }
-        Happens::OneRemoved(back) => (None, edit(number(*back), Change::Remove)),
+        Happens::OneRemoved(back) => (None, edit(number(*back), ItemChange::Remove)),
         Happens::Shortened(back, call) => {
-            (None, edit(number(*back), Change::Answer { call: *call, content: "digest".to_owned() }))
+            (None, edit(number(*back), ItemChange::Answer { call: *call, content: "digest".to_owned() }))
         }
-        Happens::Text(back) => (None, edit(number(*back), Change::Text { text: "…".to_owned() })),
+        Happens::Text(back) => (None, edit(number(*back), ItemChange::Text { text: "…".to_owned() })),
     };
     session.compress(&compression(), &edits, summary.take(), NOON).expect("written");
 }
@@ -84,12 +85,12 @@ fn begin(session: &mut Session, calls: usize, answered: usize) {
     let mut asked = reply("text of a reply", &["a", "b"][..calls]);
     let origin = Origin { wire: "anthropic".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
     let opaque = Some(Opaque { origin, data: "signed".into(), bound: true });
-    asked.parts.insert(0, Part::Reasoning { text: "thoughts".to_owned(), opaque });
+    asked.parts.insert(0, ReplyPart::Reasoning { text: "thoughts".to_owned(), opaque });
     let number = session.reply(asked, NOON).expect("written");
     for call in 0..answered {
         let telemetry =
             CallTelemetry { tool_name: "grep".to_owned(), latency_ms: Some(2.5), ..CallTelemetry::default() };
-        let answer = Answer::of_text("a long result", CallStatus::Ok);
+        let answer = CallAnswer::of_text("a long result", CallStatus::Ok);
         session.answer((number, call), answer, telemetry, NOON).expect("written");
     }
 }
@@ -101,9 +102,9 @@ fn state(session: &Session) -> impl PartialEq + std::fmt::Debug + use<> {
         items,
         (session.usage(), session.cost_usd(), session.costs().clone()),
         (session.turns(), session.steps(), session.calls()),
-        (session.pinned().clone(), session.is_held(), session.counted()),
+        (session.list_pinned().clone(), session.is_held(), session.find_counted()),
         (session.archive().numbers(), session.system().map(|prompt| prompt.text.clone())),
-        session.about().model.to_owned(),
+        session.describe().model.to_owned(),
     )
 }
 
@@ -135,8 +136,8 @@ fn shortened() -> (tempfile::TempDir, super::Store, Session) {
         step(&mut session, text, &["a", "b"]);
     }
     step(&mut session, "late", &["c"]);
-    let gone = [1, 2, 3].map(|number| Edit { number, change: Change::Remove });
-    let digest = Edit { number: 4, change: Change::Answer { call: 0, content: "digest".to_owned() } };
+    let gone = [1, 2, 3].map(|number| ViewEdit { number, change: ItemChange::Remove });
+    let digest = ViewEdit { number: 4, change: ItemChange::Answer { call: 0, content: "digest".to_owned() } };
     let summary = Summary { text: "in short".to_owned(), ..Summary::default() };
     session.compress(&compression(), &[&gone[..], &[digest]].concat(), Some(summary), NOON).expect("written");
     session.say(user("go on"), NOON).expect("written");

@@ -39,7 +39,7 @@ pub(super) fn workspace_slug(workspace: &Path) -> String {
 }
 
 /// RFC 3339, UTC, milliseconds.
-pub(super) fn stamp(time: Timestamp) -> String {
+pub(super) fn format_stamp(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
@@ -47,14 +47,14 @@ pub(super) fn stamp(time: Timestamp) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::{session_id, stamp, workspace_slug};
+    use super::{format_stamp, session_id, workspace_slug};
 
     #[test]
     fn ids_sort_by_time() {
         let at = |text: &str| text.parse().expect("a time");
         assert_eq!(session_id(at("2026-02-03T04:05:06.789Z"), 0), "20260203-040506-000000");
         assert_eq!(session_id(at("2026-02-03T04:05:06Z"), u32::MAX), "20260203-040506-zzzzzz");
-        assert_eq!(stamp(at("2026-02-03T04:05:06.7891Z")), "2026-02-03T04:05:06.789Z");
+        assert_eq!(format_stamp(at("2026-02-03T04:05:06.7891Z")), "2026-02-03T04:05:06.789Z");
     }
 
     #[test]

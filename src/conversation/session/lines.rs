@@ -8,7 +8,7 @@ use memchr::{memchr, memrchr};
 const BLOCK: usize = 256 * 1024;
 
 /// Reads line by line.
-pub(super) struct Lines<R> {
+pub(super) struct LogLines<R> {
     from: R,
     buffer: Vec<u8>,
     /// The beginning of the next line in the buffer, and the end of the bytes that were read.
@@ -16,7 +16,7 @@ pub(super) struct Lines<R> {
     end: usize,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> LogLines<R> {
     pub fn new(from: R) -> Self {
         Self { from, buffer: vec![0; BLOCK], begin: 0, end: 0 }
     }
@@ -114,7 +114,7 @@ mod tests {
         let long = "x".repeat(3 * BLOCK);
         for text in ["", "\n", "a", "a\n", "a\n\nb", &format!("a\n{long}\nb\n"), &format!("{long}\n{long}")] {
             for at_once in [1 << 20, 1 << 16, 4099] {
-                let mut lines = Lines::new(Slow(text.as_bytes(), at_once));
+                let mut lines = LogLines::new(Slow(text.as_bytes(), at_once));
                 let mut read = Vec::new();
                 while let Some(line) = lines.read().expect("memory can be read") {
                     read.push(line.to_vec());

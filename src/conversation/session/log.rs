@@ -26,11 +26,11 @@ pub(super) struct Log {
     /// Files that the log names, which must be on disk before it.
     before: Vec<File>,
     /// The first sync that failed. After it the content of the disk is unknown, so every later sync fails too.
-    failed: Failed,
+    failed: SyncFailure,
 }
 
 /// A failed sync, shared by everyone who may see one.
-type Failed = Arc<OnceLock<(io::ErrorKind, String)>>;
+type SyncFailure = Arc<OnceLock<(io::ErrorKind, String)>>;
 
 /// Bytes that were written but are not durable yet.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct Syncing {
     before: Vec<File>,
     file: File,
     path: PathBuf,
-    failed: Failed,
+    failed: SyncFailure,
 }
 
 impl Syncing {
@@ -53,11 +53,11 @@ impl Syncing {
         if let Err(error) = synced {
             let _ = self.failed.set((error.kind(), error.to_string()));
         }
-        check(&self.failed, &self.path)
+        check_sync(&self.failed, &self.path)
     }
 }
 
-fn check(failed: &Failed, path: &Path) -> Result<(), SessionError> {
+fn check_sync(failed: &SyncFailure, path: &Path) -> Result<(), SessionError> {
     match failed.get() {
         None => Ok(()),
         Some((kind, why)) => Err(SessionError::io(path, "synced", io::Error::new(*kind, why.clone()))),
@@ -67,7 +67,7 @@ fn check(failed: &Failed, path: &Path) -> Result<(), SessionError> {
 impl Log {
     /// A log that does not exist yet.
     pub fn new(path: PathBuf) -> Self {
-        let (pending, before, failed) = (Vec::new(), Vec::new(), Failed::default());
+        let (pending, before, failed) = (Vec::new(), Vec::new(), SyncFailure::default());
         Self { path, file: None, len: 0, pending, unsynced: false, before, failed }
     }
 
@@ -78,9 +78,9 @@ impl Log {
             .append(true)
             .open(path)
             .map_err(|error| SessionError::io(path, "opened", error))?;
-        lock(&file, path, id)?;
+        lock_file(&file, path, id)?;
         let len = file.metadata().map_err(|error| SessionError::io(path, "read", error))?.len();
-        let (pending, before, failed) = (Vec::new(), Vec::new(), Failed::default());
+        let (pending, before, failed) = (Vec::new(), Vec::new(), SyncFailure::default());
         Ok(Self { path: path.to_path_buf(), file: Some(file), len, pending, unsynced: false, before, failed })
     }
 
@@ -120,7 +120,7 @@ impl Log {
         }
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => create(&self.path)?,
+            None => create_file(&self.path)?,
         };
         let written = file.write_all(&self.pending);
         if written.is_err() {
@@ -139,7 +139,7 @@ impl Log {
     pub fn sync(&mut self) -> Result<(), SessionError> {
         match self.begin_sync()? {
             Some(syncing) => syncing.wait(),
-            None => check(&self.failed, &self.path),
+            None => check_sync(&self.failed, &self.path),
         }
     }
 
@@ -151,7 +151,7 @@ impl Log {
     /// Writes the queued entries; the result waits for the disk. `None` if there is nothing to wait for.
     pub fn begin_sync(&mut self) -> Result<Option<Syncing>, SessionError> {
         self.write()?;
-        check(&self.failed, &self.path)?;
+        check_sync(&self.failed, &self.path)?;
         let Some(file) = self.file.as_ref().filter(|_| self.unsynced) else { return Ok(None) };
         let file = file.try_clone().map_err(|error| SessionError::io(&self.path, "synced", error))?;
         self.unsynced = false;
@@ -161,7 +161,7 @@ impl Log {
 }
 
 /// Creates a file that only this user can read.
-fn create(path: &Path) -> Result<File, SessionError> {
+fn create_file(path: &Path) -> Result<File, SessionError> {
     if let Some(dir) = path.parent() {
         make_dir(dir).map_err(|error| SessionError::io(dir, "created", error))?;
     }
@@ -176,7 +176,7 @@ fn create(path: &Path) -> Result<File, SessionError> {
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| SessionError::io(dir, "synced", error))?;
     }
     let id = path.file_stem().unwrap_or_default().to_string_lossy();
-    lock(&file, path, &id)?;
+    lock_file(&file, path, &id)?;
     Ok(file)
 }
 
@@ -190,7 +190,7 @@ fn make_dir(dir: &Path) -> io::Result<()> {
 
 /// Locks the file. A child that was just started holds the lock of a session that its parent has closed, until it
 /// executes its program, so a lock that is held is retried for a moment.
-fn lock(file: &File, path: &Path, id: &str) -> Result<(), SessionError> {
+fn lock_file(file: &File, path: &Path, id: &str) -> Result<(), SessionError> {
     const TRIES: u32 = 5;
     const BETWEEN: Duration = Duration::from_millis(20);
     let mut again = 1..TRIES;

@@ -40,8 +40,8 @@ use crate::conversation::message::{Item, Summary as ItemSummary, ToolCall, Usage
 use crate::conversation::telemetry::Tally;
 
 use archive::Originals;
-use entry::{Entry, Header};
-use id::stamp;
+use entry::{LogEntry, LogHeader};
+use id::format_stamp;
 use log::Log;
 use partial::Partial;
 use transcript::Transcript;
@@ -50,9 +50,9 @@ pub use entry::SystemPrompt;
 pub use error::SessionError;
 pub use far::Far;
 pub use log::Syncing;
-pub use state::{State, StateChange};
-pub use store::{Store, Summary};
-pub use view::{Change, Edit, ItemId};
+pub use state::{SessionState, StateChange};
+pub use store::{SessionSummary, Store};
+pub use view::{ItemChange, ItemId, ViewEdit};
 
 /// The workspace, agent and model of a session. The model is the provider's name for it.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ pub struct OpenCall {
 /// A conversation.
 #[derive(Debug)]
 pub struct Session {
-    header: Header,
+    header: LogHeader,
     started_at: Timestamp,
     transcript: Transcript,
     partial: Partial,
@@ -92,26 +92,22 @@ impl Session {
     }
 
     /// The id that `--session` takes.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.header.id
     }
 
     /// The session that called the helper, if this one is a helper's.
-    #[must_use]
     pub fn parent(&self) -> Option<&str> {
         self.header.parent.as_deref()
     }
 
     /// The time when the session began, which is the clock of its prompts.
-    #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.started_at
     }
 
     /// The workspace, and the current agent and model.
-    #[must_use]
-    pub fn about(&self) -> About<'_> {
+    pub fn describe(&self) -> About<'_> {
         About {
             workspace: Path::new(&self.header.workspace),
             agent: &self.transcript.agent,
@@ -121,44 +117,39 @@ impl Session {
 
     /// Switches to another agent or model. Written to disk with the next item.
     pub fn switch(&mut self, agent: &str, model: &str, now: Timestamp) {
-        self.push(&Entry::Switched { agent, model, time: &stamp(now) });
+        self.push(&LogEntry::Switched { agent, model, time: &format_stamp(now) });
         self.transcript.switch(agent, model);
     }
 
     /// The log; `None` for an ephemeral session. The file is created with the first item.
-    #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.log.as_ref().map(Log::path)
     }
 
     /// The system prompt, once there is one.
-    #[must_use]
     pub fn system(&self) -> Option<&SystemPrompt> {
         self.transcript.system.as_ref()
     }
 
     /// Sets or replaces the system prompt. Written to disk with the next item.
     pub fn set_system(&mut self, prompt: SystemPrompt, now: Timestamp) {
-        self.push(&Entry::System { time: &stamp(now), text: &prompt.text, basis: &prompt.basis });
+        self.push(&LogEntry::System { time: &format_stamp(now), text: &prompt.text, basis: &prompt.basis });
         self.transcript.brief(prompt);
     }
 
     /// The items that are sent.
-    #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.transcript.view.items
     }
 
     /// The ids of [`Session::items`], one for each.
-    #[must_use]
     pub fn ids(&self) -> &[ItemId] {
         &self.transcript.view.ids
     }
 
     /// The number of [`Session::items`] in the last request that the server counted, and that count, if the next
     /// request extends it.
-    #[must_use]
-    pub fn counted(&self) -> Option<(usize, u64)> {
+    pub fn find_counted(&self) -> Option<(usize, u64)> {
         let (number, tokens) = self.transcript.counted?;
         Some((self.ids().iter().position(|id| id.number == number)?, tokens))
     }
@@ -173,7 +164,6 @@ impl Session {
     }
 
     /// The archive of items that are no longer sent, for `recall`.
-    #[must_use]
     pub fn archive(&self) -> Arc<dyn Archive> {
         Arc::clone(&self.originals) as Arc<dyn Archive>
     }
@@ -185,11 +175,11 @@ impl Session {
     pub fn compress(
         &mut self,
         done: &Compressed,
-        edits: &[Edit],
+        edits: &[ViewEdit],
         summary: Option<ItemSummary>,
         now: Timestamp,
     ) -> Result<(), SessionError> {
-        self.push(&Entry::Compressed { time: &stamp(now), done, edits, summary: summary.as_ref() });
+        self.push(&LogEntry::Compressed { time: &format_stamp(now), done, edits, summary: summary.as_ref() });
         let originals = &self.originals;
         self.transcript.compress(done, edits, summary, |number, item| originals.hide(number, item));
         self.sync()
@@ -199,8 +189,8 @@ impl Session {
     ///
     /// # Errors
     /// The disk fails. In memory the edits apply all the same.
-    pub fn unload(&mut self, skills: &[String], edits: &[Edit], now: Timestamp) -> Result<(), SessionError> {
-        self.push(&Entry::Unloaded { time: &stamp(now), skills, edits });
+    pub fn unload(&mut self, skills: &[String], edits: &[ViewEdit], now: Timestamp) -> Result<(), SessionError> {
+        self.push(&LogEntry::Unloaded { time: &format_stamp(now), skills, edits });
         let originals = &self.originals;
         self.transcript.edit(edits, None, |number, item| originals.hide(number, item));
         self.sync()
@@ -215,7 +205,7 @@ impl Session {
         self.sync()?;
         let restored = self.originals.len();
         let view = self.original_view()?;
-        self.push(&Entry::Restored { time: &stamp(now) });
+        self.push(&LogEntry::Restored { time: &format_stamp(now) });
         self.sync()?;
         self.originals.clear();
         self.transcript.restore(view);
@@ -223,14 +213,12 @@ impl Session {
     }
 
     /// True if a person undid the compressions and wants none until they ask for one.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         self.transcript.held
     }
 
     /// The numbers of the items that no compression touches.
-    #[must_use]
-    pub fn pinned(&self) -> &BTreeSet<u64> {
+    pub fn list_pinned(&self) -> &BTreeSet<u64> {
         &self.transcript.pinned
     }
 
@@ -239,62 +227,54 @@ impl Session {
     /// # Errors
     /// The disk fails. In memory the items are pinned all the same.
     pub fn pin(&mut self, numbers: &[u64], now: Timestamp) -> Result<(), SessionError> {
-        self.push(&Entry::Pinned { numbers, time: &stamp(now) });
+        self.push(&LogEntry::Pinned { numbers, time: &format_stamp(now) });
         self.transcript.pinned.extend(numbers);
         self.sync()
     }
 
     /// The sum over all requests.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         self.transcript.usage
     }
 
     /// The cost of all requests in USD; `None` if that of a part is unknown.
-    #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
         self.transcript.cost.usd()
     }
 
     /// Counts a request that left no reply. Written to disk with the next item.
     pub fn spend(&mut self, usage: Usage, cost_usd: Option<f64>, now: Timestamp) {
-        self.push(&Entry::Spent { time: &stamp(now), usage, cost_usd });
+        self.push(&LogEntry::Spent { time: &format_stamp(now), usage, cost_usd });
         self.transcript.spend(usage, cost_usd);
     }
 
     /// The number of turns that ended with each exit code.
-    #[must_use]
     pub fn codes(&self) -> &BTreeMap<u8, u64> {
         &self.transcript.codes
     }
 
     /// The number of turns that were begun.
-    #[must_use]
     pub fn turns(&self) -> u64 {
         self.transcript.turns
     }
 
     /// The number of the model's replies.
-    #[must_use]
     pub fn steps(&self) -> u64 {
         self.transcript.steps
     }
 
     /// The number of answered calls, however they ended.
-    #[must_use]
     pub fn calls(&self) -> u64 {
         self.transcript.calls
     }
 
     /// The costs of the answered calls, by tool.
-    #[must_use]
     pub fn costs(&self) -> &Tally {
         &self.transcript.costs
     }
 
     /// The state that the conversation keeps beside its items.
-    #[must_use]
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &SessionState {
         &self.transcript.state
     }
 
@@ -303,13 +283,12 @@ impl Session {
         if change.is_empty() {
             return;
         }
-        self.push(&Entry::State { time: &stamp(now), change: &change });
+        self.push(&LogEntry::State { time: &format_stamp(now), change: &change });
         self.transcript.state.apply(change);
     }
 
     /// The source of the first outside content in the conversation (`content from https://…`). It stays even when
     /// the items are removed.
-    #[must_use]
     pub fn taint(&self) -> Option<&str> {
         self.transcript.taint.as_deref()
     }
@@ -321,35 +300,34 @@ impl Session {
         if self.transcript.taint.is_some() {
             return false;
         }
-        self.push(&Entry::Taint { source, time: &stamp(now) });
+        self.push(&LogEntry::Taint { source, time: &format_stamp(now) });
         self.transcript.taint = Some(source.to_owned());
         true
     }
 
     /// The text and the reasoning of the reply that is streaming.
-    #[must_use]
     pub fn partial(&self) -> (&str, &str) {
         (&self.partial.text, &self.partial.reasoning)
     }
 
     fn new(about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
         let header = Self::header(about, now);
-        Self::with(header, about, now, store)
+        Self::from_header(header, about, now, store)
     }
 
-    fn header(about: About<'_>, now: Timestamp) -> Header {
+    fn header(about: About<'_>, now: Timestamp) -> LogHeader {
         let id = id::session_id(now, fastrand::u32(..));
         let workspace = about.workspace.to_string_lossy().into_owned();
-        Header::new(id, workspace, about.agent, about.model, stamp(now))
+        LogHeader::new(id, workspace, about.agent, about.model, format_stamp(now))
     }
 
     /// A session of a helper.
     fn child(about: About<'_>, parent: &str, now: Timestamp, store: &Store) -> Self {
         let header = Self::header(about, now).of_child(parent);
-        Self::with(header, about, now, Some(store))
+        Self::from_header(header, about, now, Some(store))
     }
 
-    fn with(header: Header, about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
+    fn from_header(header: LogHeader, about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
         let log = store.map(|store| {
             let mut log = Log::new(store.path(about.workspace, &header.id));
             log.push(&header);
@@ -361,16 +339,16 @@ impl Session {
     }
 
     /// The view without any edit.
-    fn original_view(&self) -> Result<view::View, SessionError> {
+    fn original_view(&self) -> Result<view::SessionView, SessionError> {
         if let Some(path) = self.originals.log().filter(|path| path.exists()) {
-            return replay::restored(path).map_err(|error| SessionError::io(path, "read", error));
+            return replay::restore_view(path).map_err(|error| SessionError::io(path, "read", error));
         }
         let mut all = self.originals.in_memory();
         let shown = self.ids().iter().zip(self.items()).filter(|(_, item)| !matches!(item, Item::Summary(_)));
         for (id, item) in shown {
             all.entry(id.number).or_insert_with(|| item.clone());
         }
-        let mut view = view::View::default();
+        let mut view = view::SessionView::default();
         for (number, item) in all {
             view.push(number, item);
         }
@@ -378,7 +356,7 @@ impl Session {
     }
 
     /// Queues an entry for the next write.
-    fn push(&mut self, entry: &Entry<'_>) {
+    fn push(&mut self, entry: &LogEntry<'_>) {
         if let Some(log) = &mut self.log {
             log.push(entry);
         }

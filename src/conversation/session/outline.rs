@@ -5,15 +5,17 @@ use serde::Deserialize;
 use serde::de::{Error, IgnoredAny};
 
 use crate::conversation::event::CallTelemetry;
-use crate::conversation::message::{Answer, Call, CallStatus, FinishReason, Part, Said, Step, ToolCall, Usage};
+use crate::conversation::message::{
+    Call, CallAnswer, CallStatus, FinishReason, ReplyPart, Step, ToolCall, Usage, UserText,
+};
 
-use super::entry::Line;
+use super::entry::LogLine;
 
 /// The fields of all kinds of items; each kind has some of them.
 #[derive(Deserialize)]
 struct Outline {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: OutlineKind,
     n: u64,
     /// The text of a person's message.
     text: Option<IgnoredAny>,
@@ -35,7 +37,7 @@ struct Outline {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum OutlineKind {
     Said,
     Reply,
     Answer,
@@ -58,34 +60,34 @@ enum PartKind {
 ///
 /// # Errors
 /// The line is not an entry of an item.
-pub(super) fn of(line: &[u8]) -> serde_json::Result<Line> {
+pub(super) fn parse_outline(line: &[u8]) -> serde_json::Result<LogLine> {
     // Skipped texts must be valid UTF-8 too.
     let line = std::str::from_utf8(line).map_err(Error::custom)?;
     let outline: Outline = serde_json::from_str(line)?;
     let n = outline.n;
     let missing = Error::missing_field;
     Ok(match outline.kind {
-        Kind::Said => {
+        OutlineKind::Said => {
             outline.text.ok_or_else(|| missing("text"))?;
-            Line::Said { n, said: Said::by_person("") }
+            LogLine::Said { n, said: UserText::by_person("") }
         }
-        Kind::Reply => {
+        OutlineKind::Reply => {
             let parts = outline.parts.ok_or_else(|| missing("parts"))?;
             let calls = parts.iter().filter(|part| part.part == PartKind::Call);
             let step = Step {
-                parts: calls.map(|_| Part::Call(unknown_call())).collect(),
+                parts: calls.map(|_| ReplyPart::Call(unknown_call())).collect(),
                 finish_reason: outline.finish_reason.ok_or_else(|| missing("finish_reason"))?,
                 usage: outline.usage,
                 cost_usd: outline.cost_usd,
                 given: outline.given,
             };
-            Line::Reply { n, step }
+            LogLine::Reply { n, step }
         }
-        Kind::Answer => {
+        OutlineKind::Answer => {
             outline.content.ok_or_else(|| missing("content"))?;
-            let answer = Answer::of_text("", outline.status.ok_or_else(|| missing("status"))?);
+            let answer = CallAnswer::of_text("", outline.status.ok_or_else(|| missing("status"))?);
             let call = outline.call.ok_or_else(|| missing("call"))?;
-            Line::Answer { n, call, answer, telemetry: outline.telemetry }
+            LogLine::Answer { n, call, answer, telemetry: outline.telemetry }
         }
     })
 }

@@ -12,7 +12,7 @@ pub(super) struct Partial {
 
 impl Partial {
     /// The number of bytes that are not in the log yet.
-    pub fn unlogged(&self) -> usize {
+    pub fn count_unlogged(&self) -> usize {
         self.text.len() - self.logged_text + self.reasoning.len() - self.logged_reasoning
     }
 }

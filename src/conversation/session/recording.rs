@@ -5,12 +5,12 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use crate::conversation::event::CallTelemetry;
-use crate::conversation::event::plan::{FlowNote, Progress};
-use crate::conversation::message::{Answer, CallStatus, FinishReason, Part, Said, Step, Usage};
+use crate::conversation::event::plan::{FlowNote, PlanEvent};
+use crate::conversation::message::{CallAnswer, CallStatus, FinishReason, ReplyPart, Step, Usage, UserText};
 
-use super::entry::Entry;
+use super::entry::LogEntry;
 use super::error::SessionError;
-use super::id::stamp;
+use super::id::format_stamp;
 use super::log::{Log, Syncing};
 use super::partial::Partial;
 use super::{OpenCall, Session};
@@ -23,8 +23,8 @@ impl Session {
     ///
     /// # Errors
     /// The disk fails. The text is in memory all the same, and is written with the next entry.
-    pub fn say(&mut self, said: Said, now: Timestamp) -> Result<(), SessionError> {
-        self.push(&Entry::Said { n: self.transcript.last + 1, time: &stamp(now), said: &said });
+    pub fn say(&mut self, said: UserText, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&LogEntry::Said { n: self.transcript.last + 1, time: &format_stamp(now), said: &said });
         self.transcript.say(said);
         self.write()
     }
@@ -36,7 +36,7 @@ impl Session {
     pub fn reply(&mut self, step: Step, now: Timestamp) -> Result<u64, SessionError> {
         self.partial = Partial::default();
         let (n, has_calls) = (self.transcript.last + 1, step.has_calls());
-        self.push(&Entry::Reply { n, time: &stamp(now), step: &step });
+        self.push(&LogEntry::Reply { n, time: &format_stamp(now), step: &step });
         self.transcript.reply(step);
         if has_calls {
             self.sync()?;
@@ -53,18 +53,17 @@ impl Session {
     pub fn answer(
         &mut self,
         (number, call): (u64, usize),
-        answer: Answer,
+        answer: CallAnswer,
         telemetry: CallTelemetry,
         now: Timestamp,
     ) -> Result<(), SessionError> {
-        let (n, time) = (number, stamp(now));
-        self.push(&Entry::Answer { n, call, time: &time, answer: &answer, telemetry: &telemetry });
+        let (n, time) = (number, format_stamp(now));
+        self.push(&LogEntry::Answer { n, call, time: &time, answer: &answer, telemetry: &telemetry });
         self.transcript.answer(number, call, answer, &telemetry);
         self.write()
     }
 
     /// The calls that have no answer.
-    #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
         let open = |(at, call): (usize, usize)| {
             let asked = self.items()[at].as_step()?.calls().nth(call)?;
@@ -81,7 +80,7 @@ impl Session {
         (usage, cost_usd): (Usage, Option<f64>),
         now: Timestamp,
     ) {
-        self.push(&Entry::Role { time: &stamp(now), role, text, usage, cost_usd });
+        self.push(&LogEntry::Role { time: &format_stamp(now), role, text, usage, cost_usd });
         self.transcript.role(usage, cost_usd);
     }
 
@@ -89,8 +88,8 @@ impl Session {
     ///
     /// # Errors
     /// The disk fails. In memory it is known all the same.
-    pub fn note_progress(&mut self, progress: Progress, now: Timestamp) -> Result<(), SessionError> {
-        self.push(&Entry::Progress { time: &stamp(now), progress: &progress });
+    pub fn note_progress(&mut self, progress: PlanEvent, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&LogEntry::Progress { time: &format_stamp(now), progress: &progress });
         self.transcript.progress(progress);
         self.write()
     }
@@ -100,20 +99,18 @@ impl Session {
     /// # Errors
     /// The disk fails. In memory it is known all the same.
     pub fn note_flow(&mut self, note: FlowNote, now: Timestamp) -> Result<(), SessionError> {
-        self.push(&Entry::Flow { time: &stamp(now), note: &note });
+        self.push(&LogEntry::Flow { time: &format_stamp(now), note: &note });
         self.transcript.flow(note);
         self.write()
     }
 
     /// The events of the last flow, oldest first.
-    #[must_use]
     pub fn flow(&self) -> &[FlowNote] {
         &self.transcript.flow
     }
 
     /// The events of the last plan, oldest first.
-    #[must_use]
-    pub fn progress(&self) -> &[Progress] {
+    pub fn progress(&self) -> &[PlanEvent] {
         &self.transcript.progress
     }
 
@@ -143,7 +140,7 @@ impl Session {
     /// Records the start of a turn. Written to disk with the user's message.
     pub fn start_turn(&mut self, run_id: &str, now: Timestamp) {
         self.transcript.turns += 1;
-        self.push(&Entry::TurnStarted { run_id, time: &stamp(now) });
+        self.push(&LogEntry::TurnStarted { run_id, time: &format_stamp(now) });
     }
 
     /// Records the end of a turn with its reason `stop` (`completed`, `limit`, …) and its exit code. Everything is then
@@ -153,7 +150,7 @@ impl Session {
     /// The disk fails.
     pub fn end_turn(&mut self, stop: &str, code: u8, now: Timestamp) -> Result<(), SessionError> {
         *self.transcript.codes.entry(code).or_default() += 1;
-        self.push(&Entry::TurnCompleted { stop, code, time: &stamp(now) });
+        self.push(&LogEntry::TurnCompleted { stop, code, time: &format_stamp(now) });
         self.sync()
     }
 
@@ -161,25 +158,25 @@ impl Session {
     /// should be called now.
     pub fn stream_text(&mut self, text: &str) -> bool {
         self.partial.text.push_str(text);
-        self.partial.unlogged() >= MUCH
+        self.partial.count_unlogged() >= MUCH
     }
 
     /// Adds reasoning to the streaming reply; returns the same.
     pub fn stream_reasoning(&mut self, reasoning: &str) -> bool {
         self.partial.reasoning.push_str(reasoning);
-        self.partial.unlogged() >= MUCH
+        self.partial.count_unlogged() >= MUCH
     }
 
     /// Logs the text streamed since the last call. The next entry reports a failed disk.
     pub fn log_partial(&mut self) {
-        if self.partial.unlogged() == 0 {
+        if self.partial.count_unlogged() == 0 {
             return;
         }
         let partial = &mut self.partial;
         if let Some(log) = &mut self.log {
             let text = &partial.text[partial.logged_text..];
             let reasoning = &partial.reasoning[partial.logged_reasoning..];
-            log.push(&Entry::Partial { text, reasoning });
+            log.push(&LogEntry::Partial { text, reasoning });
             // An entry that cannot be written stays queued; the next write reports the error.
             let _ = log.write();
         }
@@ -191,7 +188,7 @@ impl Session {
     pub fn clear_partial(&mut self) {
         let partial = std::mem::take(&mut self.partial);
         if partial.logged_text + partial.logged_reasoning > 0 {
-            self.push(&Entry::PartialVoid);
+            self.push(&LogEntry::PartialVoid);
         }
     }
 
@@ -205,7 +202,7 @@ impl Session {
         for open in self.open_calls() {
             let cancelled = CallStatus::Cancelled;
             let telemetry = CallTelemetry::unmeasured(&open.request.name, cancelled);
-            let answer = Answer::of_text(why, cancelled);
+            let answer = CallAnswer::of_text(why, cancelled);
             // Every answer is recorded, even if the disk refused the first.
             recorded = recorded.and(self.answer((open.number, open.call), answer, telemetry, now));
         }
@@ -225,7 +222,7 @@ impl Session {
         let Partial { text, reasoning, .. } = std::mem::take(&mut self.partial);
         let mut step = Step { usage, ..Step::of_text(text, FinishReason::Interrupted) };
         if !reasoning.is_empty() {
-            step.parts.insert(0, Part::Reasoning { text: reasoning, opaque: None });
+            step.parts.insert(0, ReplyPart::Reasoning { text: reasoning, opaque: None });
         }
         self.reply(step, now).map(Some)
     }
@@ -240,7 +237,7 @@ mod tests {
     fn settling_answers_each_open_call_once() {
         let (_dir, store, mut session) = begun();
         let number = session.reply(reply("", &["a", "b", "c"]), NOON).expect("written");
-        let (found, telemetry) = (Answer::of_text("found", CallStatus::Ok), CallTelemetry::default());
+        let (found, telemetry) = (CallAnswer::of_text("found", CallStatus::Ok), CallTelemetry::default());
         session.answer((number, 1), found, telemetry, NOON).expect("written");
         session.settle("interrupted by the person", NOON).expect("written");
         session.settle("twice", NOON).expect("nothing is open");

@@ -15,14 +15,14 @@ use serde::Deserialize;
 use crate::base::text;
 
 use super::archive::{Originals, each_item};
-use super::entry::{FORMAT_VERSION, Header, Line, SystemPrompt};
+use super::entry::{FORMAT_VERSION, LogHeader, LogLine, SystemPrompt};
 use super::error::SessionError;
 use super::far::Far;
-use super::lines::Lines;
+use super::lines::LogLines;
 use super::outline;
 use super::transcript::Transcript;
 use super::unseen::Unseen;
-use super::view::View;
+use super::view::SessionView;
 
 /// The answer, for the model, to a call without a real answer.
 pub(super) const INTERRUPTED: &str =
@@ -31,7 +31,7 @@ pub(super) const INTERRUPTED: &str =
 /// A log as it was read.
 #[derive(Debug)]
 pub(super) struct Replayed {
-    pub header: Header,
+    pub header: LogHeader,
     pub transcript: Transcript,
     pub originals: Originals,
     /// Text and reasoning of the reply that was streaming when the log ended.
@@ -49,16 +49,16 @@ pub(super) struct Replayed {
 ///
 /// # Errors
 /// It is not a session log, or has another format.
-pub(super) fn replay(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result<Replayed, SessionError> {
+pub(super) fn replay_log(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result<Replayed, SessionError> {
     /// The bytes between two tellings.
     const BLOCK: u64 = 1 << 20;
     let unreadable = |error| SessionError::io(path, "read", error);
     // Another process may append meanwhile: both readings end where the log ends now.
     let length = file.metadata().map_err(unreadable)?.len();
     let unseen = from_start(file, length).and_then(Unseen::find).map_err(unreadable)?;
-    let mut lines = Lines::new(from_start(file, length).map_err(unreadable)?);
+    let mut lines = LogLines::new(from_start(file, length).map_err(unreadable)?);
     let line = lines.read().map_err(unreadable)?.ok_or_else(|| no_log(path, "it is empty"))?;
-    let header = header(path, line)?;
+    let header = read_header(path, line)?;
     let mut log = Replayed {
         transcript: Transcript::new(&header.agent, &header.model),
         originals: Originals::new(Some(path.to_path_buf())),
@@ -72,7 +72,7 @@ pub(super) fn replay(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result<Rep
     for number in 2.. {
         let Some(line) = lines.read().map_err(unreadable)? else { break };
         let whole = line.ends_with(b"\n");
-        let entry = if unseen.covers(line) { outline::of(line) } else { Line::parse(line) };
+        let entry = if unseen.covers(line) { outline::parse_outline(line) } else { LogLine::parse(line) };
         match entry {
             Ok(entry) => log.apply(entry, unseen.is_undone(number)),
             Err(_) if !whole => {
@@ -110,7 +110,7 @@ fn from_start(mut file: &File, length: u64) -> io::Result<io::Take<&File>> {
 ///
 /// # Errors
 /// It is not a header, or has another format.
-pub(super) fn header(path: &Path, line: &[u8]) -> Result<Header, SessionError> {
+pub(super) fn read_header(path: &Path, line: &[u8]) -> Result<LogHeader, SessionError> {
     #[derive(Deserialize)]
     struct Probe {
         v: u64,
@@ -127,8 +127,8 @@ pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
 }
 
 /// The view of a log with every item as it was recorded.
-pub(super) fn restored(path: &Path) -> io::Result<View> {
-    let mut view = View::default();
+pub(super) fn restore_view(path: &Path) -> io::Result<SessionView> {
+    let mut view = SessionView::default();
     each_item(
         path,
         |_| true,
@@ -142,53 +142,53 @@ pub(super) fn restored(path: &Path) -> io::Result<View> {
 
 impl Replayed {
     /// Takes in a line. `is_undone` is true if a later line restores what this one removes.
-    fn apply(&mut self, line: Line, is_undone: bool) {
+    fn apply(&mut self, line: LogLine, is_undone: bool) {
         let transcript = &mut self.transcript;
         let originals = &self.originals;
         match line {
-            Line::Said { n, said } => {
+            LogLine::Said { n, said } => {
                 transcript.last = transcript.last.max(n.saturating_sub(1));
                 transcript.say(said);
             }
-            Line::Reply { n, step } => {
+            LogLine::Reply { n, step } => {
                 self.partial = (String::new(), String::new());
                 transcript.last = transcript.last.max(n.saturating_sub(1));
                 transcript.reply(step);
             }
-            Line::Answer { n, call, answer, telemetry } => {
+            LogLine::Answer { n, call, answer, telemetry } => {
                 self.strays += usize::from(!transcript.answer(n, call, answer, &telemetry));
             }
-            Line::System { text, basis } => transcript.brief(SystemPrompt { text, basis }),
-            Line::Compressed { done, summary, .. } if is_undone => {
+            LogLine::System { text, basis } => transcript.brief(SystemPrompt { text, basis }),
+            LogLine::Compressed { done, summary, .. } if is_undone => {
                 transcript.pass_over(&done, summary.is_some());
             }
-            Line::Compressed { done, edits, summary } => {
+            LogLine::Compressed { done, edits, summary } => {
                 let summary = summary.map(|summary| *summary);
                 transcript.compress(&done, &edits, summary, |number, item| originals.hide(number, item));
             }
-            Line::Unloaded { .. } if is_undone => transcript.counted = None,
-            Line::Unloaded { edits } => {
+            LogLine::Unloaded { .. } if is_undone => transcript.counted = None,
+            LogLine::Unloaded { edits } => {
                 transcript.edit(&edits, None, |number, item| originals.hide(number, item));
             }
-            Line::Restored {} => transcript.hold(),
-            Line::Pinned { numbers } => transcript.pinned.extend(numbers),
-            Line::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
-            Line::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
-            Line::Progress { progress } => transcript.progress(*progress),
-            Line::Flow { note } => transcript.flow(*note),
-            Line::Partial { text, reasoning } => {
+            LogLine::Restored {} => transcript.hold(),
+            LogLine::Pinned { numbers } => transcript.pinned.extend(numbers),
+            LogLine::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
+            LogLine::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
+            LogLine::Progress { progress } => transcript.progress(*progress),
+            LogLine::Flow { note } => transcript.flow(*note),
+            LogLine::Partial { text, reasoning } => {
                 self.partial.0.push_str(&text);
                 self.partial.1.push_str(&reasoning);
             }
-            Line::PartialVoid {} => self.partial = (String::new(), String::new()),
-            Line::Switched { agent, model } => transcript.switch(&agent, &model),
-            Line::State { change } => transcript.state.apply(change),
-            Line::Taint { source } => {
+            LogLine::PartialVoid {} => self.partial = (String::new(), String::new()),
+            LogLine::Switched { agent, model } => transcript.switch(&agent, &model),
+            LogLine::State { change } => transcript.state.apply(change),
+            LogLine::Taint { source } => {
                 transcript.taint.get_or_insert(source);
             }
-            Line::TurnStarted {} => transcript.turns += 1,
-            Line::TurnCompleted { code } => *transcript.codes.entry(code).or_default() += 1,
-            Line::Other => {}
+            LogLine::TurnStarted {} => transcript.turns += 1,
+            LogLine::TurnCompleted { code } => *transcript.codes.entry(code).or_default() += 1,
+            LogLine::Other => {}
         }
     }
 }
@@ -210,7 +210,7 @@ mod tests {
         let length = fs::metadata(path(&session)).expect("a log").len();
         let told = Arc::new(Mutex::new(Vec::new()));
         let hears = Arc::clone(&told);
-        let watched = store.watched(move |far| hears.lock().expect("one thread").push(far));
+        let watched = store.watch_reading(move |far| hears.lock().expect("one thread").push(far));
         watched.read(session.id()).expect("sound");
         let told = told.lock().expect("one thread");
         let [Far::Bytes(first, all), Far::Bytes(second, _)] = told[..] else { panic!("{told:?}") };

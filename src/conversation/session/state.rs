@@ -25,7 +25,6 @@ pub struct StateChange {
 
 impl StateChange {
     /// True if nothing changes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.files.is_empty() && self.skills.is_empty()
     }
@@ -33,7 +32,7 @@ impl StateChange {
 
 /// The state after all changes so far.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct State {
+pub struct SessionState {
     /// Keys that tools set: prompts read them as `state`.
     pub keys: Map<String, Value>,
     /// The digest of each file as it was last seen, by its path.
@@ -42,7 +41,7 @@ pub struct State {
     pub skills: Vec<SkillChange>,
 }
 
-impl State {
+impl SessionState {
     pub(super) fn apply(&mut self, change: StateChange) {
         for (key, value) in change.changes {
             if value.is_null() {

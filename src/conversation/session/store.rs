@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::base::text;
 
-use super::entry::Line;
+use super::entry::LogLine;
 use super::error::SessionError;
 use super::far::Far;
-use super::id::{stamp, workspace_slug};
+use super::id::{format_stamp, workspace_slug};
 use super::log::Log;
 use super::replay::{self, INTERRUPTED, Replayed};
 use super::{About, Partial, Session};
@@ -30,7 +30,7 @@ pub struct Store {
 
 /// A session as lists show it, read from the beginning of its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct SessionSummary {
     pub id: String,
     /// The user's first words, on one line; empty if there are none yet.
     pub title: String,
@@ -56,18 +56,16 @@ impl Store {
 
     /// The same, where `tell` hears how far a reading is.
     #[must_use]
-    pub fn watched(self, tell: impl Fn(Far) + Send + Sync + 'static) -> Self {
+    pub fn watch_reading(self, tell: impl Fn(Far) + Send + Sync + 'static) -> Self {
         Self { tell: Arc::new(tell), ..self }
     }
 
     /// A new session. Nothing is written before its first message.
-    #[must_use]
     pub fn create(&self, about: About<'_>, now: Timestamp) -> Session {
         Session::new(about, now, Some(self))
     }
 
     /// A new session of a helper, called in the session `parent`.
-    #[must_use]
     pub fn create_child(&self, about: About<'_>, parent: &str, now: Timestamp) -> Session {
         Session::child(about, parent, now, self)
     }
@@ -81,9 +79,9 @@ impl Store {
         let path = self.find(id)?;
         let mut log = Log::open(&path, &id_of(&path))?;
         let file = log.file().expect("it was opened");
-        let replayed = replay::replay(&path, file, &*self.tell)?;
+        let replayed = replay::replay_log(&path, file, &*self.tell)?;
         log.cut(replayed.whole, replayed.ends_with_newline)?;
-        let (mut session, warnings) = restored(&path, replayed, Some(log))?;
+        let (mut session, warnings) = restore_session(&path, replayed, Some(log))?;
         session.settle(INTERRUPTED, now)?;
         Ok((session, warnings))
     }
@@ -95,7 +93,7 @@ impl Store {
     pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
         let file = File::open(&path).map_err(|error| SessionError::io(&path, "read", error))?;
-        restored(&path, replay::replay(&path, &file, &*self.tell)?, None)
+        restore_session(&path, replay::replay_log(&path, &file, &*self.tell)?, None)
     }
 
     /// Reads a session as [`Store::open`] opens it, without changing it.
@@ -112,14 +110,15 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn latest(&self, workspace: &Path) -> Result<Option<Summary>, SessionError> {
+    pub fn latest(&self, workspace: &Path) -> Result<Option<SessionSummary>, SessionError> {
         let logs = logs_in(&self.dir.join(workspace_slug(workspace)))?;
         let used = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
         let mut logs: Vec<(Option<SystemTime>, PathBuf)> =
             logs.into_iter().map(|path| (used(&path), path)).collect();
         // In the order of `list`; files that are not logs are skipped.
         logs.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.cmp(a)));
-        let mut summaries = logs.iter().filter_map(|(_, path)| summary(path).ok()).map(|(_, summary)| summary);
+        let mut summaries =
+            logs.iter().filter_map(|(_, path)| read_summary(path).ok()).map(|(_, summary)| summary);
         Ok(summaries.find(|summary| summary.parent.is_none()))
     }
 
@@ -127,14 +126,15 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, SessionError> {
+    pub fn list(&self, workspace: Option<&Path>) -> Result<Vec<SessionSummary>, SessionError> {
         let logs = match workspace {
             Some(workspace) => logs_in(&self.dir.join(workspace_slug(workspace)))?,
             None => self.logs()?,
         };
         let all = logs.len() as u64;
         let numbered = (0..).zip(&logs).inspect(|(done, _)| (self.tell)(Far::Logs(*done, all)));
-        let mut found: Vec<(SystemTime, Summary)> = numbered.filter_map(|(_, path)| summary(path).ok()).collect();
+        let mut found: Vec<(SystemTime, SessionSummary)> =
+            numbered.filter_map(|(_, path)| read_summary(path).ok()).collect();
         found.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.id.cmp(&a.id)));
         Ok(found.into_iter().map(|(_, summary)| summary).collect())
     }
@@ -159,7 +159,7 @@ impl Store {
             }
             _ => {
                 let ids: Vec<String> = logs.iter().map(|path| id_of(path)).collect();
-                let hint = match text::nearest(id, ids.iter().map(String::as_str)).as_slice() {
+                let hint = match text::find_nearest(id, ids.iter().map(String::as_str)).as_slice() {
                     [] => String::new(),
                     near => format!("; did you mean {}?", near.join(" or ")),
                 };
@@ -176,7 +176,7 @@ impl Store {
     /// Every log, by id.
     fn logs(&self) -> Result<Vec<PathBuf>, SessionError> {
         let mut logs = Vec::new();
-        for dir in entries(&self.dir)?.into_iter().filter(|path| path.is_dir()) {
+        for dir in list_entries(&self.dir)?.into_iter().filter(|path| path.is_dir()) {
             logs.extend(logs_in(&dir)?);
         }
         logs.sort_by_key(|path| id_of(path));
@@ -184,7 +184,11 @@ impl Store {
     }
 }
 
-fn restored(path: &Path, replayed: Replayed, log: Option<Log>) -> Result<(Session, Vec<String>), SessionError> {
+fn restore_session(
+    path: &Path,
+    replayed: Replayed,
+    log: Option<Log>,
+) -> Result<(Session, Vec<String>), SessionError> {
     let Replayed { header, transcript, originals, partial: (text, reasoning), warnings, .. } = replayed;
     let started_at = header.created_at.parse().map_err(|error| replay::no_log(path, error))?;
     // The text in the log counts as logged.
@@ -195,7 +199,7 @@ fn restored(path: &Path, replayed: Replayed, log: Option<Log>) -> Result<(Sessio
 }
 
 /// Reads no further than the user's first message.
-fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
+fn read_summary(path: &Path) -> Result<(SystemTime, SessionSummary), SessionError> {
     /// A system prompt comes before them; a session with a longer one has no title.
     const MOST_BYTES: u64 = 512 * 1024;
     const TITLE_CHARS: usize = 80;
@@ -205,13 +209,13 @@ fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
     let used = data.modified().map_err(unreadable)?;
     let mut lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n').map_while(Result::ok);
     let first = lines.next().ok_or_else(|| replay::no_log(path, "it is empty"))?;
-    let header = replay::header(path, &first)?;
-    let title = lines.find_map(|line| match Line::parse(&line) {
-        Ok(Line::Said { said, .. }) if said.author.is_person() => Some(text::one_line(&said.text, TITLE_CHARS)),
+    let header = replay::read_header(path, &first)?;
+    let title = lines.find_map(|line| match LogLine::parse(&line) {
+        Ok(LogLine::Said { said, .. }) if said.author.is_person() => Some(text::one_line(&said.text, TITLE_CHARS)),
         _ => None,
     });
-    let updated_at = Timestamp::try_from(used).map(stamp).unwrap_or_default();
-    let summary = Summary {
+    let updated_at = Timestamp::try_from(used).map(format_stamp).unwrap_or_default();
+    let summary = SessionSummary {
         id: header.id,
         title: title.unwrap_or_default(),
         workspace: header.workspace,
@@ -227,11 +231,11 @@ fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
 }
 
 fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
-    Ok(entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect())
+    Ok(list_entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect())
 }
 
 /// The entries of a directory; empty if it does not exist.
-fn entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
+fn list_entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
     let listing = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listing => listing,
@@ -272,7 +276,7 @@ mod tests {
 
         let told = Arc::new(Mutex::new(Vec::new()));
         let hears = Arc::clone(&told);
-        let watched = store.clone().watched(move |far| hears.lock().expect("one thread").push(far));
+        let watched = store.clone().watch_reading(move |far| hears.lock().expect("one thread").push(far));
         let all = watched.list(None).expect("readable");
         assert_eq!(*told.lock().expect("one thread"), [Far::Logs(0, 2), Far::Logs(1, 2)]);
         assert_eq!(

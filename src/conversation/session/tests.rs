@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{About, Change, Edit, Session, SessionError, StateChange, Store, SystemPrompt};
+use super::{About, ItemChange, Session, SessionError, StateChange, Store, SystemPrompt, ViewEdit};
 use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason};
 use crate::conversation::message::{
-    Answer, Call, CallStatus, FinishReason, Handle, Item, Part, Said, Step, Summary, ToolCall, Usage,
+    Call, CallAnswer, CallStatus, FinishReason, Handle, Item, ReplyPart, Step, Summary, ToolCall, Usage, UserText,
 };
 
 pub(super) const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -18,14 +18,14 @@ pub(super) fn about(workspace: &Path) -> About<'_> {
     About { workspace, agent: "default", model: "scripted" }
 }
 
-pub(super) fn user(text: &str) -> Said {
-    Said::by_person(text)
+pub(super) fn user(text: &str) -> UserText {
+    UserText::by_person(text)
 }
 
 pub(super) fn reply(text: &str, calls: &[&str]) -> Step {
     let call = |id: &&str| {
         let request = ToolCall { id: (*id).to_owned(), name: "grep".to_owned(), arguments: "{}".to_owned() };
-        Part::Call(Call { request, opaque: None, answer: None })
+        ReplyPart::Call(Call { request, opaque: None, answer: None })
     };
     let mut step = Step {
         usage: Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() },
@@ -50,7 +50,7 @@ pub(super) fn begun() -> (tempfile::TempDir, Store, Session) {
 pub(super) fn step(session: &mut Session, text: &str, calls: &[&str]) -> u64 {
     let number = session.reply(reply(text, calls), NOON).expect("written");
     for call in 0..calls.len() {
-        let (answer, telemetry) = (Answer::of_text("found", CallStatus::Ok), CallTelemetry::default());
+        let (answer, telemetry) = (CallAnswer::of_text("found", CallStatus::Ok), CallTelemetry::default());
         session.answer((number, call), answer, telemetry, NOON).expect("written");
     }
     number
@@ -91,7 +91,7 @@ fn what_was_recorded_is_read_again() {
     assert_eq!((session.turns(), session.steps(), session.calls()), (1, 2, 1));
     assert_eq!((session.usage().total(), session.cost_usd()), (22, Some(1.0)));
     assert_eq!(session.started_at(), NOON);
-    assert_eq!(session.about().model, "scripted");
+    assert_eq!(session.describe().model, "scripted");
 }
 
 pub(super) fn compression() -> Compressed {
@@ -109,8 +109,8 @@ pub(super) fn compression() -> Compressed {
     }
 }
 
-fn remove(number: u64) -> Edit {
-    Edit { number, change: Change::Remove }
+fn remove(number: u64) -> ViewEdit {
+    ViewEdit { number, change: ItemChange::Remove }
 }
 
 fn shown(session: &Session) -> Vec<(u64, String)> {
@@ -137,12 +137,12 @@ fn what_recall_was_asked_and_returned_is_not_found_again() {
         ("call_tool", r#"{"name":"recall","arguments":{"query":"x"}}"#),
         ("grep", "{}"),
     ]) {
-        let Part::Call(call) = part else { unreachable!("they are calls") };
+        let ReplyPart::Call(call) = part else { unreachable!("they are calls") };
         (call.request.name, call.request.arguments) = (name.to_owned(), arguments.to_owned());
     }
     let number = session.reply(asked, NOON).expect("written");
     for call in 0..3 {
-        let answer = Answer::of_text(format!("needle {call}"), CallStatus::Ok);
+        let answer = CallAnswer::of_text(format!("needle {call}"), CallStatus::Ok);
         session.answer((number, call), answer, CallTelemetry::default(), NOON).expect("written");
     }
     step(&mut session, "needle later", &[]);
@@ -173,7 +173,7 @@ fn a_file_that_the_log_names_is_synced_before_it() {
         let number = session.reply(reply("", &["c1"]), NOON).expect("written");
         let (_, unsyncable) = std::io::pipe().expect("a pipe");
         session.sync_before(vec![std::os::fd::OwnedFd::from(unsyncable).into()]);
-        let answer = Answer::of_text("recall id=r1 reads the whole", CallStatus::Ok);
+        let answer = CallAnswer::of_text("recall id=r1 reads the whole", CallStatus::Ok);
         session.answer((number, 0), answer, CallTelemetry::default(), NOON).expect("it is written, not synced");
         sync(&mut session).expect_err("the log is not synced without it");
         session.sync().expect_err("and that is not forgotten");
@@ -196,7 +196,7 @@ fn an_edit_changes_what_is_sent_and_never_what_was_said() {
         let summary = Summary { text: "in short".to_owned(), ..Summary::default() };
         session.compress(&compression(), &[remove(1), remove(2)], Some(summary), NOON).expect("written");
         session.say(user("go on"), NOON).expect("written");
-        let shorter = Edit { number: 3, change: Change::Text { text: "…".to_owned() } };
+        let shorter = ViewEdit { number: 3, change: ItemChange::Text { text: "…".to_owned() } };
         session.compress(&compression(), &[shorter], None, NOON).expect("written");
         session.pin(&[3], NOON).expect("written");
         step(&mut session, "c", &[]);
@@ -222,7 +222,7 @@ fn an_edit_changes_what_is_sent_and_never_what_was_said() {
             drop(session);
             let (mut session, warnings) = store.open(&id, NOON).expect("a sound log");
             assert_eq!((shown(&session), warnings), (after, vec![]), "read again, the view is the same");
-            assert!(session.pinned().contains(&3) && !session.is_held());
+            assert!(session.list_pinned().contains(&3) && !session.is_held());
             assert_eq!((session.usage().total(), session.cost_usd()), (53, Some(2.0)));
             assert_eq!(session.restore(NOON).expect("written"), 3);
             assert_eq!(shown(&session), restored);
@@ -257,7 +257,7 @@ fn a_switch_of_agent_or_model_is_remembered() {
     let id = session.id().to_owned();
     drop(session);
     let (session, _) = store.open(&id, NOON).expect("a sound log");
-    assert_eq!((session.about().agent, session.about().model), ("default", "another"));
+    assert_eq!((session.describe().agent, session.describe().model), ("default", "another"));
 }
 
 #[test]

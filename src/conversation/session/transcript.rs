@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::conversation::event::plan::{FlowNote, Progress};
+use crate::conversation::event::plan::{FlowNote, PlanEvent};
 use crate::conversation::event::{CallTelemetry, Compressed};
-use crate::conversation::message::{Answer, Cost, Item, Said, Step, Summary, Usage};
+use crate::conversation::message::{CallAnswer, Cost, Item, Step, Summary, Usage, UserText};
 use crate::conversation::telemetry::Tally;
 
 use super::entry::SystemPrompt;
-use super::state::State;
-use super::view::{Edit, View};
+use super::state::SessionState;
+use super::view::{SessionView, ViewEdit};
 
 /// Items and sums.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct Transcript {
     pub agent: String,
     pub model: String,
     pub system: Option<SystemPrompt>,
-    pub view: View,
+    pub view: SessionView,
     /// The number of the last step whose server counted the request, and that count. `None` once anything that was in
     /// the request has changed.
     pub counted: Option<(u64, u64)>,
@@ -37,11 +37,11 @@ pub(super) struct Transcript {
     pub calls: u64,
     /// The costs of the answered calls, by tool.
     pub costs: Tally,
-    pub state: State,
+    pub state: SessionState,
     /// The source of the first outside content, if any.
     pub taint: Option<String>,
     /// The events of the last plan, oldest first.
-    pub progress: Vec<Progress>,
+    pub progress: Vec<PlanEvent>,
     /// The events of the last flow, oldest first.
     pub flow: Vec<FlowNote>,
 }
@@ -51,7 +51,7 @@ impl Transcript {
         Self { agent: agent.to_owned(), model: model.to_owned(), ..Self::default() }
     }
 
-    pub fn say(&mut self, said: Said) {
+    pub fn say(&mut self, said: UserText) {
         self.last += 1;
         self.view.push(self.last, Item::Said(said));
     }
@@ -74,7 +74,7 @@ impl Transcript {
 
     /// Fills the slot of a call; returns false if there is none, or it is filled. A call that a prompt brought along
     /// never ran, so that it was not measured, and is not counted.
-    pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: &CallTelemetry) -> bool {
+    pub fn answer(&mut self, number: u64, call: usize, answer: CallAnswer, cost: &CallTelemetry) -> bool {
         let step = self.view.step_mut(number);
         let ran = step.as_ref().is_some_and(|step| !step.given || !cost.execution_id.is_empty());
         let filled = step.is_some_and(|step| step.fill(call, answer));
@@ -89,7 +89,7 @@ impl Transcript {
     pub fn compress(
         &mut self,
         done: &Compressed,
-        edits: &[Edit],
+        edits: &[ViewEdit],
         summary: Option<Summary>,
         kept: impl FnMut(u64, &Item),
     ) {
@@ -110,13 +110,13 @@ impl Transcript {
     }
 
     /// Edits the view.
-    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, kept: impl FnMut(u64, &Item)) {
+    pub fn edit(&mut self, edits: &[ViewEdit], summary: Option<(u64, Summary)>, kept: impl FnMut(u64, &Item)) {
         self.counted = None;
         self.view.edit(edits, summary, kept);
     }
 
     /// Shows every item again in its original form, and keeps it that way.
-    pub fn restore(&mut self, view: View) {
+    pub fn restore(&mut self, view: SessionView) {
         self.view = view;
         self.hold();
     }
@@ -146,8 +146,8 @@ impl Transcript {
     }
 
     /// Adds an event of the plan; the first plan of a request replaces the one before.
-    pub fn progress(&mut self, progress: Progress) {
-        if matches!(&progress, Progress::Planned(plan) if plan.revision == 1) {
+    pub fn progress(&mut self, progress: PlanEvent) {
+        if matches!(&progress, PlanEvent::Planned(plan) if plan.revision == 1) {
             self.progress.clear();
         }
         self.progress.push(progress);

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::io::{self, Read};
 
-use super::entry::{Head, Line};
-use super::lines::Lines;
-use super::view::Change;
+use super::entry::{LineHead, LogLine};
+use super::lines::LogLines;
+use super::view::ItemChange;
 
 /// The items and answers whose text no longer counts.
 #[derive(Debug, Default)]
@@ -26,20 +26,20 @@ impl Unseen {
     /// The log cannot be read.
     pub fn find(log: impl Read) -> io::Result<Self> {
         let mut unseen = Self::default();
-        let mut lines = Lines::new(log);
+        let mut lines = LogLines::new(log);
         let (mut line_number, mut last, mut numbers_grow) = (0, 0, true);
         while let Some(line) = lines.read()? {
             line_number += 1;
-            if let Some(head) = Head::of(line) {
+            if let Some(head) = LineHead::parse(line) {
                 numbers_grow &= head.call.is_some() || head.number > last;
                 last = last.max(head.number);
-            } else if Head::is_edit(line) {
-                match Line::parse(line) {
-                    Ok(Line::Compressed { edits, .. } | Line::Unloaded { edits }) => {
+            } else if LineHead::is_edit(line) {
+                match LogLine::parse(line) {
+                    Ok(LogLine::Compressed { edits, .. } | LogLine::Unloaded { edits }) => {
                         let known = edits.iter().filter(|edit| edit.number <= last);
                         known.for_each(|edit| unseen.note(edit.number, &edit.change));
                     }
-                    Ok(Line::Restored {}) => unseen = Self { restored: line_number, ..Self::default() },
+                    Ok(LogLine::Restored {}) => unseen = Self { restored: line_number, ..Self::default() },
                     _ => {}
                 }
             }
@@ -53,7 +53,7 @@ impl Unseen {
 
     /// True if the texts of a line no longer count.
     pub fn covers(&self, line: &[u8]) -> bool {
-        let Some(Head { number, call }) = Head::of(line) else { return false };
+        let Some(LineHead { number, call }) = LineHead::parse(line) else { return false };
         self.items.contains(&number) || call.is_some_and(|call| self.answers.contains(&(number, call)))
     }
 
@@ -62,11 +62,11 @@ impl Unseen {
         line_number < self.restored
     }
 
-    fn note(&mut self, number: u64, change: &Change) {
+    fn note(&mut self, number: u64, change: &ItemChange) {
         match change {
-            Change::Remove => drop(self.items.insert(number)),
-            Change::Answer { call, .. } => drop(self.answers.insert((number, *call))),
-            Change::Text { .. } | Change::Arguments { .. } | Change::Unload { .. } => {}
+            ItemChange::Remove => drop(self.items.insert(number)),
+            ItemChange::Answer { call, .. } => drop(self.answers.insert((number, *call))),
+            ItemChange::Text { .. } | ItemChange::Arguments { .. } | ItemChange::Unload { .. } => {}
         }
     }
 }

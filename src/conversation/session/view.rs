@@ -6,7 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::message::{Answer, Call, CallStatus, Item, Part, Said, SkillText, Step, Summary};
+use crate::conversation::message::{
+    Call, CallAnswer, CallStatus, Item, ReplyPart, SkillText, Step, Summary, UserText,
+};
 
 /// Identifies the exact bytes of an item of the view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -19,17 +21,17 @@ pub struct ItemId {
 
 /// A change of one item of the view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edit {
+pub struct ViewEdit {
     #[serde(rename = "n")]
     pub number: u64,
     #[serde(flatten)]
-    pub change: Change,
+    pub change: ItemChange,
 }
 
 /// The change of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
-pub enum Change {
+pub enum ItemChange {
     /// The item is no longer sent.
     Remove,
     /// Replaces a user's text, or the text of a reply.
@@ -44,14 +46,14 @@ pub enum Change {
 
 /// The items that are sent, with their ids.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub(super) struct SessionView {
     pub items: Vec<Item>,
     /// One id per item.
     pub ids: Vec<ItemId>,
     passes: u32,
 }
 
-impl View {
+impl SessionView {
     pub fn push(&mut self, number: u64, item: Item) {
         self.items.push(item);
         self.ids.push(ItemId { number, pass: 0 });
@@ -68,7 +70,7 @@ impl View {
 
     /// Applies edits to the view, and puts a summary in place of the first removed item. `kept` receives the
     /// original of each item before its first change. Edits of items that the view does not show do nothing.
-    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, mut kept: impl FnMut(u64, &Item)) {
+    pub fn edit(&mut self, edits: &[ViewEdit], summary: Option<(u64, Summary)>, mut kept: impl FnMut(u64, &Item)) {
         self.passes += 1;
         let pass = self.passes;
         let mut summary = summary.map(|(number, summary)| (ItemId { number, pass }, Item::Summary(summary)));
@@ -104,34 +106,35 @@ impl Item {
     fn void_bound(&mut self) {
         let Self::Step(step) = self else { return };
         for part in &mut step.parts {
-            let (Part::Text { opaque, .. } | Part::Reasoning { opaque, .. } | Part::Call(Call { opaque, .. })) =
-                part;
+            let (ReplyPart::Text { opaque, .. }
+            | ReplyPart::Reasoning { opaque, .. }
+            | ReplyPart::Call(Call { opaque, .. })) = part;
             *opaque = opaque.take().filter(|opaque| !opaque.bound);
         }
     }
 
     /// Applies a change; returns false if the item is no longer sent.
-    pub fn apply(&mut self, change: &Change) -> bool {
+    pub fn apply(&mut self, change: &ItemChange) -> bool {
         match (self, change) {
-            (_, Change::Remove) => return false,
+            (_, ItemChange::Remove) => return false,
             (
-                Self::Said(Said { text: old, .. }) | Self::Summary(Summary { text: old, .. }),
-                Change::Text { text },
+                Self::Said(UserText { text: old, .. }) | Self::Summary(Summary { text: old, .. }),
+                ItemChange::Text { text },
             ) => old.clone_from(text),
-            (Self::Step(step), Change::Text { text }) => step.set_text(text),
-            (Self::Said(said), Change::Unload { skill }) => {
+            (Self::Step(step), ItemChange::Text { text }) => step.set_text(text),
+            (Self::Said(said), ItemChange::Unload { skill }) => {
                 let held = said.skills.iter_mut().filter(|held| held.name == *skill);
                 held.for_each(|held| held.text = SkillText::stub(skill));
             }
-            (Self::Step(step), Change::Arguments { call, arguments }) => {
+            (Self::Step(step), ItemChange::Arguments { call, arguments }) => {
                 if let Some(call) = step.calls_mut().nth(*call) {
                     call.request.arguments.clone_from(arguments);
                 }
             }
-            (Self::Step(step), Change::Answer { call, content }) => {
+            (Self::Step(step), ItemChange::Answer { call, content }) => {
                 if let Some(Call { answer, .. }) = step.calls_mut().nth(*call) {
                     let status = answer.as_ref().map_or(CallStatus::Cancelled, |answer| answer.status);
-                    *answer = Some(Answer { digested: true, ..Answer::of_text(content.clone(), status) });
+                    *answer = Some(CallAnswer { digested: true, ..CallAnswer::of_text(content.clone(), status) });
                 }
             }
             _ => {}
@@ -145,7 +148,7 @@ impl Step {
     fn set_text(&mut self, text: &str) {
         let mut text = Some(text);
         self.parts.retain_mut(|part| match part {
-            Part::Text { text: old, opaque } => match text.take() {
+            ReplyPart::Text { text: old, opaque } => match text.take() {
                 Some(new) => {
                     new.clone_into(old);
                     *opaque = None;
@@ -153,7 +156,7 @@ impl Step {
                 }
                 None => false,
             },
-            Part::Reasoning { .. } | Part::Call(_) => true,
+            ReplyPart::Reasoning { .. } | ReplyPart::Call(_) => true,
         });
     }
 }

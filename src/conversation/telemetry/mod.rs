@@ -8,6 +8,6 @@ mod report;
 mod table;
 mod versions;
 
-pub use report::{Report, Steps, Tally, milliseconds};
-pub use table::{line, table};
-pub use versions::{SessionFigures, VERSION_HEADINGS, by_prompt, row, version_json};
+pub use report::{SessionReport, Steps, Tally, to_milliseconds};
+pub use table::{format_line, format_report};
+pub use versions::{SessionFigures, VERSION_HEADINGS, by_prompt, format_row, version_json};

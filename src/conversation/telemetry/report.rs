@@ -40,7 +40,7 @@ pub struct Figures {
 
 /// The figures of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Report {
+pub struct SessionReport {
     pub steps: Steps,
     pub total: Figures,
     pub tools: BTreeMap<String, Figures>,
@@ -68,7 +68,7 @@ impl<'a> FromIterator<&'a CallTelemetry> for Tally {
     }
 }
 
-impl Report {
+impl SessionReport {
     /// Adds up.
     #[must_use]
     pub fn new(steps: Steps, calls: &Tally) -> Self {
@@ -80,7 +80,6 @@ impl Report {
     }
 
     /// The report as data, for the session of this id and model.
-    #[must_use]
     pub fn json(&self, session_id: &str, model: &str) -> Value {
         let Steps { count, usage, cost_usd } = &self.steps;
         let tools: Vec<Value> = self
@@ -88,7 +87,7 @@ impl Report {
             .iter()
             .map(|(name, figures)| {
                 let mut tool = json!({ "gen_ai.tool.name": name });
-                merge(&mut tool, figures.json());
+                merge_values(&mut tool, figures.json());
                 tool
             })
             .collect();
@@ -142,22 +141,19 @@ impl Figures {
     }
 
     /// Mean latency in milliseconds; `None` if nothing ran.
-    #[must_use]
     pub fn mean_ms(&self) -> Option<f64> {
         let count = f64::from(u32::try_from(self.latencies.len()).ok().filter(|count| *count > 0)?);
-        Some(rounded(self.latencies.iter().sum::<f64>() / count))
+        Some(round_value(self.latencies.iter().sum::<f64>() / count))
     }
 
     /// The latency in milliseconds that 95 of 100 calls did not exceed: the nearest rank, which is always a measured
     /// value.
-    #[must_use]
     pub fn p95_ms(&self) -> Option<f64> {
         let rank = (self.latencies.len() * 95).div_ceil(100);
         self.latencies.get(rank.checked_sub(1)?).copied()
     }
 
     /// The share of calls that failed, 0 to 1.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "nobody makes 2^52 calls")]
     pub fn error_rate(&self) -> f64 {
         if self.calls == 0 { 0.0 } else { self.errors as f64 / self.calls as f64 }
@@ -167,7 +163,7 @@ impl Figures {
         json!({
             "calls": self.calls,
             "errors": self.errors,
-            "error_rate": rounded(self.error_rate()),
+            "error_rate": round_value(self.error_rate()),
             "denied": self.denied,
             "cancelled": self.cancelled,
             "retries": self.retries,
@@ -175,23 +171,22 @@ impl Figures {
             "gen_ai.usage.input_tokens": self.input_tokens,
             "gen_ai.usage.output_tokens": self.output_tokens,
             "tokens_estimated": true,
-            "cpu_ms": self.cpu_ms.map(rounded),
+            "cpu_ms": self.cpu_ms.map(round_value),
             "peak_memory_bytes": self.peak_memory_bytes,
         })
     }
 }
 
 /// A duration in milliseconds, to the microsecond.
-#[must_use]
-pub fn milliseconds(duration: Duration) -> f64 {
-    rounded(duration.as_secs_f64() * 1000.0)
+pub fn to_milliseconds(duration: Duration) -> f64 {
+    round_value(duration.as_secs_f64() * 1000.0)
 }
 
-fn rounded(value: f64) -> f64 {
+fn round_value(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-fn merge(into: &mut Value, from: Value) {
+fn merge_values(into: &mut Value, from: Value) {
     if let (Value::Object(into), Value::Object(from)) = (into, from) {
         into.extend(from);
     }
@@ -221,7 +216,7 @@ mod tests {
             call("run_command", None, Some("cancelled")),
             call("nonsense", None, Some("invalid_call")),
         ];
-        let report = Report::new(Steps::default(), &calls.iter().collect());
+        let report = SessionReport::new(Steps::default(), &calls.iter().collect());
         let total = &report.total;
         assert_eq!((total.calls, total.errors, total.denied, total.cancelled), (5, 2, 1, 1));
         assert_eq!((total.mean_ms(), total.p95_ms(), total.output_tokens), (Some(2.0), Some(3.0), 50));
@@ -235,7 +230,11 @@ mod tests {
             [(0_u32, None), (1, Some(1.0)), (19, Some(19.0)), (20, Some(19.0)), (100, Some(95.0))]
         {
             let calls: Vec<_> = (1..=count).rev().map(|ms| call("a", Some(f64::from(ms)), None)).collect();
-            assert_eq!(Report::new(Steps::default(), &calls.iter().collect()).total.p95_ms(), expected, "{count}");
+            assert_eq!(
+                SessionReport::new(Steps::default(), &calls.iter().collect()).total.p95_ms(),
+                expected,
+                "{count}"
+            );
         }
     }
 }

@@ -1,15 +1,14 @@
 //! The figures for people: a table if it fits, else a few short lines for each tool.
 
-use super::report::{Figures, Report, Steps};
+use super::report::{Figures, SessionReport, Steps};
 use crate::base::text;
 
 const HEADINGS: [&str; 8] = ["tool", "calls", "failed", "denied", "retries", "mean", "p95", "~tokens"];
 
 /// The report as text, with its last line feed. No line is wider than `width`, if one is given and words allow it.
-#[must_use]
-pub fn table(report: &Report, model: &str, width: Option<usize>) -> String {
+pub fn format_report(report: &SessionReport, model: &str, width: Option<usize>) -> String {
     let mut out = String::new();
-    for line in steps(model, &report.steps) {
+    for line in format_steps(model, &report.steps) {
         out += &line;
         out.push('\n');
     }
@@ -20,41 +19,40 @@ pub fn table(report: &Report, model: &str, width: Option<usize>) -> String {
     let total = [("in all", &report.total)];
     let rows: Vec<(&str, &Figures)> =
         report.tools.iter().map(|(name, figures)| (name.as_str(), figures)).chain(total).collect();
-    let wide = aligned(&rows);
+    let wide = align_rows(&rows);
     let room = width.unwrap_or(usize::MAX);
-    let fits = wide.lines().all(|line| text::columns(line) <= room);
-    out += &if fits { wide } else { stacked(&rows) };
-    out += &processes(&report.total);
+    let fits = wide.lines().all(|line| text::count_columns(line) <= room);
+    out += &if fits { wide } else { stack_rows(&rows) };
+    out += &format_processes(&report.total);
     out
 }
 
 /// The figures in one line: cost, tokens, steps and calls.
-#[must_use]
-pub fn line(report: &Report) -> String {
+pub fn format_line(report: &SessionReport) -> String {
     let steps = &report.steps;
-    let counts = [counted(steps.count, "step"), counted(report.total.calls, "call")];
-    let parts = cost(steps).into_iter().chain([tokens_in(steps), tokens_out(steps)]).chain(counts);
+    let counts = [format_count(steps.count, "step"), format_count(report.total.calls, "call")];
+    let parts = format_cost(steps).into_iter().chain([tokens_in(steps), tokens_out(steps)]).chain(counts);
     parts.collect::<Vec<_>>().join(" · ")
 }
 
 /// The cost of the model.
-fn steps(model: &str, steps: &Steps) -> Vec<String> {
-    let lines = [format!("{model}: {}", counted(steps.count, "step")), tokens_in(steps), tokens_out(steps)];
-    lines.into_iter().chain(cost(steps)).collect()
+fn format_steps(model: &str, steps: &Steps) -> Vec<String> {
+    let lines = [format!("{model}: {}", format_count(steps.count, "step")), tokens_in(steps), tokens_out(steps)];
+    lines.into_iter().chain(format_cost(steps)).collect()
 }
 
 fn tokens_in(Steps { usage, .. }: &Steps) -> String {
-    let cached = percent(usage.cached_input_tokens, usage.input_tokens);
-    format!("{} tokens in, {cached} cached", grouped(usage.input_tokens))
+    let cached = format_percent(usage.cached_input_tokens, usage.input_tokens);
+    format!("{} tokens in, {cached} cached", group_digits(usage.input_tokens))
 }
 
 fn tokens_out(Steps { usage, .. }: &Steps) -> String {
     let estimated = if usage.estimated { " (estimated)" } else { "" };
-    format!("{} tokens out{estimated}", grouped(usage.output_tokens))
+    format!("{} tokens out{estimated}", group_digits(usage.output_tokens))
 }
 
 /// USD; nothing if nothing was spent.
-fn cost(Steps { usage, cost_usd, .. }: &Steps) -> Option<String> {
+fn format_cost(Steps { usage, cost_usd, .. }: &Steps) -> Option<String> {
     let about = if usage.cost_about { "~" } else { "" };
     match cost_usd {
         Some(cost) => Some(format!("{about}${cost:.4}")),
@@ -63,34 +61,34 @@ fn cost(Steps { usage, cost_usd, .. }: &Steps) -> Option<String> {
     }
 }
 
-fn counted(count: u64, what: &str) -> String {
+fn format_count(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// One line per tool; numbers are aligned to the right.
-fn aligned(rows: &[(&str, &Figures)]) -> String {
+fn align_rows(rows: &[(&str, &Figures)]) -> String {
     const GAP: &str = "  ";
     let cells: Vec<[String; 8]> = [HEADINGS.map(str::to_owned)]
         .into_iter()
         .chain(rows.iter().map(|(name, figures)| {
             [
-                text::visible(name).into_owned(),
+                text::make_visible(name).into_owned(),
                 figures.calls.to_string(),
-                percent(figures.errors, figures.calls),
+                format_percent(figures.errors, figures.calls),
                 figures.denied.to_string(),
                 figures.retries.to_string(),
-                duration(figures.mean_ms()),
-                duration(figures.p95_ms()),
-                grouped(figures.output_tokens),
+                format_duration(figures.mean_ms()),
+                format_duration(figures.p95_ms()),
+                group_digits(figures.output_tokens),
             ]
         }))
         .collect();
     let widths: [usize; 8] =
-        std::array::from_fn(|at| cells.iter().map(|row| text::columns(&row[at])).max().unwrap_or(0));
+        std::array::from_fn(|at| cells.iter().map(|row| text::count_columns(&row[at])).max().unwrap_or(0));
     let mut out = String::new();
     for row in &cells {
         for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let space = " ".repeat(width - text::columns(cell));
+            let space = " ".repeat(width - text::count_columns(cell));
             let parts = if at == 0 { ["", cell.as_str(), &space] } else { [GAP, &space, cell.as_str()] };
             out.extend(parts);
         }
@@ -99,33 +97,33 @@ fn aligned(rows: &[(&str, &Figures)]) -> String {
     out
 }
 
-fn stacked(rows: &[(&str, &Figures)]) -> String {
+fn stack_rows(rows: &[(&str, &Figures)]) -> String {
     let lines = |(name, figures): &(&str, &Figures)| {
         let Figures { calls, errors, denied, retries, .. } = figures;
         let refused = if *denied == 0 { String::new() } else { format!(", {denied} denied") };
-        let name = text::visible(name);
+        let name = text::make_visible(name);
         format!(
             "{name}\n  {calls} {}, {} failed{refused}\n  {retries} retries, about {} tokens\n  mean {}, p95 {}\n",
             if *calls == 1 { "call" } else { "calls" },
-            percent(*errors, *calls),
-            grouped(figures.output_tokens),
-            duration(figures.mean_ms()),
-            duration(figures.p95_ms()),
+            format_percent(*errors, *calls),
+            group_digits(figures.output_tokens),
+            format_duration(figures.mean_ms()),
+            format_duration(figures.p95_ms()),
         )
     };
     rows.iter().map(lines).collect::<Vec<_>>().concat()
 }
 
 /// CPU time and memory of commands, if known.
-fn processes(total: &Figures) -> String {
+fn format_processes(total: &Figures) -> String {
     const MEBIBYTE: u64 = 1 << 20;
-    let cpu = total.cpu_ms.map(|cpu| format!("commands: {} of processor time\n", duration(Some(cpu))));
+    let cpu = total.cpu_ms.map(|cpu| format!("commands: {} of processor time\n", format_duration(Some(cpu))));
     let memory = total.peak_memory_bytes.map(|bytes| format!("          {} MiB at most\n", bytes / MEBIBYTE));
     cpu.unwrap_or_default() + &memory.unwrap_or_default()
 }
 
 /// `0.4 ms`, `12 ms`, `3.2 s`; `-` if nothing ran.
-fn duration(milliseconds: Option<f64>) -> String {
+fn format_duration(milliseconds: Option<f64>) -> String {
     match milliseconds {
         None => "-".to_owned(),
         Some(ms) if ms < 9.95 => format!("{ms:.1} ms"),
@@ -135,7 +133,7 @@ fn duration(milliseconds: Option<f64>) -> String {
 }
 
 /// A share in whole per cent; a share above 0 is never shown as 0.
-fn percent(part: u64, whole: u64) -> String {
+fn format_percent(part: u64, whole: u64) -> String {
     if part == 0 {
         return "0%".to_owned();
     }
@@ -143,7 +141,7 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 /// `1,234,567`
-fn grouped(number: u64) -> String {
+fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.char_indices() {
@@ -162,7 +160,7 @@ mod tests {
     use crate::conversation::event::CallTelemetry;
     use crate::conversation::message::Usage;
 
-    fn report() -> Report {
+    fn report() -> SessionReport {
         let call = |name: &str, latency_ms: Option<f64>, code: Option<&str>| CallTelemetry {
             tool_name: name.to_owned(),
             latency_ms,
@@ -180,12 +178,12 @@ mod tests {
         ];
         let usage =
             Usage { input_tokens: 12_345, cached_input_tokens: 6000, output_tokens: 99, ..Usage::default() };
-        Report::new(Steps { count: 3, usage, cost_usd: Some(0.0123) }, &calls.iter().collect())
+        SessionReport::new(Steps { count: 3, usage, cost_usd: Some(0.0123) }, &calls.iter().collect())
     }
 
     #[test]
     fn a_wide_table() {
-        insta::assert_snapshot!(table(&report(), "gpt-5-mini", None), @r"
+        insta::assert_snapshot!(format_report(&report(), "gpt-5-mini", None), @r"
         gpt-5-mini: 3 steps
         12,345 tokens in, 48% cached
         99 tokens out
@@ -203,15 +201,15 @@ mod tests {
     #[test]
     fn one_line_has_the_sums() {
         let sums = "$0.0123 · 12,345 tokens in, 48% cached · 99 tokens out · 3 steps · 4 calls";
-        assert_eq!(line(&report()), sums);
+        assert_eq!(format_line(&report()), sums);
         let nothing = "0 tokens in, 0% cached · 0 tokens out · 0 steps · 0 calls";
-        assert_eq!(line(&Report::new(Steps::default(), &Tally::default())), nothing);
+        assert_eq!(format_line(&SessionReport::new(Steps::default(), &Tally::default())), nothing);
     }
 
     #[test]
     fn forty_columns_are_enough() {
-        let narrow = table(&report(), "gpt-5-mini", Some(40));
-        assert!(narrow.lines().all(|line| text::columns(line) < 40), "{narrow}");
+        let narrow = format_report(&report(), "gpt-5-mini", Some(40));
+        assert!(narrow.lines().all(|line| text::count_columns(line) < 40), "{narrow}");
         insta::assert_snapshot!(narrow, @r"
         gpt-5-mini: 3 steps
         12,345 tokens in, 48% cached
@@ -240,9 +238,9 @@ mod tests {
 
     #[test]
     fn nothing_was_called() {
-        let report = Report::new(Steps::default(), &Tally::default());
+        let report = SessionReport::new(Steps::default(), &Tally::default());
         assert_eq!(
-            table(&report, "m", None),
+            format_report(&report, "m", None),
             "m: 0 steps\n0 tokens in, 0% cached\n0 tokens out\nNo tool was called.\n"
         );
     }

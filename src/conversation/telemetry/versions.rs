@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::report::Report;
+use super::report::SessionReport;
 
 /// The figures of a session that count for its prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,7 +12,7 @@ pub struct SessionFigures {
     pub turns: u64,
     /// The number of turns that ended with each exit code.
     pub codes: BTreeMap<u8, u64>,
-    pub report: Report,
+    pub report: SessionReport,
 }
 
 /// The sums over the sessions of one version.
@@ -33,7 +33,6 @@ pub struct VersionFigures {
 }
 
 /// Adds sessions up by their prompt (`system@v2.0#0123456789ab`).
-#[must_use]
 pub fn by_prompt(
     sessions: impl IntoIterator<Item = (String, SessionFigures)>,
 ) -> BTreeMap<String, VersionFigures> {
@@ -61,12 +60,12 @@ impl VersionFigures {
     }
 
     /// Turns that ended with code 0, of those that ended.
-    fn done(&self) -> (u64, u64) {
+    fn count_done(&self) -> (u64, u64) {
         (self.codes.get(&0).copied().unwrap_or(0), self.codes.values().sum())
     }
 }
 
-/// The headings of [`row`].
+/// The headings of [`format_row`].
 pub const VERSION_HEADINGS: [&str; 9] = [
     "prompt",
     "sessions",
@@ -80,10 +79,9 @@ pub const VERSION_HEADINGS: [&str; 9] = [
 ];
 
 /// A version as a row of a table; figures are averages per turn.
-#[must_use]
-pub fn row(prompt: &str, figures: &VersionFigures) -> [String; 9] {
-    let each = |sum: u64| if figures.turns == 0 { 0.0 } else { per(sum, figures.turns) };
-    let (done, ended) = figures.done();
+pub fn format_row(prompt: &str, figures: &VersionFigures) -> [String; 9] {
+    let each = |sum: u64| if figures.turns == 0 { 0.0 } else { divide(sum, figures.turns) };
+    let (done, ended) = figures.count_done();
     let codes =
         figures.codes.iter().filter(|(code, _)| **code != 0).map(|(code, count)| format!("{code}×{count}"));
     let codes: Vec<String> = codes.collect();
@@ -93,21 +91,20 @@ pub fn row(prompt: &str, figures: &VersionFigures) -> [String; 9] {
         prompt.to_owned(),
         figures.sessions.to_string(),
         figures.turns.to_string(),
-        if ended == 0 { "-".to_owned() } else { format!("{:.0} %", 100.0 * per(done, ended)) },
+        if ended == 0 { "-".to_owned() } else { format!("{:.0} %", 100.0 * divide(done, ended)) },
         if codes.is_empty() { "-".to_owned() } else { codes.join(" ") },
         format!("{:.1}", each(figures.steps)),
         format!("{tokens:.0}"),
-        cost.map_or_else(|| "-".to_owned(), |cost| format!("${:.4}", cost * per(1, figures.turns))),
+        cost.map_or_else(|| "-".to_owned(), |cost| format!("${:.4}", cost * divide(1, figures.turns))),
         if figures.calls == 0 {
             "-".to_owned()
         } else {
-            format!("{:.1} %", 100.0 * per(figures.call_errors, figures.calls))
+            format!("{:.1} %", 100.0 * divide(figures.call_errors, figures.calls))
         },
     ]
 }
 
 /// A version as data.
-#[must_use]
 pub fn version_json(prompt: &str, figures: &VersionFigures) -> Value {
     json!({
         "prompt": prompt,
@@ -124,7 +121,7 @@ pub fn version_json(prompt: &str, figures: &VersionFigures) -> Value {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody counts 2^52 tokens")]
-fn per(sum: u64, count: u64) -> f64 {
+fn divide(sum: u64, count: u64) -> f64 {
     sum as f64 / count as f64
 }
 
@@ -140,7 +137,7 @@ mod tests {
         SessionFigures {
             turns,
             codes: codes.iter().copied().collect(),
-            report: Report::new(steps, &Tally::default()),
+            report: SessionReport::new(steps, &Tally::default()),
         }
     }
 
@@ -151,7 +148,8 @@ mod tests {
             ("system@v2.0#b".to_owned(), session(1, &[(8, 1)], 90)),
             ("system@v1.0#a".to_owned(), session(3, &[(0, 1), (8, 1)], 190)),
         ]);
-        let shown: Vec<[String; 9]> = versions.iter().map(|(prompt, figures)| row(prompt, figures)).collect();
+        let shown: Vec<[String; 9]> =
+            versions.iter().map(|(prompt, figures)| format_row(prompt, figures)).collect();
         assert_eq!(
             shown[0],
             ["system@v1.0#a", "2", "4", "67 %", "8×1", "2.0", "75", "$0.2500", "-"].map(str::to_owned)

@@ -1,13 +1,13 @@
 //! The person's own programs: an editor, a shell, a pager, a clipboard. A chat over a pipe has fewer of them.
 
 use crate::safety::process;
-use crate::screen::Editor;
+use crate::screen::ExternalEditor;
 
 /// The person's programs, and whether the terminal supports a clipboard.
 #[derive(Debug, Clone, Default)]
 pub struct AtHand {
     /// The editor for messages.
-    pub editor: Option<Editor>,
+    pub editor: Option<ExternalEditor>,
     /// The shell for `!`; `None` means the system's shell.
     pub shell: Option<String>,
     /// The shell command of the pager; `None` means that long text is printed.
@@ -39,13 +39,13 @@ const CLIPBOARDS: [Clipboard; 5] = [
 impl AtHand {
     /// Finds the programs. `value` looks up a variable; `editor` is `None` if no person is present; `osc52` is true if
     /// the terminal supports escape sequences.
-    pub fn find<'e>(value: impl Fn(&str) -> Option<&'e str>, editor: Option<Editor>, osc52: bool) -> Self {
+    pub fn find<'e>(value: impl Fn(&str) -> Option<&'e str>, editor: Option<ExternalEditor>, osc52: bool) -> Self {
         let path = value("PATH").unwrap_or_default();
-        let less = || process::found("less", path).then_some("less");
+        let less = || process::is_on_path("less", path).then_some("less");
         let has = |clipboard: &&Clipboard| {
             let is_reachable =
                 clipboard.needs.is_none_or(|name| value(name).is_some_and(|value| !value.is_empty()));
-            is_reachable && process::found(clipboard.program[0], path)
+            is_reachable && process::is_on_path(clipboard.program[0], path)
         };
         let is_terminal = editor.is_some();
         let pager = value("PAGER").filter(|line| !line.trim().is_empty()).or_else(less);
@@ -61,8 +61,7 @@ impl AtHand {
 
 impl Clipboard {
     /// Encodes the text for the program.
-    #[must_use]
-    pub fn encoded(&self, text: &str) -> Vec<u8> {
+    pub fn encode(&self, text: &str) -> Vec<u8> {
         if !self.is_utf16 {
             return text.as_bytes().to_vec();
         }
@@ -83,8 +82,8 @@ mod tests {
             std::fs::write(dir.path().join(name), "").expect("written");
         }
         let path = dir.path().to_str().expect("a path").to_owned();
-        let editor = || Some(Editor { line: "vi".to_owned(), dir: dir.path().to_path_buf() });
-        let at_hand = |variables: &[(&str, &str)], editor: Option<Editor>| {
+        let editor = || Some(ExternalEditor { line: "vi".to_owned(), dir: dir.path().to_path_buf() });
+        let at_hand = |variables: &[(&str, &str)], editor: Option<ExternalEditor>| {
             let value = |name: &str| match name {
                 "PATH" => Some(path.as_str()),
                 _ => variables.iter().find(|(key, _)| *key == name).map(|(_, value)| *value),
@@ -106,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_program_that_reads_utf_16_gets_a_mark_first() {
-        assert_eq!(CLIPBOARDS[4].encoded("é"), [0xff, 0xfe, 0xe9, 0]);
-        assert_eq!(CLIPBOARDS[0].encoded("é"), "é".as_bytes());
+        assert_eq!(CLIPBOARDS[4].encode("é"), [0xff, 0xfe, 0xe9, 0]);
+        assert_eq!(CLIPBOARDS[0].encode("é"), "é".as_bytes());
     }
 }

@@ -3,21 +3,21 @@
 use std::io::{self, BufRead, Read, Write};
 
 use super::multiline::Joined;
-use super::strokes::End;
-use super::typing::Typed;
+use super::strokes::LineEnd;
+use super::typing::TypedText;
 use crate::screen::PROMPT;
 
 /// One line, or the reason that there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LineInput {
     /// Text, which may contain line feeds.
     Text(String),
     /// Text whose start was pasted: it is never a command, whatever it looks like.
     Pasted(String),
     /// Text that the person wants to continue in their own editor.
-    Elsewhere(Typed),
+    Elsewhere(TypedText),
     /// The user wants to see the last output, and then continue with this line.
-    Looking(Typed),
+    Looking(TypedText),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C discarded the typed text.
@@ -26,23 +26,23 @@ pub(super) enum Line {
     Failed(String),
 }
 
-impl Line {
+impl LineInput {
     /// The result of a line that a key other than Enter ended.
-    pub fn ended(end: End, line: Typed) -> Self {
+    pub fn from_end(end: LineEnd, line: TypedText) -> Self {
         match end {
-            End::Interrupted => Self::Interrupted,
-            End::Cleared => Self::Cleared,
-            End::Eof => Self::Eof,
-            End::Elsewhere => Self::Elsewhere(line),
-            End::Looking => Self::Looking(line),
+            LineEnd::Interrupted => Self::Interrupted,
+            LineEnd::Cleared => Self::Cleared,
+            LineEnd::Eof => Self::Eof,
+            LineEnd::Elsewhere => Self::Elsewhere(line),
+            LineEnd::Looking => Self::Looking(line),
         }
     }
 }
 
 /// Reads lines of a plain terminal until a message is complete. `ahead` was typed before a question.
-pub(super) fn read_plain(ahead: &mut Vec<u8>, joined: &mut Joined) -> Line {
+pub(super) fn read_plain(ahead: &mut Vec<u8>, joined: &mut Joined) -> LineInput {
     loop {
-        prompted(if joined.is_empty() { PROMPT } else { ". " });
+        prompt_person(if joined.is_empty() { PROMPT } else { ". " });
         let line = if ahead.contains(&b'\n') {
             let line = read_line(&mut ahead.as_slice());
             let end = ahead.iter().position(|byte| *byte == b'\n').map_or(ahead.len(), |at| at + 1);
@@ -54,30 +54,30 @@ pub(super) fn read_plain(ahead: &mut Vec<u8>, joined: &mut Joined) -> Line {
         match line {
             Ok(line) => {
                 if let Some(message) = joined.add(&line) {
-                    return Line::Text(message);
+                    return LineInput::Text(message);
                 }
             }
-            Err(Line::Eof) => return joined.rest().map_or(Line::Eof, Line::Text),
+            Err(LineInput::Eof) => return joined.rest().map_or(LineInput::Eof, LineInput::Text),
             Err(end) => return end,
         }
     }
 }
 
-pub(super) fn prompted(prompt: &str) {
+pub(super) fn prompt_person(prompt: &str) {
     let mut stderr = io::stderr();
     // Reads the line even if the prompt cannot be shown.
     let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// Reads a line without its line ending, or returns the reason that there is none.
-pub(super) fn read_line(source: &mut impl BufRead) -> Result<String, Line> {
+pub(super) fn read_line(source: &mut impl BufRead) -> Result<String, LineInput> {
     const LONGEST: u64 = 16 * 1024 * 1024;
     let mut line = Vec::new();
     match source.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
-        Err(error) => Err(Line::Failed(error.to_string())),
-        Ok(0) => Err(Line::Eof),
+        Err(error) => Err(LineInput::Failed(error.to_string())),
+        Ok(0) => Err(LineInput::Eof),
         Ok(count) if count as u64 > LONGEST => {
-            Err(Line::Failed("a line of stdin is longer than 16 MiB".to_owned()))
+            Err(LineInput::Failed("a line of stdin is longer than 16 MiB".to_owned()))
         }
         Ok(_) => {
             let line = String::from_utf8_lossy(&line);
@@ -87,15 +87,15 @@ pub(super) fn read_line(source: &mut impl BufRead) -> Result<String, Line> {
     }
 }
 
-pub(super) fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> Line {
+pub(super) fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> LineInput {
     loop {
         match read_line(stdin) {
             Ok(line) => {
                 if let Some(message) = joined.add(&line) {
-                    return Line::Text(message);
+                    return LineInput::Text(message);
                 }
             }
-            Err(Line::Eof) => return joined.rest().map_or(Line::Eof, Line::Text),
+            Err(LineInput::Eof) => return joined.rest().map_or(LineInput::Eof, LineInput::Text),
             Err(end) => return end,
         }
     }
@@ -111,8 +111,8 @@ mod tests {
         let mut joined = Joined::default();
         let mut next = || read_piped(&mut stdin, &mut joined);
         for expected in ["one", "\"\"\"\ntwo\n\nthree\"\"\"", "four"] {
-            assert_eq!(next(), Line::Text(expected.to_owned()));
+            assert_eq!(next(), LineInput::Text(expected.to_owned()));
         }
-        assert_eq!(next(), Line::Eof);
+        assert_eq!(next(), LineInput::Eof);
     }
 }

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use super::at_hand::AtHand;
-use super::look::Heard;
+use super::look::CallFollower;
 use super::mentions;
-use crate::agent::assembly::{self, Options, Services, SessionChoice, SetupError};
+use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
 use crate::agent::exit::Ending;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, refresh_prompt, run_input};
 use crate::base::image::Image;
 use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachment;
-use crate::conversation::message::Said;
+use crate::conversation::message::UserText;
 use crate::files::workspace::Workspace;
 use crate::safety::Approver;
 use crate::screen::{Fanout, Outlets, Rendering};
-use crate::skills::Catalogue;
+use crate::skills::SkillCatalogue;
 
 /// The parts needed to open a chat.
 pub struct Opening {
     pub config: Arc<Config>,
     pub workspace: Workspace,
-    pub options: Options,
+    pub options: RunOptions,
     pub approver: Arc<dyn Approver>,
     pub session: SessionChoice,
     /// Files to attach to the first message.
@@ -40,7 +40,7 @@ pub struct Opening {
 pub struct Chat {
     pub(super) config: Arc<Config>,
     pub(super) workspace: Workspace,
-    pub(super) options: Options,
+    pub(super) options: RunOptions,
     pub(super) approver: Arc<dyn Approver>,
     pub(super) services: Services,
     /// The chat's own agent, while a turn uses another model.
@@ -60,14 +60,14 @@ pub struct Chat {
     pub(super) at_hand: AtHand,
     pub(super) is_ephemeral: bool,
     pub(super) rendering: Rendering,
-    pub(super) heard: Heard,
+    pub(super) heard: CallFollower,
     /// Stops the running turn.
     cancel: Cancel,
 }
 
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ChatTurnEnd {
     /// It ended; the exit code that it would have as a run.
     With(u8),
     /// It did not begin: a skill or a prompt is wrong.
@@ -84,13 +84,13 @@ impl Chat {
     pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
         let Opening { config, workspace, options, approver, session, attached, skills, rendering, own, at_hand } =
             opening;
-        let mut services = assembly::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
+        let mut services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))?;
         let (conversation, notes) =
-            assembly::open_conversation(&assembly::store(&config), &workspace, &session, &services.agent)?;
-        let heard = Heard::default();
+            assembly::open_conversation(&assembly::open_store(&config), &workspace, &session, &services.agent)?;
+        let heard = CallFollower::default();
         let sink = Box::new(Fanout { sinks: vec![sink, Box::new(heard.clone())] });
         let emitter = Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), sink);
-        let run = Run::new(emitter.through(Box::new(outlets.clone())));
+        let run = Run::new(emitter.set_outlets(Box::new(outlets.clone())));
         run.emitter.warn(services.warnings.drain(..).chain(notes));
         run.emitter.warn(own.mistakes.iter().map(ToString::to_string).chain(own.warnings));
         let is_ephemeral = matches!(session, SessionChoice::Ephemeral);
@@ -117,14 +117,14 @@ impl Chat {
     }
 
     /// The agent's skills.
-    #[must_use]
-    pub fn catalogue(&self) -> &Catalogue {
+    pub fn catalogue(&self) -> &SkillCatalogue {
         &self.services.catalogue
     }
 
     /// Attaches the files that `message` mentions. Returns the reasons that others are not attached.
     pub(super) fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
-        let (attachments, refused) = mentions::expand(message, |name| mentions::read(&self.workspace, name));
+        let (attachments, refused) =
+            mentions::expand_mentions(message, |name| mentions::read_mention(&self.workspace, name));
         self.attached.extend(attachments);
         refused
     }
@@ -136,7 +136,6 @@ impl Chat {
     }
 
     /// The switch that stops the running turn.
-    #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
@@ -150,10 +149,11 @@ impl Chat {
     /// Takes one turn. The sink shows everything that happens in it. Dropping the future stops it.
     ///
     /// Without a message, the turn answers the user message that ends the prompt's messages.
-    pub(super) async fn turn(&mut self, message: Option<String>) -> Ended {
+    pub(super) async fn turn(&mut self, message: Option<String>) -> ChatTurnEnd {
         self.begin_run();
         self.heard.begin(self.conversation.left_out());
-        let images = |message| Said { images: std::mem::take(&mut self.images), ..Said::by_person(message) };
+        let images =
+            |message| UserText { images: std::mem::take(&mut self.images), ..UserText::by_person(message) };
         let input = RunInput {
             said: message.map(images),
             skills: std::mem::take(&mut self.skills),
@@ -165,9 +165,9 @@ impl Chat {
         let ended = run_input(agent, &mut self.conversation, &mut self.run, input, &self.cancel).await;
         self.take_back();
         match ended {
-            Ok(end) if end.is_seen => Ended::With(end.ending.code),
-            Ok(_) => Ended::Unseen,
-            Err(refused) => Ended::Refused(refused),
+            Ok(end) if end.is_seen => ChatTurnEnd::With(end.ending.code),
+            Ok(_) => ChatTurnEnd::Unseen,
+            Err(refused) => ChatTurnEnd::Refused(refused),
         }
     }
 
@@ -197,7 +197,7 @@ impl Chat {
         let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
         let agent = &self.services.agent;
         let (conversation, _) =
-            assembly::open_conversation(&assembly::store(&self.config), &self.workspace, &choice, agent)?;
+            assembly::open_conversation(&assembly::open_store(&self.config), &self.workspace, &choice, agent)?;
         self.end_background();
         Ok(std::mem::replace(&mut self.conversation, conversation))
     }

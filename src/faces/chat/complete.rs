@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::commands::{COMMANDS, Completes, find};
+use super::commands::{COMMANDS, Completes, find_command};
 use super::find::Finder;
 use super::offered::Offer;
 use super::own::takes_arguments;
@@ -12,7 +12,7 @@ use crate::prompt::{MODULES, Registry};
 
 /// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
-pub struct Vocabulary {
+pub struct ArgumentNames {
     pub skills: Vec<String>,
     pub own: Vec<OwnCommand>,
     pub files: Finder,
@@ -24,10 +24,9 @@ pub struct Vocabulary {
 const MOST_FILES: usize = 16;
 
 /// Completes the word under the cursor. Returns its start (a byte of `line`) and the offers to replace it.
-#[must_use]
-pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec<Offer>) {
+pub fn complete_line(line: &str, cursor: usize, vocabulary: &ArgumentNames) -> (usize, Vec<Offer>) {
     let typed = &line[..cursor];
-    if let Some(at) = mention(typed) {
+    if let Some(at) = find_mention(typed) {
         return (at, vocabulary.files.offers(&typed[at..], MOST_FILES));
     }
     let Some(command) = typed.strip_prefix('/') else {
@@ -48,10 +47,11 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
         }
         Some((name, argument)) => {
             let at = cursor - argument.len();
-            match find(name).map_or(Completes::Nothing, |command| command.completes) {
+            match find_command(name).map_or(Completes::Nothing, |command| command.completes) {
                 Completes::Paths => {
                     let path = argument.trim_start_matches('"');
-                    let offers = vocabulary.files.listed(path, path != argument, MOST_FILES).into_iter();
+                    let offers =
+                        vocabulary.files.list_continuations(path, path != argument, MOST_FILES).into_iter();
                     let offers = offers.map(|Offer { shown, inserted }| Offer {
                         shown,
                         inserted: inserted.trim_start_matches('@').to_owned(),
@@ -59,7 +59,7 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
                     (at, offers.collect())
                 }
                 completes => {
-                    let words = words(completes, argument, vocabulary).into_iter();
+                    let words = complete_argument(completes, argument, vocabulary).into_iter();
                     let offers = words.filter(|word| word.starts_with(argument));
                     (at, offers.map(|word| Offer { shown: word.clone(), inserted: word }).collect())
                 }
@@ -69,7 +69,7 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
 }
 
 /// The possible arguments of a command.
-fn words(completes: Completes, argument: &str, vocabulary: &Vocabulary) -> Vec<String> {
+fn complete_argument(completes: Completes, argument: &str, vocabulary: &ArgumentNames) -> Vec<String> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let config = vocabulary.config.as_deref();
     match completes {
@@ -99,8 +99,7 @@ fn words(completes: Completes, argument: &str, vocabulary: &Vocabulary) -> Vec<S
 }
 
 /// Returns the start of the `@` word at the end of `typed`, if there is one.
-#[must_use]
-pub fn mention(typed: &str) -> Option<usize> {
+pub fn find_mention(typed: &str) -> Option<usize> {
     let quoted = typed.rfind("@\"").filter(|at| !typed[at + 2..].contains('"'));
     let start =
         quoted.unwrap_or_else(|| typed.rfind(char::is_whitespace).map_or(0, |at| at + width_at(typed, at)));
@@ -114,11 +113,11 @@ fn width_at(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Env, LoadOptions, SettingFlags, load};
+    use crate::config::{Env, LoadOptions, SettingFlags, load_config};
     use crate::files::workspace::Workspace;
 
-    fn inserted(line: &str, vocabulary: &Vocabulary) -> (usize, Vec<String>) {
-        let (at, offers) = offers(line, line.len(), vocabulary);
+    fn inserted(line: &str, vocabulary: &ArgumentNames) -> (usize, Vec<String>) {
+        let (at, offers) = complete_line(line, line.len(), vocabulary);
         (at, offers.into_iter().map(|offer| offer.inserted).collect())
     }
 
@@ -141,17 +140,17 @@ mod tests {
             trust,
             tools: &[],
         };
-        let config = load(&options).expect("nothing is wrong with it");
+        let config = load_config(&options).expect("nothing is wrong with it");
         let own = |name: &str, text: &str| OwnCommand {
             name: name.to_owned(),
             text: text.to_owned(),
             ..OwnCommand::default()
         };
-        let vocabulary = Vocabulary {
+        let vocabulary = ArgumentNames {
             skills: vec!["brew".to_owned(), "bake".to_owned()],
             own: vec![own("commit", "Commit."), own("convert", "Convert $1.")],
             config: Some(Arc::new(config)),
-            ..Vocabulary::default()
+            ..ArgumentNames::default()
         };
         for (line, at, expected) in [
             ("/m", 0, vec!["/model ", "/mode "]),
@@ -186,7 +185,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("it has one")).expect("created");
             std::fs::write(path, "").expect("written");
         }
-        let vocabulary = Vocabulary { files: Finder::new(dir.path()), ..Vocabulary::default() };
+        let vocabulary = ArgumentNames { files: Finder::new(dir.path()), ..ArgumentNames::default() };
         for (line, at, expected) in [
             ("@", 0, vec!["@\"my docs/", "@src/"]),
             ("see @src/", 4, vec!["@src/main.rs", "@src/日本語.rs"]),

@@ -1,31 +1,29 @@
 //! Tables of the context for people: what fills the window, and what a compression would change.
 
 use crate::agent::window::{Basis, Fill};
-use crate::agent::{Agent, Conversation, Preview, Run, fill, preview};
+use crate::agent::{Agent, Conversation, Preview, Run, measure_fill, preview_compression};
 use crate::model::{ModelInfo, WindowSource};
 use crate::screen::terminal;
 
-use super::tables::columns;
+use super::tables::lay_out_columns;
 
 /// Formats the contents of the window as a bar and a table, for `/context` and `agent session show --context`.
-#[must_use]
-pub fn table(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> String {
-    let (usage, basis) = fill(agent, conversation, run);
-    let width = terminal::width();
+pub fn format_window(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> String {
+    let (usage, basis) = measure_fill(agent, conversation, run);
+    let width = terminal::measure_width();
     format!(
         "{}\n{}{}\n{}\n{}\n",
-        bar(&usage, width.unwrap_or(80)),
-        listed(&usage, width),
+        draw_bar(&usage, width.unwrap_or(80)),
+        lay_out_rows(&usage, width),
         how_far(&usage),
-        window(&usage, agent.model.info()),
+        describe_window(&usage, agent.model.info()),
         rests_on(basis),
     )
 }
 
 /// Formats what a compression would change, for `/compact --dry-run` and `agent session compact --dry-run`.
-#[must_use]
-pub fn plan(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> String {
-    let Preview { changes, before, after } = preview(agent, conversation, run);
+pub fn format_plan(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> String {
+    let Preview { changes, before, after } = preview_compression(agent, conversation, run);
     if changes.is_empty() {
         return format!("Nothing to compact: {before} tokens of a budget of {}.\n", agent.budget.tokens);
     }
@@ -33,7 +31,7 @@ pub fn plan(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> St
         .into_iter()
         .map(|change| [change.what.to_owned(), format!("{:>8}", change.tokens), change.item])
         .collect();
-    format!("{}{before} tokens would become about {after}.\n", columns(&rows, terminal::width()))
+    format!("{}{before} tokens would become about {after}.\n", lay_out_columns(&rows, terminal::measure_width()))
 }
 
 /// The letters of the bar, in the order of the rows.
@@ -41,7 +39,7 @@ const MARKS: [char; Fill::ROWS] = ['P', 'T', 'L', 'I', 'S', 'u', 'm', 'c', 'f', 
 
 /// Draws `PPTTuummmcffff····│··░░░░`: the used tokens by kind, the free ones with the mark of the next compression, and
 /// the reserve.
-fn bar(usage: &Fill, width: usize) -> String {
+fn draw_bar(usage: &Fill, width: usize) -> String {
     let cells = width.saturating_sub(3).clamp(10, 60) as u64;
     let whole = (usage.budget.tokens + usage.budget.reserve).max(1);
     let mut out = String::new();
@@ -65,20 +63,20 @@ fn bar(usage: &Fill, width: usize) -> String {
 }
 
 /// Lays out the rows. On a narrow terminal, shares and layers are left out.
-fn listed(usage: &Fill, width: Option<usize>) -> String {
+fn lay_out_rows(usage: &Fill, width: Option<usize>) -> String {
     const FEW: usize = 60;
-    let rows = rows(usage);
+    let rows = list_rows(usage);
     if width.is_none_or(|width| width >= FEW) {
-        return columns(&rows, width);
+        return lay_out_columns(&rows, width);
     }
     let narrow: Vec<[String; 3]> = rows.into_iter().map(|[mark, name, tokens, ..]| [mark, name, tokens]).collect();
-    columns(&narrow, width)
+    lay_out_columns(&narrow, width)
 }
 
-fn rows(usage: &Fill) -> Vec<[String; 5]> {
+fn list_rows(usage: &Fill) -> Vec<[String; 5]> {
     let budget = usage.budget.tokens;
     let row = |mark: char, name: &str, tokens: u64, layer: &str| {
-        [mark.to_string(), name.to_owned(), format!("{tokens:>9}"), share(tokens, budget), layer.to_owned()]
+        [mark.to_string(), name.to_owned(), format!("{tokens:>9}"), format_share(tokens, budget), layer.to_owned()]
     };
     let used = usage.rows.iter().zip(MARKS).filter(|(row, _)| row.tokens > 0);
     let mut rows: Vec<[String; 5]> =
@@ -96,7 +94,7 @@ fn how_far(usage: &Fill) -> String {
     }
 }
 
-fn window(usage: &Fill, model: &ModelInfo) -> String {
+fn describe_window(usage: &Fill, model: &ModelInfo) -> String {
     let source = match model.window_source {
         WindowSource::Declared => "declared",
         WindowSource::Catalogue => "known",
@@ -115,7 +113,7 @@ fn rests_on(basis: Basis) -> &'static str {
     }
 }
 
-fn share(tokens: u64, budget: u64) -> String {
+fn format_share(tokens: u64, budget: u64) -> String {
     let tenths = tokens.saturating_mul(1000) / budget.max(1);
     format!("{:>3}.{} %", tenths / 10, tenths % 10)
 }
@@ -123,12 +121,12 @@ fn share(tokens: u64, budget: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::window::{Budget, Layer, Row};
+    use crate::agent::window::{Budget, FillRow, WindowLayer};
     use crate::base::text;
 
     #[test]
     fn the_bar_shows_kinds_the_threshold_and_the_reserve() {
-        let row = |name, tokens| Row { name, layer: Layer::History, tokens };
+        let row = |name, tokens| FillRow { name, layer: WindowLayer::History, tokens };
         let usage = Fill {
             rows: vec![
                 row("system prompt", 10),
@@ -140,9 +138,9 @@ mod tests {
             budget: Budget { window: 100, reserve: 20, tokens: 80, declared: 80 },
             threshold: 64,
         };
-        assert_eq!(bar(&usage, 23), "[PPTTIIII····│···░░░░]");
+        assert_eq!(draw_bar(&usage, 23), "[PPTTIIII····│···░░░░]");
         for width in 0..200 {
-            assert!(text::columns(&bar(&usage, width)) <= width.max(12), "{width}");
+            assert!(text::count_columns(&draw_bar(&usage, width)) <= width.max(12), "{width}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::offered::Offer;
 use super::{fuzzy, mentions};
 use crate::base::text;
-use crate::files::ignored::Ignored;
+use crate::files::ignored::IgnoreFiles;
 
 /// The most files of a list. Directories near the top come first.
 const MOST_FILES: usize = 200_000;
@@ -29,26 +29,26 @@ const FIRST_PART: usize = 1024;
 #[derive(Debug, Clone, Default)]
 pub struct Finder {
     root: PathBuf,
-    list: Arc<List>,
+    list: Arc<FileList>,
 }
 
 #[derive(Debug, Default)]
-struct List {
-    state: Mutex<State>,
+struct FileList {
+    state: Mutex<FileListState>,
     /// Notified when a list is complete.
     whole: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FileListState {
     files: Arc<Vec<Box<str>>>,
     is_scanning: bool,
     /// The time when the last list became complete.
     made: Option<Instant>,
 }
 
-impl List {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl FileList {
+    fn state(&self) -> MutexGuard<'_, FileListState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,12 +71,13 @@ impl Finder {
         drop(state);
         let (root, list) = (self.root.clone(), Arc::clone(&self.list));
         let scan = move || {
-            let files = scan(&root, |part| {
+            let files = scan_files(&root, |part| {
                 if is_first {
                     list.state().files = Arc::new(part.to_vec());
                 }
             });
-            *list.state() = State { files: Arc::new(files), is_scanning: false, made: Some(Instant::now()) };
+            *list.state() =
+                FileListState { files: Arc::new(files), is_scanning: false, made: Some(Instant::now()) };
             list.whole.notify_all();
         };
         if std::thread::Builder::new().name("files".to_owned()).spawn(scan).is_err() {
@@ -85,25 +86,24 @@ impl Finder {
     }
 
     /// Completes a word that begins with `@`, with at most `most` offers.
-    #[must_use]
     pub fn offers(&self, word: &str, most: usize) -> Vec<Offer> {
         let quoted = word.starts_with("@\"");
         let typed = word.trim_start_matches('@').trim_start_matches('"');
         let is_elsewhere = typed.starts_with(['/', '~']) || typed.starts_with("..");
         if typed.is_empty() || is_elsewhere {
-            return self.listed(typed, quoted, most);
+            return self.list_continuations(typed, quoted, most);
         }
         let files = self.files();
         let shows_hidden = typed.starts_with('.') || typed.contains("/.");
         let found = if shows_hidden {
-            fuzzy::best(typed, &files, most)
+            fuzzy::find_best(typed, &files, most)
         } else {
-            let found = fuzzy::best(typed, &files, most.saturating_mul(4));
+            let found = fuzzy::find_best(typed, &files, most.saturating_mul(4));
             found.into_iter().filter(|path| !is_hidden(path)).take(most).collect()
         };
         if found.is_empty() {
             // Ignored files are offered to those who name their directory.
-            return self.listed(typed, quoted, most);
+            return self.list_continuations(typed, quoted, most);
         }
         found.into_iter().map(|path| self.file_offer(path, quoted)).collect()
     }
@@ -112,19 +112,18 @@ impl Finder {
     fn files(&self) -> Arc<Vec<Box<str>>> {
         self.prepare();
         let state = self.list.state();
-        let unmade = |state: &mut State| state.made.is_none() && state.is_scanning;
+        let unmade = |state: &mut FileListState| state.made.is_none() && state.is_scanning;
         let waited = self.list.whole.wait_timeout_while(state, PATIENCE, unmade);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&state.files)
     }
 
     /// Lists files and directories that continue a path. Lists hidden ones only after a dot.
-    #[must_use]
-    pub fn listed(&self, path: &str, quoted: bool, most: usize) -> Vec<Offer> {
+    pub fn list_continuations(&self, path: &str, quoted: bool, most: usize) -> Vec<Offer> {
         let (dir, prefix) = path.rsplit_once('/').map_or(("", path), |(dir, prefix)| (dir, prefix));
         let base = if path.starts_with('/') { Path::new("/").join(dir) } else { self.root.join(dir) };
         let Ok(entries) = fs::read_dir(base) else { return Vec::new() };
-        let ignored = Ignored::below(&self.root);
+        let ignored = IgnoreFiles::start_below(&self.root);
         let parent = &path[..path.len() - prefix.len()];
         let mut names: Vec<(String, bool)> = entries
             .flatten()
@@ -171,15 +170,15 @@ impl Finder {
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// Lists the files below `root`, near ones first, except what git ignores. Passes growing parts of the list to `show`.
-fn scan(root: &Path, mut show: impl FnMut(&[Box<str>])) -> Vec<Box<str>> {
-    let ignored = Ignored::anywhere();
+fn scan_files(root: &Path, mut show: impl FnMut(&[Box<str>])) -> Vec<Box<str>> {
+    let ignored = IgnoreFiles::anywhere();
     let mut files: Vec<Box<str>> = Vec::new();
     let mut dirs = VecDeque::from([(root.to_path_buf(), String::new())]);
     let mut seen = 0;
     let mut next_part = FIRST_PART;
     while let Some((dir, name)) = dirs.pop_front() {
         let Ok(entries) = fs::read_dir(&dir) else { continue };
-        let mut names: Vec<_> = entries.flatten().filter_map(|entry| typeable(&entry)).collect();
+        let mut names: Vec<_> = entries.flatten().filter_map(|entry| read_typeable(&entry)).collect();
         names.sort_unstable();
         for (entry, is_dir) in names {
             let path = dir.join(&entry);
@@ -206,7 +205,7 @@ fn scan(root: &Path, mut show: impl FnMut(&[Box<str>])) -> Vec<Box<str>> {
 }
 
 /// Returns the name of an entry if it can be typed, and whether it is a directory. Links to directories are skipped.
-fn typeable(entry: &fs::DirEntry) -> Option<(String, bool)> {
+fn read_typeable(entry: &fs::DirEntry) -> Option<(String, bool)> {
     let kind = entry.file_type().ok()?;
     let name = entry.file_name().into_string().ok().filter(|name| is_typeable(name))?;
     let is_file = kind.is_file() || kind.is_symlink() && entry.path().is_file();
@@ -215,7 +214,7 @@ fn typeable(entry: &fs::DirEntry) -> Option<(String, bool)> {
 
 /// False for a name that would garble the line, or that cannot be quoted.
 fn is_typeable(name: &str) -> bool {
-    text::visible(name) == name && !name.contains(['"', '\n'])
+    text::make_visible(name) == name && !name.contains(['"', '\n'])
 }
 
 fn is_hidden(path: &str) -> bool {

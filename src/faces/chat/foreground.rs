@@ -5,33 +5,33 @@ use super::osc52;
 use crate::base::text;
 use crate::safety::process;
 use crate::screen::terminal;
-use crate::screen::{Draft, Outlets};
+use crate::screen::{EditorDraft, Outlets};
 
 /// Rows of the screen that stay free around a printed text.
 const MARGIN: usize = 4;
 
 /// Shows a text in the pager. Returns the text to print instead if it fits the screen, or if there is no pager or it
 /// fails.
-pub(super) async fn page(at_hand: &AtHand, content: &str) -> Option<String> {
-    let content = text::visible(content).into_owned();
-    if terminal::size().is_some_and(|(columns, rows)| fits(&content, columns, rows)) {
+pub(super) async fn page_text(at_hand: &AtHand, content: &str) -> Option<String> {
+    let content = text::make_visible(content).into_owned();
+    if terminal::measure_size().is_some_and(|(columns, rows)| fits_screen(&content, columns, rows)) {
         return Some(content);
     }
-    paged(at_hand, content).await
+    run_pager(at_hand, content).await
 }
 
 /// Shows a text in the pager, however short it is. Returns it if there is no pager or it fails.
-pub(super) async fn paged(at_hand: &AtHand, content: String) -> Option<String> {
+pub(super) async fn run_pager(at_hand: &AtHand, content: String) -> Option<String> {
     let (Some(pager), Some(editor)) = (&at_hand.pager, &at_hand.editor) else { return Some(content) };
-    let Ok(draft) = Draft::write(&editor.dir, &content, "txt") else { return Some(content) };
-    match process::paged(pager, draft.path()).await {
+    let Ok(draft) = EditorDraft::write(&editor.dir, &content, "txt") else { return Some(content) };
+    match process::run_pager(pager, draft.path()).await {
         Ok(true) => None,
         Ok(false) | Err(_) => Some(content),
     }
 }
 
-fn fits(content: &str, columns: usize, rows: usize) -> bool {
-    let rows_of = |line: &str| text::columns(line).div_ceil(columns.max(1)).max(1);
+fn fits_screen(content: &str, columns: usize, rows: usize) -> bool {
+    let rows_of = |line: &str| text::count_columns(line).div_ceil(columns.max(1)).max(1);
     content.lines().map(rows_of).sum::<usize>() + MARGIN <= rows
 }
 
@@ -39,7 +39,7 @@ fn fits(content: &str, columns: usize, rows: usize) -> bool {
 ///
 /// # Errors
 /// A sentence for the person.
-pub(super) async fn compose(at_hand: &AtHand) -> Result<Option<String>, String> {
+pub(super) async fn compose_message(at_hand: &AtHand) -> Result<Option<String>, String> {
     let Some(editor) = &at_hand.editor else { return Err("there is no terminal for an editor".to_owned()) };
     let written = editor.edit("", "md").await?;
     Ok(written.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
@@ -59,10 +59,10 @@ pub(super) async fn go_on(at_hand: &AtHand, text: String) -> (String, String) {
 ///
 /// # Errors
 /// A sentence if there is no clipboard, or all of them failed.
-pub(super) async fn copy(at_hand: &AtHand, outlets: &Outlets, content: &str) -> Result<String, String> {
+pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str) -> Result<String, String> {
     let characters = content.chars().count();
     let (mut taken, mut missed) = (Vec::new(), Vec::new());
-    match osc52::sequence(content).filter(|_| at_hand.osc52) {
+    match osc52::write_sequence(content).filter(|_| at_hand.osc52) {
         Some(sequence) => {
             outlets.display.control(&sequence);
             taken.push("the terminal (OSC 52)");
@@ -73,7 +73,7 @@ pub(super) async fn copy(at_hand: &AtHand, outlets: &Outlets, content: &str) -> 
         None => {}
     }
     if let Some(clipboard) = at_hand.clipboard {
-        match process::fed(clipboard.program, &clipboard.encoded(content)).await {
+        match process::feed_program(clipboard.program, &clipboard.encode(content)).await {
             Ok(true) => taken.push(clipboard.program[0]),
             Ok(false) => missed.push(format!("{} failed", clipboard.program[0])),
             Err(error) => missed.push(format!("{} failed: {error}", clipboard.program[0])),
@@ -95,14 +95,14 @@ pub(super) async fn copy(at_hand: &AtHand, outlets: &Outlets, content: &str) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::fits_screen;
 
     #[test]
     fn a_text_fits_with_its_wrapped_lines() {
         for (content, expected) in
             [("a\nb", true), ("a\n\nb\nc\nd\ne\nf", false), (&"x".repeat(70), false), ("", true)]
         {
-            assert_eq!(fits(content, 10, 10), expected, "{content:?}");
+            assert_eq!(fits_screen(content, 10, 10), expected, "{content:?}");
         }
     }
 }

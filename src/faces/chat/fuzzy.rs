@@ -22,12 +22,11 @@ const EXACT: i32 = 60;
 const BYTES_PER_POINT: usize = 4;
 
 /// Returns the best matches of `query` in `paths`, at most `most`, the best first.
-#[must_use]
-pub fn best<'a, P: AsRef<str>>(query: &str, paths: &'a [P], most: usize) -> Vec<&'a str> {
+pub fn find_best<'a, P: AsRef<str>>(query: &str, paths: &'a [P], most: usize) -> Vec<&'a str> {
     let query = query.to_ascii_lowercase();
     let scored = paths.iter().filter_map(|path| {
         let path = path.as_ref();
-        score(query.as_bytes(), path).map(|score| (Reverse(score), path.len(), path))
+        score_path(query.as_bytes(), path).map(|score| (Reverse(score), path.len(), path))
     });
     let mut found: Vec<(Reverse<i32>, usize, &str)> = scored.collect();
     if found.len() > most && most > 0 {
@@ -39,14 +38,15 @@ pub fn best<'a, P: AsRef<str>>(query: &str, paths: &'a [P], most: usize) -> Vec<
 }
 
 /// The score of a path for `query`, which is in lower case; `None` if the path does not match.
-fn score(query: &[u8], path: &str) -> Option<i32> {
+fn score_path(query: &[u8], path: &str) -> Option<i32> {
     let bytes = path.as_bytes();
     let name = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     let length = i32::try_from(bytes.len() / BYTES_PER_POINT).unwrap_or(i32::MAX);
-    let in_name = window(query, bytes, name).map(|(from, to)| points(query, bytes, from, to) + IN_FILE_NAME);
+    let in_name =
+        find_window(query, bytes, name).map(|(from, to)| count_points(query, bytes, from, to) + IN_FILE_NAME);
     let matched = match in_name {
         Some(points) => points,
-        None => window(query, bytes, 0).map(|(from, to)| points(query, bytes, from, to))?,
+        None => find_window(query, bytes, 0).map(|(from, to)| count_points(query, bytes, from, to))?,
     };
     let stem = bytes[name..].split(|byte| *byte == b'.').next().unwrap_or_default();
     let is_exact = starts_with(bytes, query) || stem.eq_ignore_ascii_case(query) || {
@@ -60,7 +60,7 @@ fn starts_with(bytes: &[u8], query: &[u8]) -> bool {
 }
 
 /// The bounds of a short part of `bytes`, starting at `from` or later, that contains all letters in order.
-fn window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+fn find_window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     let mut wanted = query.iter();
     let mut next = *wanted.next()?;
     let mut end = None;
@@ -91,7 +91,7 @@ fn window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
 }
 
 /// The points of the letters in a window.
-fn points(query: &[u8], bytes: &[u8], from: usize, to: usize) -> i32 {
+fn count_points(query: &[u8], bytes: &[u8], from: usize, to: usize) -> i32 {
     let mut points = 0;
     let mut wanted = query.iter().peekable();
     let mut last = None;
@@ -120,7 +120,7 @@ fn points(query: &[u8], bytes: &[u8], from: usize, to: usize) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::best;
+    use super::find_best;
 
     #[test]
     fn the_likeliest_path_comes_first() {
@@ -147,13 +147,13 @@ mod tests {
             ("日本", "src/日本語.rs", 1),
             ("tests/", "tests/it/main.rs", 1),
         ] {
-            let found = best(query, &paths, 10);
+            let found = find_best(query, &paths, 10);
             assert_eq!(found.first(), Some(&first), "{query}: {found:?}");
             assert!(found.len() >= count, "{query}: {found:?}");
         }
-        assert!(best("xyz", &paths, 10).is_empty());
-        assert!(best("", &paths, 10).is_empty(), "nothing is meant");
-        assert_eq!(best("s", &paths, 2).len(), 2);
-        assert!(best("s", &paths, 0).is_empty());
+        assert!(find_best("xyz", &paths, 10).is_empty());
+        assert!(find_best("", &paths, 10).is_empty(), "nothing is meant");
+        assert_eq!(find_best("s", &paths, 2).len(), 2);
+        assert!(find_best("s", &paths, 0).is_empty());
     }
 }

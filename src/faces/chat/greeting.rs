@@ -8,46 +8,43 @@ use crate::config::{ApprovalMode, Mode};
 use crate::screen::ink::{Ink, Inks, Line};
 
 /// Formats the greeting in three lines of at most `width` columns. `home` is shortened to `~` in the directory.
-#[must_use]
-pub fn greeting(outlook: &Outlook, directory: &Path, home: &Path, width: usize) -> Vec<Line> {
+pub fn format_greeting(outlook: &Outlook, directory: &Path, home: &Path, width: usize) -> Vec<Line> {
     let server = outlook.server.as_ref().map_or_else(|| " (a script)".to_owned(), |host| format!(" at {host}"));
-    let model =
-        Line::new().with(Ink::Bold, &text::visible(&outlook.model)).with(Ink::Dim, &text::visible(&server));
-    let directory = format!("in {}", shown(directory, home));
-    let directory = Line::new().with(Inks::PLAIN, &end_of(&directory, width));
+    let model = Line::new()
+        .add(Ink::Bold, &text::make_visible(&outlook.model))
+        .add(Ink::Dim, &text::make_visible(&server));
+    let directory = format!("in {}", shorten_path(directory, home));
+    let directory = Line::new().add(Inks::PLAIN, &end_of(&directory, width));
     let powers = [in_words(outlook), in_short(outlook)];
-    let powers = powers.iter().find(|powers| text::columns(powers) <= width).unwrap_or(&powers[1]);
-    let powers = Line::new().with(Ink::Dim, powers);
+    let powers = powers.iter().find(|powers| text::count_columns(powers) <= width).unwrap_or(&powers[1]);
+    let powers = Line::new().add(Ink::Dim, powers);
     [model, directory, powers].map(|line| line.cut(width)).into()
 }
 
 /// Formats the greeting without a model: the reason and the `advice` on how to get one, folded to `width` columns.
-#[must_use]
 pub fn without_model(advice: &str, width: usize) -> Vec<Line> {
-    let advice = text::visible(advice);
-    let advice = text::fold(&advice, width);
-    let head = Line::new().with(Ink::Bold, "No model is configured yet.");
-    std::iter::once(head.cut(width))
-        .chain(advice.lines().map(|line| Line::new().with(Inks::PLAIN, line)))
-        .collect()
+    let advice = text::make_visible(advice);
+    let advice = text::fold_to_width(&advice, width);
+    let head = Line::new().add(Ink::Bold, "No model is configured yet.");
+    std::iter::once(head.cut(width)).chain(advice.lines().map(|line| Line::new().add(Inks::PLAIN, line))).collect()
 }
 
-fn shown(directory: &Path, home: &Path) -> String {
+fn shorten_path(directory: &Path, home: &Path) -> String {
     let path = match directory.strip_prefix(home) {
         Ok(rest) if home.parent().is_some() => Path::new("~").join(rest),
         _ => directory.to_path_buf(),
     };
     let path = path.to_string_lossy();
-    text::visible(path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(&path)).into_owned()
+    text::make_visible(path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(&path)).into_owned()
 }
 
 /// Shortens a long line to its last columns: the end of a path says more than its start.
 fn end_of(line: &str, width: usize) -> String {
-    if text::columns(line) <= width {
+    if text::count_columns(line) <= width {
         return line.to_owned();
     }
     let starts = line.char_indices().map(|(at, _)| at);
-    let fits = starts.map(|at| format!("…{}", &line[at..])).find(|end| text::columns(end) <= width);
+    let fits = starts.map(|at| format!("…{}", &line[at..])).find(|end| text::count_columns(end) <= width);
     fits.unwrap_or_default()
 }
 
@@ -103,7 +100,7 @@ mod tests {
     }
 
     fn told(outlook: &Outlook, directory: &str, width: usize) -> Vec<String> {
-        let lines = greeting(outlook, Path::new(directory), Path::new("/home/ada"), width);
+        let lines = format_greeting(outlook, Path::new(directory), Path::new("/home/ada"), width);
         lines.iter().map(Line::text).collect()
     }
 
@@ -153,7 +150,7 @@ mod tests {
     fn nothing_is_wider_than_the_screen_whatever_its_width() {
         let odd = Outlook { model: "模型\u{1b}[2J".repeat(20), ..outlook() };
         for width in 1..120 {
-            for line in greeting(&odd, Path::new("/srv/目录/x"), Path::new("/home/ada"), width) {
+            for line in format_greeting(&odd, Path::new("/srv/目录/x"), Path::new("/home/ada"), width) {
                 assert!(line.columns() <= width, "{width}: {}", line.text());
                 assert!(!line.text().contains('\u{1b}'));
             }
@@ -165,7 +162,7 @@ mod tests {
         let advice = "For OpenAI: set OPENAI_API_KEY\nTo try it without either: agent -m demo";
         let lines: Vec<String> = without_model(advice, 39).iter().map(Line::text).collect();
         assert_eq!(lines.first().map(String::as_str), Some("No model is configured yet."));
-        assert!(lines.iter().all(|line| text::columns(line) <= 39), "{lines:?}");
+        assert!(lines.iter().all(|line| text::count_columns(line) <= 39), "{lines:?}");
         assert!(lines.join(" ").contains("agent -m demo"));
     }
 }

@@ -25,7 +25,7 @@ const NO_HISTORY: u64 = 64 * 1024 * 1024;
 
 /// The entries, oldest first, without duplicates.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct SharedHistory {
     /// The file; `None` if nothing is kept on disk.
     path: Option<PathBuf>,
     entries: Vec<String>,
@@ -43,25 +43,23 @@ struct Stamp {
 }
 
 /// Returns the path of a workspace's history in the state directory.
-#[must_use]
-pub fn file(state: &Path, workspace: &Path) -> PathBuf {
+pub fn choose_file(state: &Path, workspace: &Path) -> PathBuf {
     let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
     let name = digest.iter().take(8).fold(0_u64, |name, byte| name << 8 | u64::from(*byte));
     state.join("histories").join(format!("{name:016x}.jsonl"))
 }
 
-impl Shared {
+impl SharedHistory {
     /// Opens the history at `path`. If it cannot be written, the history is kept in memory.
     #[must_use]
     pub fn open(path: Option<PathBuf>) -> Self {
-        let path = path.filter(|path| prepare(path).is_ok());
+        let path = path.filter(|path| prepare_dir(path).is_ok());
         let mut history = Self { path, ..Self::default() };
         history.refresh();
         history
     }
 
     /// The entries, oldest first.
-    #[must_use]
     pub fn entries(&self) -> &[String] {
         &self.entries
     }
@@ -69,13 +67,13 @@ impl Shared {
     /// Reads entries that other chats added. Returns true if there is anything new.
     pub fn refresh(&mut self) -> bool {
         let Some(path) = &self.path else { return false };
-        let stamp = stamp(path);
+        let stamp = read_stamp(path);
         if stamp.is_none() || stamp == self.read {
             return false;
         }
         self.read = stamp;
         let bytes = regular::read_bytes(path, Links::Refuse, NO_HISTORY).ok().flatten().unwrap_or_default();
-        self.entries = latest(parse(&bytes).chain(self.own.iter().cloned()));
+        self.entries = keep_latest(parse_entries(&bytes).chain(self.own.iter().cloned()));
         true
     }
 
@@ -84,10 +82,10 @@ impl Shared {
         if entry.trim().is_empty() {
             return;
         }
-        self.entries = latest(std::mem::take(&mut self.entries).into_iter().chain([entry.to_owned()]));
+        self.entries = keep_latest(std::mem::take(&mut self.entries).into_iter().chain([entry.to_owned()]));
         // A failure to write the history must not stop the chat.
-        let is_kept =
-            entry.len() <= LONGEST_ENTRY && self.path.as_ref().is_some_and(|path| append(path, entry).is_ok());
+        let is_kept = entry.len() <= LONGEST_ENTRY
+            && self.path.as_ref().is_some_and(|path| append_entry(path, entry).is_ok());
         if !is_kept {
             self.own.push(entry.to_owned());
         }
@@ -95,7 +93,7 @@ impl Shared {
 }
 
 /// Creates the directory of the history, accessible only to its owner.
-fn prepare(path: &Path) -> io::Result<()> {
+fn prepare_dir(path: &Path) -> io::Result<()> {
     let Some(dir) = path.parent() else {
         return Ok(());
     };
@@ -106,14 +104,14 @@ fn prepare(path: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn read_stamp(path: &Path) -> Option<Stamp> {
     let data = fs::metadata(path).ok()?;
     Some(Stamp { length: data.len(), modified: data.modified().ok() })
 }
 
-fn append(path: &Path, entry: &str) -> io::Result<()> {
-    let _lock = lock(path)?;
-    let mut file = owned(path, OpenOptions::new().read(true).append(true))?;
+fn append_entry(path: &Path, entry: &str) -> io::Result<()> {
+    let _lock = lock_histories(path)?;
+    let mut file = open_private(path, OpenOptions::new().read(true).append(true))?;
     let mut line = serde_json::to_string(entry)?;
     line.push('\n');
     let length = file.seek(SeekFrom::End(0))?;
@@ -128,18 +126,18 @@ fn append(path: &Path, entry: &str) -> io::Result<()> {
     }
     file.write_all(line.as_bytes())?;
     drop(file);
-    shorten(path)
+    shorten_file(path)
 }
 
 /// Rewrites the file if it has grown too long. The caller holds the lock.
-fn shorten(path: &Path) -> io::Result<()> {
+fn shorten_file(path: &Path) -> io::Result<()> {
     let bytes = regular::read_bytes(path, Links::Refuse, NO_HISTORY).ok().flatten().unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n').count();
     if lines <= 2 * MOST_ENTRIES && bytes.len() <= LARGEST_FILE {
         return Ok(());
     }
     let mut kept = Vec::new();
-    for entry in latest(parse(&bytes)).into_iter().rev() {
+    for entry in keep_latest(parse_entries(&bytes)).into_iter().rev() {
         let mut line = serde_json::to_string(&entry)?;
         line.push('\n');
         if kept.iter().map(String::len).sum::<usize>() + line.len() > LARGEST_FILE / 2 {
@@ -149,30 +147,30 @@ fn shorten(path: &Path) -> io::Result<()> {
     }
     kept.reverse();
     // The new file is readable only by its owner, as temporary files are.
-    regular::replace(path, kept.concat().as_bytes())
+    regular::replace_file(path, kept.concat().as_bytes())
 }
 
 /// Waits for the lock of all histories in the directory. Dropping the file releases it.
-fn lock(path: &Path) -> io::Result<File> {
-    let file = owned(&path.with_file_name("lock"), OpenOptions::new().write(true))?;
+fn lock_histories(path: &Path) -> io::Result<File> {
+    let file = open_private(&path.with_file_name("lock"), OpenOptions::new().write(true))?;
     file.lock()?;
     Ok(file)
 }
 
 /// Opens a file that only its owner may read. Creates it if necessary.
-fn owned(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options.open(path)
 }
 
-fn parse(bytes: &[u8]) -> impl Iterator<Item = String> {
+fn parse_entries(bytes: &[u8]) -> impl Iterator<Item = String> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 /// Keeps the last entries; of equal ones, only the latest.
-fn latest(entries: impl Iterator<Item = String>) -> Vec<String> {
+fn keep_latest(entries: impl Iterator<Item = String>) -> Vec<String> {
     let entries: Vec<String> = entries.collect();
     let mut seen = HashSet::new();
     let places: Vec<usize> =
@@ -189,9 +187,10 @@ mod tests {
     #[test]
     fn chats_of_a_workspace_share_what_they_enter() {
         let dir = tempfile::tempdir().expect("a directory");
-        let path = file(dir.path(), Path::new("/work"));
-        assert_ne!(path, file(dir.path(), Path::new("/other")));
-        let (mut one, mut two) = (Shared::open(Some(path.clone())), Shared::open(Some(path.clone())));
+        let path = choose_file(dir.path(), Path::new("/work"));
+        assert_ne!(path, choose_file(dir.path(), Path::new("/other")));
+        let (mut one, mut two) =
+            (SharedHistory::open(Some(path.clone())), SharedHistory::open(Some(path.clone())));
         one.add("first");
         two.add("second\nline");
         one.add("third");
@@ -213,21 +212,21 @@ mod tests {
     #[test]
     fn a_damaged_line_harms_no_other() {
         let dir = tempfile::tempdir().expect("a directory");
-        let path = file(dir.path(), Path::new("/work"));
-        Shared::open(Some(path.clone())).add("one");
+        let path = choose_file(dir.path(), Path::new("/work"));
+        SharedHistory::open(Some(path.clone())).add("one");
         let mut bytes = fs::read(&path).expect("written");
         bytes.extend(b"\xff\xfe{\n\"two\"\n17\n\"torn");
         fs::write(&path, bytes).expect("damaged");
-        let mut history = Shared::open(Some(path.clone()));
+        let mut history = SharedHistory::open(Some(path.clone()));
         history.add("three");
-        assert_eq!(Shared::open(Some(path)).entries(), ["one", "two", "three"]);
+        assert_eq!(SharedHistory::open(Some(path)).entries(), ["one", "two", "three"]);
     }
 
     #[test]
     fn a_history_is_bounded_in_memory_and_on_disk() {
         let dir = tempfile::tempdir().expect("a directory");
-        let path = file(dir.path(), Path::new("/work"));
-        let mut history = Shared::open(Some(path.clone()));
+        let path = choose_file(dir.path(), Path::new("/work"));
+        let mut history = SharedHistory::open(Some(path.clone()));
         let lines: Vec<String> = (0..2 * MOST_ENTRIES).map(|number| format!("\"entry {number}\"\n")).collect();
         fs::write(&path, lines.concat()).expect("written");
         history.refresh();
@@ -239,12 +238,12 @@ mod tests {
         let long = "x".repeat(LONGEST_ENTRY + 1);
         history.add(&long);
         assert!(history.refresh() && history.entries().last() == Some(&long), "this chat knows it");
-        assert_ne!(Shared::open(Some(path)).entries().last(), Some(&long), "others do not");
+        assert_ne!(SharedHistory::open(Some(path)).entries().last(), Some(&long), "others do not");
     }
 
     #[test]
     fn without_a_file_it_is_kept_in_memory() {
-        let mut history = Shared::open(Some(PathBuf::from("/proc/none/history")));
+        let mut history = SharedHistory::open(Some(PathBuf::from("/proc/none/history")));
         history.add("one");
         assert!(!history.refresh());
         assert_eq!(history.entries(), ["one"]);

@@ -20,15 +20,15 @@ use rustyline::{
     Helper, InputMode, KeyCode, KeyEvent, Modifiers, Movement, RepeatCount,
 };
 
-use super::complete::{Vocabulary, mention, offers};
-use super::history::{MOST_ENTRIES, Shared};
-use super::lines::{Line, Setup};
+use super::complete::{ArgumentNames, complete_line, find_mention};
+use super::history::{MOST_ENTRIES, SharedHistory};
+use super::lines::{EditorSetup, LineInput};
 use super::multiline::Joined;
-use super::offered::{Offer, Offered, fitting};
+use super::offered::{Offer, Offered, fit_offers};
 use super::pastes::Pastes;
 use super::reflow::{self, Width};
-use super::strokes::{Effect, Key, Seen, Strokes};
-use super::typing::Typed;
+use super::strokes::{LineAtKey, Stroke, StrokeEffect, Strokes};
+use super::typing::TypedText;
 use super::{commands, shell};
 use crate::base::text;
 use crate::config::EditMode;
@@ -42,46 +42,46 @@ const MORE: &str = ". ";
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 /// Reads lines from a person.
-pub struct Editor {
+pub struct LineEditor {
     /// The editor, or the reason that there is none.
     terminal: Result<Terminal, String>,
-    history: Shared,
-    keys: Arc<Keys>,
+    history: SharedHistory,
+    keys: Arc<KeyState>,
 }
 
-type Terminal = rustyline::Editor<Screen, MemHistory>;
+type Terminal = rustyline::Editor<EditorHelper, MemHistory>;
 
 /// The state that key handlers share with the editor.
 #[derive(Default)]
-struct Keys {
+struct KeyState {
     strokes: Mutex<Strokes>,
     /// The line as last drawn, and the position of its cursor.
     drawn: Mutex<(String, usize)>,
     width: Width,
 }
 
-impl Keys {
+impl KeyState {
     fn strokes(&self) -> MutexGuard<'_, Strokes> {
         self.strokes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn drawn(&self) -> MutexGuard<'_, (String, usize)> {
+    fn lock_drawn(&self) -> MutexGuard<'_, (String, usize)> {
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Editor {
-    pub fn new(setup: Setup, pastes: Pastes) -> Self {
-        let strokes = Mutex::new(Strokes::with(pastes));
-        let keys = Arc::new(Keys { strokes, ..Keys::default() });
-        let terminal = open(&setup, &keys).map_err(|error| error.to_string());
-        let mut editor = Self { terminal, history: Shared::open(setup.history), keys };
+impl LineEditor {
+    pub fn new(setup: EditorSetup, pastes: Pastes) -> Self {
+        let strokes = Mutex::new(Strokes::new(pastes));
+        let keys = Arc::new(KeyState { strokes, ..KeyState::default() });
+        let terminal = open_editor(&setup, &keys).map_err(|error| error.to_string());
+        let mut editor = Self { terminal, history: SharedHistory::open(setup.history), keys };
         editor.learn();
         editor
     }
 
     /// Reads lines until a message is complete. `joined` holds its lines so far, `begun` is the start of the next one.
-    pub fn read_message(&mut self, mut joined: Joined, begun: &Typed) -> Line {
+    pub fn read_message(&mut self, mut joined: Joined, begun: &TypedText) -> LineInput {
         if self.history.refresh() {
             self.learn();
         }
@@ -90,24 +90,24 @@ impl Editor {
         loop {
             let editor = match &mut self.terminal {
                 Ok(editor) => editor,
-                Err(error) => return Line::Failed(error.clone()),
+                Err(error) => return LineInput::Failed(error.clone()),
             };
             let is_first = joined.is_empty();
-            let line = read(editor, &self.keys, if is_first { PROMPT } else { MORE }, &begun, pasted);
+            let line = read_line(editor, &self.keys, if is_first { PROMPT } else { MORE }, &begun, pasted);
             match line {
-                Line::Text(text) => {
+                LineInput::Text(text) => {
                     let is_pasted = is_first && self.keys.strokes().is_pasted(&text);
                     if let Some(message) = joined.add(&text) {
                         return self.whole(&message, is_pasted);
                     }
                 }
-                Line::Elsewhere(line) => {
-                    return Line::Elsewhere(line.after(joined).expanded(&self.keys.strokes().pastes));
+                LineInput::Elsewhere(line) => {
+                    return LineInput::Elsewhere(line.join_after(joined).expand(&self.keys.strokes().pastes));
                 }
-                Line::Looking(line) => return Line::Looking(line.after(joined)),
+                LineInput::Looking(line) => return LineInput::Looking(line.join_after(joined)),
                 // Ctrl-C discards the earlier lines too; Ctrl-D sends them.
-                Line::Interrupted if !joined.is_empty() => return Line::Cleared,
-                Line::Eof => return joined.rest().map_or(Line::Eof, |rest| self.whole(&rest, false)),
+                LineInput::Interrupted if !joined.is_empty() => return LineInput::Cleared,
+                LineInput::Eof => return joined.rest().map_or(LineInput::Eof, |rest| self.whole(&rest, false)),
                 line => return line,
             }
             begun.clear();
@@ -116,7 +116,7 @@ impl Editor {
     }
 
     /// Expands the pastes of a message, and adds it to the history.
-    fn whole(&mut self, message: &str, is_pasted: bool) -> Line {
+    fn whole(&mut self, message: &str, is_pasted: bool) -> LineInput {
         let mut strokes = self.keys.strokes();
         let whole = strokes.pastes.expand(message);
         if is_pasted || !is_command(message) {
@@ -124,7 +124,7 @@ impl Editor {
         }
         drop(strokes);
         self.remember(&whole);
-        if is_pasted { Line::Pasted(whole) } else { Line::Text(whole) }
+        if is_pasted { LineInput::Pasted(whole) } else { LineInput::Text(whole) }
     }
 
     /// Adds a message to the history.
@@ -141,50 +141,51 @@ impl Editor {
         // Neither fails in memory.
         let _ = history.clear();
         for entry in self.history.entries() {
-            let _ = history.add_owned(strokes.pastes.shown(entry.clone()));
+            let _ = history.add_owned(strokes.pastes.shorten(entry.clone()));
         }
     }
 }
 
 /// Reads one line. The keys after its end are kept.
-fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted: bool) -> Line {
+fn read_line(editor: &mut Terminal, keys: &KeyState, prompt: &str, begun: &str, is_pasted: bool) -> LineInput {
     if let Some(end) = keys.strokes().begin(is_pasted.then(|| begun.to_owned())) {
-        return Line::ended(end, Typed::default());
+        return LineInput::from_end(end, TypedText::default());
     }
-    *keys.drawn() = (begun.to_owned(), begun.len());
+    *keys.lock_drawn() = (begun.to_owned(), begun.len());
     loop {
         keys.width.forget();
-        let (line, at) = keys.drawn().clone();
+        let (line, at) = keys.lock_drawn().clone();
         let result = editor.readline_with_initial(prompt, line.split_at_checked(at).unwrap_or((&line, "")));
         let end = keys.strokes().take_end();
         match result {
-            Ok(_) if keys.strokes().take_stop() => terminal::stop(),
+            Ok(_) if keys.strokes().take_stop() => terminal::stop_program(),
             Ok(text) => {
-                let Some(end) = end else { return Line::Text(text) };
+                let Some(end) = end else { return LineInput::Text(text) };
                 let pasted = keys.strokes().is_pasted(&text).then(|| text.clone());
-                return Line::ended(end, Typed { text, pasted });
+                return LineInput::from_end(end, TypedText { text, pasted });
             }
             // Ctrl-C that the editor handled itself.
-            Err(ReadlineError::Interrupted) => return Line::Cleared,
+            Err(ReadlineError::Interrupted) => return LineInput::Cleared,
             // Nothing was readable after Enter, or the terminal is gone.
             Err(ReadlineError::Eof) => {
-                let Some(entered) = keys.strokes().take_entered() else { return Line::Eof };
-                reflow::leave(prompt, &entered, terminal::width().unwrap_or(USUAL_SIZE.0));
-                return Line::Text(entered.line);
+                let Some(entered) = keys.strokes().take_entered() else { return LineInput::Eof };
+                reflow::leave_line(prompt, &entered, terminal::measure_width().unwrap_or(USUAL_SIZE.0));
+                return LineInput::Text(entered.line);
             }
             // A key that is not UTF-8 is lost; the line is kept.
             Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {}
-            Err(error) => return Line::Failed(error.to_string()),
+            Err(error) => return LineInput::Failed(error.to_string()),
         }
     }
 }
 
 /// True for a line that is not a message: a slash command or a shell command.
 fn is_command(line: &str) -> bool {
-    shell::parse(line).is_some() || matches!(commands::parse(line, &[]), commands::Input::Command(..))
+    shell::parse_escape(line).is_some()
+        || matches!(commands::parse_input(line, &[]), commands::ParsedInput::Command(..))
 }
 
-fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
+fn open_editor(setup: &EditorSetup, keys: &Arc<KeyState>) -> rustyline::Result<Terminal> {
     let edit_mode = match setup.edit_mode {
         EditMode::Emacs => rustyline::EditMode::Emacs,
         EditMode::Vi => rustyline::EditMode::Vi,
@@ -203,7 +204,7 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
     let history = MemHistory::with_config(&config);
     let mut editor = rustyline::Editor::with_history(config, history)?;
     let keys = Arc::clone(keys);
-    editor.set_helper(Some(Screen {
+    editor.set_helper(Some(EditorHelper {
         vocabulary: Arc::clone(&setup.vocabulary),
         style: setup.style,
         reflows: setup.reflows,
@@ -218,29 +219,29 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
 }
 
 /// The helper of the editor: completion, hints and colours.
-struct Screen {
+struct EditorHelper {
     /// The words to complete.
-    vocabulary: Arc<OnceLock<Vocabulary>>,
+    vocabulary: Arc<OnceLock<ArgumentNames>>,
     style: Style,
     reflows: bool,
-    keys: Arc<Keys>,
+    keys: Arc<KeyState>,
     offered: RefCell<Offered>,
 }
 
-impl Screen {
+impl EditorHelper {
     /// Returns the offers. Waits for the words, which are known once the agent is assembled.
     fn offers(&self, line: &str, pos: usize) -> (usize, Vec<Offer>) {
-        let (start, found) = offers(line, pos, self.vocabulary.wait());
-        (start, fitting(found, terminal::size().unwrap_or(USUAL_SIZE)))
+        let (start, found) = complete_line(line, pos, self.vocabulary.wait());
+        (start, fit_offers(found, terminal::measure_size().unwrap_or(USUAL_SIZE)))
     }
 }
 
-impl Helper for Screen {}
+impl Helper for EditorHelper {}
 
 /// Does nothing: whether a message is complete is decided after Enter.
-impl Validator for Screen {}
+impl Validator for EditorHelper {}
 
-impl Completer for Screen {
+impl Completer for EditorHelper {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
@@ -263,18 +264,18 @@ impl Completer for Screen {
         let mut offered = self.offered.borrow_mut();
         if elected.starts_with(&line.as_str()[start..end]) || offered.has(elected) {
             line.replace(start..end, elected, changes);
-            offered.moved(line.as_str(), line.pos());
+            offered.move_to(line.as_str(), line.pos());
         }
     }
 }
 
 /// A hint: the rest of an entry of the history.
-struct Rest {
+struct HistoryHint {
     whole: String,
     shown: String,
 }
 
-impl Hint for Rest {
+impl Hint for HistoryHint {
     fn display(&self) -> &str {
         &self.shown
     }
@@ -284,13 +285,13 @@ impl Hint for Rest {
     }
 }
 
-impl Hinter for Screen {
-    type Hint = Rest;
+impl Hinter for EditorHelper {
+    type Hint = HistoryHint;
 
-    fn hint(&self, line: &str, pos: usize, context: &Context<'_>) -> Option<Rest> {
-        *self.keys.drawn() = (line.to_owned(), pos);
+    fn hint(&self, line: &str, pos: usize, context: &Context<'_>) -> Option<HistoryHint> {
+        *self.keys.lock_drawn() = (line.to_owned(), pos);
         if line[..pos].ends_with('@')
-            && mention(&line[..pos]).is_some()
+            && find_mention(&line[..pos]).is_some()
             && let Some(vocabulary) = self.vocabulary.get()
         {
             vocabulary.files.prepare();
@@ -304,21 +305,22 @@ impl Hinter for Screen {
         let found = context.history().starts_with(line, newest, SearchDirection::Reverse).ok()??;
         let rest = found.entry.get(line.len()..).filter(|rest| !rest.is_empty())?;
         // The hint ends on the row of the cursor, so the screen does not scroll.
-        let width = terminal::width().unwrap_or(USUAL_SIZE.0);
+        let width = terminal::measure_width().unwrap_or(USUAL_SIZE.0);
         let last = line.rsplit('\n').next().unwrap_or_default();
-        let used = (text::columns(last) + PROMPT.len()) % width.max(1);
+        let used = (text::count_columns(last) + PROMPT.len()) % width.max(1);
         let first = rest.lines().next().unwrap_or_default();
         let more = if first.len() < rest.len() { " …" } else { "" };
         let shown =
-            text::cut(&text::visible(&format!("{first}{more}")), (width - used).saturating_sub(1)).into_owned();
-        (!shown.trim().is_empty()).then(|| Rest { whole: rest.to_owned(), shown })
+            text::cut_to_width(&text::make_visible(&format!("{first}{more}")), (width - used).saturating_sub(1))
+                .into_owned();
+        (!shown.trim().is_empty()).then(|| HistoryHint { whole: rest.to_owned(), shown })
     }
 }
 
-impl Highlighter for Screen {
+impl Highlighter for EditorHelper {
     /// True after a change of the width: then the whole line is drawn.
     fn highlight_char(&self, line: &str, pos: usize, _: CmdKind) -> bool {
-        let now = terminal::width().unwrap_or(USUAL_SIZE.0);
+        let now = terminal::measure_width().unwrap_or(USUAL_SIZE.0);
         self.keys.width.follow(now, self.reflows, &format!("{PROMPT}{line}"), PROMPT.len() + pos)
     }
 
@@ -332,13 +334,13 @@ impl Highlighter for Screen {
 }
 
 /// Handles every key before the editor. Keys that it does not change have their usual effect.
-struct Handler(Arc<Keys>);
+struct Handler(Arc<KeyState>);
 
 impl ConditionalEventHandler for Handler {
     fn handle(&self, event: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        let key = key(event, context.mode());
-        let is_enter = matches!(key, Key::Return | Key::Feed);
-        let seen = Seen {
+        let key = read_key(event, context.mode());
+        let is_enter = matches!(key, Stroke::Return | Stroke::Feed);
+        let seen = LineAtKey {
             line: context.line(),
             pos: context.pos(),
             is_hinted: context.has_hint() && context.pos() == context.line().len(),
@@ -353,36 +355,36 @@ impl ConditionalEventHandler for Handler {
         }
         drop(strokes);
         match effect {
-            Effect::Usual => None,
-            Effect::Nothing => Some(Cmd::Noop),
-            Effect::Redraw => Some(Cmd::Repaint),
-            Effect::Insert(text) => Some(Cmd::Insert(1, text)),
-            Effect::Accept => Some(Cmd::AcceptLine),
-            Effect::TakeHint => Some(Cmd::CompleteHint),
-            Effect::KillBracket => Some(Cmd::Kill(Movement::ViCharSearch(1, CharSearch::Backward('[')))),
+            StrokeEffect::Usual => None,
+            StrokeEffect::Nothing => Some(Cmd::Noop),
+            StrokeEffect::Redraw => Some(Cmd::Repaint),
+            StrokeEffect::Insert(text) => Some(Cmd::Insert(1, text)),
+            StrokeEffect::Accept => Some(Cmd::AcceptLine),
+            StrokeEffect::TakeHint => Some(Cmd::CompleteHint),
+            StrokeEffect::KillBracket => Some(Cmd::Kill(Movement::ViCharSearch(1, CharSearch::Backward('[')))),
         }
     }
 }
 
-fn key(event: &Event, mode: rustyline::EditMode) -> Key {
-    let Event::KeySeq(keys) = event else { return Key::Other };
-    let [KeyEvent(code, modifiers)] = keys[..] else { return Key::Elsewhere };
+fn read_key(event: &Event, mode: rustyline::EditMode) -> Stroke {
+    let Event::KeySeq(keys) = event else { return Stroke::Other };
+    let [KeyEvent(code, modifiers)] = keys[..] else { return Stroke::Elsewhere };
     match (code, modifiers) {
-        (KeyCode::Char(c), Modifiers::NONE) => Key::Text(c),
-        (KeyCode::Tab, Modifiers::NONE) => Key::Tab,
-        (KeyCode::Enter, Modifiers::NONE) | (KeyCode::Char('M'), Modifiers::CTRL) => Key::Return,
-        (KeyCode::Char('J'), Modifiers::CTRL) => Key::Feed,
-        (KeyCode::BracketedPasteStart, _) => Key::PasteBegins,
-        (KeyCode::BracketedPasteEnd, _) => Key::PasteEnds,
-        (KeyCode::Char('C'), Modifiers::CTRL) => Key::Interrupt,
-        (KeyCode::Char('D'), Modifiers::CTRL) => Key::Eof,
-        (KeyCode::Char('Z'), Modifiers::CTRL) => Key::Stop,
-        (KeyCode::Char('O'), Modifiers::CTRL) => Key::Look,
-        (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Key::Elsewhere,
+        (KeyCode::Char(c), Modifiers::NONE) => Stroke::Text(c),
+        (KeyCode::Tab, Modifiers::NONE) => Stroke::Tab,
+        (KeyCode::Enter, Modifiers::NONE) | (KeyCode::Char('M'), Modifiers::CTRL) => Stroke::Return,
+        (KeyCode::Char('J'), Modifiers::CTRL) => Stroke::Feed,
+        (KeyCode::BracketedPasteStart, _) => Stroke::PasteBegins,
+        (KeyCode::BracketedPasteEnd, _) => Stroke::PasteEnds,
+        (KeyCode::Char('C'), Modifiers::CTRL) => Stroke::Interrupt,
+        (KeyCode::Char('D'), Modifiers::CTRL) => Stroke::Eof,
+        (KeyCode::Char('Z'), Modifiers::CTRL) => Stroke::Stop,
+        (KeyCode::Char('O'), Modifiers::CTRL) => Stroke::Look,
+        (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Stroke::Elsewhere,
         // In vi mode, Esc has another meaning.
-        (KeyCode::Esc, Modifiers::NONE) if mode == rustyline::EditMode::Emacs => Key::Cancel,
-        (KeyCode::Backspace, Modifiers::NONE) => Key::Backspace,
-        (KeyCode::End, Modifiers::NONE) | (KeyCode::Char('E'), Modifiers::CTRL) => Key::LineEnd,
-        _ => Key::Other,
+        (KeyCode::Esc, Modifiers::NONE) if mode == rustyline::EditMode::Emacs => Stroke::Cancel,
+        (KeyCode::Backspace, Modifiers::NONE) => Stroke::Backspace,
+        (KeyCode::End, Modifiers::NONE) | (KeyCode::Char('E'), Modifiers::CTRL) => Stroke::LineEnd,
+        _ => Stroke::Other,
     }
 }

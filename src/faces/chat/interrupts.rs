@@ -14,8 +14,7 @@ pub struct Interrupts {
 }
 
 /// Creates a sender and a receiver.
-#[must_use]
-pub fn interrupts() -> (Interrupter, Interrupts) {
+pub fn create_interrupts() -> (Interrupter, Interrupts) {
     let (sender, receiver) = mpsc::unbounded_channel();
     (Interrupter { sender }, Interrupts { receiver })
 }

@@ -14,14 +14,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, mpsc};
 
-pub(super) use super::by_line::Line;
-use super::by_line::{prompted, read_line, read_piped, read_plain};
-use super::complete::Vocabulary;
-use super::input::Editor;
+pub(super) use super::by_line::LineInput;
+use super::by_line::{prompt_person, read_line, read_piped, read_plain};
+use super::complete::ArgumentNames;
+use super::input::LineEditor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
 use super::pastes::Pastes;
-use super::typing::{Listening, MARK_PASTE, Next, Typed, Typing, Wishes};
+use super::typing::{Listening, MARK_PASTE, NextInput, TypedText, Typing, TypingWishes};
 use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::ink::{Ink, Inks, Line as InkLine, Style};
@@ -29,11 +29,11 @@ use crate::screen::terminal::{self, Console};
 use crate::screen::{AskLine, Bystander, Loan, Outlets, PROMPT};
 
 /// The settings of the line editor.
-pub struct Setup {
+pub struct EditorSetup {
     /// The file of the history; `None` keeps none.
     pub history: Option<PathBuf>,
     /// The words to complete. They may be set while the editor runs.
-    pub vocabulary: Arc<OnceLock<Vocabulary>>,
+    pub vocabulary: Arc<OnceLock<ArgumentNames>>,
     pub style: Style,
     pub edit_mode: EditMode,
     /// True if the terminal rewraps lines when its width changes.
@@ -47,35 +47,35 @@ pub struct Setup {
 }
 
 /// A source of messages.
-pub struct Lines {
-    source: Source,
-    replies: Mutex<mpsc::Receiver<Line>>,
+pub struct MessageLines {
+    source: LineSource,
+    replies: Mutex<mpsc::Receiver<LineInput>>,
     /// True while a requested line has not arrived. The next caller gets it.
     waiting: AtomicBool,
     interrupter: Interrupter,
     interactive: bool,
 }
 
-enum Source {
+enum LineSource {
     /// A console that lends the terminal to the editor.
-    Keys(Keys),
+    Keys(KeyTerminal),
     /// A thread that reads lines from stdin.
-    Lines(requests::Sender<Request>),
+    Lines(requests::Sender<LineRequest>),
 }
 
 /// The terminal and its editor.
 #[derive(Clone)]
-struct Keys {
+struct KeyTerminal {
     console: Arc<Console>,
     typing: Typing,
-    editor: Arc<std::sync::Mutex<Editor>>,
+    editor: Arc<std::sync::Mutex<LineEditor>>,
     pastes: Pastes,
-    replies: mpsc::Sender<Line>,
+    replies: mpsc::Sender<LineInput>,
     outlets: Outlets,
     asks_theme: Arc<AtomicBool>,
 }
 
-pub(super) enum Request {
+pub(super) enum LineRequest {
     Message,
     /// An answer to a question, which has this prompt.
     Question(String),
@@ -85,10 +85,10 @@ const MARK_NO_PASTE: &str = "\x1b[?2004l";
 /// Asks for the background colour (xterm's OSC 11), then for attributes (DA1), which every terminal answers.
 const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
 
-impl Lines {
+impl MessageLines {
     /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
     #[must_use]
-    pub fn editor(setup: Setup, interrupter: Interrupter) -> Option<Self> {
+    pub fn editor(setup: EditorSetup, interrupter: Interrupter) -> Option<Self> {
         let (outlets, pastes) = (setup.outlets.clone(), Pastes::default());
         let typing =
             Typing::new(outlets.display.clone(), Arc::clone(&setup.vocabulary), setup.edit_mode, pastes.clone());
@@ -97,9 +97,9 @@ impl Lines {
         let console = Arc::new(Console::open(Box::new(listening), true)?);
         let (replies, receiver) = mpsc::channel(1);
         let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
-        let editor = Arc::new(std::sync::Mutex::new(Editor::new(setup, pastes.clone())));
-        let keys = Keys { console, typing, editor, pastes, replies, outlets, asks_theme };
-        Some(Self::over(Source::Keys(keys), receiver, interrupter, true))
+        let editor = Arc::new(std::sync::Mutex::new(LineEditor::new(setup, pastes.clone())));
+        let keys = KeyTerminal { console, typing, editor, pastes, replies, outlets, asks_theme };
+        Some(Self::new(LineSource::Keys(keys), receiver, interrupter, true))
     }
 
     /// Reads lines of a plain terminal, each after a prompt. The terminal itself edits them.
@@ -111,11 +111,11 @@ impl Lines {
             move |request| {
                 outlets.wait();
                 match request {
-                    Request::Message => read_plain(&mut ahead, &mut joined),
-                    Request::Question(prompt) => {
+                    LineRequest::Message => read_plain(&mut ahead, &mut joined),
+                    LineRequest::Question(prompt) => {
                         ahead.extend(terminal::typed_ahead());
-                        prompted(&prompt);
-                        read_line(&mut io::stdin().lock()).map_or_else(|end| end, Line::Text)
+                        prompt_person(&prompt);
+                        read_line(&mut io::stdin().lock()).map_or_else(|end| end, LineInput::Text)
                     }
                 }
             }
@@ -133,7 +133,7 @@ impl Lines {
 
     fn threaded<R>(interrupter: Interrupter, interactive: bool, start: impl FnOnce() -> R + Send + 'static) -> Self
     where
-        R: FnMut(Request) -> Line,
+        R: FnMut(LineRequest) -> LineInput,
     {
         let (sender, wanted) = requests::channel();
         let (replies, receiver) = mpsc::channel(1);
@@ -145,10 +145,15 @@ impl Lines {
                 }
             }
         });
-        Self::over(Source::Lines(sender), receiver, interrupter, interactive)
+        Self::new(LineSource::Lines(sender), receiver, interrupter, interactive)
     }
 
-    fn over(source: Source, replies: mpsc::Receiver<Line>, interrupter: Interrupter, interactive: bool) -> Self {
+    fn new(
+        source: LineSource,
+        replies: mpsc::Receiver<LineInput>,
+        interrupter: Interrupter,
+        interactive: bool,
+    ) -> Self {
         Self { source, replies: Mutex::new(replies), waiting: AtomicBool::new(false), interrupter, interactive }
     }
 
@@ -158,31 +163,30 @@ impl Lines {
     }
 
     /// The console, if keys are read one by one.
-    #[must_use]
     pub fn console(&self) -> Option<Arc<Console>> {
         match &self.source {
-            Source::Keys(keys) => Some(Arc::clone(&keys.console)),
-            Source::Lines(_) => None,
+            LineSource::Keys(keys) => Some(Arc::clone(&keys.console)),
+            LineSource::Lines(_) => None,
         }
     }
 
     /// Sets the functions by which the user reaches a running turn.
-    pub(super) fn connect(&self, wishes: Wishes) {
-        if let Source::Keys(keys) = &self.source {
+    pub(super) fn connect(&self, wishes: TypingWishes) {
+        if let LineSource::Keys(keys) = &self.source {
             keys.typing.connect(wishes);
         }
     }
 
     /// Puts messages before all queued ones.
     pub(super) fn put_first(&self, messages: Vec<String>) {
-        if let Source::Keys(keys) = &self.source {
+        if let LineSource::Keys(keys) = &self.source {
             keys.typing.put_first(messages);
         }
     }
 
     /// Shows the prompt early, so the first message can be typed while the chat is assembled.
     pub fn begin(&self) {
-        if let Source::Keys(keys) = &self.source {
+        if let LineSource::Keys(keys) = &self.source {
             self.waiting.store(true, Ordering::Relaxed);
             // A line may have been typed before the program was ready.
             if let Some(line) = keys.request() {
@@ -192,13 +196,13 @@ impl Lines {
     }
 
     /// Reads the next message. Dropping the future loses nothing: the next call returns the line.
-    pub(super) async fn read(&self) -> Line {
-        self.next(Request::Message).await
+    pub(super) async fn read(&self) -> LineInput {
+        self.next(LineRequest::Message).await
     }
 
     /// Puts `text` into the next line, for the person to continue.
-    pub(super) fn begin_with(&self, text: Typed) {
-        if let Source::Keys(keys) = &self.source {
+    pub(super) fn begin_with(&self, text: TypedText) {
+        if let LineSource::Keys(keys) = &self.source {
             keys.typing.begin_with(text);
         }
     }
@@ -209,7 +213,7 @@ impl Lines {
     }
 
     /// Ends a loan with `begun` in the line. The line editor gets the next key: nothing reads the terminal in between.
-    pub(super) fn go_on(&self, lent: Loan, begun: Typed) {
+    pub(super) fn go_on(&self, lent: Loan, begun: TypedText) {
         self.begin_with(begun);
         self.begin();
         drop(lent);
@@ -217,15 +221,15 @@ impl Lines {
 
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
     pub(super) fn interrupted(&self) {
-        if let Source::Lines(_) = &self.source {
-            prompted(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
+        if let LineSource::Lines(_) = &self.source {
+            prompt_person(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
         }
     }
 
     /// Takes what is typed from now on, while the agent works. Until then keys belong to the next line: a Ctrl-R right
     /// after a Ctrl-C must not be lost on the way to it.
     pub(super) fn work_begins(&self) {
-        if let Source::Keys(keys) = &self.source {
+        if let LineSource::Keys(keys) = &self.source {
             keys.console.listen();
         }
     }
@@ -233,7 +237,7 @@ impl Lines {
     /// Asks the terminal for its background at the start of a turn, which is not possible while the editor draws.
     pub(super) fn turn_begins(&self) {
         self.work_begins();
-        if let Source::Keys(keys) = &self.source
+        if let LineSource::Keys(keys) = &self.source
             && keys.asks_theme.swap(false, Ordering::Relaxed)
         {
             keys.outlets.display.control(ASK_BACKGROUND);
@@ -241,27 +245,27 @@ impl Lines {
         }
     }
 
-    async fn next(&self, request: Request) -> Line {
+    async fn next(&self, request: LineRequest) -> LineInput {
         let mut replies = self.replies.lock().await;
         if !self.waiting.swap(true, Ordering::Relaxed) {
             let at_once = match &self.source {
-                Source::Keys(keys) => keys.request(),
-                Source::Lines(requests) => requests.send(request).err().map(|_| Line::Eof),
+                LineSource::Keys(keys) => keys.request(),
+                LineSource::Lines(requests) => requests.send(request).err().map(|_| LineInput::Eof),
             };
             if let Some(line) = at_once {
                 self.waiting.store(false, Ordering::Relaxed);
                 return line;
             }
         }
-        let line = replies.recv().await.unwrap_or(Line::Eof);
+        let line = replies.recv().await.unwrap_or(LineInput::Eof);
         self.waiting.store(false, Ordering::Relaxed);
         line
     }
 }
 
-impl Keys {
+impl KeyTerminal {
     /// Returns a message that is already queued. Otherwise lets the editor read one.
-    fn request(&self) -> Option<Line> {
+    fn request(&self) -> Option<LineInput> {
         if let Some(next) = self.typing.ready() {
             return Some(self.queued(next));
         }
@@ -271,7 +275,7 @@ impl Keys {
             keys.outlets.wait();
             // Keys that arrived until now belong to the line typed during the turn.
             let line = match keys.typing.next() {
-                Next::Begun(begun) => {
+                NextInput::Begun(begun) => {
                     let mut editor = keys.editor.lock().expect("the editor does not panic");
                     editor.read_message(Joined::default(), &begun)
                 }
@@ -286,46 +290,46 @@ impl Keys {
     }
 
     /// Returns a queued message, shown as if it had been typed now.
-    fn queued(&self, next: Next) -> Line {
-        let (Next::Message(message) | Next::Begun(message)) = next else {
-            return Line::Eof;
+    fn queued(&self, next: NextInput) -> LineInput {
+        let (NextInput::Message(message) | NextInput::Begun(message)) = next else {
+            return LineInput::Eof;
         };
-        let shown = text::visible(&message.text);
+        let shown = text::make_visible(&message.text);
         let mut lead = PROMPT;
         let lines = shown
             .lines()
-            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
+            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).add(Inks::PLAIN, line));
         self.outlets.display.lines(lines.collect());
         let is_pasted = message.is_pasted();
-        let whole = message.expanded(&self.pastes).text;
+        let whole = message.expand(&self.pastes).text;
         if let Ok(mut editor) = self.editor.lock() {
             editor.remember(&whole);
         }
-        if is_pasted { Line::Pasted(whole) } else { Line::Text(whole) }
+        if is_pasted { LineInput::Pasted(whole) } else { LineInput::Text(whole) }
     }
 }
 
-impl AskLine for Lines {
+impl AskLine for MessageLines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
-            match self.next(Request::Question(prompt.to_owned())).await {
-                Line::Text(text) | Line::Pasted(text) => Some(text),
-                Line::Elsewhere(begun) | Line::Looking(begun) => Some(begun.text),
-                Line::Interrupted | Line::Cleared => {
+            match self.next(LineRequest::Question(prompt.to_owned())).await {
+                LineInput::Text(text) | LineInput::Pasted(text) => Some(text),
+                LineInput::Elsewhere(begun) | LineInput::Looking(begun) => Some(begun.text),
+                LineInput::Interrupted | LineInput::Cleared => {
                     // The interrupt drops the turn that asks. An answer would let it continue for a moment.
                     self.interrupter.interrupt();
                     std::future::pending().await
                 }
-                Line::Eof | Line::Failed(_) => None,
+                LineInput::Eof | LineInput::Failed(_) => None,
             }
         }
         .boxed()
     }
 }
 
-impl Drop for Lines {
+impl Drop for MessageLines {
     fn drop(&mut self) {
-        let Source::Keys(_) = &self.source else {
+        let LineSource::Keys(_) = &self.source else {
             return;
         };
         // The editor may still be reading. It is left alone; only the modes of the terminal are restored.

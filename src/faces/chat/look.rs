@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::base::text;
 use crate::conversation::EventSink;
-use crate::conversation::event::{Event, EventKind, Message};
+use crate::conversation::event::{Event, EventKind, EventMessage};
 use crate::conversation::message::CallStatus;
 use crate::conversation::spill::Spill;
 
@@ -15,18 +15,18 @@ const MOST_BYTES: usize = 8 << 20;
 
 /// Follows the calls. Clones share the data.
 #[derive(Clone, Default)]
-pub(super) struct Heard(Arc<Mutex<Calls>>);
+pub(super) struct CallFollower(Arc<Mutex<FollowedCalls>>);
 
 #[derive(Default)]
-struct Calls {
+struct FollowedCalls {
     /// In the order in which they began.
-    running: Vec<Running>,
-    last: Option<Ended>,
+    running: Vec<FollowedCall>,
+    last: Option<FinishedCall>,
     /// The parts cut from the results of the conversation.
     left_out: Arc<Spill>,
 }
 
-struct Running {
+struct FollowedCall {
     /// The helper that made it, if any, and its id.
     whose: (String, String),
     title: String,
@@ -36,19 +36,19 @@ struct Running {
     gone: usize,
 }
 
-struct Ended {
+struct FinishedCall {
     whose: (String, String),
     title: String,
     content: String,
     spill_id: Option<String>,
 }
 
-impl Heard {
+impl CallFollower {
     /// Begins a turn of the conversation with these texts. Another conversation has other calls.
     pub fn begin(&self, left_out: Arc<Spill>) {
         let mut calls = self.lock();
         if !Arc::ptr_eq(&calls.left_out, &left_out) {
-            *calls = Calls { left_out, ..Calls::default() };
+            *calls = FollowedCalls { left_out, ..FollowedCalls::default() };
         }
         // The calls of a turn that was dropped.
         calls.running.clear();
@@ -60,33 +60,33 @@ impl Heard {
         let running = calls.running.iter().rev();
         let talking = running.clone().find(|call| !call.output.is_empty());
         if let Some(call) = talking.or_else(|| running.clone().next()) {
-            return Some(call.shown());
+            return Some(call.show());
         }
-        let Ended { title, content, spill_id, .. } = calls.last.as_ref()?;
+        let FinishedCall { title, content, spill_id, .. } = calls.last.as_ref()?;
         let whole = spill_id.as_deref().and_then(|id| calls.left_out.whole(id));
         let whole = whole.unwrap_or_else(|| Ok(content.clone()));
         let whole = whole.unwrap_or_else(|error| format!("The output cannot be read: {error}"));
         Some(format!("{title}\n{}", if whole.is_empty() { "(no output)" } else { &whole }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Calls> {
+    fn lock(&self) -> MutexGuard<'_, FollowedCalls> {
         self.0.lock().expect("no holder of the calls panics")
     }
 }
 
-impl EventSink for Heard {
+impl EventSink for CallFollower {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         self.lock().follow(&event.path.join(" › "), &event.kind);
         Ok(())
     }
 }
 
-impl Calls {
+impl FollowedCalls {
     fn follow(&mut self, whose: &str, kind: &EventKind) {
         match kind {
             EventKind::ToolStarted { call_id, name, subject, .. } => {
                 let by = if whose.is_empty() { String::new() } else { format!("{whose}: ") };
-                self.running.push(Running {
+                self.running.push(FollowedCall {
                     whose: (whose.to_owned(), call_id.clone()),
                     title: text::one_line(&format!("{by}{name} {subject}"), 200),
                     since: Instant::now(),
@@ -102,8 +102,8 @@ impl Calls {
             EventKind::ToolFinished { call_id, status, spill_id, .. } => {
                 let at = self.running.iter().position(|call| call.is(whose, call_id));
                 if let Some(call) = at.map(|at| self.running.remove(at)) {
-                    self.last = Some(Ended {
-                        title: format!("{} {}", mark(Some(*status)), call.title),
+                    self.last = Some(FinishedCall {
+                        title: format!("{} {}", mark_status(Some(*status)), call.title),
                         content: call.output,
                         // The texts of a helper are kept beside its own log.
                         spill_id: spill_id.clone().filter(|_| whose.is_empty()),
@@ -111,7 +111,7 @@ impl Calls {
                     });
                 }
             }
-            EventKind::Message(Message::Tool { call_id, content, .. }) => {
+            EventKind::Message(EventMessage::Tool { call_id, content, .. }) => {
                 if let Some(last) = &mut self.last
                     && (last.whose.0.as_str(), &last.whose.1) == (whose, call_id)
                 {
@@ -123,7 +123,7 @@ impl Calls {
     }
 }
 
-impl Running {
+impl FollowedCall {
     fn is(&self, whose: &str, call_id: &str) -> bool {
         (self.whose.0.as_str(), self.whose.1.as_str()) == (whose, call_id)
     }
@@ -131,14 +131,14 @@ impl Running {
     fn hear(&mut self, chunk: &str) {
         self.output += chunk;
         if self.output.len() > 2 * MOST_BYTES {
-            let kept = text::tail(&self.output, MOST_BYTES).len();
+            let kept = text::take_tail(&self.output, MOST_BYTES).len();
             let gone = self.output.len() - kept;
             self.output.drain(..gone);
             self.gone += gone;
         }
     }
 
-    fn shown(&self) -> String {
+    fn show(&self) -> String {
         let (title, seconds) = (&self.title, self.since.elapsed().as_secs());
         let gone = match self.gone {
             0 => String::new(),
@@ -150,7 +150,7 @@ impl Running {
 }
 
 /// The mark before a call's name for its end; `None` if it has not ended.
-pub(super) fn mark(status: Option<CallStatus>) -> &'static str {
+pub(super) fn mark_status(status: Option<CallStatus>) -> &'static str {
     match status {
         None => "…",
         Some(CallStatus::Ok) => "✓",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn answer(id: &str, content: &str) -> EventKind {
-        EventKind::Message(Message::Tool {
+        EventKind::Message(EventMessage::Tool {
             call_id: id.to_owned(),
             name: "run_command".to_owned(),
             content: content.to_owned(),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_running_call_comes_before_one_that_has_ended_and_one_that_talks_before_a_silent_one() {
-        let heard = Heard::default();
+        let heard = CallFollower::default();
         let spill = Arc::new(Spill::default());
         heard.begin(Arc::clone(&spill));
         assert_eq!(heard.look(), None);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn of_an_endless_output_the_end_is_kept() {
-        let heard = Heard::default();
+        let heard = CallFollower::default();
         heard.lock().follow("explore", &started("1", "yes"));
         for _ in 0..20 {
             heard.lock().follow("explore", &output("1", &"y\n".repeat(1 << 19)));

@@ -23,9 +23,9 @@ pub enum Mentioned {
 }
 
 /// Reads the files that `message` mentions, each once, in order. Also returns the reasons that others are not attached.
-pub fn expand(message: &str, mut read: impl FnMut(&str) -> Mentioned) -> (Vec<Attachment>, Vec<String>) {
+pub fn expand_mentions(message: &str, mut read: impl FnMut(&str) -> Mentioned) -> (Vec<Attachment>, Vec<String>) {
     let (mut attachments, mut refused) = (Vec::<Attachment>::new(), Vec::new());
-    for mention in mentions(message) {
+    for mention in find_mentions(message) {
         // `see @src/main.rs.` means the file without the full stop, unless a file with it exists.
         let trimmed = mention.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '`']);
         for name in [mention, trimmed] {
@@ -44,8 +44,7 @@ pub fn expand(message: &str, mut read: impl FnMut(&str) -> Mentioned) -> (Vec<At
 }
 
 /// Reads a file that was mentioned.
-#[must_use]
-pub fn read(workspace: &Workspace, name: &str) -> Mentioned {
+pub fn read_mention(workspace: &Workspace, name: &str) -> Mentioned {
     let resolved = workspace.resolve(name);
     // Anything else (a directory, a pipe that would block) cannot be attached.
     let Some(metadata) = std::fs::metadata(&resolved.path).ok().filter(std::fs::Metadata::is_file) else {
@@ -70,7 +69,7 @@ pub fn read(workspace: &Workspace, name: &str) -> Mentioned {
 }
 
 /// Returns the text after each `@` that begins a word: up to white space, or between quotes.
-fn mentions(message: &str) -> impl Iterator<Item = &str> {
+fn find_mentions(message: &str) -> impl Iterator<Item = &str> {
     message.match_indices('@').filter_map(|(at, _)| {
         let before = message[..at].chars().next_back();
         if before.is_some_and(|c| !c.is_whitespace() && !matches!(c, '(' | '[' | '{' | '\'' | '"' | '`')) {
@@ -103,7 +102,7 @@ mod tests {
             ("me@a.rs @Override @ @nobody", vec![], 0),
             ("@big", vec![], 1),
         ] {
-            let (attachments, refused) = expand(message, read);
+            let (attachments, refused) = expand_mentions(message, read);
             let names: Vec<&str> = attachments.iter().map(|file| file.name.as_str()).collect();
             assert_eq!((names, refused.len()), (files, problems), "{message:?}");
         }
@@ -124,12 +123,12 @@ mod tests {
             std::fs::write(root.join(name), content).expect("written");
         }
         let workspace = Workspace::open(&root).expect("it exists");
-        assert_eq!(read(&workspace, "text.txt"), Mentioned::Text("hello".to_owned()));
+        assert_eq!(read_mention(&workspace, "text.txt"), Mentioned::Text("hello".to_owned()));
         for missing in ["sub", "no"] {
-            assert_eq!(read(&workspace, missing), Mentioned::Nothing);
+            assert_eq!(read_mention(&workspace, missing), Mentioned::Nothing);
         }
         for refused in ["binary", "latin", "huge", "../outside"] {
-            assert!(matches!(read(&workspace, refused), Mentioned::Refused(_)), "{refused}");
+            assert!(matches!(read_mention(&workspace, refused), Mentioned::Refused(_)), "{refused}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The interactive front end: a line editor, slash commands, one turn after another.
 //!
-//! [`run`] reads lines and passes each to the [`Chat`]: a command changes it, a message begins a turn. An interrupted
+//! [`run_chat`] reads lines and passes each to the [`Chat`]: a command changes it, a message begins a turn. An interrupted
 //! turn is dropped and settled, then the next line is read.
 
 pub mod tables;
@@ -41,24 +41,23 @@ use tokio::sync::mpsc;
 pub use at_hand::AtHand;
 pub use chat_session::{Chat, Opening};
 pub use commands::is_built_in;
-pub use complete::Vocabulary;
-pub use interrupts::{Interrupter, Interrupts, interrupts};
-pub use lines::{Lines, Setup};
+pub use complete::ArgumentNames;
+pub use interrupts::{Interrupter, Interrupts, create_interrupts};
+pub use lines::{EditorSetup, MessageLines};
 
 use crate::agent::Cancel;
 use crate::agent::exit::{self, Signal};
 use crate::base::text;
 use crate::screen::Outlets;
 use crate::screen::terminal;
-use chat_session::Ended;
-use commands::{Command, Input, Outcome, Run};
-use lines::Line;
-use typing::{Typed, Wishes};
+use chat_session::ChatTurnEnd;
+use commands::{CommandFunction, ParsedInput, SlashCommand, SlashOutcome};
+use lines::LineInput;
+use typing::{TypedText, TypingWishes};
 
 /// Collects the words to complete in a chat.
-#[must_use]
-pub fn vocabulary(chat: &Chat) -> Vocabulary {
-    Vocabulary {
+pub fn collect_vocabulary(chat: &Chat) -> ArgumentNames {
+    ArgumentNames {
         skills: chat.services.catalogue.iter().map(|skill| skill.name.clone()).collect(),
         own: chat.own.clone(),
         files: find::Finder::new(chat.workspace.root()),
@@ -68,7 +67,12 @@ pub fn vocabulary(chat: &Chat) -> Vocabulary {
 
 /// Reads lines and takes turns until the lines end. Hints, tables and warnings go to stderr. Returns the exit code: 0
 /// for a person, unless a second Ctrl-C ended the chat; for a pipe the code of the last turn that failed.
-pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> u8 {
+pub async fn run_chat(
+    chat: &mut Chat,
+    lines: &MessageLines,
+    interrupts: &mut Interrupts,
+    outlets: &mut Outlets,
+) -> u8 {
     let mut code = exit::DONE;
     let steering = chat.run.steering.clone();
     let (look, looks) = mpsc::unbounded_channel();
@@ -77,29 +81,28 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         // Without a receiver the chat is over.
         let _ = look.send(());
     });
-    lines.connect(Wishes { steer, look });
+    lines.connect(TypingWishes { steer, look });
     let mut beside = Beside { lines, outlets: outlets.clone(), looks };
     if chat.is_asked()
-        && let Some(code) = taken(chat, None, interrupts, &mut beside, &mut code).await
+        && let Some(code) = take_message(chat, None, interrupts, &mut beside, &mut code).await
     {
         return code;
     }
     loop {
-        let input = match heard(chat, lines, interrupts, outlets).await {
-            Heard::Input(input) => input,
-            Heard::Nothing => continue,
-            Heard::End => return code,
-            Heard::Failed(code) => return code,
+        let input = match hear_line(chat, lines, interrupts, outlets).await {
+            LineResult::Input(input) => input,
+            LineResult::Nothing => continue,
+            LineResult::End => return code,
+            LineResult::Failed(code) => return code,
         };
         let outcome = match input {
-            Input::Empty => continue,
-            Input::Mistake(why) => Outcome::Tell(why),
-            Input::Message(message) => Outcome::Turn(message),
-            Input::Own(command, arguments) => {
-                commands::run_own(chat, &command, &arguments).unwrap_or_else(|why| Outcome::Tell(error(why)))
-            }
-            Input::Command(command, argument) => {
-                let outcome = answer(chat, command, &argument, lines, interrupts).await;
+            ParsedInput::Empty => continue,
+            ParsedInput::Mistake(why) => SlashOutcome::Tell(why),
+            ParsedInput::Message(message) => SlashOutcome::Turn(message),
+            ParsedInput::Own(command, arguments) => commands::run_own(chat, &command, &arguments)
+                .unwrap_or_else(|why| SlashOutcome::Tell(word_error(why))),
+            ParsedInput::Command(command, argument) => {
+                let outcome = answer_command(chat, command, &argument, lines, interrupts).await;
                 outlets.display.settle();
                 outcome
             }
@@ -110,17 +113,17 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         // A Ctrl-C in the pager or the editor was not an interrupt.
         interrupts.forget();
         let message = match done {
-            Done::Message(message) => message,
-            Done::Told(text) => {
-                tell(outlets, &text);
+            AfterOutcome::Message(message) => message,
+            AfterOutcome::Told(text) => {
+                tell_person(outlets, &text);
                 continue;
             }
         };
         lines.turn_begins();
         for why in chat.attach_mentioned(&message) {
-            tell(outlets, &format!("warning: {why}"));
+            tell_person(outlets, &format!("warning: {why}"));
         }
-        if let Some(code) = taken(chat, Some(message), interrupts, &mut beside, &mut code).await {
+        if let Some(code) = take_message(chat, Some(message), interrupts, &mut beside, &mut code).await {
             return code;
         }
         lines.put_first(chat.run.steering.take_rest());
@@ -128,8 +131,8 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
 }
 
 /// The result of reading a line.
-enum Heard {
-    Input(Input),
+enum LineResult {
+    Input(ParsedInput),
     /// The line is already handled.
     Nothing,
     End,
@@ -138,7 +141,12 @@ enum Heard {
 }
 
 /// Reads a line. Handles it at once if it is neither a message nor a command of the chat.
-async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> Heard {
+async fn hear_line(
+    chat: &mut Chat,
+    lines: &MessageLines,
+    interrupts: &mut Interrupts,
+    outlets: &mut Outlets,
+) -> LineResult {
     let interactive = lines.interactive();
     let line = tokio::select! {
         biased;
@@ -147,66 +155,66 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
         () = interrupts.next() => {
             if interactive {
                 lines.interrupted();
-                return Heard::Nothing;
+                return LineResult::Nothing;
             }
-            return Heard::Failed(Signal::Interrupt.code());
+            return LineResult::Failed(Signal::Interrupt.code());
         }
     };
     let (text, is_pasted) = match line {
-        Line::Text(text) => (text, false),
-        Line::Pasted(text) => (text, true),
-        Line::Elsewhere(Typed { text, pasted }) => {
+        LineInput::Text(text) => (text, false),
+        LineInput::Pasted(text) => (text, true),
+        LineInput::Elsewhere(TypedText { text, pasted }) => {
             let mut lent = lines.lend(outlets).await;
             let (text, told) = foreground::go_on(&chat.at_hand, text).await;
             interrupts.forget();
             lent.reveal();
-            tell(outlets, &told);
-            lines.go_on(lent, Typed { text, pasted });
-            return Heard::Nothing;
+            tell_person(outlets, &told);
+            lines.go_on(lent, TypedText { text, pasted });
+            return LineResult::Nothing;
         }
-        Line::Looking(begun) => {
-            let shown = commands::last(chat, "").unwrap_or_else(|why| Outcome::Tell(error(why)));
+        LineInput::Looking(begun) => {
+            let shown = commands::show_last(chat, "").unwrap_or_else(|why| SlashOutcome::Tell(word_error(why)));
             let done = carried_out(chat, shown, lines, outlets).await;
             interrupts.forget();
             lines.begin_with(begun);
-            if let Some(Done::Told(text)) = done {
-                tell(outlets, &text);
+            if let Some(AfterOutcome::Told(text)) = done {
+                tell_person(outlets, &text);
             }
-            return Heard::Nothing;
+            return LineResult::Nothing;
         }
-        Line::Cleared => return Heard::Nothing,
-        Line::Interrupted => {
-            tell(outlets, "Ctrl-D or /exit leaves.");
-            return Heard::Nothing;
+        LineInput::Cleared => return LineResult::Nothing,
+        LineInput::Interrupted => {
+            tell_person(outlets, "Ctrl-D or /exit leaves.");
+            return LineResult::Nothing;
         }
-        Line::Eof => return Heard::End,
-        Line::Failed(why) => {
-            tell(outlets, &format!("error: no more input: {why}"));
-            return Heard::Failed(exit::FAILED);
+        LineInput::Eof => return LineResult::End,
+        LineInput::Failed(why) => {
+            tell_person(outlets, &format!("error: no more input: {why}"));
+            return LineResult::Failed(exit::FAILED);
         }
     };
-    Heard::Input(match multiline::block(&text) {
-        Some(block) if block.trim().is_empty() => Input::Empty,
-        Some(block) => Input::Message(block.to_owned()),
-        None if is_pasted => Input::Message(text),
+    LineResult::Input(match multiline::strip_fences(&text) {
+        Some(block) if block.trim().is_empty() => ParsedInput::Empty,
+        Some(block) => ParsedInput::Message(block.to_owned()),
+        None if is_pasted => ParsedInput::Message(text),
         // Shell commands are only for a person: a pipe may carry text from elsewhere.
-        None => match shell::parse(&text).filter(|_| interactive) {
+        None => match shell::parse_escape(&text).filter(|_| interactive) {
             Some(escape) => {
                 let lent = lines.lend(outlets).await;
-                let told = shell::run(chat, escape).await;
+                let told = shell::run_escape(chat, escape).await;
                 drop(lent);
                 // A Ctrl-C was for the command.
                 interrupts.forget();
-                tell(outlets, &told);
-                return Heard::Nothing;
+                tell_person(outlets, &told);
+                return LineResult::Nothing;
             }
-            None => commands::parse(&text, &chat.own),
+            None => commands::parse_input(&text, &chat.own),
         },
     })
 }
 
 /// The result of carrying out an outcome.
-enum Done {
+enum AfterOutcome {
     /// A message for the model.
     Message(String),
     /// Text for the person; may be empty.
@@ -214,31 +222,36 @@ enum Done {
 }
 
 /// Does what a command asks of the terminal. `None` ends the chat.
-async fn carried_out(chat: &Chat, outcome: Outcome, lines: &Lines, outlets: &mut Outlets) -> Option<Done> {
+async fn carried_out(
+    chat: &Chat,
+    outcome: SlashOutcome,
+    lines: &MessageLines,
+    outlets: &mut Outlets,
+) -> Option<AfterOutcome> {
     Some(match outcome {
-        Outcome::Leave => return None,
-        Outcome::Turn(message) => Done::Message(message),
-        Outcome::Tell(text) => Done::Told(text),
-        Outcome::Page(text) => {
+        SlashOutcome::Leave => return None,
+        SlashOutcome::Turn(message) => AfterOutcome::Message(message),
+        SlashOutcome::Tell(text) => AfterOutcome::Told(text),
+        SlashOutcome::Page(text) => {
             let _lent = lines.lend(outlets).await;
-            Done::Told(foreground::page(&chat.at_hand, &text).await.unwrap_or_default())
+            AfterOutcome::Told(foreground::page_text(&chat.at_hand, &text).await.unwrap_or_default())
         }
-        Outcome::Copy(text) => {
-            Done::Told(foreground::copy(&chat.at_hand, outlets, &text).await.unwrap_or_else(error))
-        }
-        Outcome::Compose => {
+        SlashOutcome::Copy(text) => AfterOutcome::Told(
+            foreground::copy_text(&chat.at_hand, outlets, &text).await.unwrap_or_else(word_error),
+        ),
+        SlashOutcome::Compose => {
             let _lent = lines.lend(outlets).await;
-            match foreground::compose(&chat.at_hand).await {
-                Ok(Some(message)) => Done::Message(message),
-                Ok(None) => Done::Told("Nothing was written.".to_owned()),
-                Err(why) => Done::Told(error(why)),
+            match foreground::compose_message(&chat.at_hand).await {
+                Ok(Some(message)) => AfterOutcome::Message(message),
+                Ok(None) => AfterOutcome::Told("Nothing was written.".to_owned()),
+                Err(why) => AfterOutcome::Told(word_error(why)),
             }
         }
     })
 }
 
 /// Takes one turn, and stores its code if it failed. Returns the exit code if the chat ends with it.
-async fn taken(
+async fn take_message(
     chat: &mut Chat,
     message: Option<String>,
     interrupts: &mut Interrupts,
@@ -247,11 +260,11 @@ async fn taken(
 ) -> Option<u8> {
     let interrupted = Signal::Interrupt.code();
     let interactive = beside.lines.interactive();
-    let end = match Box::pin(turn(chat, message, interrupts, beside)).await {
-        Some(Ended::Unseen) => return Some(*code),
-        Some(Ended::With(end)) => end,
-        Some(Ended::Refused(ending)) => {
-            tell(&mut beside.outlets, &error(ending.reason));
+    let end = match Box::pin(take_turn(chat, message, interrupts, beside)).await {
+        Some(ChatTurnEnd::Unseen) => return Some(*code),
+        Some(ChatTurnEnd::With(end)) => end,
+        Some(ChatTurnEnd::Refused(ending)) => {
+            tell_person(&mut beside.outlets, &word_error(ending.reason));
             ending.code
         }
         None => return Some(interrupted),
@@ -263,16 +276,16 @@ async fn taken(
 }
 
 /// Runs a command. Ctrl-C stops it.
-async fn answer(
+async fn answer_command(
     chat: &mut Chat,
-    command: &Command,
+    command: &SlashCommand,
     argument: &str,
-    lines: &Lines,
+    lines: &MessageLines,
     interrupts: &mut Interrupts,
-) -> Outcome {
+) -> SlashOutcome {
     let answer = match command.run {
-        Run::Now(run) => run(chat, argument),
-        Run::Later(run) => {
+        CommandFunction::Now(run) => run(chat, argument),
+        CommandFunction::Later(run) => {
             interrupts.forget();
             lines.work_begins();
             let answer = tokio::select! {
@@ -280,24 +293,24 @@ async fn answer(
                 () = interrupts.next() => None,
                 answer = run(chat, argument) => Some(answer),
             };
-            answer.unwrap_or_else(|| Ok(Outcome::Tell("Stopped.".to_owned())))
+            answer.unwrap_or_else(|| Ok(SlashOutcome::Tell("Stopped.".to_owned())))
         }
     };
-    answer.unwrap_or_else(|why| Outcome::Tell(error(why)))
+    answer.unwrap_or_else(|why| SlashOutcome::Tell(word_error(why)))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
-fn error(why: String) -> String {
+fn word_error(why: String) -> String {
     format!("error: {why}")
 }
 
 /// Takes one turn. Ctrl-C stops it. Returns `None` if a second Ctrl-C arrives meanwhile.
-async fn turn(
+async fn take_turn(
     chat: &mut Chat,
     message: Option<String>,
     interrupts: &mut Interrupts,
     beside: &mut Beside<'_>,
-) -> Option<Ended> {
+) -> Option<ChatTurnEnd> {
     interrupts.forget();
     let (at_hand, heard, cancel) = (chat.at_hand.clone(), chat.heard.clone(), chat.cancel());
     let open = tokio::sync::Mutex::new(());
@@ -328,7 +341,7 @@ async fn cancel_at_interrupt(interrupts: &mut Interrupts, cancel: &Cancel) -> In
 
 /// The actions of the user during a turn.
 struct Beside<'l> {
-    lines: &'l Lines,
+    lines: &'l MessageLines,
     outlets: Outlets,
     /// Requests for the full output of the last call.
     looks: mpsc::UnboundedReceiver<()>,
@@ -336,7 +349,12 @@ struct Beside<'l> {
 
 impl Beside<'_> {
     /// Shows the full output of the last call whenever it is asked for, and holds `open` meanwhile.
-    async fn serve(&mut self, open: &tokio::sync::Mutex<()>, at_hand: &AtHand, heard: &look::Heard) -> Infallible {
+    async fn serve(
+        &mut self,
+        open: &tokio::sync::Mutex<()>,
+        at_hand: &AtHand,
+        heard: &look::CallFollower,
+    ) -> Infallible {
         self.forget();
         loop {
             if self.looks.recv().await.is_none() {
@@ -344,13 +362,16 @@ impl Beside<'_> {
             }
             let _open = open.lock().await;
             let Some(content) = heard.look() else {
-                tell(&mut self.outlets, "Nothing was run since this chat began; /last shows what ran before.");
+                tell_person(
+                    &mut self.outlets,
+                    "Nothing was run since this chat began; /last shows what ran before.",
+                );
                 continue;
             };
             let lent = self.lines.lend(&self.outlets).await;
-            let unseen = foreground::paged(at_hand, text::visible(&content).into_owned()).await;
+            let unseen = foreground::run_pager(at_hand, text::make_visible(&content).into_owned()).await;
             drop(lent);
-            tell(&mut self.outlets, &unseen.unwrap_or_default());
+            tell_person(&mut self.outlets, &unseen.unwrap_or_default());
             self.forget();
         }
     }
@@ -362,12 +383,13 @@ impl Beside<'_> {
 }
 
 /// Writes to stderr. Errors are ignored: a closed stderr does not stop the chat.
-fn tell(outlets: &mut Outlets, text: &str) {
+fn tell_person(outlets: &mut Outlets, text: &str) {
     let text = text.trim_end();
     if text.is_empty() {
         return;
     }
-    let folded = terminal::width().map_or(text.into(), |width| text::fold(text, width.saturating_sub(1)));
+    let folded =
+        terminal::measure_width().map_or(text.into(), |width| text::fold_to_width(text, width.saturating_sub(1)));
     let out = &mut outlets.progress;
     let _ = writeln!(out, "{folded}").and_then(|()| out.flush());
 }

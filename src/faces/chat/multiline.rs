@@ -6,8 +6,7 @@
 const FENCE: &str = "\"\"\"";
 
 /// Returns the text of a block without its fences; `None` if the message is not a block.
-#[must_use]
-pub fn block(message: &str) -> Option<&str> {
+pub fn strip_fences(message: &str) -> Option<&str> {
     let inner = message.trim().strip_prefix(FENCE)?;
     let inner = inner.strip_suffix(FENCE).unwrap_or(inner);
     let inner = inner.strip_prefix('\n').unwrap_or(inner);
@@ -63,9 +62,9 @@ mod tests {
 
     #[test]
     fn a_block_loses_its_fences_and_nothing_else() {
-        assert_eq!(block("\"\"\"\n/help\n  x\n\"\"\""), Some("/help\n  x"));
-        assert_eq!(block("\"\"\"one\"\"\""), Some("one"));
-        assert_eq!(block("one"), None);
+        assert_eq!(strip_fences("\"\"\"\n/help\n  x\n\"\"\""), Some("/help\n  x"));
+        assert_eq!(strip_fences("\"\"\"one\"\"\""), Some("one"));
+        assert_eq!(strip_fences("one"), None);
     }
 
     #[test]

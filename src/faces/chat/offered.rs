@@ -1,6 +1,6 @@
 //! The offers of a completion: the first Tab lists them, each further Tab inserts the next one.
 
-use crate::base::text::{columns, cut};
+use crate::base::text::{count_columns, cut_to_width};
 
 /// One completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,25 +45,24 @@ impl Offered {
     }
 
     /// Stores the line after an offer, or the common start of all, was inserted.
-    pub fn moved(&mut self, line: &str, pos: usize) {
+    pub fn move_to(&mut self, line: &str, pos: usize) {
         (self.line, self.pos) = (line.to_owned(), pos);
     }
 }
 
 /// Keeps as many offers as fit on the screen without scrolling, each cut to one row. The size is columns and rows.
-pub fn fitting(mut offers: Vec<Offer>, (width, height): (usize, usize)) -> Vec<Offer> {
+pub fn fit_offers(mut offers: Vec<Offer>, (width, height): (usize, usize)) -> Vec<Offer> {
     for offer in &mut offers {
-        offer.shown = cut(&offer.shown, width.saturating_sub(GAP).max(1)).into_owned();
+        offer.shown = cut_to_width(&offer.shown, width.saturating_sub(GAP).max(1)).into_owned();
     }
-    let widest = offers.iter().map(|offer| columns(&offer.shown)).max().unwrap_or(0) + GAP;
+    let widest = offers.iter().map(|offer| count_columns(&offer.shown)).max().unwrap_or(0) + GAP;
     let a_row = (width / widest).max(1);
     offers.truncate(a_row * height.saturating_sub(3).max(2));
     offers
 }
 
 /// What all offers begin with.
-#[must_use]
-pub fn common(offers: &[Offer]) -> &str {
+pub fn find_common_start(offers: &[Offer]) -> &str {
     let Some((first, others)) = offers.split_first() else { return "" };
     let shared = |other: &Offer| {
         let same = first.inserted.char_indices().zip(other.inserted.chars()).take_while(|((_, a), b)| a == b);
@@ -73,14 +72,13 @@ pub fn common(offers: &[Offer]) -> &str {
 }
 
 /// Offers in columns, as rows of at most `width` columns; they are read from top to bottom.
-#[must_use]
-pub fn grid(shown: &[String], width: usize) -> Vec<String> {
-    let widest = shown.iter().map(|word| columns(word)).max().unwrap_or(0) + GAP;
+pub fn lay_out_grid(shown: &[String], width: usize) -> Vec<String> {
+    let widest = shown.iter().map(|word| count_columns(word)).max().unwrap_or(0) + GAP;
     let rows = shown.len().div_ceil((width / widest).max(1));
     let row = |row: usize| {
         let words = shown.iter().skip(row).step_by(rows.max(1));
-        let padded = words.map(|word| format!("{word}{}", " ".repeat(widest - columns(word))));
-        cut(padded.collect::<String>().trim_end(), width).into_owned()
+        let padded = words.map(|word| format!("{word}{}", " ".repeat(widest - count_columns(word))));
+        cut_to_width(padded.collect::<String>().trim_end(), width).into_owned()
     };
     (0..rows).map(row).collect()
 }
@@ -104,7 +102,7 @@ mod tests {
             let (line, pos) = (offered.line.clone(), offered.pos);
             let (start, offer) = offered.again(&line, pos).expect("the line is the same");
             assert_eq!((start, offer.inserted), (4, format!("@{number}")));
-            offered.moved(&format!("see @{number}"), 6);
+            offered.move_to(&format!("see @{number}"), 6);
         }
         assert_eq!(offered.again("see @0x", 7), None, "something else was typed");
         offered.keep("see @", 5, 4, &offers(1));
@@ -114,9 +112,9 @@ mod tests {
     #[test]
     fn a_list_fits_the_screen() {
         for (size, count) in [((80, 24), 168), ((40, 10), 28), ((8, 10), 7), ((1, 1), 2)] {
-            let shown = fitting(offers(500), size);
+            let shown = fit_offers(offers(500), size);
             assert_eq!(shown.len(), count, "{size:?}");
-            assert!(shown.iter().all(|offer| columns(&offer.shown) <= size.0), "{size:?}");
+            assert!(shown.iter().all(|offer| count_columns(&offer.shown) <= size.0), "{size:?}");
         }
     }
 
@@ -133,11 +131,11 @@ mod tests {
             (&["one"], "one"),
             (&[], ""),
         ] {
-            assert_eq!(common(&of(words)), expected, "{words:?}");
+            assert_eq!(find_common_start(&of(words)), expected, "{words:?}");
         }
         let words = ["/one", "/two", "/three", "/four", "/five"].map(str::to_owned);
-        assert_eq!(grid(&words, 20), ["/one    /four", "/two    /five", "/three"]);
-        assert_eq!(grid(&words, 3), ["/o…", "/t…", "/t…", "/f…", "/f…"]);
-        assert_eq!(grid(&[], 20), Vec::<String>::new());
+        assert_eq!(lay_out_grid(&words, 20), ["/one    /four", "/two    /five", "/three"]);
+        assert_eq!(lay_out_grid(&words, 3), ["/o…", "/t…", "/t…", "/f…", "/f…"]);
+        assert_eq!(lay_out_grid(&[], 20), Vec::<String>::new());
     }
 }

@@ -11,14 +11,14 @@ const ALL: &str = "ARGUMENTS";
 ///
 /// # Errors
 /// A sentence if arguments are given and the text has no placeholder.
-pub fn message(command: &OwnCommand, arguments: &str) -> Result<String, String> {
-    let words = words(arguments);
+pub fn write_message(command: &OwnCommand, arguments: &str) -> Result<String, String> {
+    let words = split_words(arguments);
     let mut message = String::with_capacity(command.text.len() + arguments.len());
     let mut has_place = false;
     let mut rest = command.text.as_str();
     while let Some(at) = rest.find('$') {
         let (before, after) = (&rest[..at], &rest[at + 1..]);
-        let Some((place, length)) = place(after) else {
+        let Some((place, length)) = parse_place(after) else {
             message += &rest[..=at];
             rest = after;
             continue;
@@ -33,8 +33,8 @@ pub fn message(command: &OwnCommand, arguments: &str) -> Result<String, String> 
         has_place = true;
         message += before;
         message += match place {
-            Place::All => arguments,
-            Place::Word(index) => words.get(index).map_or("", |word| word.as_ref()),
+            ArgumentPlace::All => arguments,
+            ArgumentPlace::Word(index) => words.get(index).map_or("", |word| word.as_ref()),
         };
     }
     message += rest;
@@ -46,30 +46,29 @@ pub fn message(command: &OwnCommand, arguments: &str) -> Result<String, String> 
 }
 
 /// True if the text has a placeholder for arguments.
-#[must_use]
 pub fn takes_arguments(command: &OwnCommand) -> bool {
-    message(command, "x").is_ok()
+    write_message(command, "x").is_ok()
 }
 
-enum Place {
+enum ArgumentPlace {
     All,
     /// A word, by its index.
     Word(usize),
 }
 
 /// Parses the placeholder after a `$`, with the length of its name. `$100` and `$ARGUMENTS_OF` are not placeholders.
-fn place(after: &str) -> Option<(Place, usize)> {
+fn parse_place(after: &str) -> Option<(ArgumentPlace, usize)> {
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     if let Some(rest) = after.strip_prefix(ALL) {
-        return ends(rest).then_some((Place::All, ALL.len()));
+        return ends(rest).then_some((ArgumentPlace::All, ALL.len()));
     }
     let digit = after.chars().next()?.to_digit(10)?;
     let index = usize::try_from(digit).ok()?.checked_sub(1)?;
-    ends(&after[1..]).then_some((Place::Word(index), 1))
+    ends(&after[1..]).then_some((ArgumentPlace::Word(index), 1))
 }
 
 /// Splits the arguments into words. Quotes keep a word together, as in a shell.
-fn words(arguments: &str) -> Vec<Cow<'_, str>> {
+fn split_words(arguments: &str) -> Vec<Cow<'_, str>> {
     let mut words = Vec::new();
     let mut rest = arguments.trim_start();
     while !rest.is_empty() {
@@ -116,12 +115,12 @@ mod tests {
             ("No place.", "", "No place."),
         ] {
             let command = OwnCommand { text: text.to_owned(), ..OwnCommand::default() };
-            assert_eq!(message(&command, arguments).as_deref(), Ok(expected), "{text} with {arguments}");
+            assert_eq!(write_message(&command, arguments).as_deref(), Ok(expected), "{text} with {arguments}");
         }
         let (name, origin) = ("x".to_owned(), "commands/x.md".to_owned());
         let command = OwnCommand { name, origin, text: "costs \\$1, $100".to_owned(), ..OwnCommand::default() };
         let why = "/x takes no argument: commands/x.md has neither $ARGUMENTS nor $1";
-        assert_eq!(message(&command, "y"), Err(why.to_owned()));
+        assert_eq!(write_message(&command, "y"), Err(why.to_owned()));
         assert!(!takes_arguments(&command));
     }
 
@@ -129,7 +128,7 @@ mod tests {
         #[test]
         fn any_text_and_any_arguments_are_taken(text in ".{0,80}", arguments in ".{0,40}") {
             let command = OwnCommand { text: format!("$1 {text}"), ..OwnCommand::default() };
-            proptest::prop_assert!(message(&command, &arguments).is_ok());
+            proptest::prop_assert!(write_message(&command, &arguments).is_ok());
         }
     }
 }

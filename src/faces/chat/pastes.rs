@@ -16,12 +16,12 @@ pub struct Pastes {
 
 impl Pastes {
     /// Returns the text for the line: a short one as it is, the words that stand for a long one.
-    pub fn shown(&self, text: String) -> String {
+    pub fn shorten(&self, text: String) -> String {
         let lines = text.lines().count();
         if lines <= MOST_LINES && text.len() <= MOST_BYTES {
             return text;
         }
-        let mut known = self.known();
+        let mut known = self.lock_texts();
         if let Some((words, _)) = known.iter().find(|(_, known)| *known == text) {
             return words.clone();
         }
@@ -31,9 +31,8 @@ impl Pastes {
     }
 
     /// Puts the texts in place of the words that stand for them. Words that a person has changed stand for nothing.
-    #[must_use]
     pub fn expand(&self, line: &str) -> String {
-        let known = self.known();
+        let known = self.lock_texts();
         let mut out = String::new();
         let mut rest = line;
         // In one pass, as a text may hold the words of another paste.
@@ -52,14 +51,16 @@ impl Pastes {
     }
 
     /// Where the words of a paste begin that `typed` ends with.
-    #[must_use]
     pub fn at_end_of(&self, typed: &str) -> Option<usize> {
-        let words =
-            self.known().iter().find(|(words, _)| typed.ends_with(words.as_str())).map(|(words, _)| words.len());
+        let words = self
+            .lock_texts()
+            .iter()
+            .find(|(words, _)| typed.ends_with(words.as_str()))
+            .map(|(words, _)| words.len());
         words.map(|words| typed.len() - words)
     }
 
-    fn known(&self) -> MutexGuard<'_, Vec<(String, String)>> {
+    fn lock_texts(&self) -> MutexGuard<'_, Vec<(String, String)>> {
         self.known.lock().expect("no holder of the pastes panics")
     }
 }
@@ -81,13 +82,13 @@ mod tests {
     fn long_pastes_are_shown_by_their_size_and_sent_whole() {
         let pastes = Pastes::default();
         let lines = |count: usize, word: &str| vec![word; count].join("\n");
-        assert_eq!(pastes.shown(lines(20, "a")), lines(20, "a"));
-        assert_eq!(pastes.shown(lines(21, "a")), "[pasted 21 lines]");
-        assert_eq!(pastes.shown(lines(21, "b")), "[pasted 21 lines, 2]");
-        assert_eq!(pastes.shown(lines(21, "a")), "[pasted 21 lines]", "the same again");
-        assert_eq!(pastes.shown("x".repeat(9000)), "[pasted 1 line]");
+        assert_eq!(pastes.shorten(lines(20, "a")), lines(20, "a"));
+        assert_eq!(pastes.shorten(lines(21, "a")), "[pasted 21 lines]");
+        assert_eq!(pastes.shorten(lines(21, "b")), "[pasted 21 lines, 2]");
+        assert_eq!(pastes.shorten(lines(21, "a")), "[pasted 21 lines]", "the same again");
+        assert_eq!(pastes.shorten("x".repeat(9000)), "[pasted 1 line]");
         let tricky = lines(30, "[pasted 21 lines]");
-        assert_eq!(pastes.shown(tricky.clone()), "[pasted 30 lines]");
+        assert_eq!(pastes.shorten(tricky.clone()), "[pasted 30 lines]");
         for (line, expected) in [
             ("see [pasted 21 lines], and", format!("see {}, and", lines(21, "a"))),
             ("[pasted 21 lines, 2][pasted 21 lines]", lines(21, "b") + &lines(21, "a")),

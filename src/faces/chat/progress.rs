@@ -1,6 +1,6 @@
 //! Formats a plan and its progress for a person: `/plan`, `agent session show`.
 
-use crate::agent::orchestration::progress::{Progress, State};
+use crate::agent::orchestration::progress::{PlanProgress, PlanStepState};
 use crate::base::text;
 use crate::conversation::event::plan::{self, PlanStep, Reflection, StepStatus};
 
@@ -8,30 +8,29 @@ use crate::conversation::event::plan::{self, PlanStep, Reflection, StepStatus};
 const LONGEST: usize = 200;
 
 /// Formats the last plan with the states of its steps and its judgements; `None` if there was no plan.
-#[must_use]
-pub fn table(happened: &[plan::Progress]) -> Option<String> {
-    let machine = Progress::replay(happened);
+pub fn format_table(happened: &[plan::PlanEvent]) -> Option<String> {
+    let machine = PlanProgress::replay(happened);
     let created = machine.plan()?;
     let ending = happened.iter().rev().find_map(|one| match one {
-        plan::Progress::Closed { why } => Some(why.as_str()),
+        plan::PlanEvent::Closed { why } => Some(why.as_str()),
         _ => None,
     });
     let ending = ending.map_or("not finished", |why| why);
     let revision = if created.revision > 1 { format!(" {}", created.revision) } else { String::new() };
     let mut out = format!("plan{revision} ({ending}): {}\n", text::one_line(&created.analysis, LONGEST));
     for step in machine.steps() {
-        out += &line(step, machine.state(step.step_id));
+        out += &format_step(step, machine.state(step.step_id));
     }
     for reflection in machine.reflections() {
-        out += &judged(reflection);
+        out += &format_judgement(reflection);
     }
     Some(out)
 }
 
-fn line(step: &PlanStep, state: Option<&State>) -> String {
+fn format_step(step: &PlanStep, state: Option<&PlanStepState>) -> String {
     let (mark, told) = match state {
-        None | Some(State::Waiting | State::Running) => ("☐", String::new()),
-        Some(State::Ended(ended)) => {
+        None | Some(PlanStepState::Waiting | PlanStepState::Running) => ("☐", String::new()),
+        Some(PlanStepState::Ended(ended)) => {
             let is_refuted = ended.check.as_ref().is_some_and(|check| !check.passed);
             let (mark, word) = match ended.status {
                 StepStatus::Ok if is_refuted => ("☒", ""),
@@ -53,24 +52,24 @@ fn line(step: &PlanStep, state: Option<&State>) -> String {
     format!("{mark} {}. {}\n", step.step_id, text::one_line(&words, LONGEST))
 }
 
-fn judged(Reflection { evaluation, decision, .. }: &Reflection) -> String {
-    format!("judged: {} · {}\n", evaluation.told(), text::one_line(&decision.told(), LONGEST))
+fn format_judgement(Reflection { evaluation, decision, .. }: &Reflection) -> String {
+    format!("judged: {} · {}\n", evaluation.word_scores(), text::one_line(&decision.word_decision(), LONGEST))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::table;
-    use crate::conversation::event::plan::Progress;
+    use super::format_table;
+    use crate::conversation::event::plan::PlanEvent;
 
-    fn happened(entries: &[Value]) -> Vec<Progress> {
+    fn happened(entries: &[Value]) -> Vec<PlanEvent> {
         entries.iter().map(|entry| serde_json::from_value(entry.clone()).expect("an entry")).collect()
     }
 
     #[test]
     fn a_plan_is_told_with_the_state_of_each_step() {
-        assert_eq!(table(&[]), None);
+        assert_eq!(format_table(&[]), None);
         let step = |id: u32, after: &[u32]| json!({"step_id": id, "description": format!("Step {id}"), "tool_name": "grep", "tool_input": {}, "depends_on": after});
         let ended = |id: u32, status: &str, summary: &str| json!({"what": "finished", "step_id": id, "attempt": 1, "status": status, "summary": summary, "duration_ms": 1});
         let score = |score: u8| json!({"score": score, "reason": "r"});
@@ -84,12 +83,12 @@ mod tests {
         ];
         let shown = "plan (not finished): Four steps.\n☑ 1. Step 1 · grep · 3 hits\n☒ 2. Step 2 · grep · failed: no such \
                      file\n☐ 3. Step 3 · grep · skipped\n☐ 4. Step 4 · grep\n";
-        assert_eq!(table(&happened(&entries)).as_deref(), Some(shown));
+        assert_eq!(format_table(&happened(&entries)).as_deref(), Some(shown));
         entries
             .push(json!({"what": "reflected", "overall_pass": false, "action": "escalate", "why": "step 2 fails",
             "evaluation": {"completeness": score(2), "correctness": score(1), "format": score(5)}, "retries": 3}));
         entries.push(json!({"what": "closed", "why": "given back"}));
-        let shown = table(&happened(&entries)).expect("a plan");
+        let shown = format_table(&happened(&entries)).expect("a plan");
         assert!(shown.starts_with("plan (given back): Four steps.\n"), "{shown}");
         assert!(
             shown.ends_with("judged: complete 2, correct 1, form 5 · not accepted: step 2 fails\n"),

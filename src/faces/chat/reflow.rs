@@ -23,7 +23,7 @@ impl Width {
     pub fn follow(&self, now: usize, reflows: bool, whole: &str, cursor: usize) -> bool {
         let Some(before) = self.change(now) else { return false };
         if reflows {
-            write(&taken_away(whole, cursor, before, now));
+            write_terminal(&taken_away(whole, cursor, before, now));
         }
         true
     }
@@ -37,13 +37,13 @@ impl Width {
 }
 
 /// Leaves the rows of a line whose cursor was not on its last one.
-pub(super) fn leave(prompt: &str, Entered { line, pos }: &Entered, width: usize) {
-    let row = |text: &str| row(&format!("{prompt}{text}"), width);
-    write(&"\n".repeat(row(line).saturating_sub(row(&line[..*pos]))));
+pub(super) fn leave_line(prompt: &str, Entered { line, pos }: &Entered, width: usize) {
+    let row = |text: &str| find_row(&format!("{prompt}{text}"), width);
+    write_terminal(&"\n".repeat(row(line).saturating_sub(row(&line[..*pos]))));
 }
 
 /// Writes to the terminal. Errors are ignored: the line is read even if it cannot be drawn.
-fn write(bytes: &str) {
+fn write_terminal(bytes: &str) {
     let mut stderr = io::stderr();
     let _ = stderr.write_all(bytes.as_bytes()).and_then(|()| stderr.flush());
 }
@@ -53,17 +53,17 @@ fn write(bytes: &str) {
 /// `cursor` a byte of it.
 fn taken_away(whole: &str, cursor: usize, before: usize, now: usize) -> String {
     let ahead = whole.get(..cursor).unwrap_or(whole);
-    let (last, row) = (row(whole, before), row(ahead, before));
-    format!("{}\r\x1b[J{}{}", up(self::row(ahead, now)), "\n".repeat(last), up(last.saturating_sub(row)))
+    let (last, row) = (find_row(whole, before), find_row(ahead, before));
+    format!("{}\r\x1b[J{}{}", move_up(find_row(ahead, now)), "\n".repeat(last), move_up(last.saturating_sub(row)))
 }
 
 /// The row in which a text ends, counted from 0.
-fn row(text: &str, width: usize) -> usize {
-    let rows: usize = text.split('\n').map(|line| text::columns(line) / width.max(1) + 1).sum();
+fn find_row(text: &str, width: usize) -> usize {
+    let rows: usize = text.split('\n').map(|line| text::count_columns(line) / width.max(1) + 1).sum();
     rows - 1
 }
 
-fn up(rows: usize) -> String {
+fn move_up(rows: usize) -> String {
     if rows == 0 { String::new() } else { format!("\x1b[{rows}A") }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::chat_session::Chat;
 use crate::safety::process::{Exit, PersonsLine};
 use crate::screen::terminal;
-use crate::tools::{Bounded, Plain};
+use crate::tools::{BoundedInput, PlainState};
 
 /// The most bytes of output that the model gets.
 const MOST_BYTES: usize = 32 * 1024;
@@ -15,23 +15,22 @@ const HEAD_PERCENT: usize = 30;
 
 /// A shell command of the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Escape<'a> {
+pub struct ShellEscape<'a> {
     pub line: &'a str,
     /// True for `!!`: the model gets the output.
     pub is_told: bool,
 }
 
 /// Parses a line that begins with `!`; `None` for any other.
-#[must_use]
-pub fn parse(line: &str) -> Option<Escape<'_>> {
+pub fn parse_escape(line: &str) -> Option<ShellEscape<'_>> {
     let rest = line.trim().strip_prefix('!')?;
     let told = rest.strip_prefix('!');
-    Some(Escape { line: told.unwrap_or(rest).trim(), is_told: told.is_some() })
+    Some(ShellEscape { line: told.unwrap_or(rest).trim(), is_told: told.is_some() })
 }
 
 /// Runs the command in the foreground of the terminal. Returns a message for the person.
-pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
-    let Escape { line, is_told } = escape;
+pub(super) async fn run_escape(chat: &mut Chat, escape: ShellEscape<'_>) -> String {
+    let ShellEscape { line, is_told } = escape;
     if line.is_empty() {
         return "Name a command: !ls runs it, and !!ls gives its output to the model too.".to_owned();
     }
@@ -43,7 +42,7 @@ pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
         begin_line();
         return match exit {
             Ok(Exit::Code(0)) => String::new(),
-            Ok(exit) => format!("{}.", capitalised(&status(&exit))),
+            Ok(exit) => format!("{}.", capitalise(&describe_status(&exit))),
             Err(error) => not_started(&line, &error),
         };
     }
@@ -52,10 +51,10 @@ pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
     begin_line();
     match exit {
         Ok(exit) => {
-            let status = status(&exit);
+            let status = describe_status(&exit);
             let name = format!("output of `{}`, {status}", escape.line);
             chat.attach(name, &output.finish());
-            format!("{}. The output goes with your next message.", capitalised(&status))
+            format!("{}. The output goes with your next message.", capitalise(&status))
         }
         Err(error) => not_started(&line, &error),
     }
@@ -63,7 +62,7 @@ pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
 
 /// Starts a new line unless the cursor is at the start of one: a full row of spaces wraps if the row is not empty.
 fn begin_line() {
-    let Some(width) = terminal::width() else { return };
+    let Some(width) = terminal::measure_width() else { return };
     let mut stderr = io::stderr();
     let _ = write!(stderr, "{:width$}\r", "").and_then(|()| stderr.flush());
 }
@@ -73,27 +72,27 @@ fn not_started(line: &PersonsLine<'_>, error: &io::Error) -> String {
     format!("error: {shell} cannot be started: {error} (SHELL names the shell for `!`)")
 }
 
-fn status(exit: &Exit) -> String {
+fn describe_status(exit: &Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exit status {code}"),
         Exit::Signal(name) => format!("ended by {name}"),
     }
 }
 
-fn capitalised(text: &str) -> String {
+fn capitalise(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Shows output on the screen, and keeps part of it for the model.
 struct Overheard {
-    plain: Plain,
-    kept: Bounded<'static>,
+    plain: PlainState,
+    kept: BoundedInput<'static>,
 }
 
 impl Default for Overheard {
     fn default() -> Self {
-        Self { plain: Plain::default(), kept: Bounded::new(MOST_BYTES, None) }
+        Self { plain: PlainState::default(), kept: BoundedInput::new(MOST_BYTES, None) }
     }
 }
 
@@ -129,14 +128,14 @@ mod tests {
             ("wait!", None),
             ("", None),
         ] {
-            let parsed = parse(line).map(|escape| (escape.line, escape.is_told));
+            let parsed = parse_escape(line).map(|escape| (escape.line, escape.is_told));
             assert_eq!(parsed, expected, "{line:?}");
         }
     }
 
     #[test]
     fn long_output_is_bounded_for_the_model_and_says_what_is_left_out() {
-        let mut output = Overheard { plain: Plain::default(), kept: Bounded::new(40, None) };
+        let mut output = Overheard { plain: PlainState::default(), kept: BoundedInput::new(40, None) };
         for number in 0..100 {
             let mut text = String::new();
             output.plain.push(format!("\x1b[31m{number:03}\x1b[0m\n").as_bytes(), &mut text);

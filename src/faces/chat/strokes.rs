@@ -9,7 +9,7 @@ use super::pastes::Pastes;
 
 /// A key, reduced to what matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
+pub enum Stroke {
     Text(char),
     Tab,
     /// Enter: a carriage return.
@@ -39,7 +39,7 @@ pub enum Key {
 
 /// The line at the time of a key.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct LineAtKey<'a> {
     pub line: &'a str,
     /// The cursor, a byte of `line`.
     pub pos: usize,
@@ -53,7 +53,7 @@ pub struct Seen<'a> {
 
 /// The effect of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum StrokeEffect {
     /// The usual effect in the line editor.
     Usual,
     Nothing,
@@ -70,7 +70,7 @@ pub enum Effect {
 
 /// The end of a line by another key than Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum LineEnd {
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C on a line with text.
@@ -92,13 +92,13 @@ pub struct Entered {
 /// The state between two strokes.
 #[derive(Debug, Default)]
 pub struct Strokes {
-    state: State,
+    state: StrokeState,
     pub pastes: Pastes,
-    ended: Option<End>,
+    ended: Option<LineEnd>,
     /// True if the line ended only for the program to stop.
     stops: bool,
     /// The end of the next line, before any key.
-    after: Option<End>,
+    after: Option<LineEnd>,
     /// The start of the line that was pasted.
     pasted: Option<String>,
     /// The last message, as it was in the line. Esc Esc takes it back.
@@ -106,7 +106,7 @@ pub struct Strokes {
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum StrokeState {
     #[default]
     Idle,
     /// Between the marks of a paste.
@@ -117,34 +117,34 @@ enum State {
 
 impl Strokes {
     /// Nothing was pressed yet.
-    pub fn with(pastes: Pastes) -> Self {
+    pub fn new(pastes: Pastes) -> Self {
         Self { pastes, ..Self::default() }
     }
 
     /// Begins a line whose pasted start is `pasted`. Returns its end if that is already known.
-    pub fn begin(&mut self, pasted: Option<String>) -> Option<End> {
-        (self.state, self.ended, self.pasted) = (State::Idle, None, pasted);
+    pub fn begin(&mut self, pasted: Option<String>) -> Option<LineEnd> {
+        (self.state, self.ended, self.pasted) = (StrokeState::Idle, None, pasted);
         self.after.take()
     }
 
     /// Decides what a key does.
-    pub fn press(&mut self, key: Key, seen: Seen<'_>) -> Effect {
+    pub fn press(&mut self, key: Stroke, seen: LineAtKey<'_>) -> StrokeEffect {
         match std::mem::take(&mut self.state) {
-            State::Idle => self.idle(key, seen),
-            State::Pasting(text) => self.pasting(text, key, seen),
-            State::Entered(entered) => self.entered(entered, key, seen),
+            StrokeState::Idle => self.idle(key, seen),
+            StrokeState::Pasting(text) => self.continue_paste(text, key, seen),
+            StrokeState::Entered(entered) => self.handle_entered(entered, key, seen),
         }
     }
 
     /// True if the next key, or its absence, decides whether Enter ended the line.
     pub fn is_entered(&self) -> bool {
-        matches!(self.state, State::Entered(_))
+        matches!(self.state, StrokeState::Entered(_))
     }
 
     /// Takes the line that Enter has ended, because nothing was readable after it.
     pub fn take_entered(&mut self) -> Option<Entered> {
         match std::mem::take(&mut self.state) {
-            State::Entered(entered) => Some(entered),
+            StrokeState::Entered(entered) => Some(entered),
             state => {
                 self.state = state;
                 None
@@ -153,7 +153,7 @@ impl Strokes {
     }
 
     /// Takes the end of the line, if it was not Enter.
-    pub fn take_end(&mut self) -> Option<End> {
+    pub fn take_end(&mut self) -> Option<LineEnd> {
         self.ended.take()
     }
 
@@ -172,89 +172,96 @@ impl Strokes {
         self.last = Some(message.to_owned());
     }
 
-    fn idle(&mut self, key: Key, seen: Seen<'_>) -> Effect {
+    fn idle(&mut self, key: Stroke, seen: LineAtKey<'_>) -> StrokeEffect {
         match key {
-            Key::Return | Key::Feed if seen.is_command && self.pasted.is_none() => Effect::Accept,
-            Key::Return | Key::Feed => {
-                self.state = State::Entered(Entered { line: seen.line.to_owned(), pos: seen.pos });
+            Stroke::Return | Stroke::Feed if seen.is_command && self.pasted.is_none() => StrokeEffect::Accept,
+            Stroke::Return | Stroke::Feed => {
+                self.state = StrokeState::Entered(Entered { line: seen.line.to_owned(), pos: seen.pos });
                 // Redrawing removes the hint.
-                if seen.pos == seen.line.len() { Effect::Redraw } else { Effect::Nothing }
+                if seen.pos == seen.line.len() { StrokeEffect::Redraw } else { StrokeEffect::Nothing }
             }
-            Key::PasteBegins if seen.inserts => {
-                self.state = State::Pasting(String::new());
-                Effect::Nothing
+            Stroke::PasteBegins if seen.inserts => {
+                self.state = StrokeState::Pasting(String::new());
+                StrokeEffect::Nothing
             }
-            Key::Interrupt => self.end(if seen.line.is_empty() { End::Interrupted } else { End::Cleared }),
-            Key::Eof if seen.line.is_empty() => self.end(End::Eof),
-            Key::Elsewhere => self.end(End::Elsewhere),
-            Key::Stop => {
+            Stroke::Interrupt => {
+                self.end(if seen.line.is_empty() { LineEnd::Interrupted } else { LineEnd::Cleared })
+            }
+            Stroke::Eof if seen.line.is_empty() => self.end(LineEnd::Eof),
+            Stroke::Elsewhere => self.end(LineEnd::Elsewhere),
+            Stroke::Stop => {
                 self.stops = true;
-                Effect::Accept
+                StrokeEffect::Accept
             }
-            Key::Look => self.end(End::Looking),
-            Key::Cancel if seen.line.is_empty() => {
-                self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)
+            Stroke::Look => self.end(LineEnd::Looking),
+            Stroke::Cancel if seen.line.is_empty() => {
+                self.last.clone().filter(|last| !last.is_empty()).map_or(StrokeEffect::Usual, StrokeEffect::Insert)
             }
-            Key::Backspace if seen.inserts && self.pastes.at_end_of(&seen.line[..seen.pos]).is_some() => {
-                Effect::KillBracket
+            Stroke::Backspace if seen.inserts && self.pastes.at_end_of(&seen.line[..seen.pos]).is_some() => {
+                StrokeEffect::KillBracket
             }
-            Key::LineEnd if seen.is_hinted => Effect::TakeHint,
-            _ => Effect::Usual,
+            Stroke::LineEnd if seen.is_hinted => StrokeEffect::TakeHint,
+            _ => StrokeEffect::Usual,
         }
     }
 
-    fn pasting(&mut self, mut text: String, key: Key, seen: Seen<'_>) -> Effect {
+    fn continue_paste(&mut self, mut text: String, key: Stroke, seen: LineAtKey<'_>) -> StrokeEffect {
         match key {
             // Ctrl-C ends a paste whose end mark is missing.
-            Key::PasteEnds | Key::Interrupt => return self.pasted(text, seen),
-            Key::Text(c) => text.push(c),
-            Key::Tab => text.push('\t'),
-            Key::Return => text.push('\r'),
-            Key::Feed => text.push('\n'),
+            Stroke::PasteEnds | Stroke::Interrupt => return self.pasted(text, seen),
+            Stroke::Text(c) => text.push(c),
+            Stroke::Tab => text.push('\t'),
+            Stroke::Return => text.push('\r'),
+            Stroke::Feed => text.push('\n'),
             _ => {}
         }
-        self.state = State::Pasting(text);
-        Effect::Nothing
+        self.state = StrokeState::Pasting(text);
+        StrokeEffect::Nothing
     }
 
-    fn pasted(&mut self, text: String, seen: Seen<'_>) -> Effect {
-        let text = self.pastes.shown(text.replace("\r\n", "\n").replace('\r', "\n"));
+    fn pasted(&mut self, text: String, seen: LineAtKey<'_>) -> StrokeEffect {
+        let text = self.pastes.shorten(text.replace("\r\n", "\n").replace('\r', "\n"));
         if text.is_empty() {
-            return Effect::Nothing;
+            return StrokeEffect::Nothing;
         }
         if seen.pos == 0 {
             self.pasted = Some(text.clone());
         }
-        Effect::Insert(text)
+        StrokeEffect::Insert(text)
     }
 
-    fn entered(&mut self, Entered { mut line, pos }: Entered, key: Key, seen: Seen<'_>) -> Effect {
+    fn handle_entered(
+        &mut self,
+        Entered { mut line, pos }: Entered,
+        key: Stroke,
+        seen: LineAtKey<'_>,
+    ) -> StrokeEffect {
         let mut more = "\n".to_owned();
         match key {
-            _ if !seen.inserts => return Effect::Accept,
-            Key::Text(c) => more.push(c),
-            Key::Tab => more.push('\t'),
-            Key::Return | Key::Feed => {
+            _ if !seen.inserts => return StrokeEffect::Accept,
+            Stroke::Text(c) => more.push(c),
+            Stroke::Tab => more.push('\t'),
+            Stroke::Return | Stroke::Feed => {
                 line.insert(pos, '\n');
-                self.state = State::Entered(Entered { line, pos: pos + 1 });
+                self.state = StrokeState::Entered(Entered { line, pos: pos + 1 });
             }
-            Key::PasteBegins => self.state = State::Pasting(String::new()),
-            Key::Interrupt => self.after = Some(End::Interrupted),
-            Key::Eof => self.after = Some(End::Eof),
-            _ => return Effect::Accept,
+            Stroke::PasteBegins => self.state = StrokeState::Pasting(String::new()),
+            Stroke::Interrupt => self.after = Some(LineEnd::Interrupted),
+            Stroke::Eof => self.after = Some(LineEnd::Eof),
+            _ => return StrokeEffect::Accept,
         }
         if self.after.is_some() {
-            return Effect::Accept;
+            return StrokeEffect::Accept;
         }
         if self.pasted.is_none() {
             self.pasted = Some(seen.line[..seen.pos].to_owned());
         }
-        Effect::Insert(more)
+        StrokeEffect::Insert(more)
     }
 
-    fn end(&mut self, end: End) -> Effect {
+    fn end(&mut self, end: LineEnd) -> StrokeEffect {
         self.ended = Some(end);
-        Effect::Accept
+        StrokeEffect::Accept
     }
 }
 
@@ -263,35 +270,35 @@ mod tests {
     use super::*;
 
     /// A line editor as far as these keys need one: its cursor stays at the end.
-    fn typed(strokes: &mut Strokes, keys: &[Key]) -> (String, Option<Effect>) {
+    fn typed(strokes: &mut Strokes, keys: &[Stroke]) -> (String, Option<StrokeEffect>) {
         let mut line = String::new();
         for key in keys {
             let is_command = line == "/clear";
-            let seen = Seen { line: &line, pos: line.len(), is_hinted: false, inserts: true, is_command };
+            let seen = LineAtKey { line: &line, pos: line.len(), is_hinted: false, inserts: true, is_command };
             match (strokes.press(*key, seen), key) {
-                (Effect::Insert(text), _) => line += &text,
-                (Effect::Usual, Key::Text(c)) => line.push(*c),
-                (Effect::Usual | Effect::Nothing | Effect::Redraw, _) => {}
-                (Effect::KillBracket, _) => line.truncate(line.rfind('[').unwrap_or(0)),
+                (StrokeEffect::Insert(text), _) => line += &text,
+                (StrokeEffect::Usual, Stroke::Text(c)) => line.push(*c),
+                (StrokeEffect::Usual | StrokeEffect::Nothing | StrokeEffect::Redraw, _) => {}
+                (StrokeEffect::KillBracket, _) => line.truncate(line.rfind('[').unwrap_or(0)),
                 (effect, _) => return (line, Some(effect)),
             }
         }
         (line, None)
     }
 
-    fn keys(text: &str) -> Vec<Key> {
+    fn keys(text: &str) -> Vec<Stroke> {
         text.chars()
             .map(|c| match c {
-                '\r' => Key::Return,
-                '\n' => Key::Feed,
-                '«' => Key::PasteBegins,
-                '»' => Key::PasteEnds,
-                '\x03' => Key::Interrupt,
-                '\x04' => Key::Eof,
-                '\x1b' => Key::Cancel,
-                '\x7f' => Key::Backspace,
-                '→' => Key::Other,
-                c => Key::Text(c),
+                '\r' => Stroke::Return,
+                '\n' => Stroke::Feed,
+                '«' => Stroke::PasteBegins,
+                '»' => Stroke::PasteEnds,
+                '\x03' => Stroke::Interrupt,
+                '\x04' => Stroke::Eof,
+                '\x1b' => Stroke::Cancel,
+                '\x7f' => Stroke::Backspace,
+                '→' => Stroke::Other,
+                c => Stroke::Text(c),
             })
             .collect()
     }
@@ -316,7 +323,7 @@ mod tests {
             let mut strokes = Strokes::default();
             let (got, effect) = typed(&mut strokes, &keys(burst));
             let entered = strokes.take_entered().map(|entered| entered.line);
-            let is_over = effect == Some(Effect::Accept) || entered.is_some();
+            let is_over = effect == Some(StrokeEffect::Accept) || entered.is_some();
             assert_eq!((entered.unwrap_or(got).as_str(), is_over), (line, over), "{burst:?}");
         }
     }
@@ -340,9 +347,9 @@ mod tests {
 
     #[test]
     fn control_keys_behind_enter_are_obeyed_on_the_next_line() {
-        for (burst, end) in [("one\r\x03", End::Interrupted), ("one\r\x04", End::Eof)] {
+        for (burst, end) in [("one\r\x03", LineEnd::Interrupted), ("one\r\x04", LineEnd::Eof)] {
             let mut strokes = Strokes::default();
-            assert_eq!(typed(&mut strokes, &keys(burst)), ("one".to_owned(), Some(Effect::Accept)));
+            assert_eq!(typed(&mut strokes, &keys(burst)), ("one".to_owned(), Some(StrokeEffect::Accept)));
             assert_eq!((strokes.take_end(), strokes.begin(None), strokes.begin(None)), (None, Some(end), None));
         }
     }

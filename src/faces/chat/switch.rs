@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::chat_session::Chat;
-use crate::agent::assembly::{self, Options, Services, SetupError};
+use crate::agent::assembly::{self, RunOptions, Services, SetupError};
 use crate::config::{self, ApprovalMode, Changed, Config, LoadOptions, Mode, SettingFlag, SettingFlags};
 use crate::model::effort::Effort;
 use crate::tools;
@@ -26,12 +26,12 @@ impl Chat {
         let agent = Some(name.to_owned());
         let flags = self.config.flags().clone().with(SettingFlag::Mode, None).of_agent(agent.clone());
         let (model, prompt, effort) = (None, None, None);
-        self.load_again(flags, Options { agent, model, prompt, effort, ..self.options.clone() })
+        self.load_again(flags, RunOptions { agent, model, prompt, effort, ..self.options.clone() })
     }
 
     /// Changes the system prompt to `NAME[@VERSION]`. The conversation goes on.
     pub(super) fn switch_prompt(&mut self, reference: &str) -> Result<(), SetupError> {
-        self.assemble_again(Options { prompt: Some(reference.to_owned()), ..self.options.clone() })
+        self.assemble_again(RunOptions { prompt: Some(reference.to_owned()), ..self.options.clone() })
     }
 
     /// Changes the mode for later requests. The conversation goes on.
@@ -50,9 +50,9 @@ impl Chat {
     }
 
     /// Reads the configuration again with other flags.
-    fn load_again(&mut self, flags: SettingFlags, options: Options) -> Result<(), String> {
+    fn load_again(&mut self, flags: SettingFlags, options: RunOptions) -> Result<(), String> {
         let again = self.config.again(&self.workspace, self.config.sets(), &tools::NAMES);
-        let config = config::load(&LoadOptions { flags, ..again }).map_err(|error| error.to_string())?;
+        let config = config::load_config(&LoadOptions { flags, ..again }).map_err(|error| error.to_string())?;
         let config = Arc::new(config);
         let services = self.assembled(&config, &options).map_err(|error| error.to_string())?;
         (self.config, self.options) = (config, options);
@@ -68,7 +68,7 @@ impl Chat {
     pub(super) fn set(&mut self, key: &str, value: &str) -> Result<Vec<Changed>, String> {
         let mut sets = self.config.sets().to_vec();
         sets.push(format!("{key}={value}"));
-        let config = config::load(&self.config.again(&self.workspace, &sets, &tools::NAMES));
+        let config = config::load_config(&self.config.again(&self.workspace, &sets, &tools::NAMES));
         let config = Arc::new(config.map_err(|error| error.to_string())?);
         let services = self.assembled(&config, &self.options).map_err(|error| error.to_string())?;
         let changed = config.changed_since(&self.config);
@@ -84,7 +84,7 @@ impl Chat {
 
     /// Uses another model for the next turn only.
     pub(super) fn lend_model(&mut self, name: &str) -> Result<(), SetupError> {
-        let options = Options { model: Some(name.to_owned()), effort: None, ..self.options.clone() };
+        let options = RunOptions { model: Some(name.to_owned()), effort: None, ..self.options.clone() };
         let lent = self.assembled(&self.config, &options)?;
         self.own_services = Some(self.replace(lent));
         Ok(())
@@ -97,15 +97,15 @@ impl Chat {
         }
     }
 
-    fn assemble_again(&mut self, options: Options) -> Result<(), SetupError> {
+    fn assemble_again(&mut self, options: RunOptions) -> Result<(), SetupError> {
         let services = self.assembled(&self.config, &options)?;
         self.options = options;
         self.replace(services);
         Ok(())
     }
 
-    fn assembled(&self, config: &Arc<Config>, options: &Options) -> Result<Services, SetupError> {
-        assembly::assemble(config, &self.workspace, options, Arc::clone(&self.approver))
+    fn assembled(&self, config: &Arc<Config>, options: &RunOptions) -> Result<Services, SetupError> {
+        assembly::assemble_services(config, &self.workspace, options, Arc::clone(&self.approver))
     }
 
     /// Passes the background commands to another agent. Returns the one before it.

@@ -2,28 +2,27 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::agent::assembly::Listed;
+use crate::agent::assembly::ListedModel;
 use crate::base::text;
 use crate::config::{AgentConfig, Config, Mode};
 use crate::conversation::knowledge::Loaded;
 use crate::conversation::session::Session;
-use crate::conversation::telemetry::{Report, Steps};
+use crate::conversation::telemetry::{SessionReport, Steps};
 use crate::model::{ModelInfo, ToolDefinition};
 use crate::screen::terminal;
-use crate::skills::{Catalogue, Skill};
+use crate::skills::{Skill, SkillCatalogue};
 
 /// The longest description, unless the terminal is narrower.
 const WIDTH: usize = 100;
 
 /// Lays out rows in columns as wide as their widest cell. The last column is not padded. On a terminal it is cut at
 /// the edge, or moves to a line of its own if hardly any room is left.
-#[must_use]
-pub fn columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) -> String {
+pub fn lay_out_columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) -> String {
     const GAP: usize = 2;
     const INDENT: usize = 4;
     const LEAST: usize = 24;
     let widths: [usize; N] =
-        std::array::from_fn(|column| rows.iter().map(|row| text::columns(&row[column])).max().unwrap_or(0));
+        std::array::from_fn(|column| rows.iter().map(|row| text::count_columns(&row[column])).max().unwrap_or(0));
     let before: usize = widths[..N - 1].iter().map(|width| width + GAP).sum();
     let room = terminal.map_or(usize::MAX, |width| width.saturating_sub(1));
     let apart = room < before + widths[N - 1].min(LEAST);
@@ -33,13 +32,13 @@ pub fn columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) ->
         let mut line = String::new();
         for (cell, width) in cells.iter().zip(widths) {
             line += cell;
-            line += &" ".repeat(width - text::columns(cell) + GAP);
+            line += &" ".repeat(width - text::count_columns(cell) + GAP);
         }
         if apart {
             line.truncate(line.trim_end().len());
-            line = format!("{}\n{}", text::cut(&line, room), " ".repeat(INDENT));
+            line = format!("{}\n{}", text::cut_to_width(&line, room), " ".repeat(INDENT));
         }
-        line += &text::cut(last, room.saturating_sub(if apart { INDENT } else { before }));
+        line += &text::cut_to_width(last, room.saturating_sub(if apart { INDENT } else { before }));
         out += line.trim_end();
         out.push('\n');
     }
@@ -47,57 +46,52 @@ pub fn columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) ->
 }
 
 /// The width of the terminal on stdout; `None` for a pipe or a file, where nothing is cut.
-#[must_use]
-pub fn edge() -> Option<usize> {
-    io::stdout().is_terminal().then(terminal::width).flatten()
+pub fn find_edge() -> Option<usize> {
+    io::stdout().is_terminal().then(terminal::measure_width).flatten()
 }
 
 /// Lists models with their windows and prices (USD for a million tokens in and out), and a mark on the one in use.
-#[must_use]
-pub fn models(models: &[Listed], current: &ModelInfo) -> String {
-    let row = |model: &Listed| {
+pub fn list_models(models: &[ListedModel], current: &ModelInfo) -> String {
+    let row = |model: &ListedModel| {
         let mark = if model.name == current.name { "*" } else { " " };
-        let [name, id, window, price] = cells(model);
+        let [name, id, window, price] = list_cells(model);
         [mark.to_owned(), name, id, window, price]
     };
-    let table = columns(&models.iter().map(row).collect::<Vec<_>>(), terminal::width());
+    let table = lay_out_columns(&models.iter().map(row).collect::<Vec<_>>(), terminal::measure_width());
     format!(
         "{table}/model NAME [LEVEL] uses another: one of these, PROVIDER/ID\n(agent model list), or any other model of the same provider.\nLEVEL says how much it reasons: none to max.\n"
     )
 }
 
 /// Lists models as one line each, to choose from. What a narrow screen cuts off is the id.
-#[must_use]
-pub fn labels(models: &[Listed], current: &str) -> Vec<String> {
-    let row = |model: &Listed| {
-        let [name, id, window, price] = cells(model);
+pub fn label_models(models: &[ListedModel], current: &str) -> Vec<String> {
+    let row = |model: &ListedModel| {
+        let [name, id, window, price] = list_cells(model);
         let used = if model.name == current { " (in use)" } else { "" };
         [name + used, window, price, id]
     };
     let rows: Vec<[String; 4]> = models.iter().map(row).collect();
-    columns(&rows, None).lines().map(str::to_owned).collect()
+    lay_out_columns(&rows, None).lines().map(str::to_owned).collect()
 }
 
 /// The cells of a row: name, id, window, price.
-fn cells(model: &Listed) -> [String; 4] {
-    let id = model.id.as_deref().map_or("a script".into(), text::visible).into_owned();
-    [text::visible(&model.name).into_owned(), id, model.window_in_short(), model.price_in_short()]
+fn list_cells(model: &ListedModel) -> [String; 4] {
+    let id = model.id.as_deref().map_or("a script".into(), text::make_visible).into_owned();
+    [text::make_visible(&model.name).into_owned(), id, model.window_in_short(), model.price_in_short()]
 }
 
 /// Lists the agents with their models, and a mark on the one in use.
-#[must_use]
-pub fn agents(config: &Config, current: &str) -> String {
+pub fn list_agents(config: &Config, current: &str) -> String {
     let row = |agent: &AgentConfig| {
         let mark = if agent.name == current { "*" } else { " " };
         let about = text::one_line(&agent.description, WIDTH);
         [mark.to_owned(), agent.name.clone(), agent.model_name().to_owned(), about]
     };
-    columns(&config.agents.values().map(row).collect::<Vec<_>>(), terminal::width())
+    lay_out_columns(&config.agents.values().map(row).collect::<Vec<_>>(), terminal::measure_width())
 }
 
 /// The meaning of a mode in a few words.
-#[must_use]
-pub fn meaning(mode: Mode) -> &'static str {
+pub fn describe_mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Direct => "the model calls tools until it answers",
         Mode::Route => "a router picks a tool, an agent or a flow first",
@@ -107,18 +101,16 @@ pub fn meaning(mode: Mode) -> &'static str {
 }
 
 /// Lists the modes, with a mark on the one in use.
-#[must_use]
-pub fn modes(current: Mode) -> String {
+pub fn list_modes(current: Mode) -> String {
     let row = |mode: Mode| {
         let mark = if mode == current { "*" } else { " " };
-        [mark.to_owned(), mode.name().to_owned(), meaning(mode).to_owned()]
+        [mark.to_owned(), mode.name().to_owned(), describe_mode(mode).to_owned()]
     };
-    columns(&Mode::ALL.map(row), terminal::width())
+    lay_out_columns(&Mode::ALL.map(row), terminal::measure_width())
 }
 
 /// Lists tools.
-#[must_use]
-pub fn tools<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {
+pub fn list_tools<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {
     let rows: Vec<[String; 3]> = definitions
         .map(|tool| {
             let permission = format!("{:?}", tool.permission).to_lowercase();
@@ -128,12 +120,11 @@ pub fn tools<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> Strin
     if rows.is_empty() {
         return "No tools.\n".to_owned();
     }
-    columns(&rows, terminal::width())
+    lay_out_columns(&rows, terminal::measure_width())
 }
 
 /// Lists the skills, with marks on the loaded ones.
-#[must_use]
-pub fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
+pub fn list_skills(catalogue: &SkillCatalogue, loaded: &Loaded) -> String {
     if catalogue.is_empty() {
         return "No skills.\n".to_owned();
     }
@@ -144,11 +135,10 @@ pub fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
             [mark.to_owned(), skill.name.clone(), about_skill(skill)]
         })
         .collect();
-    columns(&rows, terminal::width())
+    lay_out_columns(&rows, terminal::measure_width())
 }
 
 /// Describes a skill in one line: its description, who may load it, and the skills that it hides.
-#[must_use]
 pub fn about_skill(skill: &Skill) -> String {
     let hidden = if skill.is_hidden { " (for you alone: /skill)" } else { "" };
     let hides = match skill.hides.as_slice() {
@@ -159,10 +149,9 @@ pub fn about_skill(skill: &Skill) -> String {
 }
 
 /// Sums up the costs of a session.
-#[must_use]
-pub fn costs(session: &Session) -> Report {
+pub fn sum_costs(session: &Session) -> SessionReport {
     let steps = Steps { count: session.steps(), usage: session.usage(), cost_usd: session.cost_usd() };
-    Report::new(steps, session.costs())
+    SessionReport::new(steps, session.costs())
 }
 
 #[cfg(test)]
@@ -172,7 +161,7 @@ mod tests {
     #[test]
     fn columns_are_aligned_by_display_width() {
         let rows = [["日本", "1"], ["ab", "22"]].map(|row| row.map(str::to_owned));
-        assert_eq!(columns(&rows, None), "日本  1\nab    22\n");
+        assert_eq!(lay_out_columns(&rows, None), "日本  1\nab    22\n");
     }
 
     #[test]
@@ -181,11 +170,11 @@ mod tests {
             [["load_skill_reference", "read", "Reads a text file, 一個字 at a time"], ["grep", "read", "Looks."]];
         let rows = rows.map(|row| row.map(str::to_owned));
         assert_eq!(
-            columns(&rows, Some(56)),
+            lay_out_columns(&rows, Some(56)),
             "load_skill_reference  read  Reads a text file, 一個字…\ngrep                  read  Looks.\n"
         );
         assert_eq!(
-            columns(&rows, Some(30)),
+            lay_out_columns(&rows, Some(30)),
             "load_skill_reference  read\n    Reads a text file, 一個…\ngrep                  read\n    Looks.\n"
         );
     }

@@ -6,55 +6,55 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use super::complete::{Vocabulary, offers};
+use super::complete::{ArgumentNames, complete_line};
 use super::multiline::Joined;
-use super::offered::{Offered, common, grid};
+use super::offered::{Offered, find_common_start, lay_out_grid};
 use super::pastes::Pastes;
 use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::ink::{Ink, Line as InkLine, Theme};
-use crate::screen::terminal::{Edited, Field, Key, Listener, Vi};
-use crate::screen::{Bystander, Display, Moment, Part, Picture, Sketch, typed};
+use crate::screen::terminal::{Edited, Key, Listener, TextField, Vi};
+use crate::screen::{Bystander, Display, DrawMoment, FramePart, Picture, Sketch, draw_typed};
 
 /// The next input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextInput {
     /// A queued message.
-    Message(Typed),
+    Message(TypedText),
     /// Ctrl-D was pressed.
     End,
     /// Nothing is queued; the next line begins with this text.
-    Begun(Typed),
+    Begun(TypedText),
 }
 
 /// A text as it stands in the line, and its start if the start was pasted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct TypedText {
     pub text: String,
     pub pasted: Option<String>,
 }
 
-impl Typed {
+impl TypedText {
     /// True if it begins with pasted text: then it is not a command, whatever it looks like.
     pub fn is_pasted(&self) -> bool {
         self.pasted.as_ref().is_some_and(|start| self.text.starts_with(start.as_str()))
     }
 }
 
-impl Typed {
+impl TypedText {
     /// The message that this is the last line of.
-    pub fn after(self, mut joined: Joined) -> Self {
+    pub fn join_after(self, mut joined: Joined) -> Self {
         let pasted = self.pasted.filter(|_| joined.is_empty());
         Self { text: joined.add(&self.text).or_else(|| joined.rest()).unwrap_or_default(), pasted }
     }
 
     /// With its long pastes in full.
-    pub fn expanded(self, pastes: &Pastes) -> Self {
+    pub fn expand(self, pastes: &Pastes) -> Self {
         Self { text: pastes.expand(&self.text), pasted: self.pasted.map(|start| pastes.expand(&start)) }
     }
 }
 
-impl From<String> for Typed {
+impl From<String> for TypedText {
     fn from(text: String) -> Self {
         Self { text, pasted: None }
     }
@@ -63,15 +63,15 @@ impl From<String> for Typed {
 /// The typed line and the queue. Clones share them.
 #[derive(Clone)]
 pub(super) struct Typing {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TypingState>>,
     display: Display,
 }
 
-struct State {
-    field: Field,
+struct TypingState {
+    field: TextField,
     /// The start of the line, if it was pasted.
     pasted: Option<String>,
-    queue: VecDeque<Typed>,
+    queue: VecDeque<TypedText>,
     pastes: Pastes,
     offered: Offered,
     /// The offers of the last Tab, below the line until the next other key.
@@ -79,12 +79,12 @@ struct State {
     /// With the keys of vi.
     vi: Option<Vi>,
     ended: bool,
-    vocabulary: Arc<OnceLock<Vocabulary>>,
-    wishes: Option<Wishes>,
+    vocabulary: Arc<OnceLock<ArgumentNames>>,
+    wishes: Option<TypingWishes>,
 }
 
 /// The functions by which the user reaches a running turn.
-pub(super) struct Wishes {
+pub(super) struct TypingWishes {
     /// A text for its next step.
     pub steer: Box<dyn Fn(String) + Send>,
     /// Shows the full output of its last call.
@@ -94,12 +94,12 @@ pub(super) struct Wishes {
 impl Typing {
     pub fn new(
         display: Display,
-        vocabulary: Arc<OnceLock<Vocabulary>>,
+        vocabulary: Arc<OnceLock<ArgumentNames>>,
         edit_mode: EditMode,
         pastes: Pastes,
     ) -> Self {
-        let state = State {
-            field: Field::default(),
+        let state = TypingState {
+            field: TextField::default(),
             pasted: None,
             queue: VecDeque::new(),
             pastes,
@@ -113,12 +113,12 @@ impl Typing {
         Self { state: Arc::new(Mutex::new(state)), display }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TypingState> {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
     /// Sets the functions by which the user reaches a running turn.
-    pub fn connect(&self, wishes: Wishes) {
+    pub fn connect(&self, wishes: TypingWishes) {
         self.lock().wishes = Some(wishes);
     }
 
@@ -126,27 +126,27 @@ impl Typing {
     pub fn put_first(&self, messages: Vec<String>) {
         let mut state = self.lock();
         for message in messages.into_iter().rev() {
-            let message = state.pastes.shown(message);
+            let message = state.pastes.shorten(message);
             state.queue.push_front(message.into());
         }
         self.draw(&state);
     }
 
     /// Puts a text at the start of the line.
-    pub fn begin_with(&self, begun: Typed) {
+    pub fn begin_with(&self, begun: TypedText) {
         let mut state = self.lock();
         let typed = state.field.take();
-        let begun = Typed { text: state.pastes.shown(begun.text), ..begun };
-        state.field = Field::with(&format!("{}{typed}", begun.text));
+        let begun = TypedText { text: state.pastes.shorten(begun.text), ..begun };
+        state.field = TextField::from_text(&format!("{}{typed}", begun.text));
         state.pasted = begun.pasted;
     }
 
     /// Takes a queued message, or the end. `None` if there is only an unfinished line.
-    pub fn ready(&self) -> Option<Next> {
+    pub fn ready(&self) -> Option<NextInput> {
         let mut state = self.lock();
         let ready = match state.queue.pop_front() {
-            Some(message) => Some(Next::Message(message)),
-            None => std::mem::take(&mut state.ended).then_some(Next::End),
+            Some(message) => Some(NextInput::Message(message)),
+            None => std::mem::take(&mut state.ended).then_some(NextInput::End),
         };
         // The editor draws the line that is still being typed.
         if ready.is_some() {
@@ -156,10 +156,10 @@ impl Typing {
     }
 
     /// Takes the next input.
-    pub fn next(&self) -> Next {
+    pub fn next(&self) -> NextInput {
         self.ready().unwrap_or_else(|| {
             let mut state = self.lock();
-            let begun = Next::Begun(state.take());
+            let begun = NextInput::Begun(state.take());
             self.draw(&state);
             begun
         })
@@ -170,7 +170,7 @@ impl Typing {
         if *key != Key::Tab {
             state.listed.clear();
         }
-        let State { field, vi, .. } = &mut *state;
+        let TypingState { field, vi, .. } = &mut *state;
         let left = vi.as_mut().map_or_else(|| Some(key.clone()), |vi| vi.press(field, key));
         let Some(key) = left else { return self.draw(&state) };
         match key {
@@ -201,16 +201,16 @@ impl Typing {
         self.draw(&state);
     }
 
-    fn draw(&self, state: &State) {
+    fn draw(&self, state: &TypingState) {
         let is_empty = state.field.is_empty() && state.queue.is_empty() && !state.ended;
-        self.display.set_now(Part::Typed, (!is_empty).then(|| picture(state)));
+        self.display.set_now(FramePart::Typed, (!is_empty).then(|| draw_picture(state)));
     }
 }
 
-impl State {
+impl TypingState {
     /// Takes the line.
-    fn take(&mut self) -> Typed {
-        Typed { text: self.field.take(), pasted: self.pasted.take() }
+    fn take(&mut self) -> TypedText {
+        TypedText { text: self.field.take(), pasted: self.pasted.take() }
     }
 
     fn enter(&mut self) {
@@ -219,9 +219,9 @@ impl State {
         }
         let mut joined = Joined::default();
         match joined.add(&self.field.take()) {
-            Some(text) => self.queue.push_back(Typed { text, pasted: self.pasted.take() }),
+            Some(text) => self.queue.push_back(TypedText { text, pasted: self.pasted.take() }),
             // The message continues in the next line.
-            None => self.field = Field::with(&joined.rest().unwrap_or_default()),
+            None => self.field = TextField::from_text(&joined.rest().unwrap_or_default()),
         }
     }
 
@@ -238,14 +238,14 @@ impl State {
         if self.field.is_empty()
             && let Some(message) = self.queue.pop_back()
         {
-            self.field = Field::with(&message.text);
+            self.field = TextField::from_text(&message.text);
             self.pasted = message.pasted;
         }
     }
 
     /// Inserts a paste: a long one as the words that stand for it.
     fn paste(&mut self, text: String) {
-        let shown = self.pastes.shown(text);
+        let shown = self.pastes.shorten(text);
         if self.field.is_empty() {
             self.pasted = Some(shown.clone());
         }
@@ -269,32 +269,32 @@ impl State {
         let (text, pos) = (self.field.text(), before.len());
         if let Some((start, offer)) = self.offered.again(text, pos) {
             self.field.replace_before(start, &offer.inserted);
-            self.offered.moved(self.field.text(), self.field.split().0.len());
+            self.offered.move_to(self.field.text(), self.field.split().0.len());
             return;
         }
-        let (start, offers) = offers(before, pos, vocabulary);
+        let (start, offers) = complete_line(before, pos, vocabulary);
         self.offered.keep(text, pos, start, &offers);
-        let common = common(&offers);
+        let common = find_common_start(&offers);
         // What several have in common may lack letters that were typed.
         if offers.len() == 1 || common.starts_with(&before[start..]) {
             self.field.replace_before(start, common);
         }
         if offers.len() > 1 {
-            self.offered.moved(self.field.text(), self.field.split().0.len());
+            self.offered.move_to(self.field.text(), self.field.split().0.len());
             self.listed = offers.into_iter().map(|offer| offer.shown).collect();
         }
     }
 }
 
 /// Draws the queue, the line, and what completes it.
-fn picture(state: &State) -> Picture {
+fn draw_picture(state: &TypingState) -> Picture {
     let field = state.field.clone();
     let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
     let leaves = state.ended.then(|| InkLine::from((Ink::Dim, "then the chat ends (Ctrl-D)")));
     let listed = state.listed.clone();
-    Box::new(move |moment: &Moment| {
-        let mut sketch = typed(&field, moment.room);
-        let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
+    Box::new(move |moment: &DrawMoment| {
+        let mut sketch = draw_typed(&field, moment.room);
+        let mut lines: Vec<InkLine> = queue.iter().map(|message| draw_queued(message, moment.room)).collect();
         lines.extend(leaves.clone().map(|line| line.cut(moment.room)));
         let above = lines.len();
         lines.append(&mut sketch.lines);
@@ -306,7 +306,7 @@ fn picture(state: &State) -> Picture {
 /// The rows of a list of offers. What is left out is counted in the last one.
 fn offers_below(listed: &[String], room: usize, rows: usize) -> Vec<InkLine> {
     const MOST: usize = 8;
-    let mut shown = grid(listed, room);
+    let mut shown = lay_out_grid(listed, room);
     let most = rows.min(MOST);
     if shown.len() > most {
         let left_out = shown.len() - most.saturating_sub(1);
@@ -317,7 +317,7 @@ fn offers_below(listed: &[String], room: usize, rows: usize) -> Vec<InkLine> {
     shown.iter().map(|row| InkLine::from((Ink::Dim, row.as_str())).cut(room)).collect()
 }
 
-fn queued(message: &str, room: usize) -> InkLine {
+fn draw_queued(message: &str, room: usize) -> InkLine {
     let more = message.lines().count().saturating_sub(1);
     let more = if more == 0 { String::new() } else { format!(" (and {more} more lines)") };
     let first = text::one_line(message.lines().next().unwrap_or_default(), 200);
@@ -361,7 +361,7 @@ mod tests {
 
     fn with_keys_of(edit_mode: EditMode) -> Typing {
         let vocabulary = Arc::new(OnceLock::new());
-        let words = Vocabulary::default;
+        let words = ArgumentNames::default;
         vocabulary.get_or_init(words);
         Typing::new(Display::default(), vocabulary, edit_mode, Pastes::default())
     }
@@ -382,18 +382,18 @@ mod tests {
         let typing = typing();
         press(&typing, "one\r\rtwo\rthree\r↑!\rhalf");
         for message in ["one", "two", "three!"] {
-            assert_eq!(typing.next(), Next::Message(message.to_owned().into()));
+            assert_eq!(typing.next(), NextInput::Message(message.to_owned().into()));
         }
-        assert_eq!(typing.next(), Next::Begun("half".to_owned().into()));
-        assert_eq!(typing.next(), Next::Begun(Typed::default()));
+        assert_eq!(typing.next(), NextInput::Begun("half".to_owned().into()));
+        assert_eq!(typing.next(), NextInput::Begun(TypedText::default()));
     }
 
     #[test]
     fn a_message_of_several_lines_is_one() {
         let typing = typing();
         press(&typing, "one \\\rtwo\r\"\"\"\rthree\r\"\"\"\r");
-        assert_eq!(typing.next(), Next::Message("one \ntwo".to_owned().into()));
-        assert_eq!(typing.next(), Next::Message("\"\"\"\nthree\n\"\"\"".to_owned().into()));
+        assert_eq!(typing.next(), NextInput::Message("one \ntwo".to_owned().into()));
+        assert_eq!(typing.next(), NextInput::Message("\"\"\"\nthree\n\"\"\"".to_owned().into()));
     }
 
     #[test]
@@ -401,8 +401,8 @@ mod tests {
         let typing = typing();
         press(&typing, "/too\t\r");
         typing.press(&Key::Ctrl('d'));
-        assert_eq!(typing.next(), Next::Message("/tools".to_owned().into()));
-        assert_eq!(typing.next(), Next::End);
+        assert_eq!(typing.next(), NextInput::Message("/tools".to_owned().into()));
+        assert_eq!(typing.next(), NextInput::End);
     }
 
     #[test]
@@ -411,14 +411,14 @@ mod tests {
         for (keys, is_pasted) in [("\r", true), (" and more\r", true), ("\r\u{2191}\r", true)] {
             typing.press(&Key::Paste("!touch ran".to_owned()));
             press(&typing, keys);
-            let Next::Message(message) = typing.next() else { panic!("it was queued") };
+            let NextInput::Message(message) = typing.next() else { panic!("it was queued") };
             assert_eq!(message.is_pasted(), is_pasted, "{keys:?}");
         }
         press(&typing, "!ls\r");
-        let Next::Message(message) = typing.next() else { panic!("it was queued") };
+        let NextInput::Message(message) = typing.next() else { panic!("it was queued") };
         assert!(!message.is_pasted());
         typing.press(&Key::Paste("!touch".to_owned()));
-        assert!(matches!(typing.next(), Next::Begun(begun) if begun.is_pasted()));
+        assert!(matches!(typing.next(), NextInput::Begun(begun) if begun.is_pasted()));
     }
 
     #[test]
@@ -450,13 +450,14 @@ mod tests {
         typing.press(&Key::Paste(lines.clone()));
         press(&typing, ", please\r");
         let pastes = typing.lock().pastes.clone();
-        let Next::Message(message) = typing.next() else { panic!("it was queued") };
+        let NextInput::Message(message) = typing.next() else { panic!("it was queued") };
         assert_eq!(message.text, "see [pasted 84 lines], please");
-        assert_eq!(message.expanded(&pastes).text, format!("see {lines}, please"));
+        assert_eq!(message.expand(&pastes).text, format!("see {lines}, please"));
         typing.press(&Key::Paste(lines.clone()));
         typing.press(&Key::Backspace);
         assert!(typing.lock().field.is_empty(), "it is deleted as one thing");
-        typing.connect(Wishes { steer: Box::new(move |said| assert_eq!(said, lines)), look: Box::new(|| ()) });
+        typing
+            .connect(TypingWishes { steer: Box::new(move |said| assert_eq!(said, lines)), look: Box::new(|| ()) });
         typing.press(&Key::Paste(vec!["line"; 84].join("\n")));
         typing.press(&Key::AltEnter);
         assert!(typing.lock().field.is_empty(), "it was given to the turn");
@@ -472,6 +473,6 @@ mod tests {
         press(&typing, "k");
         assert_eq!(typing.lock().field.text(), "twox", "k takes a message back");
         press(&typing, "i\r");
-        assert_eq!(typing.next(), Next::Message("twox".to_owned().into()));
+        assert_eq!(typing.next(), NextInput::Message("twox".to_owned().into()));
     }
 }

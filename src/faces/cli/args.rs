@@ -1,5 +1,5 @@
 //! The definition of the command line, and the only place that uses clap. Help, completions and the manual page are
-//! generated from it; clap's types stay behind [`parse`], [`completions`] and [`manual`].
+//! generated from it; clap's types stay behind [`parse_cli`], [`write_completions`] and [`write_manual`].
 
 mod colour;
 mod files;
@@ -23,15 +23,15 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::config::{ApprovalMode, Mode, parse_duration};
 
 pub use clap_complete::Shell;
-pub use colour::{ColorChoice, colour, without_style};
+pub use colour::{ColorChoice, find_colour, without_style};
 pub use files::{ConfigCommand, PromptCommand};
 pub use model::ModelCommand;
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use session::SessionCommand;
 pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};
-pub use usage::Usage;
-use values::{approval, assignment, dollars, mode};
+pub use usage::UsageError;
+use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
 pub use var::{Var, VarValue};
 
 const GLOBAL: &str = "Global options";
@@ -54,7 +54,7 @@ pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
 }
 
 /// Options that every command takes.
@@ -67,7 +67,7 @@ pub struct GlobalArgs {
     #[arg(short = 'C', long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub directory: Option<PathBuf>,
     /// Set a configuration key: limits.max_turns=5 (repeatable)
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = GLOBAL)]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = check_assignment, help_heading = GLOBAL)]
     pub sets: Vec<String>,
     /// Use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
     #[arg(long, global = true, value_enum, default_value_t, help_heading = GLOBAL)]
@@ -84,7 +84,7 @@ pub struct GlobalArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Talk with the agent in the terminal
     Chat(ChatArgs),
     /// Do one task: print the answer and exit
@@ -162,20 +162,20 @@ pub struct TurnArgs {
     #[arg(long = "skill", value_name = "SKILL")]
     pub skills: Vec<String>,
     /// Give the prompts a value, {{ vars.K }}: K=TEXT, K=@FILE, K:=JSON (repeatable)
-    #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
+    #[arg(long = "var", value_name = "K=V", value_parser = var::parse_var)]
     pub vars: Vec<Var>,
     /// The prompt to use: the system prompt, and the messages that open the conversation
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
     /// Which calls run without asking: ask (those that only read), edits (also edits in the workspace), all (almost
     /// all), never (those that only read; the rest is refused)
-    #[arg(long, value_name = "MODE", value_parser = approval)]
+    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
     /// Run this flow (flows/NAME.yaml): --var gives its inputs, the task is its input `task`
     #[arg(long, value_name = "NAME")]
     pub flow: Option<String>,
     /// How the task is carried out: direct (by the model and its tools), route, plan, explore (reads and proposes)
-    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = mode())]
+    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = parse_mode())]
     pub mode: Option<Mode>,
     /// Run commands in the sandbox: on, off (with your own permissions)
     #[arg(long, value_name = "on|off", hide_possible_values = true, value_parser = ["on", "off"])]
@@ -196,7 +196,7 @@ pub struct TurnArgs {
     #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
     /// The highest cost
-    #[arg(long, help_heading = LIMITS, value_name = "USD", value_parser = dollars)]
+    #[arg(long, help_heading = LIMITS, value_name = "USD", value_parser = parse_dollars)]
     pub max_cost: Option<f64>,
     /// Continue this session: its id, or the start of it
     #[arg(long, help_heading = SESSIONS, value_name = "ID", conflicts_with = "continue_latest")]
@@ -279,16 +279,16 @@ pub enum StdinMode {
 ///
 /// # Errors
 /// Also returned for `--help` and `--version`, which are not errors.
-pub fn parse(args: &[OsString], interactive: bool) -> Result<Cli, Usage> {
+pub fn parse_cli(args: &[OsString], interactive: bool) -> Result<Cli, UsageError> {
     let default = if interactive { "chat" } else { "run" };
-    match quick::parse(args, default) {
+    match quick::parse_quickly(args, default) {
         Some(cli) => Ok(with_sandbox(cli)),
         None => parse_all(args, default),
     }
 }
 
-/// Does the same as [`parse`] with the parser of all commands.
-fn parse_all(args: &[OsString], default: &str) -> Result<Cli, Usage> {
+/// Does the same as [`parse_cli`] with the parser of all commands.
+fn parse_all(args: &[OsString], default: &str) -> Result<Cli, UsageError> {
     let parsed = Cli::try_parse_from(args).and_then(|cli| match cli.command {
         Some(_) => Ok(cli),
         None => Cli::try_parse_from(with_command(args, default)),
@@ -300,14 +300,14 @@ fn parse_all(args: &[OsString], default: &str) -> Result<Cli, Usage> {
         }
         _ => Err(error),
     });
-    parsed.map(with_sandbox).map_err(Usage::from)
+    parsed.map(with_sandbox).map_err(UsageError::from)
 }
 
 /// `--sandbox off` is short for `--set sandbox.mode=off`.
 fn with_sandbox(mut cli: Cli) -> Cli {
     let turn = match &cli.command {
-        Some(Command::Run(args)) => Some(&args.turn),
-        Some(Command::Chat(args)) => Some(&args.turn),
+        Some(CliCommand::Run(args)) => Some(&args.turn),
+        Some(CliCommand::Chat(args)) => Some(&args.turn),
         _ => None,
     };
     let mode = turn.and_then(|turn| turn.sandbox.as_deref()).map(|mode| format!("sandbox.mode={mode}"));
@@ -322,15 +322,14 @@ fn with_command(args: &[OsString], command: &str) -> Vec<OsString> {
 }
 
 /// Generates the completion script of a shell.
-#[must_use]
-pub fn completions(shell: Shell) -> Vec<u8> {
+pub fn write_completions(shell: Shell) -> Vec<u8> {
     let mut out = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "agent", &mut out);
     out
 }
 
 /// Generates the manual page in roff: one page for the program and all of its commands.
-pub fn manual() -> std::io::Result<Vec<u8>> {
+pub fn write_manual() -> std::io::Result<Vec<u8>> {
     let root = Cli::command();
     let page = clap_mangen::Man::new(root.clone());
     let mut out = Vec::new();
@@ -340,14 +339,14 @@ pub fn manual() -> std::io::Result<Vec<u8>> {
     page.render_description_section(&mut out)?;
     page.render_options_section(&mut out)?;
     for command in root.get_subcommands() {
-        describe(command, root.get_name(), &mut out)?;
+        describe_command(command, root.get_name(), &mut out)?;
     }
     page.render_extra_section(&mut out)?;
     Ok(out)
 }
 
 /// Writes the section of a command, then those of its subcommands.
-fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io::Result<()> {
+fn describe_command(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io::Result<()> {
     let name = format!("{parent} {}", command.get_name());
     let page = clap_mangen::Man::new(command.clone().bin_name(name.clone()));
     let mut section = Vec::new();
@@ -360,7 +359,7 @@ fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io
     let section = section.replace(".SS EXTRA\n", ".SS EXAMPLES\n");
     writeln!(out, ".SH \"{}\"\n{section}", name.to_uppercase())?;
     for inner in command.get_subcommands() {
-        describe(inner, &name, out)?;
+        describe_command(inner, &name, out)?;
     }
     Ok(())
 }
@@ -380,15 +379,20 @@ mod tests {
 
     #[test]
     fn without_a_command_a_terminal_chats_and_a_pipe_runs() {
-        let chat = parse(&args("agent -m demo"), true).expect("it parses").command;
-        assert!(matches!(chat, Some(Command::Chat(ChatArgs { turn })) if turn.model.as_deref() == Some("demo")));
-        assert!(matches!(parse(&args("agent"), false).expect("it parses").command, Some(Command::Run(_))));
-        assert!(matches!(parse(&args("agent -C x"), true).expect("it parses").command, Some(Command::Chat(_))));
+        let chat = parse_cli(&args("agent -m demo"), true).expect("it parses").command;
+        assert!(
+            matches!(chat, Some(CliCommand::Chat(ChatArgs { turn })) if turn.model.as_deref() == Some("demo"))
+        );
+        assert!(matches!(parse_cli(&args("agent"), false).expect("it parses").command, Some(CliCommand::Run(_))));
+        assert!(matches!(
+            parse_cli(&args("agent -C x"), true).expect("it parses").command,
+            Some(CliCommand::Chat(_))
+        ));
     }
 
     #[test]
     fn an_option_that_nothing_knows_is_an_error() {
-        let usage = parse(&args("agent --nonsense"), true).expect_err("it is unknown");
+        let usage = parse_cli(&args("agent --nonsense"), true).expect_err("it is unknown");
         assert!(usage.is_error && usage.text.contains("--nonsense"), "{}", usage.text);
     }
 }

@@ -14,9 +14,9 @@ const MOST_BYTES: u64 = 16 << 20;
 ///
 /// # Errors
 /// A sentence that names the file.
-pub(super) fn read(path: &Path) -> Result<Attachment, String> {
+pub(super) fn read_attachment(path: &Path) -> Result<Attachment, String> {
     if path == Path::new("-") {
-        let bytes = stdin::whole(super::note).map_err(|error| error.to_string())?;
+        let bytes = stdin::read_whole(super::note_progress).map_err(|error| error.to_string())?;
         return from_bytes("stdin", bytes);
     }
     let name = path.display().to_string();
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path) -> Result<Attachment, String> {
 ///
 /// # Errors
 /// A sentence that names the file.
-pub(super) fn writable(path: &Path) -> Result<(), String> {
+pub(super) fn check_writable(path: &Path) -> Result<(), String> {
     let refused =
         |why: &dyn std::fmt::Display| Err(format!("cannot write the answer to {}: {why}", path.display()));
     match std::fs::metadata(path) {

@@ -8,34 +8,34 @@ use std::sync::{Arc, OnceLock};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::agent::assembly::{self, Options};
+use crate::agent::assembly::{self, RunOptions};
 use crate::agent::exit::Signal;
 use crate::config::{Config, PromptSource};
-use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, Lines, Opening};
+use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
 use crate::files::workspace::Workspace;
 use crate::model::Face;
 use crate::safety::Approver;
 use crate::safety::Nobody;
 use crate::screen::ink::Line;
 use crate::screen::terminal;
-use crate::screen::{Facts, Keyed, Look, Outlets, Person, Screen};
+use crate::screen::{Keyed, Look, LookFacts, Outlets, Person, Screen};
 
 use super::args::ChatArgs;
-use super::collector::Export;
-use super::setup::{Setup, session_choice, setting_flags};
+use super::collector::CollectorExport;
+use super::setup::{CliSetup, session_choice, setting_flags};
 use super::signals::Signals;
-use super::{Failure, Outcome, attachments, exit, run, signals};
+use super::{CommandFailure, CommandOutcome, attachments, exit, run, signals};
 
-pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
+pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Prepared { mut chat, lines, mut interrupts, mut ended, export, mut outlets } =
-        prepare(setup, &args, &runtime)?;
+    let PreparedChat { mut chat, lines, mut interrupts, mut ended, export, mut outlets } =
+        prepare_chat(setup, &args, &runtime)?;
     let code = runtime.block_on(async {
         let chat = async move {
             let cancel = chat.cancel();
             let signal = tokio::select! {
                 biased;
-                code = chat::run(&mut chat, &lines, &mut interrupts, &mut outlets) => {
+                code = chat::run_chat(&mut chat, &lines, &mut interrupts, &mut outlets) => {
                     chat.end_background();
                     let mut stopped = code;
                     let hurry = async {
@@ -63,34 +63,35 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
 }
 
 /// A chat that is ready for its first line.
-struct Prepared {
+struct PreparedChat {
     chat: Chat,
-    lines: Arc<Lines>,
+    lines: Arc<MessageLines>,
     interrupts: Interrupts,
     ended: mpsc::UnboundedReceiver<Signal>,
-    export: Export,
+    export: CollectorExport,
     outlets: Outlets,
 }
 
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
-fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared, Failure> {
+fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<PreparedChat, CommandFailure> {
     // Before the line editor starts: it restores the handlers that it found.
     let signals = Signals::listen()?;
     let workspace = setup.workspace()?;
     let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
-    let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
+    let look = setup.look(LookFacts { chat: true, theme: config.settings.ui.theme, ..LookFacts::default() });
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let (interrupter, interrupts) = chat::interrupts();
+    let (interrupter, interrupts) = chat::create_interrupts();
     terminal::leave_signals_to_the_reader();
     let ended = pass(&signals, interrupter.clone());
-    let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
+    let mut options =
+        RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
     // Every message is a task for the flow.
-    options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
+    options.flow = run::choose_flow(&config, &args.turn, true, &options.vars)?;
     // The names are known only once the agent is assembled.
     let vocabulary = Arc::new(OnceLock::new());
-    let setup_of_lines = || chat::Setup {
-        history: Some(chat::history::file(&config.dirs.state, workspace.root())),
+    let setup_of_lines = || chat::EditorSetup {
+        history: Some(chat::history::choose_file(&config.dirs.state, workspace.root())),
         vocabulary: Arc::clone(&vocabulary),
         style: look.style,
         edit_mode: config.settings.ui.edit_mode,
@@ -100,23 +101,24 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
         outlets: outlets.clone(),
     };
     if interactive && !setup.global.quiet {
-        greet(setup, &config, &options, &workspace, &outlets, runtime);
+        greet_person(setup, &config, &options, &workspace, &outlets, runtime);
     }
-    let editor = (interactive && look.live).then(|| Lines::editor(setup_of_lines(), interrupter.clone()));
+    let editor = (interactive && look.live).then(|| MessageLines::editor(setup_of_lines(), interrupter.clone()));
     let lines = Arc::new(match editor.flatten() {
         Some(lines) => lines,
-        None if interactive => Lines::plain(outlets.clone(), interrupter.clone()),
-        None => Lines::piped(interrupter.clone()),
+        None if interactive => MessageLines::plain(outlets.clone(), interrupter.clone()),
+        None => MessageLines::piped(interrupter.clone()),
     });
     if is_asked_first(&config, &options) {
         lines.begin();
     }
-    let approver = approver(setup, &config, interactive.then_some(&lines), &outlets, &look);
-    let files = args.turn.files.iter().map(|file| attachments::read(file));
-    let attached = files.collect::<Result<_, _>>().map_err(Failure::usage)?;
-    let manner = Setup::manner(&config);
+    let approver = choose_approver(setup, &config, interactive.then_some(&lines), &outlets, &look);
+    let files = args.turn.files.iter().map(|file| attachments::read_attachment(file));
+    let attached = files.collect::<Result<_, _>>().map_err(CommandFailure::usage)?;
+    let manner = CliSetup::manner(&config);
     let rendering = manner.rendering.clone();
-    let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look, manner)), &config)?;
+    let (sink, export) =
+        CollectorExport::attach_collector(Box::new(Screen::new(&outlets, look, manner)), &config)?;
     let opening = Opening {
         options,
         session: session_choice(&args.turn),
@@ -129,29 +131,29 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
         approver,
         attached,
     };
-    let chat = Chat::open(opening, sink, &outlets).map_err(Failure::from_setup)?;
+    let chat = Chat::open(opening, sink, &outlets).map_err(CommandFailure::from_setup)?;
     for name in &args.turn.skills {
-        chat.catalogue().get(name).map_err(Failure::skill)?;
+        chat.catalogue().get(name).map_err(CommandFailure::skill)?;
     }
-    vocabulary.get_or_init(|| chat::vocabulary(&chat));
-    Ok(Prepared { chat, lines, interrupts, ended, export, outlets })
+    vocabulary.get_or_init(|| chat::collect_vocabulary(&chat));
+    Ok(PreparedChat { chat, lines, interrupts, ended, export, outlets })
 }
 
 /// Shows which model answers, in which directory, and what it may do; without a model, how to get one. Mistakes in the
 /// configuration are reported when the chat is assembled.
-fn greet(
-    setup: &Setup,
+fn greet_person(
+    setup: &CliSetup,
     config: &Config,
-    options: &Options,
+    options: &RunOptions,
     workspace: &Workspace,
     outlets: &Outlets,
     runtime: &Runtime,
 ) {
-    let Ok(outlook) = assembly::outlook(config, options) else { return };
+    let Ok(outlook) = assembly::read_outlook(config, options) else { return };
     let home = setup.env.get("HOME").map_or(Path::new("/nonexistent"), Path::new);
-    let width = terminal::width().map_or(80, |width| width.saturating_sub(1));
+    let width = terminal::measure_width().map_or(80, |width| width.saturating_sub(1));
     let mut lines = if outlook.is_configured {
-        chat::greeting::greeting(&outlook, workspace.root(), home, width)
+        chat::greeting::format_greeting(&outlook, workspace.root(), home, width)
     } else {
         let advice = runtime.block_on(assembly::without_model(config, Face::Chat));
         chat::greeting::without_model(&advice, width)
@@ -161,16 +163,16 @@ fn greet(
 }
 
 /// True if the person speaks first: the prompt has no messages of its own that the model answers.
-fn is_asked_first(config: &Config, options: &Options) -> bool {
+fn is_asked_first(config: &Config, options: &RunOptions) -> bool {
     let agent = config.agent(options.agent.as_deref());
     options.prompt.is_none() && agent.is_ok_and(|agent| agent.system_prompt == PromptSource::system())
 }
 
 /// Returns the approver: the person who types these lines, or nobody.
-fn approver(
-    setup: &Setup,
+fn choose_approver(
+    setup: &CliSetup,
     config: &Config,
-    lines: Option<&Arc<Lines>>,
+    lines: Option<&Arc<MessageLines>>,
     outlets: &Outlets,
     look: &Look,
 ) -> Arc<dyn Approver> {
@@ -194,7 +196,7 @@ fn pass(signals: &Signals, interrupter: Interrupter) -> mpsc::UnboundedReceiver<
         Signal::Interrupt => interrupter.interrupt(),
         Signal::Terminate | Signal::Hangup => {
             if is_ending.swap(true, Ordering::SeqCst) || sender.send(signal).is_err() {
-                signals::die(signal);
+                signals::die_at_once(signal);
             }
         }
     });

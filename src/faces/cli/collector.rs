@@ -3,38 +3,42 @@
 use crate::config::Config;
 use crate::conversation::EventSink;
 
-use super::Failure;
+use super::CommandFailure;
 
 #[cfg(feature = "otlp")]
 use {super::exit, crate::agent::assembly, crate::screen, std::sync::Arc};
 
 /// The export to the collector, if one is configured.
 #[derive(Debug, Default)]
-pub(super) struct Export {
+pub(super) struct CollectorExport {
     #[cfg(feature = "otlp")]
     closing: Option<screen::Closing>,
 }
 
 /// The collector to which telemetry is sent, if one is configured.
 #[cfg(feature = "otlp")]
-fn collector(config: &Config) -> Option<screen::Collector> {
+fn find_collector(config: &Config) -> Option<screen::Collector> {
     let settings = &config.settings.telemetry;
     let endpoint = settings.otlp_endpoint.clone().filter(|endpoint| !endpoint.trim().is_empty())?;
     let value = |secret: &crate::base::secrets::Secret| secret.reveal().trim().to_owned();
     Some(screen::Collector {
         endpoint,
         headers: settings.otlp_headers.iter().map(|(name, secret)| (name.clone(), value(secret))).collect(),
-        net: Arc::new(assembly::net(config)),
+        net: Arc::new(assembly::open_net(config)),
     })
 }
 
 #[cfg(feature = "otlp")]
-impl Export {
+impl CollectorExport {
     /// Sends events to the collector as well as to `sink`, if a collector is configured.
-    pub fn beside(sink: Box<dyn EventSink>, config: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
-        let Some(collector) = collector(config) else { return Ok((sink, Self::default())) };
-        let (otlp, closing) = screen::Otlp::new(collector)
-            .map_err(|why| Failure::new(exit::CONFIGURATION, anyhow::anyhow!("telemetry.otlp_endpoint: {why}")))?;
+    pub fn attach_collector(
+        sink: Box<dyn EventSink>,
+        config: &Config,
+    ) -> Result<(Box<dyn EventSink>, Self), CommandFailure> {
+        let Some(collector) = find_collector(config) else { return Ok((sink, Self::default())) };
+        let (otlp, closing) = screen::Otlp::new(collector).map_err(|why| {
+            CommandFailure::new(exit::CONFIGURATION, anyhow::anyhow!("telemetry.otlp_endpoint: {why}"))
+        })?;
         let sink = Box::new(screen::Fanout { sinks: vec![sink, Box::new(otlp)] });
         Ok((sink, Self { closing: Some(closing) }))
     }
@@ -47,16 +51,19 @@ impl Export {
         if let Err(why) = closing.close(LAST_BATCH)
             && code == exit::DONE
         {
-            super::warn(&format!("not all telemetry was exported: {why}"));
+            super::warn_person(&format!("not all telemetry was exported: {why}"));
         }
     }
 }
 
 #[cfg(not(feature = "otlp"))]
-impl Export {
+impl CollectorExport {
     /// Returns `sink` as it is: `config` names no collector, because its check refuses one.
     #[expect(clippy::unnecessary_wraps, reason = "the signature is the same with the feature `otlp`")]
-    pub fn beside(sink: Box<dyn EventSink>, _: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
+    pub fn attach_collector(
+        sink: Box<dyn EventSink>,
+        _: &Config,
+    ) -> Result<(Box<dyn EventSink>, Self), CommandFailure> {
         Ok((sink, Self {}))
     }
 

@@ -1,14 +1,14 @@
 //! `agent completions SHELL` and `agent man`, generated from the same definitions as `--help`. The scripts ask for the
 //! names of skills when one is completed, and treat them as data: a folder can have any name.
 
-use super::{Outcome, args, print};
+use super::{CommandOutcome, args, print_text};
 
 /// The command that prints the names of skills, one per line.
 const NAMES: &str = "agent skill list --names 2>/dev/null";
 
-pub(super) fn shell(shell: args::Shell) -> Outcome {
-    let script = String::from_utf8_lossy(&args::completions(shell)).into_owned();
-    print(match shell {
+pub(super) fn print_completions(shell: args::Shell) -> CommandOutcome {
+    let script = String::from_utf8_lossy(&args::write_completions(shell)).into_owned();
+    print_text(match shell {
         args::Shell::Bash => in_bash(&script),
         args::Shell::Zsh => in_zsh(&script),
         args::Shell::Fish => in_fish(&script),
@@ -16,8 +16,8 @@ pub(super) fn shell(shell: args::Shell) -> Outcome {
     })
 }
 
-pub(super) fn manual() -> Outcome {
-    print(args::manual()?)
+pub(super) fn print_manual() -> CommandOutcome {
+    print_text(args::write_manual()?)
 }
 
 fn in_bash(script: &str) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::assembly;
-use crate::config::{self, Config, ConfigError, Kind, PromptDir};
+use crate::config::{self, Config, ConfigError, PromptDir, SubjectKind};
 use crate::faces::chat;
 use crate::files::workspace::Workspace;
 use crate::prompt::Registry;
@@ -13,55 +13,62 @@ use crate::safety::Approver;
 use crate::safety::Nobody;
 
 use super::args::ConfigCommand;
-use super::setup::Setup;
-use super::{Failure, Outcome, exit, print};
+use super::setup::CliSetup;
+use super::{CommandFailure, CommandOutcome, exit, print_text};
 
-pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
+pub(super) fn run_config(setup: &CliSetup, command: ConfigCommand) -> CommandOutcome {
     // A schema is the same everywhere: it needs neither a workspace nor a valid configuration.
     if let ConfigCommand::Schema { kind } = &command {
-        let kind = Kind::parse(kind).map_err(Failure::usage)?;
-        return print(serde_json::to_string_pretty(&config::schema(kind))? + "\n");
+        let kind = SubjectKind::parse(kind).map_err(CommandFailure::usage)?;
+        return print_text(serde_json::to_string_pretty(&config::write_schema(kind))? + "\n");
     }
     let workspace = setup.workspace()?;
     match command {
-        ConfigCommand::Check => check(setup, &workspace),
-        ConfigCommand::Path => print(path(setup, &workspace)),
-        ConfigCommand::Show => print(setup.config(&workspace)?.show()),
-        ConfigCommand::Explain { key } => print(setup.config(&workspace)?.explain(&key).map_err(Failure::usage)?),
+        ConfigCommand::Check => check_config(setup, &workspace),
+        ConfigCommand::Path => print_text(list_paths(setup, &workspace)),
+        ConfigCommand::Show => print_text(setup.config(&workspace)?.show()),
+        ConfigCommand::Explain { key } => {
+            print_text(setup.config(&workspace)?.explain(&key).map_err(CommandFailure::usage)?)
+        }
         ConfigCommand::Schema { .. } => Ok(exit::DONE),
     }
 }
 
-fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
-    let config = checked(setup, workspace)?;
+fn check_config(setup: &CliSetup, workspace: &Workspace) -> CommandOutcome {
+    let config = load_checked(setup, workspace)?;
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
     let own = config.own_commands(chat::is_built_in).warnings;
-    for warning in config.warnings.iter().chain(&own).chain(&assembly::contradictions(&config, workspace, &nobody))
+    for warning in
+        config.warnings.iter().chain(&own).chain(&assembly::find_contradictions(&config, workspace, &nobody))
     {
-        super::warn(warning);
+        super::warn_person(warning);
     }
-    print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
+    print_text(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
 }
 
 /// Loads the configuration. If it has mistakes, the failure lists all of them.
-pub(super) fn checked(setup: &Setup, workspace: &Workspace) -> Result<Arc<Config>, Failure> {
+pub(super) fn load_checked(setup: &CliSetup, workspace: &Workspace) -> Result<Arc<Config>, CommandFailure> {
     let options = setup.load_options(workspace)?;
     let mut prompt = |dirs: &[PromptDir], reference: &str| {
-        Registry::new(dirs).released(reference).map(drop).map_err(|error| error.to_string())
+        Registry::new(dirs).get_released(reference).map(drop).map_err(|error| error.to_string())
     };
-    let (config, mut mistakes) = config::check(&options, &mut prompt);
+    let (config, mut mistakes) = config::check_config(&options, &mut prompt);
     let Some(config) = config else {
-        return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));
+        return Err(CommandFailure::new(exit::CONFIGURATION, ConfigError { mistakes }));
     };
     let config = Arc::new(config);
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
-    mistakes.extend(assembly::check(&config, workspace, &nobody, &mistakes));
+    mistakes.extend(assembly::check_names(&config, workspace, &nobody, &mistakes));
     mistakes.extend(config.own_commands(chat::is_built_in).mistakes);
-    if mistakes.is_empty() { Ok(config) } else { Err(Failure::new(exit::CONFIGURATION, config.error(mistakes))) }
+    if mistakes.is_empty() {
+        Ok(config)
+    } else {
+        Err(CommandFailure::new(exit::CONFIGURATION, config.error(mistakes)))
+    }
 }
 
 /// Lists the places where configuration is looked for; a later one takes precedence.
-fn path(setup: &Setup, workspace: &Workspace) -> String {
+fn list_paths(setup: &CliSetup, workspace: &Workspace) -> String {
     let mut out = String::new();
     let mut line = |what: &str, place: &str| {
         let _ = writeln!(out, "{what:<9} {place}");
@@ -69,14 +76,14 @@ fn path(setup: &Setup, workspace: &Workspace) -> String {
     line("built-in", "compiled in; `agent init` writes it out");
     let given = setup.global.config.clone().or_else(|| setup.env.get("AGENT_CONFIG").map(PathBuf::from));
     if let Some(dir) = given {
-        line("config", &format!("{}{}", dir.display(), missing(&dir)));
+        line("config", &format!("{}{}", dir.display(), describe_missing(&dir)));
     } else {
         let dir = setup.env.dirs().config;
-        line("user", &format!("{}{}", dir.display(), missing(&dir)));
+        line("user", &format!("{}{}", dir.display(), describe_missing(&dir)));
         let mut projects: Vec<PathBuf> = workspace.dirs_up_to_git_root().map(|dir| dir.join(".agent")).collect();
         projects.reverse();
         for dir in projects {
-            line("project", &format!("{}{}", dir.display(), missing(&dir)));
+            line("project", &format!("{}{}", dir.display(), describe_missing(&dir)));
         }
     }
     line("variables", "AGENT_SET_SECTION__KEY");
@@ -84,6 +91,6 @@ fn path(setup: &Setup, workspace: &Workspace) -> String {
     out
 }
 
-fn missing(dir: &std::path::Path) -> &'static str {
+fn describe_missing(dir: &std::path::Path) -> &'static str {
     if dir.is_dir() { "" } else { " (does not exist)" }
 }

@@ -13,18 +13,21 @@ use crate::model::catalogue::providers;
 use crate::model::probe_local;
 use crate::safety::net::Net;
 
-use super::setup::Setup;
-use super::{Failure, Outcome, print};
-use choices::{Choice, Chosen, address, choices, file, model, number, variable};
+use super::setup::CliSetup;
+use super::{CommandFailure, CommandOutcome, print_text};
+use choices::{
+    ModelFile, ServerChoice, format_model_file, list_choices, parse_address, parse_model, parse_number,
+    parse_variable,
+};
 
 /// The file that the answers fill.
 const MODEL: &str = "models/default.yaml";
 
-pub(super) fn run(setup: &Setup, dir: Option<PathBuf>, examples: bool) -> Outcome {
+pub(super) fn run_init(setup: &CliSetup, dir: Option<PathBuf>, examples: bool) -> CommandOutcome {
     let dir = dir.unwrap_or_else(|| setup.env.dirs().config);
-    let chosen = chosen(setup, &dir)?;
-    let own = chosen.as_ref().map(|chosen| (MODEL, file(chosen)));
-    let files = config::init(&dir, examples, own.as_ref().map(|(path, text)| (*path, text.as_str())))?;
+    let chosen = choose_model(setup, &dir)?;
+    let own = chosen.as_ref().map(|chosen| (MODEL, format_model_file(chosen)));
+    let files = config::write_examples(&dir, examples, own.as_ref().map(|(path, text)| (*path, text.as_str())))?;
     let mut out = String::new();
     for file in &files {
         let what = if file.written { "wrote" } else { "kept" };
@@ -32,7 +35,7 @@ pub(super) fn run(setup: &Setup, dir: Option<PathBuf>, examples: bool) -> Outcom
     }
     let written = files.iter().filter(|file| file.written).count();
     let _ = writeln!(out, "{written} files written, {} kept as they were.", files.len() - written);
-    if let Some(Chosen { key, .. }) = &chosen {
+    if let Some(ModelFile { key, .. }) = &chosen {
         let unset = key.as_ref().filter(|key| setup.env.get(key).is_none());
         if let Some(key) = unset {
             let _ =
@@ -40,11 +43,11 @@ pub(super) fn run(setup: &Setup, dir: Option<PathBuf>, examples: bool) -> Outcom
         }
         out += "`agent doctor` asks the model for one short answer; `agent` starts a chat.\n";
     }
-    print(out)
+    print_text(out)
 }
 
 /// Asks the person at the terminal for a model; `None` if nobody is there, or the file exists already.
-fn chosen(setup: &Setup, dir: &Path) -> Result<Option<Chosen>, Failure> {
+fn choose_model(setup: &CliSetup, dir: &Path) -> Result<Option<ModelFile>, CommandFailure> {
     let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !is_asked || dir.join(MODEL).symlink_metadata().is_ok() {
         return Ok(None);
@@ -52,46 +55,48 @@ fn chosen(setup: &Setup, dir: &Path) -> Result<Option<Chosen>, Failure> {
     let net = Net::new(|name| setup.env.get(name));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = runtime.block_on(probe_local(&net));
-    let keys_set: Vec<&str> = providers::keys().filter(|key| setup.env.get(key).is_some()).collect();
-    let choices = choices(&local, &keys_set);
-    say("Which server should answer?\n")?;
+    let keys_set: Vec<&str> = providers::list_keys().filter(|key| setup.env.get(key).is_some()).collect();
+    let choices = list_choices(&local, &keys_set);
+    print_line("Which server should answer?\n")?;
     for (number, choice) in (1..).zip(&choices) {
-        say(&format!("{number:>4}. {}\n", text::visible(&choice.label)))?;
+        print_line(&format!("{number:>4}. {}\n", text::make_visible(&choice.label)))?;
     }
-    let Choice { base_url, key, model: usual, .. } =
-        &choices[ask("Number [1]: ", |line| number(line, choices.len()))?];
+    let ServerChoice { base_url, key, model: usual, .. } =
+        &choices[ask_until_valid("Number [1]: ", |line| parse_number(line, choices.len()))?];
     let base_url = match base_url {
         Some(base_url) => base_url.clone(),
-        None => ask("Its address, with the version path: ", address)?,
+        None => ask_until_valid("Its address, with the version path: ", parse_address)?,
     };
     let is_own = base_url.contains("://127.0.0.1");
     let key = match key {
-        Some(key) => ask(&format!("The variable that holds the key [{key}]: "), |line| variable(line, Some(key)))?,
+        Some(key) => ask_until_valid(&format!("The variable that holds the key [{key}]: "), |line| {
+            parse_variable(line, Some(key))
+        })?,
         None if is_own => None,
-        None => ask("The variable that holds the key [none]: ", |line| variable(line, None))?,
+        None => ask_until_valid("The variable that holds the key [none]: ", |line| parse_variable(line, None))?,
     };
-    let proposed = usual.as_ref().map_or(String::new(), |id| format!(" [{}]", text::visible(id)));
-    let model = ask(&format!("Model{proposed}: "), |line| model(line, usual.as_deref()))?;
-    Ok(Some(Chosen { base_url, key, model }))
+    let proposed = usual.as_ref().map_or(String::new(), |id| format!(" [{}]", text::make_visible(id)));
+    let model = ask_until_valid(&format!("Model{proposed}: "), |line| parse_model(line, usual.as_deref()))?;
+    Ok(Some(ModelFile { base_url, key, model }))
 }
 
 /// Asks until the answer is valid.
-fn ask<T>(prompt: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
+fn ask_until_valid<T>(prompt: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, CommandFailure> {
     loop {
-        say(prompt)?;
+        print_line(prompt)?;
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line)? == 0 {
-            say("\n")?;
-            return Err(Failure::from(anyhow::anyhow!("no answer: no file was written")));
+            print_line("\n")?;
+            return Err(CommandFailure::from(anyhow::anyhow!("no answer: no file was written")));
         }
         match read(&line) {
             Ok(answer) => return Ok(answer),
-            Err(why) => say(&format!("{why}\n"))?,
+            Err(why) => print_line(&format!("{why}\n"))?,
         }
     }
 }
 
-fn say(words: &str) -> io::Result<()> {
+fn print_line(words: &str) -> io::Result<()> {
     let mut err = io::stderr().lock();
     err.write_all(words.as_bytes())?;
     err.flush()

@@ -27,59 +27,58 @@ use crate::agent::exit;
 use crate::config::Env;
 use crate::faces::chat::tables;
 use crate::safety::sandbox;
-use crate::screen::ink::Wishes;
-use args::{Cli, Command, StatsBy};
-use setup::Setup;
+use crate::screen::ink::ColourWishes;
+use args::{Cli, CliCommand, StatsBy};
+use setup::CliSetup;
 
 /// The failure of a command outside a run: the error to print, and the exit code.
 #[derive(Debug)]
-struct Failure {
+struct CommandFailure {
     code: u8,
     error: anyhow::Error,
 }
 
-type Outcome = Result<u8, Failure>;
+type CommandOutcome = Result<u8, CommandFailure>;
 
 /// Runs the program. A closed stdout is success.
-#[must_use]
 pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    if let Some(served) = sandbox::serve(&args) {
+    if let Some(served) = sandbox::serve_part(&args) {
         return ExitCode::from(if served.is_ok() { exit::DONE } else { exit::FAILED });
     }
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let env = Env::capture();
-    let code = match args::parse(&args, interactive) {
-        Ok(cli) => dispatch(cli, env).unwrap_or_else(Failure::report),
+    let code = match args::parse_cli(&args, interactive) {
+        Ok(cli) => dispatch_command(cli, env).unwrap_or_else(CommandFailure::report),
         Err(usage) => {
-            let (colour, wishes) = (args::colour(&args), Wishes::read(|name| env.get(name)));
-            usage.print(|terminal| colour.allowed(terminal, wishes))
+            let (colour, wishes) = (args::find_colour(&args), ColourWishes::read(|name| env.get(name)));
+            usage.print(|terminal| colour.allows(terminal, wishes))
         }
     };
     ExitCode::from(code)
 }
 
-fn dispatch(cli: Cli, env: Env) -> Outcome {
-    let setup = Setup::new(cli.global, env);
+fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
+    let setup = CliSetup::new(cli.global, env);
     match cli.command.expect("parsing fills in the default command") {
-        Command::Chat(args) => chat::run(&setup, args),
-        Command::Run(args) => run::run(setup, args),
-        Command::Init { dir, examples } => init::run(&setup, dir, examples),
-        Command::Config(command) => config::run(&setup, command),
-        Command::Prompt(command) => prompt::run(&setup, command),
-        Command::Skill(command) => skill::run(&setup, command),
-        Command::Model(command) => model::run(&setup, command),
-        Command::Tool(command) => tool::run(&setup, command),
-        Command::Session(command) => session::run(&setup, command),
-        Command::Stats { by: Some(StatsBy::Prompt), all, output, .. } => stats::by_prompt(&setup, all, output),
-        Command::Stats { session, output, .. } => stats::run(&setup, session.as_deref(), output),
-        Command::Doctor => doctor::run(&setup),
-        Command::Completions { shell } => completions::shell(shell),
-        Command::Man => completions::manual(),
+        CliCommand::Chat(args) => chat::run_chat(&setup, args),
+        CliCommand::Run(args) => run::run_once(setup, args),
+        CliCommand::Init { dir, examples } => init::run_init(&setup, dir, examples),
+        CliCommand::Config(command) => config::run_config(&setup, command),
+        CliCommand::Prompt(command) => prompt::run_prompt(&setup, command),
+        CliCommand::Skill(command) => skill::run_skill(&setup, command),
+        CliCommand::Model(command) => model::run_model(&setup, command),
+        CliCommand::Tool(command) => tool::run_tool(&setup, command),
+        CliCommand::Session(command) => session::run_session(&setup, command),
+        CliCommand::Stats { by: Some(StatsBy::Prompt), all, output, .. } => stats::by_prompt(&setup, all, output),
+        CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session.as_deref(), output),
+        CliCommand::Doctor => doctor::run_doctor(&setup),
+        CliCommand::Completions { shell } => completions::print_completions(shell),
+        CliCommand::Man => completions::print_manual(),
     }
 }
 
-impl Failure {
+impl CommandFailure {
     fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: error.into() }
     }
@@ -103,8 +102,8 @@ impl Failure {
     }
 
     /// The reason in one line, and lines that explain it.
-    fn told(&self) -> String {
-        exit::told(&self.error)
+    fn word_reason(&self) -> String {
+        exit::word_failure(&self.error)
     }
 
     /// Prints the reason as the last line, after what explains it, unless the reader of our output is gone.
@@ -113,7 +112,7 @@ impl Failure {
         if left {
             return exit::DONE;
         }
-        let told = self.told();
+        let told = self.word_reason();
         let (reason, more) = told.split_once('\n').unwrap_or((&told, ""));
         let more = more.trim_matches('\n');
         let blank = if more.is_empty() { "" } else { "\n\n" };
@@ -122,13 +121,13 @@ impl Failure {
     }
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Failure {
+impl<E: Into<anyhow::Error>> From<E> for CommandFailure {
     fn from(error: E) -> Self {
         Self::new(exit::FAILED, error)
     }
 }
 
-impl args::Usage {
+impl args::UsageError {
     /// Prints the help or the error. `colours` decides for a stream, given whether it is a terminal.
     fn print(&self, colours: impl Fn(bool) -> bool) -> u8 {
         let strip = |text: &str, tty: bool| if colours(tty) { text.to_owned() } else { args::without_style(text) };
@@ -146,17 +145,17 @@ impl args::Usage {
 }
 
 /// Writes one line of progress to stderr.
-fn note(message: &str) {
+fn note_progress(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
 /// Writes one warning to stderr.
-fn warn(message: &str) {
-    let _ = writeln!(io::stderr(), "warning: {}", crate::base::text::visible(message));
+fn warn_person(message: &str) {
+    let _ = writeln!(io::stderr(), "warning: {}", crate::base::text::make_visible(message));
 }
 
-/// Writes all of `text` to stdout. [`Failure::report`] treats a reader that is gone as success.
-fn print(text: impl AsRef<[u8]>) -> Outcome {
+/// Writes all of `text` to stdout. [`CommandFailure::report`] treats a reader that is gone as success.
+fn print_text(text: impl AsRef<[u8]>) -> CommandOutcome {
     let mut out = io::stdout().lock();
     out.write_all(text.as_ref())?;
     out.flush()?;

@@ -8,7 +8,7 @@ use jiff::Zoned;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-use crate::agent::assembly::{self, Listed, Listing};
+use crate::agent::assembly::{self, ListedModel, ModelListing};
 use crate::base::text;
 use crate::config::{PriceTier, Prices};
 use crate::model::catalogue::{Off, update};
@@ -16,63 +16,63 @@ use crate::model::effort::Effort;
 use crate::safety::net::Net;
 
 use super::args::{ModelCommand, ReportFormat};
-use super::setup::Setup;
-use super::{Failure, Outcome, exit, note, print, tables, warn};
+use super::setup::CliSetup;
+use super::{CommandFailure, CommandOutcome, exit, note_progress, print_text, tables, warn_person};
 
 /// The age in days above which a catalogue should be updated.
 const OLD: i32 = 120;
 
-pub(super) fn run(setup: &Setup, command: ModelCommand) -> Outcome {
+pub(super) fn run_model(setup: &CliSetup, command: ModelCommand) -> CommandOutcome {
     match command {
-        ModelCommand::List { filter, output } => list(setup, &filter, output),
-        ModelCommand::Check { name, log_wire, output } => check::run(setup, name, log_wire, output),
-        ModelCommand::Update { source } => update(setup, &source),
+        ModelCommand::List { filter, output } => list_models(setup, &filter, output),
+        ModelCommand::Check { name, log_wire, output } => check::check_model(setup, name, log_wire, output),
+        ModelCommand::Update { source } => run_update(setup, &source),
     }
 }
 
-fn list(setup: &Setup, filter: &str, output: ReportFormat) -> Outcome {
+fn list_models(setup: &CliSetup, filter: &str, output: ReportFormat) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let listing = assembly::listing(&config, filter);
-    listing.notice.iter().for_each(|notice| warn(notice));
+    let listing = assembly::list_models(&config, filter);
+    listing.notice.iter().for_each(|notice| warn_person(notice));
     match output {
-        ReportFormat::Json => print(serde_json::to_string_pretty(&as_json(&listing))? + "\n"),
+        ReportFormat::Json => print_text(serde_json::to_string_pretty(&as_json(&listing))? + "\n"),
         ReportFormat::Text => {
-            print(table(&listing.models, tables::edge()))?;
-            note(&age(&listing, Zoned::now().date()));
+            print_text(format_models(&listing.models, tables::find_edge()))?;
+            note_progress(&state_age(&listing, Zoned::now().date()));
             Ok(exit::DONE)
         }
     }
 }
 
-fn update(setup: &Setup, source: &str) -> Outcome {
+fn run_update(setup: &CliSetup, source: &str) -> CommandOutcome {
     let net = Net::new(|name| setup.env.get(name));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let today = Zoned::now().date();
     let updated = runtime
-        .block_on(update::update(&net, source, &setup.env.dirs().data, today))
-        .map_err(|error| Failure::new(exit::FAILED, error))?;
+        .block_on(update::update_catalogue(&net, source, &setup.env.dirs().data, today))
+        .map_err(|error| CommandFailure::new(exit::FAILED, error))?;
     let (rows, date, path) = (updated.rows, updated.date, updated.path.display());
-    print(format!("{rows} models as of {date}, kept in {path}\n"))
+    print_text(format!("{rows} models as of {date}, kept in {path}\n"))
 }
 
 /// States the date of the catalogue, with a hint if it should be updated.
-fn age(listing: &Listing, today: Date) -> String {
+fn state_age(listing: &ModelListing, today: Date) -> String {
     let days = today.since(listing.date).map_or(0, |span| span.get_days()).max(0);
     let hint = if days > OLD { ". Prices may have changed: agent model update FILE|URL" } else { "" };
     let days = if days == 1 { "1 day".to_owned() } else { format!("{days} days") };
-    format!("Catalogue of {}, {days} old, from {}{hint}", listing.date, text::visible(&listing.origin))
+    format!("Catalogue of {}, {days} old, from {}{hint}", listing.date, text::make_visible(&listing.origin))
 }
 
 /// Formats one line per model, or two if the terminal is too narrow for one.
-fn table(models: &[Listed], edge: Option<usize>) -> String {
+fn format_models(models: &[ListedModel], edge: Option<usize>) -> String {
     const INDENT: usize = 2;
     if models.is_empty() {
         return "No such model.\n".to_owned();
     }
-    let cells: Vec<[String; 7]> = models.iter().map(cells).collect();
+    let cells: Vec<[String; 7]> = models.iter().map(list_cells).collect();
     let widths: [usize; 7] = std::array::from_fn(|column| {
-        cells.iter().map(|row| text::columns(&row[column])).max().unwrap_or_default()
+        cells.iter().map(|row| text::count_columns(&row[column])).max().unwrap_or_default()
     });
     let room = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
     // The last column is not counted: the few rows that have it may lose it, and the others stay on one line.
@@ -82,18 +82,18 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
     for row in &cells {
         let (name, facts) = row.split_first().expect("a row has a name");
         if is_wide {
-            let _ = write!(out, "{name}{:1$}", "", widths[0] + 2 - text::columns(name));
+            let _ = write!(out, "{name}{:1$}", "", widths[0] + 2 - text::count_columns(name));
         } else {
-            let _ = write!(out, "{}\n{:INDENT$}", text::cut(name, room), "");
+            let _ = write!(out, "{}\n{:INDENT$}", text::cut_to_width(name, room), "");
         }
         let room = room.saturating_sub(if is_wide { widths[0] + 2 } else { INDENT });
         let mut line = String::new();
         for (cell, width) in facts.iter().zip(&widths[1..]) {
             // A cell that does not fit is left out whole: half a price would be a wrong price.
-            if text::columns(&line) + text::columns(cell) > room {
+            if text::count_columns(&line) + text::count_columns(cell) > room {
                 break;
             }
-            let _ = write!(line, "{cell}{:1$}", "", width + 2 - text::columns(cell));
+            let _ = write!(line, "{cell}{:1$}", "", width + 2 - text::count_columns(cell));
         }
         out += line.trim_end();
         out.truncate(out.trim_end_matches(' ').len());
@@ -103,10 +103,10 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
 }
 
 /// The cells of a row: name, window, price, vision and reasoning levels, wire, source, end of life.
-fn cells(model: &Listed) -> [String; 7] {
-    let senses = [(model.sees == Some(true)).then(|| "sees".to_owned()), thinks(model.levels.as_deref())];
+fn list_cells(model: &ListedModel) -> [String; 7] {
+    let senses = [(model.sees == Some(true)).then(|| "sees".to_owned()), name_thinking(model.levels.as_deref())];
     [
-        text::visible(&model.name).into_owned(),
+        text::make_visible(&model.name).into_owned(),
         model.window_in_short(),
         model.price_in_short(),
         senses.into_iter().flatten().collect::<Vec<_>>().join(" "),
@@ -117,7 +117,7 @@ fn cells(model: &Listed) -> [String; 7] {
 }
 
 /// The range of levels above `none`, such as `low-max`.
-fn thinks(levels: Option<&[Effort]>) -> Option<String> {
+fn name_thinking(levels: Option<&[Effort]>) -> Option<String> {
     let mut thoughts = levels?.iter().filter(|level| **level != Effort::None);
     let first = thoughts.next()?;
     Some(match thoughts.next_back() {
@@ -126,12 +126,12 @@ fn thinks(levels: Option<&[Effort]>) -> Option<String> {
     })
 }
 
-fn as_json(listing: &Listing) -> Value {
+fn as_json(listing: &ModelListing) -> Value {
     let models: Vec<Value> = listing.models.iter().map(model_json).collect();
     json!({ "date": listing.date.to_string(), "origin": listing.origin, "models": models })
 }
 
-fn model_json(model: &Listed) -> Value {
+fn model_json(model: &ListedModel) -> Value {
     let off = model.off.map(|off| match off {
         Off::Level => "none",
         Off::Switch => "switch",
@@ -168,8 +168,8 @@ fn tier_json(tier: &PriceTier) -> Value {
 mod tests {
     use super::*;
 
-    fn model(name: &str, window: Option<u64>, prices: Option<Prices>, levels: &[Effort]) -> Listed {
-        Listed {
+    fn model(name: &str, window: Option<u64>, prices: Option<Prices>, levels: &[Effort]) -> ListedModel {
+        ListedModel {
             name: name.to_owned(),
             id: None,
             is_configured: false,
@@ -193,23 +193,26 @@ mod tests {
             model(
                 "openai/m",
                 None,
-                Some(Prices::of(PriceTier { above: 0, ..tier }, vec![tier], true)),
+                Some(Prices::new(PriceTier { above: 0, ..tier }, vec![tier], true)),
                 &[Effort::Low, Effort::Medium, Effort::Max],
             ),
         ];
         assert_eq!(
-            table(&models, None),
+            format_models(&models, None),
             "openrouter/anthropic/claude-sonnet-5  1.05M  ?           sees low      chat  catalogue\n\
              openai/m                              ?      ~$2.5/$10+  sees low-max  chat  catalogue\n"
         );
         assert_eq!(
-            table(&models, Some(42)),
+            format_models(&models, Some(42)),
             "openrouter/anthropic/claude-sonnet-5\n  1.05M  ?           sees low      chat\n\
              openai/m\n  ?      ~$2.5/$10+  sees low-max  chat\n"
         );
-        assert_eq!(table(&models[1..], Some(30)), "openai/m\n  ?  ~$2.5/$10+  sees low-max\n");
+        assert_eq!(format_models(&models[1..], Some(30)), "openai/m\n  ?  ~$2.5/$10+  sees low-max\n");
         for edge in 3..100 {
-            assert!(table(&models, Some(edge)).lines().all(|line| text::columns(line) < edge), "{edge}");
+            assert!(
+                format_models(&models, Some(edge)).lines().all(|line| text::count_columns(line) < edge),
+                "{edge}"
+            );
         }
     }
 }

@@ -6,41 +6,41 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::assembly::{self, FlowChoice, Options, Services};
+use crate::agent::assembly::{self, FlowChoice, RunOptions, Services};
 use crate::agent::{
-    Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, Stop, TurnEnd, exit, run_input,
+    Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, exit, run_input,
 };
 use crate::config::Config;
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachment;
 use crate::conversation::event::{Event, EventKind};
-use crate::conversation::message::Said;
-use crate::prompt::Reader;
+use crate::conversation::message::UserText;
+use crate::prompt::AnswerReader;
 use crate::safety::Approver;
 use crate::safety::Nobody;
-use crate::screen::{Facts, Fanout, Jsonl, Outlets, Person, Screen};
+use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
-use super::collector::Export;
-use super::setup::{Setup, session_choice, setting_flags};
+use super::collector::CollectorExport;
+use super::setup::{CliSetup, session_choice, setting_flags};
 use super::signals::Signals;
-use super::stdin::{self, Input as Piped};
-use super::{Failure, Outcome, print, vars};
+use super::stdin::{self, PipedInput as Piped};
+use super::{CommandFailure, CommandOutcome, print_text, vars};
 
 /// Everything that is known before the run begins.
-struct Prepared {
+struct PreparedRun {
     services: Services,
     conversation: Conversation,
     run: Run,
     input: RunInput<'static>,
     outlets: Outlets,
-    export: Export,
+    export: CollectorExport,
 }
 
-pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
+pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
     let signals = Signals::listen()?;
-    let mut prepared = prepare(&setup, args)?;
+    let mut prepared = prepare_run(&setup, args)?;
     // Spawned, because the runtime polls its root future far more often than a task.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let export = std::mem::take(&mut prepared.export);
@@ -56,38 +56,39 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     code?
 }
 
-fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
+fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFailure> {
     let workspace = setup.workspace()?;
     let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     if let Some(path) = &args.output_file {
-        attachments::writable(path).map_err(Failure::usage)?;
+        attachments::check_writable(path).map_err(CommandFailure::usage)?;
     }
-    let look = setup.look(Facts {
+    let look = setup.look(LookFacts {
         json: args.output != OutputFormat::Text,
         stream: args.stream,
         schema: schema.is_some(),
-        ..Facts::default()
+        ..LookFacts::default()
     });
     let outlets = Outlets::open(&look);
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let approver: Arc<dyn Approver> = if person {
-        Arc::new(Person::beside(&outlets, &look, config.settings.ui.notify).with_editor(setup.editor(&config)))
+        Arc::new(Person::new(&outlets, &look, config.settings.ui.notify).with_editor(setup.editor(&config)))
     } else {
         Arc::new(Nobody)
     };
     let output = match args.output {
-        _ if schema.is_some() => Reader::Schema,
-        OutputFormat::Json | OutputFormat::Jsonl => Reader::Json,
+        _ if schema.is_some() => AnswerReader::Schema,
+        OutputFormat::Json | OutputFormat::Jsonl => AnswerReader::Json,
         OutputFormat::Text => plain_output(),
     };
-    let mut options = Options { output, ..options(&args.turn, schema)? };
-    options.flow = flow(&config, &args.turn, args.task.is_some(), &options.vars)?;
+    let mut options = RunOptions { output, ..read_options(&args.turn, schema)? };
+    options.flow = choose_flow(&config, &args.turn, args.task.is_some(), &options.vars)?;
     if options.flow.is_some() && args.dry_run {
-        return Err(Failure::usage("--dry-run shows one request, and a flow makes several or none"));
+        return Err(CommandFailure::usage("--dry-run shows one request, and a flow makes several or none"));
     }
     let flow = options.flow.clone();
-    let mut services = assembly::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
+    let mut services = assembly::assemble_services(&config, &workspace, &options, approver)
+        .map_err(CommandFailure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
     let (store, choice) = (setup.store(&config), session_choice(&args.turn));
     let opened = if args.dry_run {
@@ -95,9 +96,9 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     } else {
         assembly::open_conversation(&store, &workspace, &choice, &services.agent)
     };
-    let (conversation, notes) = opened.map_err(Failure::from_setup)?;
+    let (conversation, notes) = opened.map_err(CommandFailure::from_setup)?;
     warnings.extend(notes);
-    let screen = Screen::on(&outlets, look, Setup::manner(&config));
+    let screen = Screen::new(&outlets, look, CliSetup::manner(&config));
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
         _ if args.dry_run => Box::new(OnlyWarnings { screen }),
@@ -106,13 +107,17 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
         OutputFormat::Jsonl => Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(stdout)), Box::new(screen)] }),
     };
     // A dry run sends no telemetry.
-    let (sink, export) = if args.dry_run { (sink, Export::default()) } else { Export::beside(sink, &config)? };
+    let (sink, export) = if args.dry_run {
+        (sink, CollectorExport::default())
+    } else {
+        CollectorExport::attach_collector(sink, &config)?
+    };
     let emitter = Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), sink);
-    let run = Run { is_dry: args.dry_run, ..Run::new(emitter.through(Box::new(outlets.clone()))) };
+    let run = Run { is_dry: args.dry_run, ..Run::new(emitter.set_outlets(Box::new(outlets.clone()))) };
     let is_asked = args.task.is_none() && is_asked(&services.agent, &conversation, &run)?;
-    let say = if setup.global.quiet { |_: &str| {} } else { super::note };
+    let say = if setup.global.quiet { |_: &str| {} } else { super::note_progress };
     let flow = flow.as_ref().filter(|flow| !flow.has_task).map(|flow| flow.request(&options.vars));
-    let (said, attached) = input(&args, flow, is_asked, say, &mut warnings)?;
+    let (said, attached) = read_input(&args, flow, is_asked, say, &mut warnings)?;
     let has_schema = services.agent.schema.is_some();
     let keep_answer: Option<KeepAnswer<'static>> = match args.output_file {
         Some(path) => Some(Box::new(move |end| keep_answer(&path, has_schema, end))),
@@ -120,108 +125,116 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     };
     let input =
         RunInput { said, skills: args.turn.skills, attached, warnings, keep_answer, ..RunInput::default() };
-    Ok(Prepared { services, conversation, run, input, outlets, export })
+    Ok(PreparedRun { services, conversation, run, input, outlets, export })
 }
 
 /// Translates the options of a turn for the agent.
-pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options, Failure> {
-    Ok(Options {
+pub(super) fn read_options(args: &TurnArgs, schema: Option<Value>) -> Result<RunOptions, CommandFailure> {
+    Ok(RunOptions {
         agent: args.agent.clone(),
         model: args.model.clone(),
         prompt: args.prompt.clone(),
-        vars: vars::read(&args.vars)?,
+        vars: vars::read_vars(&args.vars)?,
         flow: None,
         schema,
         effort: None,
         log_wire: args.log_wire.clone(),
         chat: false,
-        output: Reader::default(),
+        output: AnswerReader::default(),
     })
 }
 
 /// Returns the flow that carries out every input. `says` is true if a task is given.
-pub(super) fn flow(
+pub(super) fn choose_flow(
     config: &Config,
     args: &TurnArgs,
     says: bool,
     vars: &[(String, Value)],
-) -> Result<Option<FlowChoice>, Failure> {
+) -> Result<Option<FlowChoice>, CommandFailure> {
     let Some(name) = &args.flow else { return Ok(None) };
     let goes_on = args.continue_latest || args.session.is_some();
-    FlowChoice::of(config, name, (says, goes_on), vars).map(Some).map_err(Failure::from_setup)
+    FlowChoice::choose_flow(config, name, (says, goes_on), vars).map(Some).map_err(CommandFailure::from_setup)
 }
 
 /// The reader of an answer that is written to stdout as it is.
-pub(super) fn plain_output() -> Reader {
-    if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Pipe }
+pub(super) fn plain_output() -> AnswerReader {
+    if io::stdout().is_terminal() { AnswerReader::Terminal } else { AnswerReader::Pipe }
 }
 
-fn read_schema(path: &Path) -> Result<Value, Failure> {
+fn read_schema(path: &Path) -> Result<Value, CommandFailure> {
     let name = path.display();
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("--schema {name}: {error}")))?;
-    serde_json::from_str(&text).map_err(|error| Failure::usage(format!("--schema {name}: not JSON: {error}")))
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CommandFailure::usage(format!("--schema {name}: {error}")))?;
+    serde_json::from_str(&text)
+        .map_err(|error| CommandFailure::usage(format!("--schema {name}: not JSON: {error}")))
 }
 
 /// True if the messages of the prompt end with a question, which is the task if no other is given.
-fn is_asked(agent: &Agent, conversation: &Conversation, run: &Run) -> Result<bool, Failure> {
-    agent.is_asked(conversation, &run.emitter.run_id()).map_err(Failure::briefing)
+fn is_asked(agent: &Agent, conversation: &Conversation, run: &Run) -> Result<bool, CommandFailure> {
+    agent.is_asked(conversation, &run.emitter.run_id()).map_err(CommandFailure::briefing)
 }
 
 /// Returns the task and its attachments. Without a task argument, the task is the question of the prompt (`is_asked`),
 /// else stdin. `flow` is the request of a flow that takes no task.
-fn input(
+fn read_input(
     args: &RunArgs,
     flow: Option<String>,
     is_asked: bool,
     say: fn(&str),
     warnings: &mut Vec<String>,
-) -> Result<(Option<Said>, Vec<Attachment>), Failure> {
+) -> Result<(Option<UserText>, Vec<Attachment>), CommandFailure> {
     if let Some(request) = flow {
         if !args.turn.files.is_empty() {
-            return Err(Failure::usage("a flow without a task takes no -f: give it an input, --var NAME=@FILE"));
+            return Err(CommandFailure::usage(
+                "a flow without a task takes no -f: give it an input, --var NAME=@FILE",
+            ));
         }
-        return Ok((Some(Said::by_person(request)), Vec::new()));
+        return Ok((Some(UserText::by_person(request)), Vec::new()));
     }
     let task = args.task.as_deref().filter(|task| *task != "-");
     let mut attached = Vec::new();
     for file in &args.turn.files {
-        attached.push(attachments::read(file).map_err(Failure::usage)?);
+        attached.push(attachments::read_attachment(file).map_err(CommandFailure::usage)?);
     }
     let from_stdin = args.turn.files.iter().any(|file| file.as_os_str() == "-");
     let task = match task {
-        Some(task) if task.trim().is_empty() => return Err(Failure::usage("the task is empty")),
-        Some(task) => Some(Said::by_person(task)),
+        Some(task) if task.trim().is_empty() => return Err(CommandFailure::usage("the task is empty")),
+        Some(task) => Some(UserText::by_person(task)),
         None if is_asked => None,
-        None if from_stdin => return Err(Failure::usage("`-f -` reads stdin, so the task must be an argument")),
+        None if from_stdin => {
+            return Err(CommandFailure::usage("`-f -` reads stdin, so the task must be an argument"));
+        }
         None => {
-            let bytes = stdin::whole(say).map_err(|error| {
-                Failure::usage(format!(
+            let bytes = stdin::read_whole(say).map_err(|error| {
+                CommandFailure::usage(format!(
                     "no task: {error}. Pass it as an argument, agent run \"task\", or pipe it in."
                 ))
             })?;
-            return Ok((Some(Said::by_person(String::from_utf8_lossy(&bytes).trim_end())), attached));
+            return Ok((Some(UserText::by_person(String::from_utf8_lossy(&bytes).trim_end())), attached));
         }
     };
     if !from_stdin {
-        match stdin::attachment(args.stdin, say).map_err(Failure::usage)? {
-            Piped::Text(bytes) => attached.push(attachments::from_bytes("stdin", bytes).map_err(Failure::usage)?),
+        match stdin::read_attachment(args.stdin, say).map_err(CommandFailure::usage)? {
+            Piped::Text(bytes) => {
+                attached.push(attachments::from_bytes("stdin", bytes).map_err(CommandFailure::usage)?);
+            }
             Piped::Nothing(note) => warnings.extend(note),
         }
     }
     Ok((task, attached))
 }
 
-async fn carry_out(prepared: Prepared, signals: Signals) -> Result<u8, Failure> {
-    let Prepared { services, mut conversation, mut run, input, mut outlets, .. } = prepared;
+async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, CommandFailure> {
+    let PreparedRun { services, mut conversation, mut run, input, mut outlets, .. } = prepared;
     let (agent, cancel) = (services.agent, Cancel::default());
     signals.trigger(&cancel);
-    let end = run_input(&agent, &mut conversation, &mut run, input, &cancel).await.map_err(Failure::ended)?;
+    let end =
+        run_input(&agent, &mut conversation, &mut run, input, &cancel).await.map_err(CommandFailure::ended)?;
     if run.is_dry {
         outlets.flush(cancel.triggered()).await;
         return match end.stop {
-            Stop::Shown(request) => print(serde_json::to_string_pretty(&request)? + "\n"),
-            _ => Err(Failure::ended(end.ending)),
+            TurnStop::Shown(request) => print_text(serde_json::to_string_pretty(&request)? + "\n"),
+            _ => Err(CommandFailure::ended(end.ending)),
         };
     }
     let out_of_time = async {
@@ -237,14 +250,14 @@ async fn carry_out(prepared: Prepared, signals: Signals) -> Result<u8, Failure> 
         }
     };
     if !outlets.flush(hurry).await {
-        let unread = exit::unread(cancel.signal());
+        let unread = exit::end_unread(cancel.signal());
         if unread.code != end.ending.code {
             outlets.last_words(&unread.reason).await;
         }
         return Ok(unread.code);
     }
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
+        return Err(CommandFailure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
     Ok(end.ending.code)
 }
@@ -252,8 +265,8 @@ async fn carry_out(prepared: Prepared, signals: Signals) -> Result<u8, Failure> 
 /// `--output-file`: writes the answer, if there is one. With a schema, the summary after a limit does not count.
 fn keep_answer(path: &Path, has_schema: bool, end: &TurnEnd) -> Result<(), String> {
     let is_final = match end.stop {
-        Stop::Answered => true,
-        Stop::Limit(_) | Stop::Escalated(_) => !has_schema,
+        TurnStop::Answered => true,
+        TurnStop::Limit(_) | TurnStop::Escalated(_) => !has_schema,
         _ => false,
     };
     if !is_final {

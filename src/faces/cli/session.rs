@@ -8,31 +8,31 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::assembly::{self, Options};
+use crate::agent::assembly::{self, RunOptions};
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, refresh_prompt, run_compression};
 use crate::base::text;
 use crate::config::Config;
 use crate::conversation::EventSink;
 use crate::conversation::event::Event;
 use crate::conversation::message::{Author, Item, Step};
-use crate::conversation::session::{Session, SessionError, Summary};
+use crate::conversation::session::{Session, SessionError, SessionSummary};
 use crate::faces::chat::{context, progress};
 use crate::files::workspace::Workspace;
 use crate::safety::Nobody;
-use crate::screen::{Facts, Outlets, Screen};
+use crate::screen::{LookFacts, Outlets, Screen};
 
 use super::args::SessionCommand;
-use super::setup::Setup;
+use super::setup::CliSetup;
 use super::signals::Signals;
-use super::{Failure, Outcome, exit, print, tables};
+use super::{CommandFailure, CommandOutcome, exit, print_text, tables};
 
-pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
+pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     match command {
         SessionCommand::List { all } => {
             let sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
-            let sessions = if all { families(sessions) } else { without_helpers(sessions) };
+            let sessions = if all { sort_families(sessions) } else { without_helpers(sessions) };
             if sessions.is_empty() {
                 let place = if all { "" } else { " of this workspace" };
                 let _ = writeln!(io::stderr(), "There are no sessions{place} yet.");
@@ -48,45 +48,46 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
                     [session.id, place, title]
                 })
                 .collect();
-            print(tables::columns(&rows, tables::edge()))
+            print_text(tables::lay_out_columns(&rows, tables::find_edge()))
         }
         SessionCommand::Show { id, context: true } => {
-            let (session, _) = setup.store(&config).read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            let (session, _) =
+                setup.store(&config).read(&id).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
             let agent = agent_of(&session, &config, &workspace)?;
             let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), Box::new(Unwatched)));
             let mut conversation = Conversation::new(session, Timestamp::now());
-            refresh_prompt(&agent, &mut conversation, &run).map_err(Failure::ended)?;
-            print(context::table(&agent, &mut conversation, &mut run))
+            refresh_prompt(&agent, &mut conversation, &run).map_err(CommandFailure::ended)?;
+            print_text(context::format_window(&agent, &mut conversation, &mut run))
         }
         SessionCommand::Compact { id, focus, dry_run } => {
             compact_by_id(&config, &workspace, &id, &focus, dry_run, setup)
         }
         SessionCommand::Show { id, context: false } => {
             let (session, warnings) =
-                setup.store(&config).read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+                setup.store(&config).read(&id).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
             for warning in warnings {
-                super::warn(&warning);
+                super::warn_person(&warning);
             }
-            let transcript = transcript(&session)?;
+            let transcript = write_transcript(&session)?;
             // On a terminal, escapes from a model or a file are made visible; a pipe gets the bytes as they are.
             let shown =
-                if io::stdout().is_terminal() { text::visible(&transcript).into_owned() } else { transcript };
-            print(shown)
+                if io::stdout().is_terminal() { text::make_visible(&transcript).into_owned() } else { transcript };
+            print_text(shown)
         }
     }
 }
 
-fn without_helpers(mut sessions: Vec<Summary>) -> Vec<Summary> {
+fn without_helpers(mut sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
     sessions.retain(|session| session.parent.is_none());
     sessions
 }
 
 /// Sorts the sessions of helpers below the session that called them; the order is kept otherwise.
-fn families(sessions: Vec<Summary>) -> Vec<Summary> {
+fn sort_families(sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
     let known: BTreeSet<String> = sessions.iter().map(|session| session.id.clone()).collect();
-    let is_child = |session: &Summary| session.parent.as_ref().is_some_and(|parent| known.contains(parent));
+    let is_child = |session: &SessionSummary| session.parent.as_ref().is_some_and(|parent| known.contains(parent));
     let (mut children, roots): (Vec<_>, Vec<_>) = sessions.into_iter().partition(is_child);
-    let mut left: Vec<Summary> = roots.into_iter().rev().collect();
+    let mut left: Vec<SessionSummary> = roots.into_iter().rev().collect();
     let mut listed = Vec::new();
     while let Some(session) = left.pop() {
         let (own, others): (Vec<_>, Vec<_>) =
@@ -99,12 +100,13 @@ fn families(sessions: Vec<Summary>) -> Vec<Summary> {
 }
 
 /// Assembles the agent of the session, with the session's model if that is still configured.
-fn agent_of(session: &Session, config: &Arc<Config>, workspace: &Workspace) -> Result<Agent, Failure> {
-    let about = session.about();
-    let agent = Options { agent: Some(about.agent.to_owned()), ..Options::default() };
-    let with_model = Options { model: Some(about.model.to_owned()), ..agent.clone() };
-    let assemble = |options: &Options| assembly::assemble(config, workspace, options, Arc::new(Nobody));
-    let services = assemble(&with_model).or_else(|_| assemble(&agent)).map_err(Failure::from_setup)?;
+fn agent_of(session: &Session, config: &Arc<Config>, workspace: &Workspace) -> Result<Agent, CommandFailure> {
+    let about = session.describe();
+    let agent = RunOptions { agent: Some(about.agent.to_owned()), ..RunOptions::default() };
+    let with_model = RunOptions { model: Some(about.model.to_owned()), ..agent.clone() };
+    let assemble =
+        |options: &RunOptions| assembly::assemble_services(config, workspace, options, Arc::new(Nobody));
+    let services = assemble(&with_model).or_else(|_| assemble(&agent)).map_err(CommandFailure::from_setup)?;
     Ok(services.agent)
 }
 
@@ -114,25 +116,25 @@ fn compact_by_id(
     id: &str,
     focus: &str,
     dry_run: bool,
-    setup: &Setup,
-) -> Outcome {
+    setup: &CliSetup,
+) -> CommandOutcome {
     let signals = Signals::listen()?;
     let store = setup.store(config);
     let opened = if dry_run { store.read(id) } else { store.open(id, Timestamp::now()) };
     // And its bar.
     drop(store);
-    let (session, warnings) = opened.map_err(|error| Failure::new(exit::USAGE, error))?;
+    let (session, warnings) = opened.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
     let agent = agent_of(&session, config, workspace)?;
     let mut conversation = Conversation::new(session, Timestamp::now());
-    let look = setup.look(Facts { chat: true, ..Facts::default() });
+    let look = setup.look(LookFacts { chat: true, ..LookFacts::default() });
     let outlets = Outlets::open(&look);
-    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(config)));
+    let screen = Box::new(Screen::new(&outlets, look, CliSetup::manner(config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
     run.emitter.warn(warnings);
     if dry_run {
-        refresh_prompt(&agent, &mut conversation, &run).map_err(Failure::ended)?;
+        refresh_prompt(&agent, &mut conversation, &run).map_err(CommandFailure::ended)?;
         outlets.wait();
-        return print(context::plan(&agent, &mut conversation, &mut run));
+        return print_text(context::format_plan(&agent, &mut conversation, &mut run));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let cancel = Cancel::default();
@@ -140,7 +142,7 @@ fn compact_by_id(
     let done = runtime.block_on(run_compression(&agent, &mut conversation, &mut run, focus, &cancel));
     outlets.display.settle();
     outlets.wait();
-    if done.map_err(Failure::ended)?.is_none() {
+    if done.map_err(CommandFailure::ended)?.is_none() {
         let _ = writeln!(io::stderr(), "Nothing to compact. Recent steps and pinned messages stay whole.");
     }
     Ok(exit::DONE)
@@ -155,10 +157,10 @@ impl EventSink for Unwatched {
     }
 }
 
-fn transcript(session: &Session) -> Result<String, SessionError> {
+fn write_transcript(session: &Session) -> Result<String, SessionError> {
     let mut out = format!("session {}\n", session.id());
     if let Some(parent) = session.parent() {
-        let _ = writeln!(out, "of the helper {}, called in session {parent}", session.about().agent);
+        let _ = writeln!(out, "of the helper {}, called in session {parent}", session.describe().agent);
     }
     for item in session.originals()? {
         match item {
@@ -171,7 +173,7 @@ fn transcript(session: &Session) -> Result<String, SessionError> {
                 let _ = write!(out, "\n── summary\n{}\n", summary.text.trim_end());
             }
             Item::Step(step) => {
-                let _ = write!(out, "\n── assistant\n{}\n", said(&step).trim_end());
+                let _ = write!(out, "\n── assistant\n{}\n", join_texts(&step).trim_end());
                 for call in step.calls() {
                     let Some(answer) = &call.answer else { continue };
                     let heading = format!("{} ({:?})", call.request.name, answer.status).to_lowercase();
@@ -180,7 +182,7 @@ fn transcript(session: &Session) -> Result<String, SessionError> {
             }
         }
     }
-    if let Some(plan) = progress::table(session.progress()) {
+    if let Some(plan) = progress::format_table(session.progress()) {
         let _ = write!(out, "\n── plan\n{plan}");
     }
     let (unfinished, _) = session.partial();
@@ -203,7 +205,7 @@ fn transcript(session: &Session) -> Result<String, SessionError> {
     Ok(out)
 }
 
-fn said(step: &Step) -> String {
+fn join_texts(step: &Step) -> String {
     let mut out = step.text();
     for call in step.calls() {
         let _ = write!(out, "\n→ {} {}", call.request.name, call.request.arguments);

@@ -11,49 +11,56 @@ use crate::config::{
 };
 use crate::conversation::session::{Far, Store};
 use crate::files::workspace::Workspace;
-use crate::screen::ink::Wishes;
+use crate::screen::ink::ColourWishes;
 use crate::screen::terminal::{self, Abilities};
-use crate::screen::{Bar, Editor, Facts, Look, Manner, Rendering, look};
+use crate::screen::{Bar, ExternalEditor, Look, LookFacts, Manner, Rendering, choose_look};
 use crate::tools;
 
 use super::args::{GlobalArgs, TurnArgs};
-use super::{Failure, exit};
+use super::{CommandFailure, exit};
 
-pub(super) struct Setup {
+pub(super) struct CliSetup {
     pub global: GlobalArgs,
     pub env: Env,
 }
 
-impl Setup {
+impl CliSetup {
     pub(super) fn new(global: GlobalArgs, env: Env) -> Self {
         Self { global, env }
     }
 
-    pub(super) fn workspace(&self) -> Result<Workspace, Failure> {
+    pub(super) fn workspace(&self) -> Result<Workspace, CommandFailure> {
         let dir = self.global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
-        Workspace::open(&dir).map_err(|error| Failure::usage(format!("cannot work in {}: {error}", dir.display())))
+        Workspace::open(&dir)
+            .map_err(|error| CommandFailure::usage(format!("cannot work in {}: {error}", dir.display())))
     }
 
     /// Loads the merged configuration.
-    pub(super) fn config(&self, workspace: &Workspace) -> Result<Arc<Config>, Failure> {
+    pub(super) fn config(&self, workspace: &Workspace) -> Result<Arc<Config>, CommandFailure> {
         self.config_with(workspace, SettingFlags::default())
     }
 
     /// Loads the merged configuration, with the flags of a command above it.
-    pub(super) fn config_with(&self, workspace: &Workspace, flags: SettingFlags) -> Result<Arc<Config>, Failure> {
+    pub(super) fn config_with(
+        &self,
+        workspace: &Workspace,
+        flags: SettingFlags,
+    ) -> Result<Arc<Config>, CommandFailure> {
         let options = LoadOptions { flags, ..self.load_options(workspace)? };
-        config::load(&options).map(Arc::new).map_err(|error| Failure::new(exit::CONFIGURATION, error))
+        config::load_config(&options)
+            .map(Arc::new)
+            .map_err(|error| CommandFailure::new(exit::CONFIGURATION, error))
     }
 
     /// Returns the sources of the configuration. Asks for trust first if the workspace has its own configuration.
-    pub(super) fn load_options<'a>(&'a self, workspace: &'a Workspace) -> Result<LoadOptions<'a>, Failure> {
+    pub(super) fn load_options<'a>(&'a self, workspace: &'a Workspace) -> Result<LoadOptions<'a>, CommandFailure> {
         let mut options = LoadOptions {
             env: &self.env,
             workspace,
             config_dir: self.global.config.clone(),
             sets: &self.global.sets,
             flags: SettingFlags::default(),
-            brought: config::brought(&self.env, workspace, self.global.config.as_deref()),
+            brought: config::find_brought(&self.env, workspace, self.global.config.as_deref()),
             trust: self.global.trust,
             tools: &tools::NAMES,
         };
@@ -67,7 +74,7 @@ impl Setup {
 
     /// True if the configuration of the workspace may be used, as a person decided before or answers now. With nobody
     /// to ask the answer is no, and loading reports that in one line.
-    fn trusts(&self, brought: &Manifest) -> Result<bool, Failure> {
+    fn trusts(&self, brought: &Manifest) -> Result<bool, CommandFailure> {
         let store = TrustStore::open(&self.env.dirs().data);
         if store.trusts(brought) {
             return Ok(true);
@@ -97,9 +104,9 @@ impl Setup {
     }
 
     /// The person's editor: `VISUAL`, else `EDITOR`, else `vi`.
-    pub(super) fn editor(&self, config: &Config) -> Editor {
+    pub(super) fn editor(&self, config: &Config) -> ExternalEditor {
         let line = ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.get(name)).unwrap_or("vi");
-        Editor { line: line.to_owned(), dir: config.dirs.state.join("drafts") }
+        ExternalEditor { line: line.to_owned(), dir: config.dirs.state.join("drafts") }
     }
 
     /// The person's choices about the screen.
@@ -119,25 +126,25 @@ impl Setup {
     pub(super) fn store(&self, config: &Config) -> Store {
         let bar = self.bar();
         let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        assembly::store(config).watched(move |far| match far {
+        assembly::open_store(config).watch_reading(move |far| match far {
             Far::Logs(done, all) => bar.set(size(done), size(all), "sessions"),
             Far::Bytes(done, all) => bar.set(size(done >> 20), size(all >> 20), "MiB of the session"),
         })
     }
 
     /// Decides the look of the output. `facts` are known to the command itself.
-    pub(super) fn look(&self, facts: Facts<'_>) -> Look {
-        let facts = Facts {
+    pub(super) fn look(&self, facts: LookFacts<'_>) -> Look {
+        let facts = LookFacts {
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal: io::stderr().is_terminal(),
             quiet: self.global.quiet,
             verbose: self.global.verbose,
             colour: self.global.color.into(),
-            wishes: Wishes::read(|name| self.env.get(name)),
-            abilities: Abilities::of(|name| self.env.get(name)),
+            wishes: ColourWishes::read(|name| self.env.get(name)),
+            abilities: Abilities::read(|name| self.env.get(name)),
             ..facts
         };
-        look(&facts, terminal::width)
+        choose_look(&facts, terminal::measure_width)
     }
 }
 
@@ -164,7 +171,7 @@ pub(super) fn session_choice(args: &TurnArgs) -> SessionChoice {
     }
 }
 
-impl Failure {
+impl CommandFailure {
     pub(super) fn from_setup(error: SetupError) -> Self {
         let code = match error.kind {
             SetupErrorKind::Usage => exit::USAGE,

@@ -15,10 +15,10 @@ use crate::screen::{self, terminal};
 /// The signals of this process.
 #[derive(Default, Clone)]
 pub(super) struct Signals {
-    handler: Arc<OnceLock<Handler>>,
+    handler: Arc<OnceLock<SignalHandler>>,
 }
 
-type Handler = Box<dyn Fn(Signal) + Send + Sync>;
+type SignalHandler = Box<dyn Fn(Signal) + Send + Sync>;
 
 impl Signals {
     /// Listens from now on, on a separate thread. A signal ends the program at once until a handler is given. Nobody gets
@@ -32,7 +32,7 @@ impl Signals {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let mut next = {
             let _entered = runtime.enter();
-            source()?
+            open_source()?
         };
         let serve = move || {
             // These it would take in their stead, as it may be older than they are.
@@ -40,7 +40,7 @@ impl Signals {
             runtime.block_on(async {
                 while let Some(signal) = next().await {
                     if signal != Signal::Interrupt || !screen::is_lent() {
-                        handler.get().map_or_else(|| die(signal), |handle| handle(signal));
+                        handler.get().map_or_else(|| die_at_once(signal), |handle| handle(signal));
                     }
                 }
             });
@@ -59,7 +59,7 @@ impl Signals {
         let cancel = cancel.clone();
         self.pass(move |signal| {
             if cancel.is_triggered() {
-                die(signal);
+                die_at_once(signal);
             }
             cancel.trigger_by(signal);
         });
@@ -67,14 +67,14 @@ impl Signals {
 }
 
 /// Kills every command and exits at once.
-pub(super) fn die(signal: Signal) -> ! {
+pub(super) fn die_at_once(signal: Signal) -> ! {
     process::kill_all();
     terminal::put_back();
     std::process::exit(signal.code().into());
 }
 
 #[cfg(unix)]
-fn source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
+fn open_source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
     use tokio::signal::unix::{self, SignalKind, signal};
 
     async fn next(signal: &mut Option<unix::Signal>) -> Option<()> {
@@ -123,6 +123,6 @@ fn inherited_ignores() -> u64 {
 
 /// Systems without Unix signals have only Ctrl-C.
 #[cfg(not(unix))]
-fn source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
+fn open_source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
     Ok(async || tokio::signal::ctrl_c().await.ok().map(|()| Signal::Interrupt))
 }

@@ -6,71 +6,72 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agent::assembly::{self, Options, Services};
+use crate::agent::assembly::{self, RunOptions, Services};
 use crate::base::text;
 use crate::safety::Nobody;
-use crate::skills::{self, Body, Checked, Skill, SkillError};
+use crate::skills::{self, Skill, SkillBody, SkillCheck, SkillError};
 
 use super::args::{ReportFormat, SkillCommand};
-use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, tables, warn};
+use super::setup::CliSetup;
+use super::{CommandFailure, CommandOutcome, exit, print_text, tables, warn_person};
 
-pub(super) fn run(setup: &Setup, command: SkillCommand) -> Outcome {
+pub(super) fn run_skill(setup: &CliSetup, command: SkillCommand) -> CommandOutcome {
     match command {
         SkillCommand::List { names, agent, output } => {
-            let services = services(setup, agent)?;
+            let services = assemble_services(setup, agent)?;
             if names {
                 let plain = services.catalogue.iter().filter(|skill| skill.has_plain_name());
-                return print(plain.map(|skill| skill.name.clone() + "\n").collect::<String>());
+                return print_text(plain.map(|skill| skill.name.clone() + "\n").collect::<String>());
             }
-            services.catalogue.notes().iter().for_each(|note| warn(&text::visible(&note.to_string())));
-            print(match output {
-                ReportFormat::Text => list(&services),
-                ReportFormat::Json => pretty(services.catalogue.iter().map(described).collect())?,
+            services.catalogue.notes().iter().for_each(|note| warn_person(&text::make_visible(&note.to_string())));
+            print_text(match output {
+                ReportFormat::Text => format_skills(&services),
+                ReportFormat::Json => format_pretty(services.catalogue.iter().map(describe_skill).collect())?,
             })
         }
         SkillCommand::Show { skill: name, agent, output } => {
-            let services = services(setup, agent)?;
-            let skill = services.catalogue.get(&name).map_err(Failure::skill)?;
-            let body = services.catalogue.load(&name, "").map_err(Failure::skill)?;
-            print(match output {
-                ReportFormat::Text => show(skill, &body),
+            let services = assemble_services(setup, agent)?;
+            let skill = services.catalogue.get(&name).map_err(CommandFailure::skill)?;
+            let body = services.catalogue.load(&name, "").map_err(CommandFailure::skill)?;
+            print_text(match output {
+                ReportFormat::Text => format_skill(skill, &body),
                 ReportFormat::Json => {
-                    let mut shown = described(skill);
+                    let mut shown = describe_skill(skill);
                     shown["directory"] = json!(body.directory);
                     shown["files"] = json!(body.files);
                     shown["instructions"] = json!(body.text);
-                    pretty(shown)?
+                    format_pretty(shown)?
                 }
             })
         }
-        SkillCommand::Check { dirs, output } => check(setup, dirs, output),
+        SkillCommand::Check { dirs, output } => check_skills(setup, dirs, output),
     }
 }
 
-fn services(setup: &Setup, agent: Option<String>) -> Result<Services, Failure> {
+fn assemble_services(setup: &CliSetup, agent: Option<String>) -> Result<Services, CommandFailure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    config.warnings.iter().for_each(|warning| warn(warning));
-    let options = Options { agent, ..Options::default() };
-    assembly::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)
+    config.warnings.iter().for_each(|warning| warn_person(warning));
+    let options = RunOptions { agent, ..RunOptions::default() };
+    assembly::assemble_services(&config, &workspace, &options, Arc::new(Nobody))
+        .map_err(CommandFailure::from_setup)
 }
 
-fn pretty(value: Value) -> Result<String, Failure> {
+fn format_pretty(value: Value) -> Result<String, CommandFailure> {
     Ok(serde_json::to_string_pretty(&value)? + "\n")
 }
 
 /// Formats one skill per line: its name, its scope and its description.
-fn list(services: &Services) -> String {
+fn format_skills(services: &Services) -> String {
     if services.catalogue.is_empty() {
         return "No skills.\n".to_owned();
     }
     let row = |skill: &Skill| [skill.name.clone(), skill.scope.name().to_owned(), tables::about_skill(skill)];
     let rows: Vec<[String; 3]> = services.catalogue.iter().map(row).collect();
-    tables::columns(&rows, tables::edge())
+    tables::lay_out_columns(&rows, tables::find_edge())
 }
 
-fn described(skill: &Skill) -> Value {
+fn describe_skill(skill: &Skill) -> Value {
     json!({
         "name": skill.name,
         "description": skill.description,
@@ -85,7 +86,7 @@ fn described(skill: &Skill) -> Value {
     })
 }
 
-fn show(skill: &Skill, body: &Body) -> String {
+fn format_skill(skill: &Skill, body: &SkillBody) -> String {
     let mut out = String::new();
     let mut line = |what: &str, value: &str| {
         if !value.is_empty() {
@@ -111,43 +112,44 @@ fn show(skill: &Skill, body: &Body) -> String {
             let _ = writeln!(out, "  {}", text::one_line(&allowed.to_string(), 200));
         }
     }
-    let body = if tables::edge().is_some() { text::visible(&body.text) } else { body.text.as_str().into() };
+    let body =
+        if tables::find_edge().is_some() { text::make_visible(&body.text) } else { body.text.as_str().into() };
     format!("{out}\n{body}\n")
 }
 
-fn check(setup: &Setup, dirs: Vec<PathBuf>, output: ReportFormat) -> Outcome {
-    let mut checked: Vec<Checked> = Vec::new();
+fn check_skills(setup: &CliSetup, dirs: Vec<PathBuf>, output: ReportFormat) -> CommandOutcome {
+    let mut checked: Vec<SkillCheck> = Vec::new();
     let bar = setup.bar();
-    let tell = &|done: usize, all: usize, skill: &str| bar.set(done, all, &text::visible(skill));
+    let tell = &|done: usize, all: usize, skill: &str| bar.set(done, all, &text::make_visible(skill));
     if dirs.is_empty() {
         let workspace = setup.workspace()?;
         let config = setup.config(&workspace)?;
-        config.warnings.iter().for_each(|warning| warn(warning));
+        config.warnings.iter().for_each(|warning| warn_person(warning));
         // A directory that is missing or has no skills is not an error here.
-        let found = config.skill_dirs.iter().filter_map(|dir| skills::check(&dir.dir, tell).ok());
+        let found = config.skill_dirs.iter().filter_map(|dir| skills::check_skills(&dir.dir, tell).ok());
         checked.extend(found.flatten());
     }
     for dir in dirs {
-        checked.extend(skills::check(&dir, tell).map_err(Failure::usage)?);
+        checked.extend(skills::check_skills(&dir, tell).map_err(CommandFailure::usage)?);
     }
     drop(bar);
     let problems: usize = checked.iter().map(|checked| checked.problems.len()).sum();
     match output {
-        ReportFormat::Text => print(report(&checked, problems))?,
+        ReportFormat::Text => print_text(format_report(&checked, problems))?,
         ReportFormat::Json => {
-            let each = |checked: &Checked| json!({ "path": checked.path, "valid": checked.problems.is_empty(), "problems": checked.problems });
-            print(pretty(checked.iter().map(each).collect())?)?
+            let each = |checked: &SkillCheck| json!({ "path": checked.path, "valid": checked.problems.is_empty(), "problems": checked.problems });
+            print_text(format_pretty(checked.iter().map(each).collect())?)?
         }
     };
     Ok(if problems == 0 { exit::DONE } else { exit::TESTS_FAILED })
 }
 
-fn report(checked: &[Checked], problems: usize) -> String {
+fn format_report(checked: &[SkillCheck], problems: usize) -> String {
     let mut out = String::new();
-    for Checked { path, problems } in checked {
+    for SkillCheck { path, problems } in checked {
         for problem in problems {
             let line = problem.line.map_or(String::new(), |line| format!(":{line}"));
-            let _ = writeln!(out, "{}", text::visible(&format!("{path}{line}: {}", problem.message)));
+            let _ = writeln!(out, "{}", text::make_visible(&format!("{path}{line}: {}", problem.message)));
         }
     }
     let skills = if checked.len() == 1 { "1 skill".to_owned() } else { format!("{} skills", checked.len()) };
@@ -159,7 +161,7 @@ fn report(checked: &[Checked], problems: usize) -> String {
     out + &format!("{skills} checked, {found}\n")
 }
 
-impl Failure {
+impl CommandFailure {
     /// Maps an unknown name to wrong usage.
     pub(super) fn skill(error: SkillError) -> Self {
         Self::new(exit::of_skill(error.kind), error)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::args::StdinMode;
 use crate::screen::terminal;
-use holders::Writer;
+use holders::StdinWriter;
 
 /// The most bytes that are read. More is an error; input is never truncated.
 const MOST_BYTES: usize = 16 << 20;
@@ -24,7 +24,7 @@ const SHARED: &str = "stdin was not attached, because the program that started t
 
 /// Data from standard input, if there is any.
 #[derive(Debug)]
-pub enum Input {
+pub enum PipedInput {
     Text(Vec<u8>),
     /// Nothing was read. The note says why, if a person would wonder.
     Nothing(Option<String>),
@@ -44,52 +44,52 @@ pub enum StdinError {
 }
 
 /// Reads standard input as an attachment to a task. `say` shows a note while it waits, and the size of the input.
-pub fn attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
+pub fn read_attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<PipedInput, StdinError> {
     let input = match mode {
-        StdinMode::None => Input::Nothing(None),
-        StdinMode::Require => Input::Text(whole(&mut say)?),
-        StdinMode::Auto if terminal::stdin_is_null() || io::stdin().is_terminal() => Input::Nothing(None),
-        StdinMode::Auto if holders::parent_shares() => Input::Nothing(Some(SHARED.to_owned())),
-        StdinMode::Auto => read(false, &mut say)?,
+        StdinMode::None => PipedInput::Nothing(None),
+        StdinMode::Require => PipedInput::Text(read_whole(&mut say)?),
+        StdinMode::Auto if terminal::stdin_is_null() || io::stdin().is_terminal() => PipedInput::Nothing(None),
+        StdinMode::Auto if holders::parent_shares() => PipedInput::Nothing(Some(SHARED.to_owned())),
+        StdinMode::Auto => read_stdin(false, &mut say)?,
     };
-    if let Input::Text(bytes) = &input {
-        say(&format!("attached stdin: {}", size(bytes.len())));
+    if let PipedInput::Text(bytes) = &input {
+        say(&format!("attached stdin: {}", format_size(bytes.len())));
     }
     Ok(input)
 }
 
 /// Waits for all of standard input, as the task or as `-f -`.
-pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
+pub fn read_whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
     if io::stdin().is_terminal() {
         return Err(StdinError::Terminal);
     }
-    match read(true, say)? {
-        Input::Text(bytes) => Ok(bytes),
-        Input::Nothing(_) => Err(StdinError::Empty),
+    match read_stdin(true, say)? {
+        PipedInput::Text(bytes) => Ok(bytes),
+        PipedInput::Nothing(_) => Err(StdinError::Empty),
     }
 }
 
 /// Reads to the end. If nothing arrives at once and input is optional, the wait depends on who could still send it.
-fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
+fn read_stdin(must_come: bool, mut say: impl FnMut(&str)) -> Result<PipedInput, StdinError> {
     if !terminal::stdin_ready(Some(FORGOTTEN)) {
         // Looking at every process takes longer than most inputs need to arrive, so it is done last.
-        let writer = if must_come { Writer::Peer } else { holders::writer() };
+        let writer = if must_come { StdinWriter::Peer } else { holders::find_writer() };
         let patience = match writer {
-            Writer::Ancestor => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
-            Writer::Unknown => Some(UNKNOWN),
-            Writer::Peer => None,
+            StdinWriter::Ancestor => return Ok(PipedInput::Nothing(Some(describe_silence(FORGOTTEN)))),
+            StdinWriter::Unknown => Some(UNKNOWN),
+            StdinWriter::Peer => None,
         };
         say("waiting for stdin …");
         if !terminal::stdin_ready(patience.map(|patience| patience.saturating_sub(FORGOTTEN))) {
-            return Ok(Input::Nothing(patience.map(silent)));
+            return Ok(PipedInput::Nothing(patience.map(describe_silence)));
         }
     }
     let bytes = read_rest()?;
     let blank = bytes.iter().all(u8::is_ascii_whitespace);
-    Ok(if blank { Input::Nothing(None) } else { Input::Text(bytes) })
+    Ok(if blank { PipedInput::Nothing(None) } else { PipedInput::Text(bytes) })
 }
 
-fn silent(waited: Duration) -> String {
+fn describe_silence(waited: Duration) -> String {
     format!(
         "nothing came on stdin within {}; going on without it (--stdin none does not wait, --stdin require waits \
          for the end)",
@@ -99,7 +99,7 @@ fn silent(waited: Duration) -> String {
 
 /// A size for people: `6 bytes`, `3.0 KiB`.
 #[expect(clippy::cast_precision_loss, reason = "one digit of at most 16 MiB is shown")]
-fn size(bytes: usize) -> String {
+fn format_size(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
         0..1024 => format!("{bytes} bytes"),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::Failure;
+use super::CommandFailure;
 use super::args::{Var, VarValue};
 
 /// The size of the largest file, in bytes.
@@ -16,13 +16,13 @@ const MOST_BYTES: u64 = 10 << 20;
 ///
 /// # Errors
 /// A usage error that names the variable and the file.
-pub(super) fn read(vars: &[Var]) -> Result<Vec<(String, Value)>, Failure> {
+pub(super) fn read_vars(vars: &[Var]) -> Result<Vec<(String, Value)>, CommandFailure> {
     let value = |Var { name, value }: &Var| {
         let value = match value {
             VarValue::Given(value) => value.clone(),
-            VarValue::File(path) => text(path)
+            VarValue::File(path) => read_text_file(path)
                 .map(Value::String)
-                .map_err(|why| Failure::usage(format!("--var {name}=@{}: {why}", path.display())))?,
+                .map_err(|why| CommandFailure::usage(format!("--var {name}=@{}: {why}", path.display())))?,
         };
         Ok((name.clone(), value))
     };
@@ -30,7 +30,7 @@ pub(super) fn read(vars: &[Var]) -> Result<Vec<(String, Value)>, Failure> {
 }
 
 /// Reads the text of a file, or of a pipe made by a shell.
-fn text(path: &Path) -> Result<String, String> {
+fn read_text_file(path: &Path) -> Result<String, String> {
     let unread = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             "there is no such file (a text that begins with @ is written with @@)".to_owned()
@@ -67,15 +67,15 @@ mod tests {
             path
         };
         let longest = vec![b'x'; 10 << 20];
-        assert_eq!(text(&at("fits", &longest)).expect("text").len(), 10 << 20);
-        assert_eq!(text(&at("same", b"{{ x }}\r\n\n")).expect("text"), "{{ x }}\r\n\n", "kept as it is");
+        assert_eq!(read_text_file(&at("fits", &longest)).expect("text").len(), 10 << 20);
+        assert_eq!(read_text_file(&at("same", b"{{ x }}\r\n\n")).expect("text"), "{{ x }}\r\n\n", "kept as it is");
         for (path, why) in [
             (at("long", &[longest.as_slice(), b"x"].concat()), "longer than 10 MiB"),
             (at("latin", b"caf\xe9"), "it is not UTF-8 text: byte 3"),
             (dir.path().join("gone"), "there is no such file"),
             (dir.path().to_path_buf(), "it is a directory"),
         ] {
-            let error = text(&path).expect_err("refused");
+            let error = read_text_file(&path).expect_err("refused");
             assert!(error.contains(why), "{error}");
         }
     }

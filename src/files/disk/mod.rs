@@ -18,11 +18,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
-pub use system::{Dir, free};
+pub use system::{Dir, free_bytes};
 
 /// The kind of a directory entry. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DirEntryKind {
     File,
     Dir,
     Link,
@@ -34,8 +34,8 @@ pub enum Kind {
 
 /// The facts of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
-    pub kind: Kind,
+pub struct FileFacts {
+    pub kind: DirEntryKind,
     pub len: u64,
     /// The permissions; 0 if the system has none.
     pub mode: u32,
@@ -45,9 +45,9 @@ pub struct Facts {
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     pub name: OsString,
-    pub kind: Kind,
+    pub kind: DirEntryKind,
 }
 
 /// A regular file, opened for reading.
@@ -55,12 +55,11 @@ pub struct Entry {
 pub struct Opened {
     pub file: File,
     /// The facts of the opened file.
-    pub facts: Facts,
+    pub facts: FileFacts,
 }
 
-impl Kind {
+impl DirEntryKind {
     /// The name of the kind for a person: `a FIFO`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "a file",
@@ -90,8 +89,8 @@ impl Opened {
 ///
 /// # Errors
 /// Nothing is there, or a link is on the way.
-pub fn look(path: &Path) -> io::Result<Facts> {
-    match parts(path)? {
+pub fn read_facts(path: &Path) -> io::Result<FileFacts> {
+    match split_path(path)? {
         None => Dir::open(path)?.facts(OsStr::new(".")),
         Some((parent, name)) => Dir::open(parent)?.facts(name),
     }
@@ -101,13 +100,13 @@ pub fn look(path: &Path) -> io::Result<Facts> {
 ///
 /// # Errors
 /// Nothing is there, a link is on the way, or it is no regular file.
-pub fn open(path: &Path) -> io::Result<Opened> {
-    let (parent, name) = parts(path)?.ok_or(io::ErrorKind::IsADirectory)?;
+pub fn open_file(path: &Path) -> io::Result<Opened> {
+    let (parent, name) = split_path(path)?.ok_or(io::ErrorKind::IsADirectory)?;
     let dir = Dir::open(parent)?;
     // A device could do something when it is opened.
     match dir.facts(name)?.kind {
-        Kind::File => dir.file(name),
-        kind => Err(special(kind)),
+        DirEntryKind::File => dir.file(name),
+        kind => Err(refuse_special(kind)),
     }
 }
 
@@ -115,7 +114,7 @@ pub fn open(path: &Path) -> io::Result<Opened> {
 ///
 /// # Errors
 /// The path is not one that was resolved: relative, or with `..`.
-pub fn parts(path: &Path) -> io::Result<Option<(&Path, &OsStr)>> {
+pub fn split_path(path: &Path) -> io::Result<Option<(&Path, &OsStr)>> {
     let is_plain = |part: Component<'_>| !matches!(part, Component::ParentDir | Component::CurDir);
     if !path.is_absolute() || !path.components().all(is_plain) {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
@@ -124,16 +123,16 @@ pub fn parts(path: &Path) -> io::Result<Option<(&Path, &OsStr)>> {
 }
 
 /// The error for something that is not a regular file.
-fn special(kind: Kind) -> io::Error {
+fn refuse_special(kind: DirEntryKind) -> io::Error {
     match kind {
-        Kind::Dir => io::Error::from(io::ErrorKind::IsADirectory),
-        Kind::Link => linked(),
+        DirEntryKind::Dir => io::Error::from(io::ErrorKind::IsADirectory),
+        DirEntryKind::Link => refuse_link(),
         kind => io::Error::other(format!("it is {}, which is not opened", kind.name())),
     }
 }
 
 /// The error for a link on the way.
-fn linked() -> io::Error {
+fn refuse_link() -> io::Error {
     io::Error::other("the path that was looked up contains a symbolic link, which is not followed")
 }
 
@@ -154,7 +153,7 @@ mod tests {
         symlink("file", root.join("a/b/last")).expect("linked");
         let made = std::process::Command::new("mkfifo").arg(root.join("pipe")).status();
         assert!(made.expect("mkfifo exists").success());
-        let read = |path: &str| open(&root.join(path)).and_then(|mut opened| opened.read(100));
+        let read = |path: &str| open_file(&root.join(path)).and_then(|mut opened| opened.read(100));
         assert_eq!(read("a/b/file").expect("it is a file"), b"text");
         for (path, why) in [
             ("link/b/file", "symbolic link"),
@@ -167,12 +166,12 @@ mod tests {
             let error = read(path).expect_err(path).to_string();
             assert!(error.contains(why), "{path}: {error}");
         }
-        assert_eq!(look(&root.join("a/b/last")).expect("it is there").kind, Kind::Link);
-        assert_eq!(look(&root.join("link/b")).map(|facts| facts.kind).ok(), None);
-        assert_eq!(look(Path::new("/")).expect("it is there").kind, Kind::Dir);
+        assert_eq!(read_facts(&root.join("a/b/last")).expect("it is there").kind, DirEntryKind::Link);
+        assert_eq!(read_facts(&root.join("link/b")).map(|facts| facts.kind).ok(), None);
+        assert_eq!(read_facts(Path::new("/")).expect("it is there").kind, DirEntryKind::Dir);
         assert_eq!(
-            open(Path::new("/dev/zero")).expect_err("a device").to_string(),
-            special(Kind::Device).to_string()
+            open_file(Path::new("/dev/zero")).expect_err("a device").to_string(),
+            refuse_special(DirEntryKind::Device).to_string()
         );
     }
 

@@ -6,11 +6,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Facts, Kind, Opened, linked, special};
+use super::{DirEntry, DirEntryKind, FileFacts, Opened, refuse_link, refuse_special};
 
 /// Unknown on these systems.
-#[must_use]
-pub fn free(_: &Path) -> Option<u64> {
+pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
@@ -22,7 +21,7 @@ impl Dir {
     pub fn open(path: &Path) -> io::Result<Self> {
         let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
         if path.ancestors().any(is_link) {
-            return Err(linked());
+            return Err(refuse_link());
         }
         if fs::metadata(path)?.is_dir() { Ok(Self(path.into())) } else { Err(io::ErrorKind::NotADirectory.into()) }
     }
@@ -39,24 +38,24 @@ impl Dir {
     pub fn file(&self, name: &OsStr) -> io::Result<Opened> {
         let facts = self.facts(name)?;
         match facts.kind {
-            Kind::File => Ok(Opened { file: fs::File::open(self.0.join(name))?, facts }),
-            kind => Err(special(kind)),
+            DirEntryKind::File => Ok(Opened { file: fs::File::open(self.0.join(name))?, facts }),
+            kind => Err(refuse_special(kind)),
         }
     }
 
-    pub fn facts(&self, name: &OsStr) -> io::Result<Facts> {
+    pub fn facts(&self, name: &OsStr) -> io::Result<FileFacts> {
         let data = fs::symlink_metadata(self.0.join(name))?;
-        Ok(Facts { kind: kind_of(data.file_type()), len: data.len(), mode: 0, owner: (0, 0) })
+        Ok(FileFacts { kind: read_kind(data.file_type()), len: data.len(), mode: 0, owner: (0, 0) })
     }
 
     pub fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
         fs::read_link(self.0.join(name))
     }
 
-    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub fn entries(&self) -> io::Result<Vec<DirEntry>> {
         let entry = |entry: io::Result<fs::DirEntry>| {
             let entry = entry?;
-            Ok(Entry { kind: kind_of(entry.file_type()?), name: entry.file_name() })
+            Ok(DirEntry { kind: read_kind(entry.file_type()?), name: entry.file_name() })
         };
         fs::read_dir(&self.0)?.map(entry).collect()
     }
@@ -82,11 +81,14 @@ impl Dir {
     }
 }
 
-fn kind_of(kind: fs::FileType) -> Kind {
-    match () {
-        () if kind.is_symlink() => Kind::Link,
-        () if kind.is_dir() => Kind::Dir,
-        () if kind.is_file() => Kind::File,
-        () => Kind::Unknown,
+fn read_kind(kind: fs::FileType) -> DirEntryKind {
+    if kind.is_symlink() {
+        DirEntryKind::Link
+    } else if kind.is_dir() {
+        DirEntryKind::Dir
+    } else if kind.is_file() {
+        DirEntryKind::File
+    } else {
+        DirEntryKind::Unknown
     }
 }

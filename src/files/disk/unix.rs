@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Entry, Facts, Kind, Opened, linked, parts, special};
+use super::{DirEntry, DirEntryKind, FileFacts, Opened, refuse_link, refuse_special, split_path};
 
 /// A handle that names a directory and needs no right to list it.
 #[cfg(target_os = "linux")]
@@ -22,8 +22,7 @@ const HANDLE: OFlags = OFlags::RDONLY.union(COMMON).union(OFlags::DIRECTORY);
 const COMMON: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// The bytes that may still be written to the disk of `path`.
-#[must_use]
-pub fn free(path: &Path) -> Option<u64> {
+pub fn free_bytes(path: &Path) -> Option<u64> {
     let disk = fs::statvfs(path).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
@@ -38,21 +37,21 @@ impl Dir {
     /// # Errors
     /// It is no directory, or a link is on the way.
     pub fn open(path: &Path) -> io::Result<Self> {
-        parts(path)?;
+        split_path(path)?;
         #[cfg(target_os = "linux")]
         match at_once(path) {
             // Unknown to an older kernel, or to the filter of a container.
             Err(Errno::NOSYS | Errno::PERM) => {}
             // A link at the end is reported as not a directory.
-            Err(Errno::NOTDIR) if path.ancestors().any(Path::is_symlink) => return Err(linked()),
-            opened => return opened.map(Self).map_err(refused),
+            Err(Errno::NOTDIR) if path.ancestors().any(Path::is_symlink) => return Err(refuse_link()),
+            opened => return opened.map(Self).map_err(refuse_error),
         }
         Self::open_in_parts(path)
     }
 
     fn open_in_parts(path: &Path) -> io::Result<Self> {
-        match parts(path)? {
-            None => fs::openat(CWD, path, HANDLE, Mode::empty()).map(Self).map_err(refused),
+        match split_path(path)? {
+            None => fs::openat(CWD, path, HANDLE, Mode::empty()).map(Self).map_err(refuse_error),
             Some((parent, name)) => Self::open_in_parts(parent)?.dir(name),
         }
     }
@@ -66,11 +65,11 @@ impl Dir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
-        let (parent, name) = parts(path)?.ok_or(io::ErrorKind::NotFound)?;
+        let (parent, name) = split_path(path)?.ok_or(io::ErrorKind::NotFound)?;
         let parent = Self::create(parent)?;
         match fs::mkdirat(&parent.0, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => parent.dir(name),
-            Err(error) => Err(refused(error)),
+            Err(error) => Err(refuse_error(error)),
         }
     }
 
@@ -82,10 +81,12 @@ impl Dir {
         match fs::openat(&self.0, name, HANDLE, Mode::empty()) {
             Ok(handle) => Ok(Self(handle)),
             // Systems report either error for a link.
-            Err(Errno::NOTDIR | Errno::LOOP) if self.facts(name).is_ok_and(|facts| facts.kind == Kind::Link) => {
-                Err(linked())
+            Err(Errno::NOTDIR | Errno::LOOP)
+                if self.facts(name).is_ok_and(|facts| facts.kind == DirEntryKind::Link) =>
+            {
+                Err(refuse_link())
             }
-            Err(error) => Err(refused(error)),
+            Err(error) => Err(refuse_error(error)),
         }
     }
 
@@ -94,16 +95,20 @@ impl Dir {
     /// # Errors
     /// It is none.
     pub fn file(&self, name: &OsStr) -> io::Result<Opened> {
-        let file = fs::openat(&self.0, name, OFlags::RDONLY.union(COMMON), Mode::empty()).map_err(refused)?;
+        let file = fs::openat(&self.0, name, OFlags::RDONLY.union(COMMON), Mode::empty()).map_err(refuse_error)?;
         let facts = facts_of(&fs::fstat(&file)?);
-        if facts.kind == Kind::File { Ok(Opened { file: file.into(), facts }) } else { Err(special(facts.kind)) }
+        if facts.kind == DirEntryKind::File {
+            Ok(Opened { file: file.into(), facts })
+        } else {
+            Err(refuse_special(facts.kind))
+        }
     }
 
     /// The facts of an entry.
     ///
     /// # Errors
     /// It is not there.
-    pub fn facts(&self, name: &OsStr) -> io::Result<Facts> {
+    pub fn facts(&self, name: &OsStr) -> io::Result<FileFacts> {
         Ok(facts_of(&fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
@@ -120,9 +125,9 @@ impl Dir {
     ///
     /// # Errors
     /// The directory cannot be listed.
-    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub fn entries(&self) -> io::Result<Vec<DirEntry>> {
         let mut entries = Vec::new();
-        for entry in fs::Dir::new(self.listed()?)? {
+        for entry in fs::Dir::new(self.open_listing()?)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
             if name == "." || name == ".." {
@@ -130,10 +135,10 @@ impl Dir {
             }
             let kind = match entry.file_type() {
                 // Some file systems do not say.
-                FileType::Unknown => self.facts(&name).map_or(Kind::Unknown, |facts| facts.kind),
+                FileType::Unknown => self.facts(&name).map_or(DirEntryKind::Unknown, |facts| facts.kind),
                 kind => kind_of(kind),
             };
-            entries.push(Entry { name, kind });
+            entries.push(DirEntry { name, kind });
         }
         Ok(entries)
     }
@@ -146,12 +151,12 @@ impl Dir {
     /// if the directory would allow it.
     pub fn replace(&self, name: &OsStr, content: &[u8], mode: Option<u32>) -> io::Result<()> {
         let existing = match self.facts(name) {
-            Ok(Facts { kind: Kind::File, .. }) => {
-                let file =
-                    fs::openat(&self.0, name, OFlags::WRONLY.union(COMMON), Mode::empty()).map_err(refused)?;
+            Ok(FileFacts { kind: DirEntryKind::File, .. }) => {
+                let file = fs::openat(&self.0, name, OFlags::WRONLY.union(COMMON), Mode::empty())
+                    .map_err(refuse_error)?;
                 Some(facts_of(&fs::fstat(&file)?))
             }
-            Ok(facts) => return Err(special(facts.kind)),
+            Ok(facts) => return Err(refuse_special(facts.kind)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
@@ -199,11 +204,11 @@ impl Dir {
 
     /// Syncs the directory, which makes a new name durable. Some file systems cannot do that, which is harmless.
     fn sync(&self) {
-        let _ = self.listed().and_then(fs::fsync);
+        let _ = self.open_listing().and_then(fs::fsync);
     }
 
     /// The same directory, opened to be listed.
-    fn listed(&self) -> rustix::io::Result<OwnedFd> {
+    fn open_listing(&self) -> rustix::io::Result<OwnedFd> {
         fs::openat(&self.0, ".", OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC), Mode::empty())
     }
 }
@@ -229,10 +234,10 @@ impl<'a> Fresh<'a> {
             match outcome {
                 Err(Errno::EXIST) => {}
                 Ok(file) => return Ok(Self { dir, name: Some(name), file: file.into() }),
-                Err(error) => return Err(refused(error)),
+                Err(error) => return Err(refuse_error(error)),
             }
         }
-        Err(outcome.map_or_else(refused, |_| io::Error::from(io::ErrorKind::AlreadyExists)))
+        Err(outcome.map_or_else(refuse_error, |_| io::Error::from(io::ErrorKind::AlreadyExists)))
     }
 
     fn rename(&mut self, name: &OsStr) -> io::Result<()> {
@@ -261,15 +266,15 @@ fn at_once(path: &Path) -> rustix::io::Result<OwnedFd> {
     fs::openat2(CWD, path, flags, Mode::empty(), resolve)
 }
 
-fn refused(error: Errno) -> io::Error {
-    if error == Errno::LOOP { linked() } else { error.into() }
+fn refuse_error(error: Errno) -> io::Error {
+    if error == Errno::LOOP { refuse_link() } else { error.into() }
 }
 
 // The widths of these fields differ from system to system.
 #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the system")]
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion, clippy::cast_sign_loss)]
-fn facts_of(stat: &Stat) -> Facts {
-    Facts {
+fn facts_of(stat: &Stat) -> FileFacts {
+    FileFacts {
         kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
         len: stat.st_size as u64,
         mode: u32::from(stat.st_mode) & 0o7777,
@@ -277,15 +282,15 @@ fn facts_of(stat: &Stat) -> Facts {
     }
 }
 
-fn kind_of(kind: FileType) -> Kind {
+fn kind_of(kind: FileType) -> DirEntryKind {
     match kind {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Dir,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo => Kind::Fifo,
-        FileType::Socket => Kind::Socket,
-        FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-        FileType::Unknown => Kind::Unknown,
+        FileType::RegularFile => DirEntryKind::File,
+        FileType::Directory => DirEntryKind::Dir,
+        FileType::Symlink => DirEntryKind::Link,
+        FileType::Fifo => DirEntryKind::Fifo,
+        FileType::Socket => DirEntryKind::Socket,
+        FileType::CharacterDevice | FileType::BlockDevice => DirEntryKind::Device,
+        FileType::Unknown => DirEntryKind::Unknown,
     }
 }
 

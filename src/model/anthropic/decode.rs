@@ -6,32 +6,32 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::assembly::{Assembly, Broken, Key};
+use super::super::assembly::{Assembly, Broken, PartKey};
 use super::super::decode::{Decode, Misread};
-use super::super::errors::Said;
+use super::super::errors::StatedError;
 use super::event::{self, Event, Message, Piece};
-use super::flags::Flags;
-use super::stop::Stop;
+use super::flags::AnthropicFlags;
+use super::stop::AnthropicStop;
 use super::usage::Counts;
 
 /// The decoder of one reply.
-pub struct Decoder {
+pub struct AnthropicDecoder {
     keeps_unsigned: bool,
     /// The server's id of the reply.
     id: Option<String>,
-    blocks: Vec<Block>,
+    blocks: Vec<OpenBlock>,
     counts: Counts,
-    stop: Option<Stop>,
+    stop: Option<AnthropicStop>,
 }
 
 /// A block of the reply. The server's index refers to the latest block with that index.
-struct Block {
+struct OpenBlock {
     index: Option<u64>,
-    key: Key,
-    kind: Kind,
+    key: PartKey,
+    kind: OpenBlockKind,
 }
 
-enum Kind {
+enum OpenBlockKind {
     Text,
     Thought {
         signature: String,
@@ -49,9 +49,9 @@ enum Kind {
     Closed,
 }
 
-impl Decoder {
+impl AnthropicDecoder {
     #[must_use]
-    pub fn new(flags: &Flags) -> Self {
+    pub fn new(flags: &AnthropicFlags) -> Self {
         let keeps_unsigned = flags.empty_signature_ok;
         Self { keeps_unsigned, id: None, blocks: Vec::new(), counts: Counts::default(), stop: None }
     }
@@ -83,33 +83,33 @@ impl Decoder {
             "text" => {
                 let key = reply.open_text();
                 reply.push(key, field("text"));
-                (key, Kind::Text)
+                (key, OpenBlockKind::Text)
             }
             "thinking" => {
                 let key = reply.open_reasoning();
                 reply.push(key, field("thinking"));
-                (key, Kind::Thought { signature: field("signature").to_owned() })
+                (key, OpenBlockKind::Thought { signature: field("signature").to_owned() })
             }
             "redacted_thinking" => {
                 let key = reply.open_reasoning();
                 reply.keep(key, block, true);
-                (key, Kind::Closed)
+                (key, OpenBlockKind::Closed)
             }
             "tool_use" => {
                 let key = reply.open_call(field("id"), field("name"));
-                let first = block.get("input").filter(|input| is_something(input)).map(arguments);
+                let first = block.get("input").filter(|input| is_something(input)).map(write_arguments);
                 reply.push(key, first.as_deref().unwrap_or_default());
-                (key, Kind::Call { has_first: first.is_some() })
+                (key, OpenBlockKind::Call { has_first: first.is_some() })
             }
             kind => {
                 if kind == "fallback" {
-                    reply.notice(fallback(&block));
+                    reply.notice(describe_fallback(&block));
                 }
                 // It is not shown, only sent back.
-                (reply.open_reasoning(), Kind::Foreign { block, input: String::new() })
+                (reply.open_reasoning(), OpenBlockKind::Foreign { block, input: String::new() })
             }
         };
-        self.blocks.push(Block { index, key, kind });
+        self.blocks.push(OpenBlock { index, key, kind });
         Ok(())
     }
 
@@ -125,31 +125,36 @@ impl Decoder {
             None => self.blocks.len().checked_sub(1),
         };
         let found = at.and_then(|at| self.blocks.get_mut(at));
-        if let Some(Block { kind: Kind::Foreign { block, input }, .. }) = found {
-            extend(block, input, &event::read(data)?);
+        if let Some(OpenBlock { kind: OpenBlockKind::Foreign { block, input }, .. }) = found {
+            extend_block(block, input, &event::read_json(data)?);
             return Ok(());
         }
         match (&*piece.kind, found) {
-            ("text_delta", Some(Block { key, kind: Kind::Text, .. })) => reply.push(*key, &piece.text),
+            ("text_delta", Some(OpenBlock { key, kind: OpenBlockKind::Text, .. })) => {
+                reply.push(*key, &piece.text);
+            }
             ("text_delta", _) => {
                 let key = reply.open_text();
                 reply.push(key, &piece.text);
-                self.blocks.push(Block { index, key, kind: Kind::Text });
+                self.blocks.push(OpenBlock { index, key, kind: OpenBlockKind::Text });
             }
-            ("thinking_delta" | "signature_delta", Some(Block { key, kind: Kind::Thought { signature }, .. })) => {
+            (
+                "thinking_delta" | "signature_delta",
+                Some(OpenBlock { key, kind: OpenBlockKind::Thought { signature }, .. }),
+            ) => {
                 reply.push(*key, &piece.thinking);
                 signature.push_str(&piece.signature);
             }
             ("thinking_delta" | "signature_delta", _) => {
                 let key = reply.open_reasoning();
                 reply.push(key, &piece.thinking);
-                self.blocks.push(Block {
+                self.blocks.push(OpenBlock {
                     index,
                     key,
-                    kind: Kind::Thought { signature: piece.signature.to_string() },
+                    kind: OpenBlockKind::Thought { signature: piece.signature.to_string() },
                 });
             }
-            ("input_json_delta", Some(Block { key, kind: Kind::Call { has_first }, .. })) => {
+            ("input_json_delta", Some(OpenBlock { key, kind: OpenBlockKind::Call { has_first }, .. })) => {
                 if !piece.partial_json.is_empty() && std::mem::take(has_first) {
                     reply.set_arguments(*key, "");
                 }
@@ -177,7 +182,7 @@ impl Decoder {
     /// Takes the facts known at the end of a message.
     fn end(&mut self, reason: &str, details: Option<&RawValue>, usage: Option<&RawValue>, reply: &mut Assembly) {
         if !reason.is_empty() {
-            self.stop = Some(Stop::read(reason, details));
+            self.stop = Some(AnthropicStop::read(reason, details));
         }
         if let Some(usage) = usage {
             self.counts.take(usage, reply);
@@ -195,13 +200,13 @@ impl Decoder {
             }
             reply.finish(stop.finish);
         }
-        reply.done();
+        reply.mark_complete();
     }
 }
 
-impl Decode for Decoder {
+impl Decode for AnthropicDecoder {
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
-        let event: Event<'_> = match event::read(data) {
+        let event: Event<'_> = match event::read_json(data) {
             Ok(event) => event,
             // An event of another kind may have other fields under these names.
             Err(_) if is_of_unknown_kind(data) => return Ok(()),
@@ -222,9 +227,9 @@ impl Decode for Decoder {
                 self.end(&last.stop_reason, last.stop_details, usage, reply);
             }
             b"message_stop" => self.finish(reply),
-            b"error" => return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))).into()),
+            b"error" => return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into()),
             b"" => {
-                if let Some(said) = Said::in_reply(&String::from_utf8_lossy(data)) {
+                if let Some(said) = StatedError::in_reply(&String::from_utf8_lossy(data)) {
                     return Err(Broken::Error(said).into());
                 }
             }
@@ -234,9 +239,9 @@ impl Decode for Decoder {
     }
 
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
-        let message: Message<'_> = event::read(body)?;
+        let message: Message<'_> = event::read_json(body)?;
         let Some(content) = message.content.as_ref().filter(|_| &*message.kind == "message") else {
-            let said = Said::in_reply(&String::from_utf8_lossy(body));
+            let said = StatedError::in_reply(&String::from_utf8_lossy(body));
             return said.map_or(Ok(false), |said| Err(Broken::Error(said).into()));
         };
         for (index, block) in (0..).zip(content) {
@@ -252,32 +257,32 @@ impl Decode for Decoder {
     }
 }
 
-impl Block {
+impl OpenBlock {
     /// Keeps the data that the server needs back with the block.
     fn close(&mut self, keeps_unsigned: bool, reply: &mut Assembly) {
-        match std::mem::replace(&mut self.kind, Kind::Closed) {
-            Kind::Thought { signature } => {
+        match std::mem::replace(&mut self.kind, OpenBlockKind::Closed) {
+            OpenBlockKind::Thought { signature } => {
                 let thinking = reply.text_of(self.key);
                 if !signature.is_empty() || keeps_unsigned && !thinking.is_empty() {
                     let block = json!({"type": "thinking", "thinking": thinking, "signature": signature});
                     reply.keep(self.key, block, true);
                 }
             }
-            Kind::Foreign { mut block, input } => {
+            OpenBlockKind::Foreign { mut block, input } => {
                 if let Ok(input) = serde_json::from_str::<Value>(&input) {
                     block["input"] = input;
                 }
                 reply.keep(self.key, block, false);
             }
             // Pieces that come late are still taken.
-            open @ (Kind::Text | Kind::Call { .. }) => self.kind = open,
-            Kind::Closed => {}
+            open @ (OpenBlockKind::Text | OpenBlockKind::Call { .. }) => self.kind = open,
+            OpenBlockKind::Closed => {}
         }
     }
 }
 
 /// Adds a piece to a block that only the server knows: texts grow, the rest is replaced.
-fn extend(block: &mut Value, input: &mut String, event: &Value) {
+fn extend_block(block: &mut Value, input: &mut String, event: &Value) {
     let (Some(block), Some(piece)) = (block.as_object_mut(), event.get("delta").and_then(Value::as_object)) else {
         return;
     };
@@ -301,11 +306,11 @@ fn is_something(input: &Value) -> bool {
     }
 }
 
-fn arguments(input: &Value) -> String {
+fn write_arguments(input: &Value) -> String {
     input.as_str().map_or_else(|| input.to_string(), str::to_owned)
 }
 
-fn fallback(block: &Value) -> String {
+fn describe_fallback(block: &Value) -> String {
     let model = |side: &str| block[side]["model"].as_str().unwrap_or("another model").to_owned();
     format!("{} refused: {} answers", model("from"), model("to"))
 }
@@ -319,6 +324,6 @@ fn is_of_unknown_kind(data: &[u8]) -> bool {
         "message_delta",
         "message_stop",
     ];
-    let event: Value = event::read(data).unwrap_or_default();
+    let event: Value = event::read_json(data).unwrap_or_default();
     event.get("type").and_then(Value::as_str).is_some_and(|kind| !KNOWN.contains(&kind))
 }

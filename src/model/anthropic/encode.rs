@@ -7,44 +7,43 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::super::asked::{self, Asked};
-use super::super::extra::merge;
-use super::flags::Flags;
-use super::messages::{Block, Mark, Message, messages};
+use super::super::asked::{self, OutgoingRequest};
+use super::super::extra::merge_extra;
+use super::flags::AnthropicFlags;
+use super::messages::{Block, Mark, Message, write_messages};
 use super::thinking::{self, Asks};
 use super::tools::{Tools, allows_strict};
 use crate::model::ToolChoice;
 
 /// The body of a request.
-#[must_use]
-pub fn encode(asked: &Asked<'_>, flags: &Flags) -> Vec<u8> {
-    let messages = messages(asked.turns, flags);
-    let mut bytes = Vec::with_capacity(asked::size(asked));
-    serde_json::to_writer(&mut bytes, &Body { asked, flags, messages: &messages })
+pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Vec<u8> {
+    let messages = write_messages(asked.turns, flags);
+    let mut bytes = Vec::with_capacity(asked::estimate_size(asked));
+    serde_json::to_writer(&mut bytes, &AnthropicBody { asked, flags, messages: &messages })
         .expect("a body has only string keys, and a vector takes every byte");
     bytes
 }
 
-struct Body<'a> {
-    asked: &'a Asked<'a>,
-    flags: &'a Flags,
+struct AnthropicBody<'a> {
+    asked: &'a OutgoingRequest<'a>,
+    flags: &'a AnthropicFlags,
     messages: &'a [Message<'a>],
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for AnthropicBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { asked, flags, messages } = *self;
         let extra = &asked.settings.extra;
         let mut body = serializer.serialize_map(None)?;
-        let (mut fixed, mut varying) = (head(asked), tail(asked, flags));
+        let (mut fixed, mut varying) = (write_head(asked), write_tail(asked, flags));
         let (late, early) = extra.clone().into_iter().partition(|(key, _)| VARYING.contains(&key.as_str()));
-        merge(&mut fixed, &early);
+        merge_extra(&mut fixed, &early);
         asked.settings.cap_output(&mut fixed);
-        merge(&mut varying, &late);
+        merge_extra(&mut varying, &late);
         for (key, value) in &fixed {
             body.serialize_entry(key, value)?;
         }
-        let mark = Mark::of(flags);
+        let mark = Mark::from_flags(flags);
         if !asked.tools.is_empty() && !extra.contains_key("tools") {
             body.serialize_entry("tools", &Tools { all: asked.tools, settings: asked.settings, flags, mark })?;
         }
@@ -62,7 +61,7 @@ impl Serialize for Body<'_> {
 }
 
 /// The fields that stay the same for a whole session.
-fn head(asked: &Asked<'_>) -> Map<String, Value> {
+fn write_head(asked: &OutgoingRequest<'_>) -> Map<String, Value> {
     let mut head = Map::new();
     head.insert("model".to_owned(), asked.settings.model.as_str().into());
     head.insert("max_tokens".to_owned(), thinking::max_tokens(asked).into());
@@ -73,10 +72,10 @@ fn head(asked: &Asked<'_>) -> Map<String, Value> {
 /// The fields that may differ between requests.
 const VARYING: [&str; 4] = ["thinking", "temperature", "output_config", "tool_choice"];
 
-fn tail(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
+fn write_tail(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Map<String, Value> {
     let settings = asked.settings;
-    let asks = Asks::of(asked, flags);
-    let effort = settings.effort.filter(|_| flags.effort_field).and_then(thinking::level);
+    let asks = Asks::choose(asked, flags);
+    let effort = settings.effort.filter(|_| flags.effort_field).and_then(thinking::spell_level);
     let schema = asked.schema.filter(|schema| flags.answer_format && allows_strict(schema));
     let mut config = Map::new();
     if let Some(level) = effort {
@@ -96,7 +95,7 @@ fn tail(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
     fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
-fn tool_choice(asked: &Asked<'_>, flags: &Flags) -> Option<Value> {
+fn tool_choice(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Option<Value> {
     if asked.tools.is_empty() {
         return None;
     }

@@ -65,7 +65,7 @@ pub(super) struct Message<'a> {
 }
 
 /// Reads an event or a body. Checking its UTF-8 as a whole is faster than string by string.
-pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<T> {
+pub(super) fn read_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<T> {
     match std::str::from_utf8(json) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(json),

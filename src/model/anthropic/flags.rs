@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
-pub struct Flags {
+pub struct AnthropicFlags {
     pub thinking: Thinking,
     /// The text of thoughts comes only if it is asked for (`display: summarized`). For adaptive thinking only.
     pub thinking_display: bool,
@@ -40,7 +40,7 @@ pub struct Flags {
     pub images_in_error_ok: bool,
 }
 
-impl Default for Flags {
+impl Default for AnthropicFlags {
     fn default() -> Self {
         Self {
             thinking: Thinking::default(),

@@ -1,8 +1,8 @@
 //! The headers of the Messages API. A beta is named only in the requests that use it: servers refuse those that they
 //! do not know.
 
-use super::super::asked::Asked;
-use super::flags::Flags;
+use super::super::asked::OutgoingRequest;
+use super::flags::AnthropicFlags;
 use super::thinking::Asks;
 
 const VERSION: &str = "2023-06-01";
@@ -10,9 +10,8 @@ const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 const BINDING: &str = "thinking-binding-controls-2026-08-01";
 
 /// The headers of a request, beside its key.
-#[must_use]
-pub fn headers(asked: &Asked<'_>, flags: &Flags) -> Vec<(&'static str, String)> {
-    let asks = Asks::of(asked, flags);
+pub fn list_headers(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Vec<(&'static str, String)> {
+    let asks = Asks::choose(asked, flags);
     let betas = [
         (INTERLEAVED, flags.interleaved_beta && matches!(asks, Asks::Budget(_))),
         (BINDING, flags.binding_controls && asks == Asks::Adaptive),

@@ -15,8 +15,8 @@ mod tests;
 #[cfg(test)]
 pub mod valid;
 
-pub use decode::Decoder;
-pub use encode::encode;
-pub use flags::{Flags, Thinking};
-pub use headers::headers;
+pub use decode::AnthropicDecoder;
+pub use encode::encode_request;
+pub use flags::{AnthropicFlags, Thinking};
+pub use headers::list_headers;
 pub use thinking::{most_tokens, thinking_budget};

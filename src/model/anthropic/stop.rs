@@ -11,13 +11,13 @@ const LONGEST: usize = 400;
 
 /// The end of a reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stop {
+pub(super) struct AnthropicStop {
     pub finish: FinishReason,
     /// A notice about it for the user.
     pub notice: Option<String>,
 }
 
-impl Stop {
+impl AnthropicStop {
     /// Reads `stop_reason` and `stop_details`.
     pub fn read(reason: &str, details: Option<&RawValue>) -> Self {
         let (finish, notice) = match reason {
@@ -31,7 +31,7 @@ impl Stop {
                 let words = "the server paused while it used tools of its own: ask the model to go on";
                 (FinishReason::Stop, Some(words.to_owned()))
             }
-            "refusal" => (FinishReason::ContentFilter, Some(refusal(details))),
+            "refusal" => (FinishReason::ContentFilter, Some(describe_refusal(details))),
             "sensitive" | "content_filter" => (FinishReason::ContentFilter, None),
             other => {
                 let other = text::one_line(other, LONGEST);
@@ -50,7 +50,7 @@ impl Stop {
     }
 }
 
-fn refusal(details: Option<&RawValue>) -> String {
+fn describe_refusal(details: Option<&RawValue>) -> String {
     let details: Value = details.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let detail = |key: &str| {
         let words = details.get(key).and_then(Value::as_str).map(|words| text::one_line(words, LONGEST));
@@ -84,7 +84,7 @@ mod tests {
             ("sensitive", ContentFilter, false),
             ("compaction", Ended, true),
         ] {
-            let stop = Stop::read(reason, None);
+            let stop = AnthropicStop::read(reason, None);
             assert_eq!((stop.finish, stop.notice.is_some()), (finish, has_notice), "{reason}");
         }
     }

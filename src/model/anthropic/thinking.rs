@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::asked::{Asked, Settings};
+use super::super::asked::{OutgoingRequest, RequestSettings};
 use super::super::effort::Effort;
-use super::super::turns::Turn;
-use super::flags::{Flags, Thinking};
+use super::super::turns::WireTurn;
+use super::flags::{AnthropicFlags, Thinking};
 use super::messages;
 
 /// The limit of a reply in tokens if neither the model file nor the catalogue has one: the API demands one.
@@ -27,14 +27,14 @@ pub(super) enum Asks {
 
 impl Asks {
     /// The request that fits the model and the conversation.
-    pub fn of(asked: &Asked<'_>, flags: &Flags) -> Self {
+    pub fn choose(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Self {
         let effort = asked.settings.effort;
         match (flags.thinking, effort) {
             (Thinking::Off, _) | (Thinking::Budget | Thinking::Adaptive, None | Some(Effort::None)) => {
                 Self::Nothing
             }
             (Thinking::Unasked, Some(Effort::None)) => Self::Disabled,
-            (Thinking::Budget, Some(effort)) => match budget(effort, max_tokens(asked)) {
+            (Thinking::Budget, Some(effort)) => match choose_budget(effort, max_tokens(asked)) {
                 Some(budget) if !is_inside_unthought_calls(asked.turns, flags) => Self::Budget(budget),
                 _ => Self::Nothing,
             },
@@ -43,7 +43,7 @@ impl Asks {
     }
 
     /// The field `thinking`.
-    pub fn field(self, flags: &Flags) -> Option<Value> {
+    pub fn field(self, flags: &AnthropicFlags) -> Option<Value> {
         match self {
             Self::Nothing => None,
             Self::Disabled => Some(json!({"type": "disabled"})),
@@ -69,19 +69,19 @@ impl Asks {
 
 /// The limit of the reply, thoughts included, without the cap of a single request: the thinking budget follows from it
 /// and stays the same for a session.
-pub(super) fn max_tokens(asked: &Asked<'_>) -> u64 {
+pub(super) fn max_tokens(asked: &OutgoingRequest<'_>) -> u64 {
     most_tokens(asked.settings)
 }
 
 /// The limit of a reply with these settings.
-pub fn most_tokens(settings: &Settings) -> u64 {
+pub fn most_tokens(settings: &RequestSettings) -> u64 {
     let replaced = settings.extra.get("max_tokens").and_then(Value::as_u64);
     let limit = replaced.or(settings.max_output_tokens).or(settings.most_output_tokens);
     limit.unwrap_or(ASSUMED_OUTPUT)
 }
 
 /// The tokens of thought for a level; a quarter of the reply is kept for its text. `None` if too few are left.
-fn budget(effort: Effort, max_tokens: u64) -> Option<u64> {
+fn choose_budget(effort: Effort, max_tokens: u64) -> Option<u64> {
     let wanted = match effort {
         Effort::None => return None,
         Effort::Minimal => LEAST_BUDGET,
@@ -95,13 +95,13 @@ fn budget(effort: Effort, max_tokens: u64) -> Option<u64> {
 }
 
 /// The tokens of thought that requests with these settings ask for, if they ask for a number.
-pub fn thinking_budget(settings: &Settings, flags: &Flags) -> Option<u64> {
+pub fn thinking_budget(settings: &RequestSettings, flags: &AnthropicFlags) -> Option<u64> {
     let effort = settings.effort.filter(|_| flags.thinking == Thinking::Budget)?;
-    budget(effort, most_tokens(settings))
+    choose_budget(effort, most_tokens(settings))
 }
 
 /// The level as `output_config.effort` spells it: it has neither `none` nor `minimal`.
-pub(super) fn level(effort: Effort) -> Option<&'static str> {
+pub(super) fn spell_level(effort: Effort) -> Option<&'static str> {
     match effort {
         Effort::None => None,
         Effort::Minimal => Some(Effort::Low.word()),
@@ -111,14 +111,14 @@ pub(super) fn level(effort: Effort) -> Option<&'static str> {
 
 /// True if the conversation ends in results of calls that began without a thought: another model made them, or a
 /// compression removed it. The API refuses to think by budget in the middle of those.
-fn is_inside_unthought_calls(turns: &[Turn<'_>], flags: &Flags) -> bool {
+fn is_inside_unthought_calls(turns: &[WireTurn<'_>], flags: &AnthropicFlags) -> bool {
     let mut first = None;
     let mut rest = turns;
     loop {
         match rest {
-            [before @ .., Turn::Results(_), Turn::User(_)] => rest = &rest[..=before.len()],
-            [before @ .., Turn::Model(parts), Turn::Results(_)] => {
-                first = parts.iter().find_map(|part| messages::replied(part, flags));
+            [before @ .., WireTurn::Results(_), WireTurn::User(_)] => rest = &rest[..=before.len()],
+            [before @ .., WireTurn::Model(parts), WireTurn::Results(_)] => {
+                first = parts.iter().find_map(|part| messages::write_reply_part(part, flags));
                 rest = before;
             }
             _ => return first.is_some_and(|block| !block.is_thought()),
@@ -142,7 +142,7 @@ mod tests {
             (Effort::Low, 1200, None),
             (Effort::Low, 0, None),
         ] {
-            assert_eq!(budget(effort, max_tokens), tokens, "{effort:?} of {max_tokens}");
+            assert_eq!(choose_budget(effort, max_tokens), tokens, "{effort:?} of {max_tokens}");
         }
     }
 }

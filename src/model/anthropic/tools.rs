@@ -5,16 +5,16 @@ use std::borrow::Cow;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
-use super::super::asked::Settings;
+use super::super::asked::RequestSettings;
 use super::super::strict;
-use super::flags::Flags;
+use super::flags::AnthropicFlags;
 use super::messages::Mark;
 use crate::model::ToolDefinition;
 
 pub(super) struct Tools<'a> {
     pub all: &'a [ToolDefinition],
-    pub settings: &'a Settings,
-    pub flags: &'a Flags,
+    pub settings: &'a RequestSettings,
+    pub flags: &'a AnthropicFlags,
     /// Only the last tool has one.
     pub mark: Option<Mark>,
 }

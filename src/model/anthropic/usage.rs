@@ -29,7 +29,7 @@ impl Counts {
             (&mut self.output, "/output_tokens"),
             (&mut self.thinking, "/output_tokens_details/thinking_tokens"),
         ] {
-            if let Some(later) = report.pointer(path).and_then(number).filter(|later| *later > 0) {
+            if let Some(later) = report.pointer(path).and_then(read_number).filter(|later| *later > 0) {
                 *figure = later;
             }
         }
@@ -56,7 +56,7 @@ impl Counts {
     clippy::cast_sign_loss,
     reason = "a float cast saturates, which is meant"
 )]
-fn number(value: &Value) -> Option<u64> {
+fn read_number(value: &Value) -> Option<u64> {
     // Whatever a server writes, sums of counts stay far from overflowing.
     const MOST: u64 = 1 << 48;
     value.as_u64().or_else(|| value.as_f64().map(|float| float as u64)).map(|number| number.min(MOST))

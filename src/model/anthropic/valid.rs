@@ -30,7 +30,7 @@ pub fn check(body: &Value) -> Result<(), String> {
             assistant(blocks, at)?;
         }
         let before = at.checked_sub(1).map_or(&[][..], |before| content(&messages[before]));
-        paired(before, blocks, at)?;
+        check_pairs(before, blocks, at)?;
     }
     if messages.len() % 2 == 0 {
         return Err("the last message is the assistant's".to_owned());
@@ -166,7 +166,7 @@ fn assistant(blocks: &[Value], at: usize) -> Result<(), String> {
 }
 
 /// Every call has one result in the message right after it, and every result its call right before.
-fn paired(before: &[Value], blocks: &[Value], at: usize) -> Result<(), String> {
+fn check_pairs(before: &[Value], blocks: &[Value], at: usize) -> Result<(), String> {
     let ids = |blocks: &[Value], kind: &str, key: &str| -> Vec<String> {
         let of_kind = blocks.iter().filter(|block| block["type"] == kind);
         of_kind.map(|block| block[key].as_str().unwrap_or_default().to_owned()).collect()

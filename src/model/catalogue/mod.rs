@@ -21,28 +21,28 @@ use std::sync::OnceLock;
 use jiff::civil::Date;
 
 use crate::files::regular::{self, Links};
-use providers::{Kind, PROVIDERS, Provider};
+use providers::{PROVIDERS, Provider, ProviderRole};
 use row::without_date;
-use table::{FILE, MOST_BYTES, Table, embedded};
+use table::{CatalogueText, FILE, MOST_BYTES, open_embedded};
 
-pub use profile::profile;
-pub use row::{Facts, Off};
+pub use profile::choose_profile;
+pub use row::{ModelFacts, Off};
 
 /// The catalogue that comes with the program, with the user's own over it.
 #[derive(Debug, Default)]
-pub struct Catalogue {
+pub struct ModelCatalogue {
     path: Option<PathBuf>,
-    user: OnceLock<Read>,
+    user: OnceLock<UserCatalogue>,
 }
 
 /// The outcome of reading the user's catalogue.
 #[derive(Debug, Default)]
-struct Read {
+struct UserCatalogue {
     text: Option<String>,
     notice: Option<String>,
 }
 
-impl Catalogue {
+impl ModelCatalogue {
     /// The catalogue for a user with this data directory. Reads nothing yet.
     #[must_use]
     pub fn of_user(data_dir: &Path) -> Self {
@@ -50,55 +50,55 @@ impl Catalogue {
     }
 
     /// The facts about a model at a place, which is the id of a provider or a host.
-    #[must_use]
-    pub fn lookup(&self, place: &str, id: &str) -> Option<Facts> {
+    pub fn lookup(&self, place: &str, id: &str) -> Option<ModelFacts> {
         let provider = providers::by_id(place).or_else(|| providers::by_host(place));
         let here = provider.and_then(|provider| {
-            let facts = self.at(provider, id)?;
-            Some(Facts { wire: Some(provider.wire), ..facts })
+            let facts = self.find(provider, id)?;
+            Some(ModelFacts { wire: Some(provider.wire), ..facts })
         });
         here.or_else(|| self.at_makers(provider, id))
     }
 
     /// The facts of the maker's own service, for another place that serves the model.
-    fn at_makers(&self, provider: Option<&Provider>, id: &str) -> Option<Facts> {
-        if provider.is_some_and(|provider| provider.kind == Kind::Maker) {
+    fn at_makers(&self, provider: Option<&Provider>, id: &str) -> Option<ModelFacts> {
+        if provider.is_some_and(|provider| provider.kind == ProviderRole::Maker) {
             return None;
         }
         let name = id.rsplit('/').next().unwrap_or(id);
         // Most private servers have models that no catalogue knows.
-        let is_known = |id: &str| embedded().mentions(id) || self.user().is_some_and(|table| table.mentions(id));
+        let is_known =
+            |id: &str| open_embedded().mentions(id) || self.user().is_some_and(|table| table.mentions(id));
         if !is_known(name) && !without_date(name).is_some_and(is_known) {
             return None;
         }
-        let makers = PROVIDERS.iter().filter(|provider| provider.kind == Kind::Maker);
-        makers.into_iter().find_map(|maker| self.at(maker, name)).map(Facts::elsewhere)
+        let makers = PROVIDERS.iter().filter(|provider| provider.kind == ProviderRole::Maker);
+        makers.into_iter().find_map(|maker| self.find(maker, name)).map(ModelFacts::elsewhere)
     }
 
     /// The facts about an id, else about the id without its date.
-    fn at(&self, provider: &Provider, id: &str) -> Option<Facts> {
+    fn find(&self, provider: &Provider, id: &str) -> Option<ModelFacts> {
         self.exact(provider, id).or_else(|| self.exact(provider, without_date(id)?))
     }
 
     /// The facts about an id: the user's numbers override those that came with the program.
-    fn exact(&self, provider: &Provider, id: &str) -> Option<Facts> {
-        let own = embedded().find(provider.id, id);
+    fn exact(&self, provider: &Provider, id: &str) -> Option<ModelFacts> {
+        let own = open_embedded().find(provider.id, id);
         match self.user().and_then(|table| table.find(provider.id, id)) {
-            Some(user) => Some(over(own, user)),
+            Some(user) => Some(merge_facts(own, user)),
             None => own,
         }
     }
 
     /// All rows, with their providers.
-    pub fn rows(&self) -> Vec<(&'static Provider, Facts)> {
+    pub fn rows(&self) -> Vec<(&'static Provider, ModelFacts)> {
         let mut rows = Vec::new();
         for provider in PROVIDERS {
-            let mut of_user: Vec<Facts> =
+            let mut of_user: Vec<ModelFacts> =
                 self.user().map(|table| table.rows(provider.id).collect()).unwrap_or_default();
-            for own in embedded().rows(provider.id) {
+            for own in open_embedded().rows(provider.id) {
                 let at = of_user.iter().position(|user| user.id.eq_ignore_ascii_case(&own.id));
                 let facts = match at {
-                    Some(at) => over(Some(own), of_user.swap_remove(at)),
+                    Some(at) => merge_facts(Some(own), of_user.swap_remove(at)),
                     None => own,
                 };
                 rows.push((provider, facts));
@@ -113,58 +113,56 @@ impl Catalogue {
     }
 
     /// The date and the origin of the facts.
-    #[must_use]
     pub fn source(&self) -> (Date, String) {
         let table = match self.user() {
             Some(user) => user,
-            None => embedded(),
+            None => open_embedded(),
         };
         (table.date, table.origin.to_owned())
     }
 
     /// A sentence that says that the user's own catalogue is not used, if anything was looked up.
-    #[must_use]
     pub fn notice(&self) -> Option<&str> {
         self.user.get()?.notice.as_deref()
     }
 
-    fn user(&self) -> Option<Table<'_>> {
-        self.read().text.as_deref().and_then(|text| Table::open(text).ok())
+    fn user(&self) -> Option<CatalogueText<'_>> {
+        self.read().text.as_deref().and_then(|text| CatalogueText::open(text).ok())
     }
 
-    fn read(&self) -> &Read {
-        self.user.get_or_init(|| self.path.as_deref().map(read).unwrap_or_default())
+    fn read(&self) -> &UserCatalogue {
+        self.user.get_or_init(|| self.path.as_deref().map(read_catalogue).unwrap_or_default())
     }
 }
 
 /// Reads the user's catalogue.
-fn read(path: &Path) -> Read {
+fn read_catalogue(path: &Path) -> UserCatalogue {
     let ignored = |why: &str| {
         let path = path.display();
         let notice = format!("{path} {why}: it is not used. `agent model update` writes another, or remove it");
-        Read { text: None, notice: Some(notice) }
+        UserCatalogue { text: None, notice: Some(notice) }
     };
     let bytes = match regular::read_bytes(path, Links::Follow, MOST_BYTES) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Read::default(),
+        Ok(None) => return UserCatalogue::default(),
         Err(why) => return ignored(&why),
     };
     let Ok(text) = String::from_utf8(bytes) else { return ignored("is not UTF-8") };
-    match Table::open(&text) {
-        Ok(table) if table.date < embedded().date => {
-            let (theirs, ours) = (table.date, embedded().date);
+    match CatalogueText::open(&text) {
+        Ok(table) if table.date < open_embedded().date => {
+            let (theirs, ours) = (table.date, open_embedded().date);
             ignored(&format!("is of {theirs}, older than the catalogue of this program ({ours})"))
         }
-        Ok(_) => Read { text: Some(text), notice: None },
+        Ok(_) => UserCatalogue { text: Some(text), notice: None },
         Err(why) => ignored(&format!("is not a catalogue: {why}")),
     }
 }
 
 /// Merges a row of the user into one of the program: windows and prices replace, the rest only fills gaps.
-fn over(own: Option<Facts>, user: Facts) -> Facts {
+fn merge_facts(own: Option<ModelFacts>, user: ModelFacts) -> ModelFacts {
     match own {
         None => user,
-        Some(own) => Facts {
+        Some(own) => ModelFacts {
             window: user.window,
             input: user.input,
             output: user.output.or(own.output).filter(|output| *output <= user.window),

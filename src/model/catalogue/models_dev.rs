@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::providers::PROVIDERS;
-use super::row::{Facts, is_id, usd, without_date};
-use super::table::embedded;
+use super::row::{ModelFacts, is_id, parse_price, without_date};
+use super::table::open_embedded;
 use crate::config::{PriceTier, Prices};
 
 /// The providers that have another name there.
@@ -51,29 +51,29 @@ fn yes() -> bool {
 
 /// The rows by provider. Models that cannot be read, cannot call tools or are of unknown providers are left out; `None`
 /// if the text is something else.
-pub(super) fn sections(text: &str) -> Option<Vec<(&'static str, Vec<Facts>)>> {
+pub(super) fn read_sections(text: &str) -> Option<Vec<(&'static str, Vec<ModelFacts>)>> {
     let listed: BTreeMap<String, Value> = serde_json::from_str(text).ok()?;
-    let mut sections: Vec<(&str, Vec<Facts>)> =
+    let mut sections: Vec<(&str, Vec<ModelFacts>)> =
         PROVIDERS.iter().map(|provider| (provider.id, Vec::new())).collect();
     for (name, value) in &listed {
         let id = NAMES.iter().find(|(theirs, _)| theirs == name).map_or(name.as_str(), |(_, ours)| ours);
         let Some(section) = sections.iter_mut().find(|(known, _)| *known == id) else { continue };
         let models = value.get("models").and_then(Value::as_object).into_iter().flatten();
-        section.1.extend(models.filter_map(|(model, value)| facts(section.0, model, value)));
+        section.1.extend(models.filter_map(|(model, value)| read_facts(section.0, model, value)));
     }
     let rows: usize = sections.iter().map(|(_, rows)| rows.len()).sum();
     (rows > 0).then_some(sections)
 }
 
-fn facts(provider: &str, id: &str, value: &Value) -> Option<Facts> {
+fn read_facts(provider: &str, id: &str, value: &Value) -> Option<ModelFacts> {
     let model: Model = serde_json::from_value(value.clone()).ok()?;
     if !is_id(id) || !model.tool_call || id.starts_with('@') {
         return None;
     }
     let window = model.limit.context;
-    let prices = model.cost.as_ref().and_then(prices);
-    let known = embedded().find(provider, id).or_else(|| embedded().find(provider, without_date(id)?));
-    let facts = Facts {
+    let prices = model.cost.as_ref().and_then(read_prices);
+    let known = open_embedded().find(provider, id).or_else(|| open_embedded().find(provider, without_date(id)?));
+    let facts = ModelFacts {
         window,
         input: model.limit.input.filter(|input| *input < window),
         output: model.limit.output.filter(|output| (1..=window).contains(output)),
@@ -83,28 +83,29 @@ fn facts(provider: &str, id: &str, value: &Value) -> Option<Facts> {
             _ => Prices { about: true, ..prices },
         }),
         sees: model.modalities.is_some_and(|kinds| kinds.input.iter().any(|kind| kind == "image")),
-        ..Facts::new(id)
+        ..ModelFacts::new(id)
     };
     // Facts that do not survive writing and reading are dropped.
-    Facts::read(&facts.line()).ok()
+    ModelFacts::read(&facts.line()).ok()
 }
 
 /// A price of 0 stands for a subscription or a missing entry: unknown.
-fn prices(cost: &Cost) -> Option<Prices> {
-    let base = tier(0, cost)?;
-    let tiers = cost.context_over_200k.iter().filter_map(|cost| tier(200_000, cost)).collect();
-    Some(Prices::of(base, tiers, false))
+fn read_prices(cost: &Cost) -> Option<Prices> {
+    let base = read_tier(0, cost)?;
+    let tiers = cost.context_over_200k.iter().filter_map(|cost| read_tier(200_000, cost)).collect();
+    Some(Prices::new(base, tiers, false))
 }
 
-fn tier(above: u64, cost: &Cost) -> Option<PriceTier> {
-    let input = usd(cost.input)?;
-    let own = |price: Option<f64>| price.and_then(usd).filter(|price| (price - input).abs() > f64::EPSILON);
+fn read_tier(above: u64, cost: &Cost) -> Option<PriceTier> {
+    let input = parse_price(cost.input)?;
+    let own =
+        |price: Option<f64>| price.and_then(parse_price).filter(|price| (price - input).abs() > f64::EPSILON);
     Some(PriceTier {
         above,
         input,
         cached_input: own(cost.cache_read),
         cache_write: own(cost.cache_write),
-        output: usd(cost.output)?,
+        output: parse_price(cost.output)?,
     })
 }
 
@@ -128,7 +129,7 @@ mod tests {
             "fireworks-ai": { "models": { "m": { "cost": { "input": 0, "output": 0 }, "limit": { "context": 9 } } } },
             "unheard-of": { "models": { "m": { "limit": { "context": 9 } } } }
         }"#;
-        let sections = sections(text).expect("it has rows");
+        let sections = read_sections(text).expect("it has rows");
         let rows: Vec<String> = sections
             .iter()
             .flat_map(|(provider, rows)| rows.iter().map(move |row| format!("{provider}: {}", row.line())))
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn anything_else_is_no_list_of_models() {
         for text in ["", "[]", "{}", "{\"openai\": 3}", "<html>", "{\"openai\": {\"models\": {}}}"] {
-            assert!(sections(text).is_none(), "{text}");
+            assert!(read_sections(text).is_none(), "{text}");
         }
         assert!(NAMES.iter().all(|(_, ours)| providers::by_id(ours).is_some()));
     }

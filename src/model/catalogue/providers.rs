@@ -18,7 +18,7 @@ pub struct Provider {
     pub keys: &'static [&'static str],
     /// The protocol of its models.
     pub wire: Wire,
-    pub kind: Kind,
+    pub kind: ProviderRole,
     /// The variable that names another address of a local server, as its own programs read it.
     pub address: Option<&'static str>,
     /// A current model that does everyday work well, for users who have named none.
@@ -27,7 +27,7 @@ pub struct Provider {
 
 /// The role of a provider for its models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProviderRole {
     /// It makes them: an id that another place lacks is looked up here.
     Maker,
     /// It serves those of other makers.
@@ -38,10 +38,11 @@ pub enum Kind {
 
 /// All providers. Makers come first: if two have an id, the first one counts.
 pub const PROVIDERS: &[Provider] = &[
-    maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses).usually("gpt-6-sol"),
-    maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
+    define_maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses)
+        .usually("gpt-6-sol"),
+    define_maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
         .usually("claude-sonnet-5-5"),
-    maker(
+    define_maker(
         "google",
         "Google Gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -49,16 +50,17 @@ pub const PROVIDERS: &[Provider] = &[
         Chat,
     )
     .usually("gemini-3.8-flash"),
-    maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses).usually("grok-4.7"),
-    maker("deepseek", "DeepSeek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], Chat)
+    define_maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses).usually("grok-4.7"),
+    define_maker("deepseek", "DeepSeek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], Chat)
         .usually("deepseek-flash"),
-    maker("moonshotai", "Moonshot AI", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], Chat)
+    define_maker("moonshotai", "Moonshot AI", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], Chat)
         .usually("kimi-k3.1-pro"),
-    maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat).usually("glm-5.3"),
-    maker("minimax", "MiniMax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], Chat).usually("MiniMax-M3"),
-    maker("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], Chat)
+    define_maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat).usually("glm-5.3"),
+    define_maker("minimax", "MiniMax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], Chat)
+        .usually("MiniMax-M3"),
+    define_maker("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], Chat)
         .usually("mistral-medium-2604"),
-    maker(
+    define_maker(
         "dashscope",
         "Alibaba DashScope",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
@@ -66,49 +68,48 @@ pub const PROVIDERS: &[Provider] = &[
         Chat,
     )
     .usually("qwen3.8-max"),
-    maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).usually("muse-spark-1.3"),
-    maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat)
+    define_maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).usually("muse-spark-1.3"),
+    define_maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat)
         .usually("mimo-v2.6-pro"),
-    gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
+    define_gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
         .usually("anthropic/claude-sonnet-5.5"),
-    gateway("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]).usually("openai/gpt-oss-120b"),
-    gateway("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]).usually("gpt-oss-120b"),
+    define_gateway("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"])
+        .usually("openai/gpt-oss-120b"),
+    define_gateway("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"])
+        .usually("gpt-oss-120b"),
     Provider {
         hosts: &["api.together.xyz"],
-        ..gateway("together", "Together AI", "https://api.together.ai/v1", &["TOGETHER_API_KEY"])
+        ..define_gateway("together", "Together AI", "https://api.together.ai/v1", &["TOGETHER_API_KEY"])
             .usually("zai-org/GLM-5.3")
     },
-    gateway("fireworks", "Fireworks AI", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"])
+    define_gateway("fireworks", "Fireworks AI", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"])
         .usually("accounts/fireworks/models/glm-5p3"),
-    gateway("huggingface", "Hugging Face", "https://router.huggingface.co/v1", &["HF_TOKEN"]),
-    gateway("nvidia", "NVIDIA NIM", "https://integrate.api.nvidia.com/v1", &["NVIDIA_API_KEY"]),
-    Provider { address: Some("OLLAMA_HOST"), ..local("ollama", "Ollama", "http://localhost:11434/v1") },
-    local("llamacpp", "llama.cpp", "http://localhost:8080/v1"),
-    local("lmstudio", "LM Studio", "http://localhost:1234/v1"),
-    local("vllm", "vLLM", "http://localhost:8000/v1"),
+    define_gateway("huggingface", "Hugging Face", "https://router.huggingface.co/v1", &["HF_TOKEN"]),
+    define_gateway("nvidia", "NVIDIA NIM", "https://integrate.api.nvidia.com/v1", &["NVIDIA_API_KEY"]),
+    Provider { address: Some("OLLAMA_HOST"), ..define_local("ollama", "Ollama", "http://localhost:11434/v1") },
+    define_local("llamacpp", "llama.cpp", "http://localhost:8080/v1"),
+    define_local("lmstudio", "LM Studio", "http://localhost:1234/v1"),
+    define_local("vllm", "vLLM", "http://localhost:8000/v1"),
 ];
 
 /// The provider of this id.
-#[must_use]
 pub fn by_id(id: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.id == id)
 }
 
 /// The environment variables of all providers that may contain keys.
-pub fn keys() -> impl Iterator<Item = &'static str> {
+pub fn list_keys() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().flat_map(|provider| provider.keys).copied()
 }
 
 /// The provider behind a host, given without its port. `None` for a host of this machine: its address does not tell
 /// what listens there.
-#[must_use]
 pub fn by_host(host: &str) -> Option<&'static Provider> {
-    PROVIDERS.iter().filter(|provider| provider.kind != Kind::Local).find(|provider| provider.is_at(host))
+    PROVIDERS.iter().filter(|provider| provider.kind != ProviderRole::Local).find(|provider| provider.is_at(host))
 }
 
 /// The provider and the id in `provider/id`.
-#[must_use]
-pub fn split(name: &str) -> Option<(&'static Provider, &str)> {
+pub fn split_name(name: &str) -> Option<(&'static Provider, &str)> {
     let (provider, id) = name.split_once('/')?;
     by_id(provider).map(|provider| (provider, id.trim())).filter(|(_, id)| !id.is_empty())
 }
@@ -125,7 +126,6 @@ impl Provider {
 }
 
 /// The place of a model with this base URL: a host, or the provider that is the default without one.
-#[must_use]
 pub fn place_of(base_url: Option<&str>) -> &str {
     base_url.map(str::trim).filter(|url| !url.is_empty()).map_or("openai", host_of)
 }
@@ -141,26 +141,36 @@ fn host_of(address: &str) -> &str {
     }
 }
 
-const fn maker(
+const fn define_maker(
     id: &'static str,
     name: &'static str,
     base_url: &'static str,
     keys: &'static [&'static str],
     wire: Wire,
 ) -> Provider {
-    Provider { id, name, base_url, hosts: &[], keys, wire, kind: Kind::Maker, address: None, usual: None }
+    Provider { id, name, base_url, hosts: &[], keys, wire, kind: ProviderRole::Maker, address: None, usual: None }
 }
 
-const fn gateway(
+const fn define_gateway(
     id: &'static str,
     name: &'static str,
     base_url: &'static str,
     keys: &'static [&'static str],
 ) -> Provider {
-    Provider { id, name, base_url, hosts: &[], keys, wire: Chat, kind: Kind::Gateway, address: None, usual: None }
+    Provider {
+        id,
+        name,
+        base_url,
+        hosts: &[],
+        keys,
+        wire: Chat,
+        kind: ProviderRole::Gateway,
+        address: None,
+        usual: None,
+    }
 }
 
-const fn local(id: &'static str, name: &'static str, base_url: &'static str) -> Provider {
+const fn define_local(id: &'static str, name: &'static str, base_url: &'static str) -> Provider {
     Provider {
         id,
         name,
@@ -168,7 +178,7 @@ const fn local(id: &'static str, name: &'static str, base_url: &'static str) -> 
         hosts: &[],
         keys: &[],
         wire: Chat,
-        kind: Kind::Local,
+        kind: ProviderRole::Local,
         address: None,
         usual: None,
     }
@@ -184,9 +194,9 @@ mod tests {
         for (at, row) in PROVIDERS.iter().enumerate() {
             assert!(PROVIDERS[..at].iter().all(|other| other.id != row.id), "two rows of {}", row.id);
             assert!(row.id.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", row.id);
-            assert_eq!(row.base_url.starts_with("https://"), row.kind != Kind::Local, "{}", row.id);
+            assert_eq!(row.base_url.starts_with("https://"), row.kind != ProviderRole::Local, "{}", row.id);
             assert!(!row.base_url.ends_with('/'), "{}", row.id);
-            assert_eq!(row.keys.is_empty(), row.kind == Kind::Local, "{}", row.id);
+            assert_eq!(row.keys.is_empty(), row.kind == ProviderRole::Local, "{}", row.id);
             // Commands never get such variables, and their values are masked wherever they turn up.
             assert!(row.keys.iter().all(|key| looks_secret(key)), "{}", row.id);
         }
@@ -224,7 +234,7 @@ mod tests {
             ("meta-llama/Llama-3.3-70B-Instruct", None),
             ("/gpt-5", None),
         ] {
-            assert_eq!(split(name).map(|(provider, id)| (provider.id, id)), parts, "{name}");
+            assert_eq!(split_name(name).map(|(provider, id)| (provider.id, id)), parts, "{name}");
         }
     }
 }

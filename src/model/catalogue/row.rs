@@ -24,7 +24,7 @@ use crate::model::effort::Effort;
 
 /// Facts about a model. Its behaviour is not among them: that belongs to the dialect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
+pub struct ModelFacts {
     /// The provider's name for it.
     pub id: String,
     /// The most tokens of a request and its reply together. If a provider sells a part of it cheaper, this is the
@@ -61,7 +61,7 @@ pub enum Off {
 const MOST_TOKENS: u64 = 1_000_000_000;
 const MOST_USD: f64 = 100_000.0;
 
-impl Facts {
+impl ModelFacts {
     /// Reads a line.
     ///
     /// # Errors
@@ -77,17 +77,17 @@ impl Facts {
         for word in words {
             let wrong = || format!("`{}` is not a field, or has no such value", word.escape_debug());
             match word.split_once('=').unwrap_or((word, "")) {
-                ("w", text) => facts.window = tokens(text).ok_or_else(wrong)?,
-                ("i", text) => facts.input = Some(tokens(text).ok_or_else(wrong)?),
-                ("o", text) => facts.output = Some(tokens(text).ok_or_else(wrong)?),
+                ("w", text) => facts.window = parse_tokens(text).ok_or_else(wrong)?,
+                ("i", text) => facts.input = Some(parse_tokens(text).ok_or_else(wrong)?),
+                ("o", text) => facts.output = Some(parse_tokens(text).ok_or_else(wrong)?),
                 ("s", "") => facts.sees = true,
-                ("l", text) => facts.levels = Some(levels(text).ok_or_else(wrong)?),
+                ("l", text) => facts.levels = Some(parse_levels(text).ok_or_else(wrong)?),
                 ("q", "") => switch = true,
-                ("p", text) => base = Some(tier(0, text).ok_or_else(wrong)?),
+                ("p", text) => base = Some(parse_tier(0, text).ok_or_else(wrong)?),
                 ("t", text) => {
                     let (above, text) = text.split_once(':').ok_or_else(wrong)?;
-                    let above = tokens(above).ok_or_else(wrong)?;
-                    tiers.push(tier(above, text).ok_or_else(wrong)?);
+                    let above = parse_tokens(above).ok_or_else(wrong)?;
+                    tiers.push(parse_tier(above, text).ok_or_else(wrong)?);
                 }
                 ("c", text) => sources = text.parse().ok().filter(|n| (1..=2).contains(n)).ok_or_else(wrong)?,
                 ("e", text) => facts.ends = Some(text.parse().map_err(|_| wrong())?),
@@ -96,7 +96,7 @@ impl Facts {
         }
         let can_be_off = facts.levels.as_ref().is_some_and(|levels| levels.contains(&Effort::None));
         facts.off = can_be_off.then_some(if switch { Off::Switch } else { Off::Level });
-        facts.prices = base.map(|base| Prices::of(base, tiers, sources == 1));
+        facts.prices = base.map(|base| Prices::new(base, tiers, sources == 1));
         facts.check().map(|()| facts)
     }
 
@@ -119,16 +119,18 @@ impl Facts {
     /// Refuses facts that cannot all be true.
     pub(super) fn check(&self) -> Result<(), String> {
         let fits = |part: Option<u64>| part.is_none_or(|part| part <= self.window);
-        match () {
-            () if self.window == 0 => Err("the window is missing".to_owned()),
-            () if !fits(self.input) => Err("the input is larger than the window".to_owned()),
-            () if !fits(self.output) => Err("the output is larger than the window".to_owned()),
-            () => Ok(()),
+        if self.window == 0 {
+            Err("the window is missing".to_owned())
+        } else if !fits(self.input) {
+            Err("the input is larger than the window".to_owned())
+        } else if !fits(self.output) {
+            Err("the output is larger than the window".to_owned())
+        } else {
+            Ok(())
         }
     }
 
     /// Writes the line; reading it returns these facts, except for the wire.
-    #[must_use]
     pub fn line(&self) -> String {
         let mut line = format!("{} w={}", self.id, self.window);
         for (key, size) in [("i", self.input), ("o", self.output)] {
@@ -136,14 +138,14 @@ impl Facts {
         }
         line += if self.sees { " s" } else { "" };
         if let Some(levels) = &self.levels {
-            let places: String = levels.iter().map(|level| place(*level)).collect();
+            let places: String = levels.iter().map(|level| letter_level(*level)).collect();
             let _ = write!(line, " l={}", if places.is_empty() { "-" } else { &places });
         }
         line += if self.off == Some(Off::Switch) { " q" } else { "" };
         if let Some(prices) = &self.prices {
-            let _ = write!(line, " p={}", written(&prices.base()));
+            let _ = write!(line, " p={}", write_tier(&prices.base()));
             for tier in &prices.tiers {
-                let _ = write!(line, " t={}:{}", tier.above, written(tier));
+                let _ = write!(line, " t={}:{}", tier.above, write_tier(tier));
             }
             line += if prices.about { " c=1" } else { " c=2" };
         }
@@ -171,11 +173,11 @@ pub(super) fn without_date(id: &str) -> Option<&str> {
     })
 }
 
-fn tokens(text: &str) -> Option<u64> {
+fn parse_tokens(text: &str) -> Option<u64> {
     text.parse().ok().filter(|tokens| (1..=MOST_TOKENS).contains(tokens))
 }
 
-fn levels(text: &str) -> Option<Vec<Effort>> {
+fn parse_levels(text: &str) -> Option<Vec<Effort>> {
     if text == "-" {
         return Some(Vec::new());
     }
@@ -188,16 +190,16 @@ fn place_of(digit: char) -> Option<usize> {
     (place < Effort::ALL.len()).then_some(place)
 }
 
-fn place(level: Effort) -> char {
+fn letter_level(level: Effort) -> char {
     char::from(b'0' + level as u8)
 }
 
-fn tier(above: u64, text: &str) -> Option<PriceTier> {
+fn parse_tier(above: u64, text: &str) -> Option<PriceTier> {
     let mut parts = text.split('/');
     let mut own = || -> Option<Option<f64>> {
         match parts.next()? {
             "" => Some(None),
-            number => usd(number.parse().ok()?).map(Some),
+            number => parse_price(number.parse().ok()?).map(Some),
         }
     };
     let (input, cached_input, cache_write, output) = (own()??, own()?, own()?, own()??);
@@ -205,11 +207,11 @@ fn tier(above: u64, text: &str) -> Option<PriceTier> {
 }
 
 /// A plausible price. Nothing is free: a catalogue's 0 is an unknown price.
-pub(super) fn usd(price: f64) -> Option<f64> {
+pub(super) fn parse_price(price: f64) -> Option<f64> {
     (price > 0.0 && price <= MOST_USD).then_some(price)
 }
 
-fn written(tier: &PriceTier) -> String {
+fn write_tier(tier: &PriceTier) -> String {
     let own = |price: Option<f64>| price.map_or(String::new(), |price| price.to_string());
     format!("{}/{}/{}/{}", tier.input, own(tier.cached_input), own(tier.cache_write), tier.output)
 }
@@ -226,7 +228,7 @@ mod tests {
             "org/m:free w=4096 l=- p=0.0375///0.15 c=1",
             "m w=200000 o=64000 l=0234 q",
         ] {
-            assert_eq!(Facts::read(line).expect("it is right").line(), line);
+            assert_eq!(ModelFacts::read(line).expect("it is right").line(), line);
         }
     }
 
@@ -260,7 +262,7 @@ mod tests {
             "\u{1b}[31mm w=10",
             "ümlaut w=10",
         ] {
-            assert!(Facts::read(line).is_err(), "{line:?}");
+            assert!(ModelFacts::read(line).is_err(), "{line:?}");
         }
     }
 }

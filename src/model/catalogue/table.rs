@@ -15,7 +15,7 @@ use jiff::civil::Date;
 use memchr::memchr_iter;
 
 use super::providers;
-use super::row::Facts;
+use super::row::ModelFacts;
 
 const EMBEDDED: &str = include_str!("models.txt");
 
@@ -30,13 +30,13 @@ const FORM: &str = "agent-models 1 ";
 const ORIGIN: &str = "origin ";
 
 /// The catalogue that comes with the program.
-pub(super) fn embedded() -> Table<'static> {
-    Table::open(EMBEDDED).expect("a test reads every line")
+pub(super) fn open_embedded() -> CatalogueText<'static> {
+    CatalogueText::open(EMBEDDED).expect("a test reads every line")
 }
 
 /// The text of a catalogue whose head was read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Table<'t> {
+pub(super) struct CatalogueText<'t> {
     /// The day on which its facts were gathered.
     pub date: Date,
     /// The origin of the facts.
@@ -44,7 +44,7 @@ pub(super) struct Table<'t> {
     body: &'t str,
 }
 
-impl<'t> Table<'t> {
+impl<'t> CatalogueText<'t> {
     /// Reads only the head.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl<'t> Table<'t> {
                 Some(id) => return Err(wrong(format!("`{}` is not a known provider", id.escape_debug()))),
                 None if !in_section => return Err(wrong("it comes before any provider".to_owned())),
                 None => {
-                    Facts::read(line).map_err(wrong)?;
+                    ModelFacts::read(line).map_err(wrong)?;
                     rows += 1;
                 }
             }
@@ -84,8 +84,8 @@ impl<'t> Table<'t> {
     }
 
     /// The row of an id, ignoring case.
-    pub fn find(&self, provider: &str, id: &str) -> Option<Facts> {
-        self.lines(provider).find(|line| is_row_of(line, id)).and_then(|line| Facts::read(line).ok())
+    pub fn find(&self, provider: &str, id: &str) -> Option<ModelFacts> {
+        self.lines(provider).find(|line| is_row_of(line, id)).and_then(|line| ModelFacts::read(line).ok())
     }
 
     /// True if any provider may have a row of this id: checks each line regardless of its section.
@@ -95,8 +95,8 @@ impl<'t> Table<'t> {
     }
 
     /// All rows of a provider.
-    pub fn rows(&self, provider: &str) -> impl Iterator<Item = Facts> + use<'t> {
-        self.lines(provider).filter_map(|line| Facts::read(line).ok())
+    pub fn rows(&self, provider: &str) -> impl Iterator<Item = ModelFacts> + use<'t> {
+        self.lines(provider).filter_map(|line| ModelFacts::read(line).ok())
     }
 
     fn lines(&self, provider: &str) -> impl Iterator<Item = &'t str> + use<'t> {
@@ -116,7 +116,7 @@ fn is_row_of(line: &str, id: &str) -> bool {
 }
 
 /// Writes a catalogue. `origin` has one line.
-pub(super) fn write(date: Date, origin: &str, sections: &[(&str, Vec<Facts>)]) -> String {
+pub(super) fn write_catalogue(date: Date, origin: &str, sections: &[(&str, Vec<ModelFacts>)]) -> String {
     let mut text = format!("{FORM}{date}\n{ORIGIN}{origin}\n");
     for (provider, rows) in sections.iter().filter(|(_, rows)| !rows.is_empty()) {
         let _ = write!(text, "\n@{provider}\n");
@@ -149,7 +149,7 @@ mod tests {
             ("agent-models 1 2026-01-02\norigin x\n@openai responses\nm w=1\n", "line 3"),
             ("agent-models 1 2026-01-02\norigin x\n@openai\nm w=1\nm w=1 h=evil\n", "line 5: `h=evil`"),
         ] {
-            let said = Table::open(text).and_then(|table| table.check()).expect_err(text);
+            let said = CatalogueText::open(text).and_then(|table| table.check()).expect_err(text);
             assert!(said.contains(why), "{text:?}: {said}");
         }
     }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_row_is_found_in_its_section_alone() {
         let text = format!("{HEAD}@openai\nm w=1\nM-2 w=2\n\n@xai\nm w=3\n");
-        let table = Table::open(&text).expect("it has a head");
+        let table = CatalogueText::open(&text).expect("it has a head");
         assert_eq!(table.check(), Ok(3));
         let window = |provider, id| table.find(provider, id).map(|facts| facts.window);
         assert_eq!(window("openai", "m"), Some(1));
@@ -167,6 +167,6 @@ mod tests {
         assert_eq!(window("xai", "m-2"), None);
         assert_eq!(window("groq", "m"), None);
         let sections = [("openai", table.rows("openai").collect()), ("xai", table.rows("xai").collect())];
-        assert_eq!(write(table.date, table.origin, &sections), text.replacen('@', "\n@", 1));
+        assert_eq!(write_catalogue(table.date, table.origin, &sections), text.replacen('@', "\n@", 1));
     }
 }

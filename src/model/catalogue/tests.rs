@@ -2,21 +2,21 @@
 
 use std::fs;
 
-use super::providers::{Kind, PROVIDERS};
-use super::table::{embedded, write};
-use super::{Catalogue, FILE, Facts};
+use super::providers::{PROVIDERS, ProviderRole};
+use super::table::{open_embedded, write_catalogue};
+use super::{FILE, ModelCatalogue, ModelFacts};
 use crate::config::{ModelConfig, Prices};
 use crate::model::effort::Effort;
-use crate::model::{Surroundings, facts};
+use crate::model::{Surroundings, gather_facts};
 
 #[test]
 fn every_row_is_sound() {
-    let table = embedded();
+    let table = open_embedded();
     table.check().expect("every line is read");
     assert!(table.origin.contains("MIT"), "the sources are named with their licences");
     let mut sections = Vec::new();
     for provider in PROVIDERS {
-        let rows: Vec<Facts> = table.rows(provider.id).collect();
+        let rows: Vec<ModelFacts> = table.rows(provider.id).collect();
         for (at, row) in rows.iter().enumerate() {
             let name = format!("{}/{}", provider.id, row.id);
             assert_eq!(table.find(provider.id, &row.id).as_ref(), Some(row), "{name}: two rows of one id");
@@ -35,28 +35,28 @@ fn every_row_is_sound() {
     }
     let count = sections.iter().map(|(_, rows)| rows.len()).sum::<usize>();
     assert!((250..600).contains(&count), "{count}");
-    let written = write(table.date, table.origin, &sections);
+    let written = write_catalogue(table.date, table.origin, &sections);
     assert_eq!(written.lines().count(), include_str!("models.txt").lines().count(), "no row is lost");
-    assert!(PROVIDERS.iter().all(|row| row.kind != Kind::Maker || table.rows(row.id).next().is_some()));
+    assert!(PROVIDERS.iter().all(|row| row.kind != ProviderRole::Maker || table.rows(row.id).next().is_some()));
 }
 
 #[test]
 fn every_model_leaves_room_for_a_request_and_a_reply() {
-    for (provider, row) in Catalogue::default().rows() {
+    for (provider, row) in ModelCatalogue::default().rows() {
         let config = ModelConfig::of_server("m".to_owned(), provider.base_url.to_owned(), row.id.clone());
-        let (info, known) = facts(&config, &row.id, &Surroundings::default());
+        let (info, known) = gather_facts(&config, &row.id, &Surroundings::default());
         let (window, reply) = (row.window, info.max_output_tokens.unwrap_or_default());
         assert_eq!(info.context_window, window, "{}: its own row answers", row.id);
         assert!(reply <= window / 3 && known.most_output_tokens == info.max_output_tokens, "{}: {reply}", row.id);
         let half = ModelConfig { context_window: Some(window / 2), ..config };
-        let (info, _) = facts(&half, &row.id, &Surroundings::default());
+        let (info, _) = gather_facts(&half, &row.id, &Surroundings::default());
         assert!(info.max_output_tokens.unwrap_or_default() <= window / 6, "{}", row.id);
     }
 }
 
 /// The id of the row that answers, and whether it knows a price.
 fn found(place: &str, id: &str) -> Option<(String, bool)> {
-    Catalogue::default().lookup(place, id).map(|facts| (facts.id, facts.prices.is_some()))
+    ModelCatalogue::default().lookup(place, id).map(|facts| (facts.id, facts.prices.is_some()))
 }
 
 #[test]
@@ -100,21 +100,21 @@ fn an_id_is_matched_as_it_is_or_without_its_date_and_never_by_its_beginning() {
 
 #[test]
 fn the_window_is_the_whole_and_its_cheap_part_a_tier() {
-    let sol = Catalogue::default().lookup("openai", "gpt-5.6-sol").expect("it is known");
+    let sol = ModelCatalogue::default().lookup("openai", "gpt-5.6-sol").expect("it is known");
     assert_eq!((sol.window, sol.input, sol.output), (1_050_000, Some(922_000), Some(128_000)));
     let prices = sol.prices.expect("it has prices");
-    assert_eq!((prices.at(272_000).input, prices.at(272_001).input), (4.0, 8.0));
-    assert_eq!((prices.at(0).cached_input, prices.at(0).cache_write), (Some(0.4), Some(5.0)));
+    assert_eq!((prices.choose_tier(272_000).input, prices.choose_tier(272_001).input), (4.0, 8.0));
+    assert_eq!((prices.choose_tier(0).cached_input, prices.choose_tier(0).cache_write), (Some(0.4), Some(5.0)));
     assert!(!prices.about, "two sources say so");
     assert!(sol.levels.expect("it thinks").contains(&Effort::None));
 }
 
 /// A catalogue of a user, with these lines below its head.
-fn of_user(date: &str, lines: &str) -> (tempfile::TempDir, Catalogue) {
+fn of_user(date: &str, lines: &str) -> (tempfile::TempDir, ModelCatalogue) {
     let dir = tempfile::tempdir().expect("a directory");
     let text = format!("agent-models 1 {date}\norigin by hand\n\n{lines}");
     fs::write(dir.path().join(FILE), text).expect("written");
-    let catalogue = Catalogue::of_user(dir.path());
+    let catalogue = ModelCatalogue::of_user(dir.path());
     (dir, catalogue)
 }
 
@@ -122,7 +122,7 @@ fn of_user(date: &str, lines: &str) -> (tempfile::TempDir, Catalogue) {
 fn a_catalogue_of_the_user_changes_windows_and_prices_and_nothing_else() {
     let lines = "@openai\ngpt-5 w=500000 p=7///8 c=1\ngpt-9 w=9000 s p=1///2 c=2\n";
     let (_dir, catalogue) = of_user("2999-01-01", lines);
-    let own = Catalogue::default().lookup("openai", "gpt-5").expect("it is known");
+    let own = ModelCatalogue::default().lookup("openai", "gpt-5").expect("it is known");
     let facts = catalogue.lookup("openai", "gpt-5").expect("it is known");
     assert_eq!(facts.window, 500_000);
     assert!(matches!(&facts.prices, Some(Prices { input: 7.0, about: true, .. })));
@@ -143,20 +143,20 @@ fn a_catalogue_that_is_old_or_broken_is_named_and_left_out() {
     {
         let (_dir, catalogue) = of_user(date, lines);
         assert_eq!(catalogue.notice(), None, "nothing was asked yet");
-        assert_eq!(catalogue.lookup("openai", "gpt-5"), Catalogue::default().lookup("openai", "gpt-5"));
+        assert_eq!(catalogue.lookup("openai", "gpt-5"), ModelCatalogue::default().lookup("openai", "gpt-5"));
         let notice = catalogue.notice().expect("it is said");
         assert!(notice.contains(why), "{notice}");
     }
     // A line that was broken later is as if it were not there.
     let (_dir, catalogue) = of_user("2999-01-01", "@openai\ngpt-5 w=none\n");
-    assert_eq!(catalogue.lookup("openai", "gpt-5"), Catalogue::default().lookup("openai", "gpt-5"));
+    assert_eq!(catalogue.lookup("openai", "gpt-5"), ModelCatalogue::default().lookup("openai", "gpt-5"));
 }
 
 #[test]
 fn the_usual_model_of_a_provider_is_known_there_and_stays() {
     for provider in PROVIDERS {
         let Some(id) = provider.usual else { continue };
-        let facts = embedded().find(provider.id, id).unwrap_or_else(|| panic!("{}: {id}", provider.id));
+        let facts = open_embedded().find(provider.id, id).unwrap_or_else(|| panic!("{}: {id}", provider.id));
         assert_eq!(facts.ends, None, "{}: {id}", provider.id);
     }
 }

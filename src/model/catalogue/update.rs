@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::civil::Date;
 
 use super::models_dev;
-use super::row::Facts;
-use super::table::{self, FILE, MOST_BYTES, Table, embedded};
-use crate::files::regular::{self, Links, replace};
+use super::row::ModelFacts;
+use super::table::{self, CatalogueText, FILE, MOST_BYTES, open_embedded};
+use crate::files::regular::{self, Links, replace_file};
 use crate::safety::net::{self, Net};
 
 /// A catalogue that was accepted.
@@ -33,21 +33,27 @@ pub struct NotUpdated {
 ///
 /// # Errors
 /// It cannot be read, is not a catalogue, is older than the program's, or cannot be written.
-pub async fn update(net: &Net, source: &str, data_dir: &Path, today: Date) -> Result<Updated, NotUpdated> {
+pub async fn update_catalogue(
+    net: &Net,
+    source: &str,
+    data_dir: &Path,
+    today: Date,
+) -> Result<Updated, NotUpdated> {
     let is_address = source.starts_with("https://") || source.starts_with("http://");
-    let name = if is_address { public(source) } else { source.to_owned() };
+    let name = if is_address { strip_secrets(source) } else { source.to_owned() };
     let failed = |why: String| NotUpdated { source_name: name.clone(), why };
-    let bytes = if is_address { fetch(net, source).await } else { read(Path::new(source)) }.map_err(failed)?;
+    let bytes = if is_address { fetch_catalogue(net, source).await } else { read_file(Path::new(source)) }
+        .map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8".to_owned()))?;
     let text = catalogue_of(&text, &one_line(&name), today).map_err(failed)?;
-    let table = Table::open(&text).map_err(failed)?;
+    let table = CatalogueText::open(&text).map_err(failed)?;
     let rows = table.check().map_err(failed)?;
-    if table.date < embedded().date {
-        let (theirs, ours) = (table.date, embedded().date);
+    if table.date < open_embedded().date {
+        let (theirs, ours) = (table.date, open_embedded().date);
         return Err(failed(format!("it is of {theirs}, older than the catalogue of this program ({ours})")));
     }
     let path = data_dir.join(FILE);
-    replace(&path, text.as_bytes())
+    replace_file(&path, text.as_bytes())
         .map_err(|error| failed(format!("{} cannot be written: {error}", path.display())))?;
     Ok(Updated { path, date: table.date, rows })
 }
@@ -55,11 +61,12 @@ pub async fn update(net: &Net, source: &str, data_dir: &Path, today: Date) -> Re
 /// The text that is kept: in our form, with the place that it came from.
 fn catalogue_of(text: &str, name: &str, today: Date) -> Result<String, String> {
     if text.trim_start().starts_with('{') {
-        let sections = models_dev::sections(text).ok_or("it has no models that this program knows how to read")?;
-        let sections: Vec<(&str, Vec<Facts>)> = sections.into_iter().collect();
-        return Ok(table::write(today, &format!("{name} (models.dev)"), &sections));
+        let sections =
+            models_dev::read_sections(text).ok_or("it has no models that this program knows how to read")?;
+        let sections: Vec<(&str, Vec<ModelFacts>)> = sections.into_iter().collect();
+        return Ok(table::write_catalogue(today, &format!("{name} (models.dev)"), &sections));
     }
-    let table = Table::open(text)?;
+    let table = CatalogueText::open(text)?;
     if table.date > today {
         return Err(format!("it is of {}, which is in the future", table.date));
     }
@@ -68,17 +75,17 @@ fn catalogue_of(text: &str, name: &str, today: Date) -> Result<String, String> {
     Ok(format!("{head}\norigin {name} ({})\n{body}", table.origin))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     let bytes = regular::read_bytes(path, Links::Follow, MOST_BYTES).map_err(|why| format!("it {why}"))?;
     bytes.ok_or_else(|| "there is no such file".to_owned())
 }
 
-async fn fetch(net: &Net, address: &str) -> Result<Vec<u8>, String> {
+async fn fetch_catalogue(net: &Net, address: &str) -> Result<Vec<u8>, String> {
     const CONNECT: Duration = Duration::from_secs(10);
     const WHOLE: Duration = Duration::from_mins(2);
     let url = net::parse_url(address).map_err(|error| error.to_string())?;
     let client = net.client(&url, CONNECT).map_err(|error| error.to_string())?;
-    let failed = |error: reqwest::Error| format!("it cannot be fetched: {}", net::causes(&error));
+    let failed = |error: reqwest::Error| format!("it cannot be fetched: {}", net::list_causes(&error));
     let mut response = client.get(url).timeout(WHOLE).send().await.map_err(failed)?;
     let status = response.status();
     if let Some(target) = response.headers().get("location").filter(|_| status.is_redirection()) {
@@ -99,7 +106,7 @@ async fn fetch(net: &Net, address: &str) -> Result<Vec<u8>, String> {
 }
 
 /// An address without the parts that may be secret.
-fn public(address: &str) -> String {
+fn strip_secrets(address: &str) -> String {
     let Ok(url) = net::parse_url(address) else { return "the address".to_owned() };
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }

@@ -3,21 +3,21 @@
 use serde_json::Value;
 
 use super::super::arguments::is_complete;
-use super::super::assembly::{Assembly, Key};
+use super::super::assembly::{Assembly, PartKey};
 use super::chunk::{CallPiece, Text};
 
 /// The calls of a reply so far.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Call>);
+pub(super) struct StreamedCalls(Vec<StreamedCall>);
 
 #[derive(Debug)]
-struct Call {
+struct StreamedCall {
     index: Option<u64>,
-    key: Key,
+    key: PartKey,
     has_extra: bool,
 }
 
-impl Calls {
+impl StreamedCalls {
     /// Takes a piece of a call.
     pub fn take(&mut self, piece: CallPiece<'_>, reply: &mut Assembly) {
         let function = piece.function.unwrap_or_default();
@@ -32,7 +32,7 @@ impl Calls {
             None if is_bare => self.0.len().checked_sub(1),
             None => {
                 let key = reply.open_call(id, name);
-                self.0.push(Call { index: piece.index.0, key, has_extra: false });
+                self.0.push(StreamedCall { index: piece.index.0, key, has_extra: false });
                 reply.push(key, &arguments);
                 self.keep(self.0.len() - 1, piece.extra_content, reply);
                 return;
@@ -71,7 +71,7 @@ impl Calls {
         if self.0.is_empty() {
             return None;
         }
-        let last = |matches: &dyn Fn(&Call) -> bool| self.0.iter().rposition(matches);
+        let last = |matches: &dyn Fn(&StreamedCall) -> bool| self.0.iter().rposition(matches);
         if let Some(index) = index {
             let at = last(&|call| call.index == Some(index))?;
             let key = self.0[at].key;

@@ -214,7 +214,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(|value| Self(number(&value)))
+        Value::deserialize(deserializer).map(|value| Self(read_number(&value)))
     }
 }
 
@@ -247,7 +247,7 @@ pub(super) fn content_parts(content: &Value) -> (String, String) {
     clippy::cast_sign_loss,
     reason = "a float cast saturates, which is meant"
 )]
-pub(super) fn number(value: &Value) -> Option<u64> {
+pub(super) fn read_number(value: &Value) -> Option<u64> {
     // Whatever a server writes, sums of counts stay far from overflowing.
     const MOST: u64 = 1 << 48;
     let number = match value {

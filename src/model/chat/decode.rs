@@ -3,27 +3,27 @@
 
 use serde_json::{Value, json};
 
-use super::super::assembly::{Assembly, Broken, Key};
+use super::super::assembly::{Assembly, Broken, PartKey};
 use super::super::decode::{Decode, Misread};
-use super::super::errors::Said;
-use super::super::frame::Frame;
-use super::calls::Calls;
+use super::super::errors::StatedError;
+use super::super::frame::EventFrame;
+use super::calls::StreamedCalls;
 use super::chunk::{self, CallPiece, Choice, Chunk, Piece, Text};
 use super::details::Details;
-use super::flags::{Echo, Flags};
-use super::text_calls::{TextCalls, Told};
+use super::flags::{ChatFlags, Echo};
+use super::text_calls::{ContentPiece, TextCalls};
 use super::think::{self, Think};
 use super::usage;
 use crate::conversation::message::FinishReason;
 use crate::model::ToolDefinition;
 
 /// The decoder of one reply.
-pub struct Decoder {
+pub struct ChatDecoder {
     echo: Echo,
     reasoning_in_total: bool,
-    calls: Calls,
-    text: Option<Key>,
-    reasoning: Option<Key>,
+    calls: StreamedCalls,
+    text: Option<PartKey>,
+    reasoning: Option<PartKey>,
     /// The field with the reasoning.
     field: &'static str,
     think: Think,
@@ -32,17 +32,17 @@ pub struct Decoder {
     details: Details,
     blocks: Details,
     /// The bytes around the content in most chunks of this reply.
-    frame: Frame,
+    frame: EventFrame,
 }
 
-impl Decoder {
+impl ChatDecoder {
     /// Begins a reply to a request with these tools.
     #[must_use]
-    pub fn new(flags: &Flags, tools: &[ToolDefinition]) -> Self {
+    pub fn new(flags: &ChatFlags, tools: &[ToolDefinition]) -> Self {
         Self {
             echo: flags.echo,
             reasoning_in_total: flags.reasoning_in_total,
-            calls: Calls::default(),
+            calls: StreamedCalls::default(),
             text: None,
             reasoning: None,
             field: "",
@@ -50,7 +50,7 @@ impl Decoder {
             text_calls: flags.calls_in_text.then(|| TextCalls::new(tools)),
             details: Details::default(),
             blocks: Details::default(),
-            frame: Frame::default(),
+            frame: EventFrame::default(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Decoder {
         let has_error = chunk.error.is_some_and(|error| !is_empty(error.get()));
         if has_error || (choices.is_empty() && chunk.usage.is_none()) {
             // Errors come in more shapes than `error`, and an empty chunk is none of them.
-            if let Some(said) = Said::in_reply(&String::from_utf8_lossy(data)) {
+            if let Some(said) = StatedError::in_reply(&String::from_utf8_lossy(data)) {
                 return Err(Broken::Error(said));
             }
         }
@@ -93,7 +93,7 @@ impl Decoder {
     }
 
     fn report(&self, raw: &serde_json::value::RawValue, reply: &mut Assembly) {
-        if let Some(reported) = usage::read(raw, self.reasoning_in_total) {
+        if let Some(reported) = usage::read_report(raw, self.reasoning_in_total) {
             reply.report(reported.usage);
             if let Some(usd) = reported.cost_usd {
                 reply.cost(usd);
@@ -152,10 +152,10 @@ impl Decoder {
         }
     }
 
-    fn told_apart(&mut self, piece: think::Piece, reply: &mut Assembly) {
+    fn told_apart(&mut self, piece: think::ThoughtPiece, reply: &mut Assembly) {
         match piece {
-            think::Piece::Text(text) => self.write(&text, reply),
-            think::Piece::Reasoning(text) => self.reason(&text, "", reply),
+            think::ThoughtPiece::Text(text) => self.write(&text, reply),
+            think::ThoughtPiece::Reasoning(text) => self.reason(&text, "", reply),
         }
     }
 
@@ -170,11 +170,11 @@ impl Decoder {
         }
     }
 
-    fn take(&mut self, told: Vec<Told>, reply: &mut Assembly) {
+    fn take(&mut self, told: Vec<ContentPiece>, reply: &mut Assembly) {
         for piece in told {
             match piece {
-                Told::Text(text) => self.say(&text, reply),
-                Told::Call(call) => {
+                ContentPiece::Text(text) => self.say(&text, reply),
+                ContentPiece::Call(call) => {
                     let key = reply.open_call("", &call.name);
                     reply.push(key, &call.arguments);
                 }
@@ -235,10 +235,10 @@ impl Decoder {
     }
 }
 
-impl Decode for Decoder {
+impl Decode for ChatDecoder {
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
         if name == b"error" {
-            return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))).into());
+            return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into());
         }
         if let Some(content) = self.frame.text(data) {
             self.content(content, reply);
@@ -257,7 +257,7 @@ impl Decode for Decoder {
         self.chunk(chunk, body, reply)?;
         if is_reply {
             self.conclude(reply);
-            reply.done();
+            reply.mark_complete();
         }
         Ok(is_reply)
     }

@@ -18,7 +18,7 @@ impl Details {
         let Value::Array(parts) = parts else { return };
         for part in parts {
             match self.0.last_mut() {
-                Some(last) if continues(last, &part) => join(last, part),
+                Some(last) if continues_part(last, &part) => join_parts(last, part),
                 _ => self.0.push(part),
             }
         }
@@ -41,14 +41,14 @@ impl Details {
 /// Fields whose texts are joined.
 const JOINED: [&str; 3] = ["text", "summary", "thinking"];
 
-fn continues(last: &Value, part: &Value) -> bool {
+fn continues_part(last: &Value, part: &Value) -> bool {
     let same = |field: &str| last.get(field) == part.get(field) || part.get(field).is_none_or(Value::is_null);
     let is_signed = |part: &Value| part.get("signature").and_then(Value::as_str).is_some_and(|s| !s.is_empty());
     let is_data = |part: &Value| part.get("data").is_some();
     same("type") && same("index") && same("id") && !is_data(last) && !is_data(part) && !is_signed(last)
 }
 
-fn join(last: &mut Value, part: Value) {
+fn join_parts(last: &mut Value, part: Value) {
     let (Value::Object(last), Value::Object(part)) = (last, part) else { return };
     for (field, value) in part {
         match (last.get_mut(&field), &value) {

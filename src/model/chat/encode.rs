@@ -6,37 +6,36 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::super::asked::Asked;
+use super::super::asked::OutgoingRequest;
 use super::super::effort::Effort;
-use super::super::extra::merge;
+use super::super::extra::merge_extra;
 use super::super::strict::allows_strict;
-use super::flags::{AnswerFormat, EffortField, Flags, OutputField};
+use super::flags::{AnswerFormat, ChatFlags, EffortField, OutputField};
 use super::messages::Messages;
 use super::tools::Tools;
 use crate::model::ToolChoice;
 
 /// The body of a request.
-#[must_use]
-pub fn encode(asked: &Asked<'_>, flags: &Flags) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(super::super::asked::size(asked));
-    serde_json::to_writer(&mut bytes, &Body { asked, flags })
+pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &ChatFlags) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(super::super::asked::estimate_size(asked));
+    serde_json::to_writer(&mut bytes, &ChatBody { asked, flags })
         .expect("a body has only string keys, and a vector takes every byte");
     bytes
 }
 
-struct Body<'a> {
-    asked: &'a Asked<'a>,
-    flags: &'a Flags,
+struct ChatBody<'a> {
+    asked: &'a OutgoingRequest<'a>,
+    flags: &'a ChatFlags,
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for ChatBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { asked, flags } = *self;
         let extra = &asked.settings.extra;
         let is_replaced = |key: &str| extra.contains_key(key);
         let mut body = serializer.serialize_map(None)?;
-        let mut fixed = head(asked, flags);
-        merge(&mut fixed, extra);
+        let mut fixed = write_head(asked, flags);
+        merge_extra(&mut fixed, extra);
         asked.settings.cap_output(&mut fixed);
         for (key, value) in &fixed {
             body.serialize_entry(key, value)?;
@@ -63,7 +62,7 @@ impl Serialize for Body<'_> {
 }
 
 /// The fields that stay the same for a whole session.
-fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
+fn write_head(asked: &OutgoingRequest<'_>, flags: &ChatFlags) -> Map<String, Value> {
     let settings = asked.settings;
     let mut head = Map::new();
     let mut set = |key: &str, value: Value| {
@@ -86,9 +85,9 @@ fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
     }
     let forbidden = flags.tools_forbid_reasoning && !asked.tools.is_empty();
     if let Some(level) = settings.effort.map(|level| if forbidden { Effort::None } else { level }) {
-        effort(level, flags.effort, &mut set);
+        write_effort(level, flags.effort, &mut set);
     } else if forbidden {
-        effort(Effort::None, flags.effort, &mut set);
+        write_effort(Effort::None, flags.effort, &mut set);
     }
     if let Some(schema) = asked.schema.filter(|_| flags.format_with_tools || asked.tools.is_empty()) {
         match flags.answer_format {
@@ -112,7 +111,7 @@ fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
     head
 }
 
-fn effort(level: Effort, field: EffortField, set: &mut impl FnMut(&str, Value)) {
+fn write_effort(level: Effort, field: EffortField, set: &mut impl FnMut(&str, Value)) {
     let thinks = level != Effort::None;
     let switch = json!({"type": if thinks { "enabled" } else { "disabled" }});
     match field {

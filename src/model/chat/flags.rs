@@ -3,13 +3,13 @@
 use serde::Deserialize;
 
 use super::super::effort::Effort;
-use super::super::history::{Ids, Pictures};
+use super::super::history::{CallIds, Pictures};
 
 /// The behaviours of one server with one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
-pub struct Flags {
+pub struct ChatFlags {
     /// Usage comes only when it is asked for (`stream_options`).
     pub stream_options: bool,
     pub output_field: OutputField,
@@ -31,7 +31,7 @@ pub struct Flags {
     pub empty_content: bool,
     /// The user may speak right after results. Otherwise the words are added to the last result.
     pub user_after_results: bool,
-    pub ids: Ids,
+    pub ids: CallIds,
     pub pictures: Pictures,
     /// Caches up to marks in the messages (`cache_control`).
     pub cache_marks: bool,
@@ -49,7 +49,7 @@ pub struct Flags {
     pub reasoning_in_total: bool,
 }
 
-impl Default for Flags {
+impl Default for ChatFlags {
     fn default() -> Self {
         Self {
             stream_options: true,
@@ -65,7 +65,7 @@ impl Default for Flags {
             echo: Echo::default(),
             empty_content: false,
             user_after_results: true,
-            ids: Ids::default(),
+            ids: CallIds::default(),
             pictures: Pictures::AfterResults,
             cache_marks: false,
             cache_key: false,

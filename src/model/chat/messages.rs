@@ -5,16 +5,16 @@ use std::borrow::Cow;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
-use super::super::asked::Asked;
-use super::super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
-use super::flags::{Echo, Flags};
+use super::super::asked::OutgoingRequest;
+use super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
+use super::flags::{ChatFlags, Echo};
 
 /// The placeholder for the signature of a call that another model made in the running turn.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
 pub(super) struct Messages<'a> {
-    pub asked: &'a Asked<'a>,
-    pub flags: &'a Flags,
+    pub asked: &'a OutgoingRequest<'a>,
+    pub flags: &'a ChatFlags,
 }
 
 /// One message.
@@ -28,32 +28,32 @@ enum Message<'a> {
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { asked, flags } = *self;
-        let all = messages(asked);
-        let marks = if flags.cache_marks { breakpoints(&all) } else { Vec::new() };
+        let all = write_messages(asked);
+        let marks = if flags.cache_marks { choose_breakpoints(&all) } else { Vec::new() };
         let mut list = serializer.serialize_seq(Some(all.len()))?;
         for (index, message) in all.iter().enumerate() {
             let form = match (flags.cache_marks, marks.contains(&index)) {
-                (true, true) => Form::Breakpoint,
-                (true, false) => Form::Part,
-                (false, _) => Form::Text,
+                (true, true) => ContentForm::Breakpoint,
+                (true, false) => ContentForm::Part,
+                (false, _) => ContentForm::Text,
             };
-            list.serialize_element(&Written { message, form, flags })?;
+            list.serialize_element(&WrittenMessage { message, form, flags })?;
         }
         list.end()
     }
 }
 
-fn messages<'a>(asked: &'a Asked<'a>) -> Vec<Message<'a>> {
-    let running = asked.turns.iter().rposition(|turn| matches!(turn, Turn::User(_))).unwrap_or(0);
+fn write_messages<'a>(asked: &'a OutgoingRequest<'a>) -> Vec<Message<'a>> {
+    let running = asked.turns.iter().rposition(|turn| matches!(turn, WireTurn::User(_))).unwrap_or(0);
     let mut all = Vec::with_capacity(asked.turns.len() * 2 + 1);
     if !asked.system.is_empty() {
         all.push(Message::System(asked.system));
     }
     for (at, turn) in asked.turns.iter().enumerate() {
         match turn {
-            Turn::User(parts) => all.push(Message::User(parts)),
-            Turn::Model(parts) => all.push(Message::Assistant { parts, is_running: at > running }),
-            Turn::Results(results) => all.extend(results.iter().map(Message::Tool)),
+            WireTurn::User(parts) => all.push(Message::User(parts)),
+            WireTurn::Model(parts) => all.push(Message::Assistant { parts, is_running: at > running }),
+            WireTurn::Results(results) => all.extend(results.iter().map(Message::Tool)),
         }
     }
     all
@@ -61,7 +61,7 @@ fn messages<'a>(asked: &'a Asked<'a>) -> Vec<Message<'a>> {
 
 /// The messages that get cache marks at their ends: the prompt, the user's last message, and the last message that
 /// can carry a mark.
-fn breakpoints(messages: &[Message<'_>]) -> Vec<usize> {
+fn choose_breakpoints(messages: &[Message<'_>]) -> Vec<usize> {
     let system = messages.iter().position(|message| matches!(message, Message::System(_)));
     let said = messages.iter().rposition(|message| matches!(message, Message::User(_)));
     let last = messages.iter().rposition(Message::has_text);
@@ -83,19 +83,19 @@ impl Message<'_> {
 /// The form in which contents are written. With marks every content is a list of parts, so that a mark that moves on
 /// changes nothing but itself.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum ContentForm {
     Text,
     Part,
     Breakpoint,
 }
 
-struct Written<'a> {
+struct WrittenMessage<'a> {
     message: &'a Message<'a>,
-    form: Form,
-    flags: &'a Flags,
+    form: ContentForm,
+    flags: &'a ChatFlags,
 }
 
-impl Serialize for Written<'_> {
+impl Serialize for WrittenMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { message: whole, form, flags } = *self;
         let mut message = serializer.serialize_map(None)?;
@@ -106,11 +106,11 @@ impl Serialize for Written<'_> {
             }
             Message::User(parts) => {
                 message.serialize_entry("role", "user")?;
-                message.serialize_entry("content", &Said(parts, form))?;
+                message.serialize_entry("content", &UserContent(parts, form))?;
             }
             Message::Assistant { parts, is_running } => {
                 message.serialize_entry("role", "assistant")?;
-                assistant::<S>(&mut message, parts, *is_running, form, flags)?;
+                write_assistant::<S>(&mut message, parts, *is_running, form, flags)?;
             }
             Message::Tool(result) => {
                 message.serialize_entry("role", "tool")?;
@@ -122,12 +122,12 @@ impl Serialize for Written<'_> {
     }
 }
 
-fn assistant<S: Serializer>(
+fn write_assistant<S: Serializer>(
     message: &mut S::SerializeMap,
     parts: &[ModelPart<'_>],
     is_running: bool,
-    form: Form,
-    flags: &Flags,
+    form: ContentForm,
+    flags: &ChatFlags,
 ) -> Result<(), S::Error> {
     let calls: Vec<&WireCall<'_>> = parts
         .iter()
@@ -136,8 +136,8 @@ fn assistant<S: Serializer>(
             ModelPart::Text { .. } | ModelPart::Reasoning { .. } => None,
         })
         .collect();
-    let text = joined(parts);
-    let thoughts = Thoughts::of(parts, flags.echo);
+    let text = join_texts(parts);
+    let thoughts = Thoughts::choose(parts, flags.echo);
     match (&*text, &thoughts.in_content) {
         (_, Some(chunk)) => {
             let words = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
@@ -161,13 +161,13 @@ fn assistant<S: Serializer>(
     }
     if !calls.is_empty() {
         let stand_in = is_running && flags.stand_in_signature;
-        message.serialize_entry("tool_calls", &Calls { calls: &calls, stand_in })?;
+        message.serialize_entry("tool_calls", &MessageCalls { calls: &calls, stand_in })?;
     }
     Ok(())
 }
 
 /// The visible text of a reply.
-fn joined<'a>(parts: &'a [ModelPart<'a>]) -> Cow<'a, str> {
+fn join_texts<'a>(parts: &'a [ModelPart<'a>]) -> Cow<'a, str> {
     let mut texts = parts.iter().filter_map(|part| match part {
         ModelPart::Text { text, .. } => Some(text),
         ModelPart::Reasoning { .. } | ModelPart::Call(_) => None,
@@ -186,7 +186,7 @@ struct Thoughts {
 }
 
 impl Thoughts {
-    fn of(parts: &[ModelPart<'_>], echo: Echo) -> Self {
+    fn choose(parts: &[ModelPart<'_>], echo: Echo) -> Self {
         let mut thoughts = Self::default();
         for part in parts {
             let ModelPart::Reasoning { text, opaque } = part else { continue };
@@ -221,14 +221,14 @@ impl Thoughts {
     }
 }
 
-struct Content<'a, T: ?Sized>(&'a T, Form);
+struct Content<'a, T: ?Sized>(&'a T, ContentForm);
 
 impl<T: Serialize + ?Sized> Serialize for Content<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.1 == Form::Text {
+        if self.1 == ContentForm::Text {
             return self.0.serialize(serializer);
         }
-        serializer.collect_seq([TextPart(self.0, self.1 == Form::Breakpoint)])
+        serializer.collect_seq([TextPart(self.0, self.1 == ContentForm::Breakpoint)])
     }
 }
 
@@ -247,9 +247,9 @@ impl<T: Serialize + ?Sized> Serialize for TextPart<'_, T> {
 }
 
 /// The user's message: one text, or, with pictures, a list.
-struct Said<'a>(&'a [UserPart<'a>], Form);
+struct UserContent<'a>(&'a [UserPart<'a>], ContentForm);
 
-impl Serialize for Said<'_> {
+impl Serialize for UserContent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(parts, form) = *self;
         if let [UserPart::Text(text)] = parts {
@@ -271,7 +271,7 @@ impl Serialize for Said<'_> {
         for (at, part) in parts.iter().enumerate() {
             match part {
                 UserPart::Text(text) => {
-                    content.serialize_element(&TextPart(text, form == Form::Breakpoint && at == last))?;
+                    content.serialize_element(&TextPart(text, form == ContentForm::Breakpoint && at == last))?;
                 }
                 UserPart::Picture(picture) => {
                     content
@@ -283,12 +283,12 @@ impl Serialize for Said<'_> {
     }
 }
 
-struct Calls<'a> {
+struct MessageCalls<'a> {
     calls: &'a [&'a WireCall<'a>],
     stand_in: bool,
 }
 
-impl Serialize for Calls<'_> {
+impl Serialize for MessageCalls<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.calls.len()))?;
         for (at, call) in self.calls.iter().enumerate() {

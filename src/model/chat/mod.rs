@@ -16,6 +16,6 @@ mod usage;
 #[cfg(test)]
 pub mod valid;
 
-pub use decode::Decoder;
-pub use encode::encode;
-pub use flags::{AnswerFormat, Echo, EffortField, Flags, OutputField};
+pub use decode::ChatDecoder;
+pub use encode::encode_request;
+pub use flags::{AnswerFormat, ChatFlags, Echo, EffortField, OutputField};

@@ -11,7 +11,7 @@ use crate::model::ToolDefinition;
 
 /// A call as a model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct NotatedCall {
     pub name: String,
     /// A JSON object.
     pub arguments: String,
@@ -19,12 +19,12 @@ pub(super) struct Call {
 
 /// One notation.
 pub(super) struct Notation {
-    pub pieces: &'static [Piece],
-    pub means: Means,
+    pub pieces: &'static [NotationPiece],
+    pub means: NotationMeaning,
 }
 
 /// A piece of a notation.
-pub(super) enum Piece {
+pub(super) enum NotationPiece {
     /// These characters.
     Literal(&'static str),
     /// White space, or none.
@@ -39,57 +39,63 @@ pub(super) enum Piece {
 
 /// The meaning of a notation.
 #[derive(Clone, Copy)]
-pub(super) enum Means {
+pub(super) enum NotationMeaning {
     /// Calls, read from the captures; `None` if they are none after all.
-    Calls(fn(&[&str], &Texts) -> Option<Vec<Call>>),
+    Calls(fn(&[&str], &Texts) -> Option<Vec<NotatedCall>>),
     /// The fence of a code block, in which nothing is a call.
     Fence,
 }
 
-use Piece::{Json, Literal, Name, Space, Until};
+use NotationPiece::{Json, Literal, Name, Space, Until};
 
 /// All notations. If two begin alike and both match, the first counts.
 pub(super) const NOTATIONS: &[Notation] = &[
     // Hermes, Qwen
-    calls(&[Literal("<tool_call>"), Space, Json, Space, Literal("</tool_call>")], objects),
+    find_calls(&[Literal("<tool_call>"), Space, Json, Space, Literal("</tool_call>")], read_objects),
     // Qwen Coder, whose models sometimes leave out the outer tags
-    calls(
+    find_calls(
         &[Literal("<tool_call>"), Space, FUNCTION, Name(">"), Space, PARAMETER, PARAMETERS, Space, END],
-        function,
+        read_function,
     ),
-    calls(&[Literal("<tool_call>"), Space, FUNCTION, Name(">"), Space, FUNCTION_END, Space, END], function),
-    calls(&[FUNCTION, Name(">"), Space, PARAMETER, PARAMETERS], function),
-    calls(&[FUNCTION, Name(">"), Space, FUNCTION_END], function),
+    find_calls(
+        &[Literal("<tool_call>"), Space, FUNCTION, Name(">"), Space, FUNCTION_END, Space, END],
+        read_function,
+    ),
+    find_calls(&[FUNCTION, Name(">"), Space, PARAMETER, PARAMETERS], read_function),
+    find_calls(&[FUNCTION, Name(">"), Space, FUNCTION_END], read_function),
     // Llama
-    calls(&[FUNCTION, Name(">"), Space, Json, Space, FUNCTION_END], named),
-    calls(&[Literal("<|python_tag|>"), Space, Json], objects),
+    find_calls(&[FUNCTION, Name(">"), Space, Json, Space, FUNCTION_END], read_named),
+    find_calls(&[Literal("<|python_tag|>"), Space, Json], read_objects),
     // Mistral, older and newer
-    calls(&[Literal("[TOOL_CALLS]"), Space, Json], objects),
-    calls(&[Literal("[TOOL_CALLS]"), Name("[ARGS]"), Space, Json], named),
+    find_calls(&[Literal("[TOOL_CALLS]"), Space, Json], read_objects),
+    find_calls(&[Literal("[TOOL_CALLS]"), Name("[ARGS]"), Space, Json], read_named),
     // DeepSeek
-    calls(
+    find_calls(
         &[
             Literal("<｜DSML｜function_calls>"),
             Space,
             Literal(INVOKE),
             Until { after: INVOKE_END, close: "</｜DSML｜function_calls>" },
         ],
-        invokes,
+        read_invokes,
     ),
-    Notation { pieces: &[Literal("```")], means: Means::Fence },
-    Notation { pieces: &[Literal("~~~")], means: Means::Fence },
+    Notation { pieces: &[Literal("```")], means: NotationMeaning::Fence },
+    Notation { pieces: &[Literal("~~~")], means: NotationMeaning::Fence },
 ];
 
-const END: Piece = Literal("</tool_call>");
-const FUNCTION: Piece = Literal("<function=");
-const FUNCTION_END: Piece = Literal("</function>");
-const PARAMETER: Piece = Literal("<parameter=");
-const PARAMETERS: Piece = Until { after: "</parameter>", close: "</function>" };
+const END: NotationPiece = Literal("</tool_call>");
+const FUNCTION: NotationPiece = Literal("<function=");
+const FUNCTION_END: NotationPiece = Literal("</function>");
+const PARAMETER: NotationPiece = Literal("<parameter=");
+const PARAMETERS: NotationPiece = Until { after: "</parameter>", close: "</function>" };
 const INVOKE: &str = "<｜DSML｜invoke name=\"";
 const INVOKE_END: &str = "</｜DSML｜invoke>";
 
-const fn calls(pieces: &'static [Piece], read: fn(&[&str], &Texts) -> Option<Vec<Call>>) -> Notation {
-    Notation { pieces, means: Means::Calls(read) }
+const fn find_calls(
+    pieces: &'static [NotationPiece],
+    read: fn(&[&str], &Texts) -> Option<Vec<NotatedCall>>,
+) -> Notation {
+    Notation { pieces, means: NotationMeaning::Calls(read) }
 }
 
 /// The parameters of tools that are texts: a notation without types cannot distinguish the text `1` from the number.
@@ -97,7 +103,7 @@ const fn calls(pieces: &'static [Piece], read: fn(&[&str], &Texts) -> Option<Vec
 pub(super) struct Texts(Vec<(String, String)>);
 
 impl Texts {
-    pub fn of(tools: &[ToolDefinition]) -> Self {
+    pub fn from_tools(tools: &[ToolDefinition]) -> Self {
         let texts = tools.iter().flat_map(|tool| {
             let properties = tool.parameters.get("properties").and_then(Value::as_object).into_iter().flatten();
             let texts = properties.filter(|(_, schema)| is_text(schema));
@@ -133,7 +139,7 @@ struct Object<'a> {
 }
 
 /// One object or a list of them.
-fn objects(captures: &[&str], _: &Texts) -> Option<Vec<Call>> {
+fn read_objects(captures: &[&str], _: &Texts) -> Option<Vec<NotatedCall>> {
     let &[json] = captures else { return None };
     let objects: Vec<Object<'_>> = if json.starts_with('[') {
         serde_json::from_str(json).ok()?
@@ -148,19 +154,19 @@ fn objects(captures: &[&str], _: &Texts) -> Option<Vec<Call>> {
             Some(json) => json.to_owned(),
         };
         let is_call = !object.name.is_empty() && is_object(&arguments);
-        is_call.then(|| Call { name: object.name.into_owned(), arguments })
+        is_call.then(|| NotatedCall { name: object.name.into_owned(), arguments })
     };
     objects.into_iter().map(call).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
 }
 
 /// A name, and an object of arguments.
-fn named(captures: &[&str], _: &Texts) -> Option<Vec<Call>> {
+fn read_named(captures: &[&str], _: &Texts) -> Option<Vec<NotatedCall>> {
     let &[name, arguments] = captures else { return None };
-    is_object(arguments).then(|| vec![Call { name: name.to_owned(), arguments: arguments.to_owned() }])
+    is_object(arguments).then(|| vec![NotatedCall { name: name.to_owned(), arguments: arguments.to_owned() }])
 }
 
 /// A name, and parameters if there are any: `K>V</parameter> <parameter=K>V</parameter>`.
-fn function(captures: &[&str], texts: &Texts) -> Option<Vec<Call>> {
+fn read_function(captures: &[&str], texts: &Texts) -> Option<Vec<NotatedCall>> {
     let (name, mut rest) = match *captures {
         [name] => (name, None),
         [name, parameters] => (name, Some(parameters)),
@@ -180,11 +186,11 @@ fn function(captures: &[&str], texts: &Texts) -> Option<Vec<Call>> {
         arguments.insert(key.to_owned(), texts.value(name, key, value));
         rest = next;
     }
-    Some(vec![Call { name: name.to_owned(), arguments: Value::Object(arguments).to_string() }])
+    Some(vec![NotatedCall { name: name.to_owned(), arguments: Value::Object(arguments).to_string() }])
 }
 
 /// Calls in DSML, the first without its opening: `NAME"> … </invoke> <invoke name="NAME"> … </invoke>`.
-fn invokes(captures: &[&str], _: &Texts) -> Option<Vec<Call>> {
+fn read_invokes(captures: &[&str], _: &Texts) -> Option<Vec<NotatedCall>> {
     let &[text] = captures else { return None };
     let mut calls = Vec::new();
     let mut rest = Some(text);
@@ -205,7 +211,7 @@ fn invokes(captures: &[&str], _: &Texts) -> Option<Vec<Call>> {
             parameters = after.trim_start();
         }
         let after = parameters.strip_prefix(INVOKE_END)?.trim_start();
-        calls.push(Call { name: name.to_owned(), arguments: Value::Object(arguments).to_string() });
+        calls.push(NotatedCall { name: name.to_owned(), arguments: Value::Object(arguments).to_string() });
         rest = if after.is_empty() { None } else { Some(after.strip_prefix(INVOKE)?) };
     }
     Some(calls)

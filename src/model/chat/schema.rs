@@ -7,16 +7,18 @@ const DEEPEST: usize = 8;
 
 /// A schema as Gemini reads it: without `$schema`, `$id` and `$comment`, references replaced by what they refer to,
 /// `const` as an `enum` of one value.
-pub(super) fn plain(schema: &Value) -> Value {
-    rewritten(schema, schema, 0)
+pub(super) fn simplify_schema(schema: &Value) -> Value {
+    rewrite_schema(schema, schema, 0)
 }
 
-fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
+fn rewrite_schema(schema: &Value, root: &Value, depth: usize) -> Value {
     match schema {
         Value::Object(object) => {
-            if let Some(target) = object.get("$ref").and_then(Value::as_str).and_then(|path| target(root, path)) {
+            if let Some(target) =
+                object.get("$ref").and_then(Value::as_str).and_then(|path| find_target(root, path))
+            {
                 return if depth < DEEPEST {
-                    rewritten(target, root, depth + 1)
+                    rewrite_schema(target, root, depth + 1)
                 } else {
                     json!({"type": "object"})
                 };
@@ -29,19 +31,19 @@ fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
                         out.insert("enum".to_owned(), json!([value]));
                     }
                     _ => {
-                        out.insert(key.clone(), rewritten(value, root, depth));
+                        out.insert(key.clone(), rewrite_schema(value, root, depth));
                     }
                 }
             }
             Value::Object(out)
         }
-        Value::Array(list) => list.iter().map(|value| rewritten(value, root, depth)).collect(),
+        Value::Array(list) => list.iter().map(|value| rewrite_schema(value, root, depth)).collect(),
         plain => plain.clone(),
     }
 }
 
 /// The target of a reference within the schema (`#/$defs/NAME`).
-fn target<'v>(root: &'v Value, path: &str) -> Option<&'v Value> {
+fn find_target<'v>(root: &'v Value, path: &str) -> Option<&'v Value> {
     root.pointer(path.strip_prefix('#')?)
 }
 
@@ -56,7 +58,7 @@ mod tests {
             "properties": { "a": {"$ref": "#/$defs/A"}, "kind": {"const": "k"}, "self": {"$ref": "#"} },
             "$defs": { "A": {"type": "string", "$comment": "c"} }
         });
-        let plain = plain(&schema);
+        let plain = simplify_schema(&schema);
         assert_eq!(plain["properties"]["a"], json!({"type": "string"}));
         assert_eq!(plain["properties"]["kind"], json!({"enum": ["k"]}));
         assert!(!plain.to_string().contains('$'), "{plain}");

@@ -5,7 +5,7 @@
 //! a notation is held back. If it turns out not to be one, or is cut off, it is passed on unchanged as text.
 
 use super::super::bounds::{LONGEST_NAME, MOST_BYTES};
-use super::notation::{Call, Means, NOTATIONS, Notation, Piece, Texts};
+use super::notation::{NOTATIONS, NotatedCall, Notation, NotationMeaning, NotationPiece, Texts};
 use crate::model::ToolDefinition;
 
 /// The most white space before a notation, in bytes.
@@ -13,16 +13,16 @@ const MOST_BLANK: usize = 1024;
 
 /// A classified piece of content.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum ContentPiece {
     Text(String),
-    Call(Call),
+    Call(NotatedCall),
 }
 
 /// Separates calls from text while content arrives.
 #[derive(Debug)]
 pub(super) struct TextCalls {
     texts: Texts,
-    place: Place,
+    place: HeldPlace,
     in_code: bool,
     /// The content that is not classified yet.
     held: String,
@@ -32,7 +32,7 @@ pub(super) struct TextCalls {
 
 /// The place at which `held` begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum HeldPlace {
     /// At the start of the content.
     Start,
     /// After a call.
@@ -46,8 +46,8 @@ enum Place {
 impl TextCalls {
     pub fn new(tools: &[ToolDefinition]) -> Self {
         Self {
-            texts: Texts::of(tools),
-            place: Place::Start,
+            texts: Texts::from_tools(tools),
+            place: HeldPlace::Start,
             in_code: false,
             held: String::new(),
             tries: Vec::new(),
@@ -55,7 +55,7 @@ impl TextCalls {
     }
 
     /// Takes content.
-    pub fn feed(&mut self, content: &str) -> Vec<Told> {
+    pub fn feed(&mut self, content: &str) -> Vec<ContentPiece> {
         self.held.push_str(content);
         let mut told = Vec::new();
         while !self.held.is_empty() && self.step(&mut told) {}
@@ -63,28 +63,28 @@ impl TextCalls {
     }
 
     /// Classifies what is held back, as nothing more comes.
-    pub fn finish(&mut self) -> Vec<Told> {
+    pub fn finish(&mut self) -> Vec<ContentPiece> {
         let mut told = Vec::new();
-        let is_gap = self.place == Place::Between && self.held.trim().is_empty();
+        let is_gap = self.place == HeldPlace::Between && self.held.trim().is_empty();
         if !is_gap {
             // The text after a beginning that is never closed belongs to it.
-            say(&mut told, std::mem::take(&mut self.held));
+            add_text(&mut told, std::mem::take(&mut self.held));
         }
         *self = Self { texts: std::mem::take(&mut self.texts), ..Self::new(&[]) };
         told
     }
 
     /// Applies one rule; returns false if more has to arrive.
-    fn step(&mut self, told: &mut Vec<Told>) -> bool {
-        if self.place == Place::Within {
+    fn step(&mut self, told: &mut Vec<ContentPiece>) -> bool {
+        if self.place == HeldPlace::Within {
             let end = self.held.find('\n').map_or(self.held.len(), |at| at + 1);
             self.pass(end, told);
             return true;
         }
         // Between calls, and before the first, blank lines are dropped.
         let blank = match self.place {
-            Place::Start | Place::Between => self.held.len() - self.held.trim_start().len(),
-            Place::Line | Place::Within => 0,
+            HeldPlace::Start | HeldPlace::Between => self.held.len() - self.held.trim_start().len(),
+            HeldPlace::Line | HeldPlace::Within => 0,
         };
         if blank > MOST_BLANK {
             self.pass(self.held.floor_char_boundary(MOST_BLANK), told);
@@ -95,29 +95,29 @@ impl TextCalls {
         }
         if self.tries.is_empty() {
             let in_code = self.in_code;
-            let counts = |notation: &&Notation| !in_code || matches!(notation.means, Means::Fence);
+            let counts = |notation: &&Notation| !in_code || matches!(notation.means, NotationMeaning::Fence);
             self.tries = NOTATIONS.iter().filter(counts).map(|notation| Try::new(notation, blank)).collect();
         }
         self.try_all(told)
     }
 
     /// Finds the notations that `held` begins with or may begin with.
-    fn try_all(&mut self, told: &mut Vec<Told>) -> bool {
+    fn try_all(&mut self, told: &mut Vec<ContentPiece>) -> bool {
         let held = &self.held;
         let (mut fit, mut looked_at) = (None, 0);
         self.tries.retain_mut(|attempt| {
             let progress = attempt.go_on(held);
             looked_at = looked_at.max(attempt.at);
-            if matches!(progress, Progress::Whole) && fit.is_none() {
+            if matches!(progress, NotationProgress::Whole) && fit.is_none() {
                 fit = attempt.read(held, &self.texts).map(|fit| (attempt.at, fit));
             }
-            matches!(progress, Progress::Open)
+            matches!(progress, NotationProgress::Open)
         });
         match fit {
             Some((end, Fit::Calls(calls))) => {
-                told.extend(calls.into_iter().map(Told::Call));
+                told.extend(calls.into_iter().map(ContentPiece::Call));
                 self.held.drain(..end);
-                self.place = Place::Between;
+                self.place = HeldPlace::Between;
             }
             Some((end, Fit::Fence)) => {
                 self.in_code = !self.in_code;
@@ -133,18 +133,18 @@ impl TextCalls {
     }
 
     /// Passes on as text what is held up to `end`.
-    fn pass(&mut self, end: usize, told: &mut Vec<Told>) {
+    fn pass(&mut self, end: usize, told: &mut Vec<ContentPiece>) {
         let rest = self.held.split_off(end);
-        self.place = if self.held.ends_with('\n') { Place::Line } else { Place::Within };
-        say(told, std::mem::replace(&mut self.held, rest));
+        self.place = if self.held.ends_with('\n') { HeldPlace::Line } else { HeldPlace::Within };
+        add_text(told, std::mem::replace(&mut self.held, rest));
     }
 }
 
-fn say(told: &mut Vec<Told>, text: String) {
+fn add_text(told: &mut Vec<ContentPiece>, text: String) {
     match told.last_mut() {
         _ if text.is_empty() => {}
-        Some(Told::Text(before)) => before.push_str(&text),
-        _ => told.push(Told::Text(text)),
+        Some(ContentPiece::Text(before)) => before.push_str(&text),
+        _ => told.push(ContentPiece::Text(text)),
     }
 }
 
@@ -163,7 +163,7 @@ struct Try {
     captures: Vec<(usize, usize)>,
 }
 
-enum Progress {
+enum NotationProgress {
     /// More has to arrive.
     Open,
     Failed,
@@ -172,7 +172,7 @@ enum Progress {
 
 /// The meaning of a complete notation.
 enum Fit {
-    Calls(Vec<Call>),
+    Calls(Vec<NotatedCall>),
     Fence,
 }
 
@@ -187,59 +187,59 @@ impl Try {
         Self { notation, piece: 0, at, seen: at, json: JsonEnd::default(), captures: Vec::new() }
     }
 
-    fn go_on(&mut self, held: &str) -> Progress {
+    fn go_on(&mut self, held: &str) -> NotationProgress {
         while let Some(piece) = self.notation.pieces.get(self.piece) {
             let step = self.step(piece, held);
             match step {
-                Step::To(end) => (self.at, self.seen) = (end, end),
-                Step::Captured(text, end) => {
+                NotationStep::To(end) => (self.at, self.seen) = (end, end),
+                NotationStep::Captured(text, end) => {
                     self.captures.push((self.at, text));
                     (self.at, self.seen) = (end, end);
                     self.json = JsonEnd::default();
                 }
-                Step::Open => return Progress::Open,
-                Step::Failed => return Progress::Failed,
+                NotationStep::Open => return NotationProgress::Open,
+                NotationStep::Failed => return NotationProgress::Failed,
             }
             self.piece += 1;
         }
-        Progress::Whole
+        NotationProgress::Whole
     }
 
-    fn step(&mut self, piece: &Piece, held: &str) -> Step {
+    fn step(&mut self, piece: &NotationPiece, held: &str) -> NotationStep {
         let rest = &held[self.at..];
         match *piece {
-            Piece::Literal(text) if rest.starts_with(text) => Step::To(self.at + text.len()),
-            Piece::Literal(text) if text.starts_with(rest) => Step::Open,
-            Piece::Literal(_) => Step::Failed,
-            Piece::Space => {
+            NotationPiece::Literal(text) if rest.starts_with(text) => NotationStep::To(self.at + text.len()),
+            NotationPiece::Literal(text) if text.starts_with(rest) => NotationStep::Open,
+            NotationPiece::Literal(_) => NotationStep::Failed,
+            NotationPiece::Space => {
                 let blank = self.seen + held[self.seen..].len() - held[self.seen..].trim_start().len();
                 self.seen = blank;
-                if blank == held.len() { Step::Open } else { Step::To(blank) }
+                if blank == held.len() { NotationStep::Open } else { NotationStep::To(blank) }
             }
-            Piece::Name(close) => name(rest, close, self.at),
-            Piece::Json => {
+            NotationPiece::Name(close) => match_name(rest, close, self.at),
+            NotationPiece::Json => {
                 if !rest.is_empty() && !rest.starts_with(['{', '[']) {
-                    return Step::Failed;
+                    return NotationStep::Failed;
                 }
                 let end = self.json.find(&held.as_bytes()[self.seen..]);
                 match end.map(|end| self.seen + end) {
-                    Some(end) => Step::Captured(end, end),
+                    Some(end) => NotationStep::Captured(end, end),
                     None => {
                         self.seen = held.len();
-                        Step::Open
+                        NotationStep::Open
                     }
                 }
             }
-            Piece::Until { after, close } => {
+            NotationPiece::Until { after, close } => {
                 while let Some(at) = held[self.seen..].find(close).map(|at| self.seen + at) {
                     if held[self.at..at].trim_end().ends_with(after) {
-                        return Step::Captured(at, at + close.len());
+                        return NotationStep::Captured(at, at + close.len());
                     }
                     self.seen = at + close.len();
                 }
                 let unseen = held.len().saturating_sub(close.len()).max(self.seen);
                 self.seen = held.floor_char_boundary(unseen).max(self.seen);
-                Step::Open
+                NotationStep::Open
             }
         }
     }
@@ -247,14 +247,14 @@ impl Try {
     fn read(&self, held: &str, texts: &Texts) -> Option<Fit> {
         let captures: Vec<&str> = self.captures.iter().map(|&(start, end)| &held[start..end]).collect();
         match self.notation.means {
-            Means::Calls(read) => read(&captures, texts).map(Fit::Calls),
-            Means::Fence => Some(Fit::Fence),
+            NotationMeaning::Calls(read) => read(&captures, texts).map(Fit::Calls),
+            NotationMeaning::Fence => Some(Fit::Fence),
         }
     }
 }
 
 /// The result of matching one piece of a notation. The numbers are ends.
-enum Step {
+enum NotationStep {
     To(usize),
     /// The end of what is captured, and of the piece.
     Captured(usize, usize),
@@ -262,18 +262,18 @@ enum Step {
     Failed,
 }
 
-fn name(rest: &str, close: &str, at: usize) -> Step {
+fn match_name(rest: &str, close: &str, at: usize) -> NotationStep {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
     let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
     let after = &rest[length..];
     if length > LONGEST_NAME || (length == 0 && !rest.is_empty()) {
-        Step::Failed
+        NotationStep::Failed
     } else if after.starts_with(close) {
-        Step::Captured(at + length, at + length + close.len())
+        NotationStep::Captured(at + length, at + length + close.len())
     } else if close.starts_with(after) {
-        Step::Open
+        NotationStep::Open
     } else {
-        Step::Failed
+        NotationStep::Failed
     }
 }
 
@@ -323,14 +323,14 @@ mod tests {
     use crate::config::Permission;
 
     /// The text and the calls of content that arrives in pieces.
-    fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Vec<Told> {
+    fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Vec<ContentPiece> {
         let mut calls = TextCalls::new(&[tool()]);
-        let mut told: Vec<Told> = Vec::new();
-        let mut add = |pieces: Vec<Told>| {
+        let mut told: Vec<ContentPiece> = Vec::new();
+        let mut add = |pieces: Vec<ContentPiece>| {
             for piece in pieces {
                 match piece {
-                    Told::Text(text) => say(&mut told, text),
-                    call @ Told::Call(_) => told.push(call),
+                    ContentPiece::Text(text) => add_text(&mut told, text),
+                    call @ ContentPiece::Call(_) => told.push(call),
                 }
             }
         };
@@ -368,7 +368,7 @@ mod tests {
         ] {
             let content = format!("<function={tool}><parameter={parameter}>\n{value}\n</parameter></function>");
             let arguments = json!({ parameter: read_as }).to_string();
-            let call = Told::Call(Call { name: tool.to_owned(), arguments });
+            let call = ContentPiece::Call(NotatedCall { name: tool.to_owned(), arguments });
             assert_eq!(read([content.as_str()]), [call], "{content}");
         }
     }
@@ -386,10 +386,10 @@ mod tests {
             ("a` [", "`a` ["),
             ("TOOL", "TOOL"),
         ] {
-            let expected: Vec<Told> = [passed]
+            let expected: Vec<ContentPiece> = [passed]
                 .into_iter()
                 .filter(|text| !text.is_empty())
-                .map(|text| Told::Text(text.to_owned()))
+                .map(|text| ContentPiece::Text(text.to_owned()))
                 .collect();
             assert_eq!(calls.feed(content), expected, "{content:?}");
         }
@@ -409,7 +409,7 @@ mod tests {
             many("```\n"),
         ] {
             let pieces = content.as_bytes().chunks(3).map(|piece| std::str::from_utf8(piece).expect("ASCII"));
-            assert_eq!(read(pieces), [Told::Text(content.clone())]);
+            assert_eq!(read(pieces), [ContentPiece::Text(content.clone())]);
         }
     }
 
@@ -429,8 +429,8 @@ mod tests {
             prop_assert_eq!(&read(at.windows(2).map(|pair| &content[pair[0]..pair[1]])), &whole);
             let single: Vec<String> = content.chars().map(String::from).collect();
             prop_assert_eq!(&read(single.iter().map(String::as_str)), &whole);
-            if !whole.iter().any(|told| matches!(told, Told::Call(_))) {
-                let text = if content.is_empty() { vec![] } else { vec![Told::Text(content)] };
+            if !whole.iter().any(|told| matches!(told, ContentPiece::Call(_))) {
+                let text = if content.is_empty() { vec![] } else { vec![ContentPiece::Text(content)] };
                 prop_assert_eq!(whole, text);
             }
         }

@@ -12,7 +12,7 @@ const TAGS: [(&str, &str); 6] = [
 
 /// A classified piece of content.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum ThoughtPiece {
     Text(String),
     /// Without its tags.
     Reasoning(String),
@@ -21,7 +21,7 @@ pub(super) enum Piece {
 /// Separates reasoning from text while content arrives.
 #[derive(Debug)]
 pub(super) struct Think {
-    state: State,
+    state: ThoughtState,
     /// The content that is not classified yet: it may be the beginning of a tag.
     held: String,
     /// All of the reasoning with its tags, as it came.
@@ -29,7 +29,7 @@ pub(super) struct Think {
 }
 
 #[derive(Debug, PartialEq)]
-enum State {
+enum ThoughtState {
     Start,
     Inside(&'static str),
     /// Inside reasoning whose opening tag is in the prompt.
@@ -41,7 +41,7 @@ enum State {
 
 impl Think {
     pub fn new(prefilled: bool) -> Self {
-        let state = if prefilled { State::Prefilled } else { State::Start };
+        let state = if prefilled { ThoughtState::Prefilled } else { ThoughtState::Start };
         Self { state, held: String::new(), raw: String::new() }
     }
 
@@ -52,13 +52,13 @@ impl Think {
 
     /// True if the rest of the content is text.
     pub fn is_past(&self) -> bool {
-        self.state == State::Past
+        self.state == ThoughtState::Past
     }
 
     /// Takes content.
-    pub fn feed(&mut self, content: &str) -> Vec<Piece> {
+    pub fn feed(&mut self, content: &str) -> Vec<ThoughtPiece> {
         if self.is_past() {
-            return if content.is_empty() { Vec::new() } else { vec![Piece::Text(content.to_owned())] };
+            return if content.is_empty() { Vec::new() } else { vec![ThoughtPiece::Text(content.to_owned())] };
         }
         self.held.push_str(content);
         let mut pieces = Vec::new();
@@ -67,38 +67,40 @@ impl Think {
     }
 
     /// Classifies what is held back, as nothing more comes.
-    pub fn finish(&mut self) -> Vec<Piece> {
+    pub fn finish(&mut self) -> Vec<ThoughtPiece> {
         let held = std::mem::take(&mut self.held);
         let piece = match self.state {
-            State::Inside(_) => Piece::Reasoning(held),
+            ThoughtState::Inside(_) => ThoughtPiece::Reasoning(held),
             // The tag never came: it was the answer.
-            State::Prefilled | State::Start | State::Between | State::Past => Piece::Text(held),
+            ThoughtState::Prefilled | ThoughtState::Start | ThoughtState::Between | ThoughtState::Past => {
+                ThoughtPiece::Text(held)
+            }
         };
-        self.state = State::Past;
+        self.state = ThoughtState::Past;
         match &piece {
-            Piece::Text(text) | Piece::Reasoning(text) if text.is_empty() => Vec::new(),
+            ThoughtPiece::Text(text) | ThoughtPiece::Reasoning(text) if text.is_empty() => Vec::new(),
             _ => vec![piece],
         }
     }
 
     /// Applies one rule; returns false if more has to arrive.
-    fn step(&mut self, pieces: &mut Vec<Piece>) -> bool {
+    fn step(&mut self, pieces: &mut Vec<ThoughtPiece>) -> bool {
         match self.state {
-            State::Start => self.start(pieces),
-            State::Inside(close) => self.inside(close, pieces),
-            State::Prefilled => self.prefilled(pieces),
-            State::Between => {
+            ThoughtState::Start => self.start(pieces),
+            ThoughtState::Inside(close) => self.read_inside(close, pieces),
+            ThoughtState::Prefilled => self.hold_prefill(pieces),
+            ThoughtState::Between => {
                 let text = self.held.trim_start().to_owned();
                 if text.is_empty() {
                     return false;
                 }
                 self.pass(text, pieces)
             }
-            State::Past => false,
+            ThoughtState::Past => false,
         }
     }
 
-    fn start(&mut self, pieces: &mut Vec<Piece>) -> bool {
+    fn start(&mut self, pieces: &mut Vec<ThoughtPiece>) -> bool {
         let begun = self.held.trim_start();
         if begun.is_empty() {
             return false;
@@ -118,10 +120,10 @@ impl Think {
                 let consumed = self.held.len() - rest.len() + after;
                 let tag: String = self.held.drain(..consumed).collect();
                 if is_whole {
-                    self.state = State::Between;
+                    self.state = ThoughtState::Between;
                 } else {
                     self.raw.push_str(&tag);
-                    self.state = State::Inside(close);
+                    self.state = ThoughtState::Inside(close);
                 }
                 return true;
             }
@@ -134,7 +136,7 @@ impl Think {
     }
 
     /// Waits for the end of a tag, but not forever.
-    fn hold_or_pass(&mut self, pieces: &mut Vec<Piece>) -> bool {
+    fn hold_or_pass(&mut self, pieces: &mut Vec<ThoughtPiece>) -> bool {
         const LONGEST_TAG: usize = 128;
         if self.held.len() <= LONGEST_TAG {
             return false;
@@ -143,25 +145,25 @@ impl Think {
         self.pass(text, pieces)
     }
 
-    fn inside(&mut self, close: &'static str, pieces: &mut Vec<Piece>) -> bool {
+    fn read_inside(&mut self, close: &'static str, pieces: &mut Vec<ThoughtPiece>) -> bool {
         if let Some(at) = self.held.find(close) {
             let rest = self.held.split_off(at + close.len());
             let whole = std::mem::replace(&mut self.held, rest);
             self.raw.push_str(&whole);
-            reason(pieces, &whole[..at]);
-            self.state = State::Between;
+            add_reasoning(pieces, &whole[..at]);
+            self.state = ThoughtState::Between;
             return true;
         }
-        let keep = beginning(&self.held, close);
+        let keep = measure_overlap(&self.held, close);
         let rest = self.held.split_off(self.held.len() - keep);
         let sure = std::mem::replace(&mut self.held, rest);
         self.raw.push_str(&sure);
-        reason(pieces, &sure);
+        add_reasoning(pieces, &sure);
         false
     }
 
     /// Holds everything back until the closing tag shows that it was reasoning.
-    fn prefilled(&mut self, pieces: &mut Vec<Piece>) -> bool {
+    fn hold_prefill(&mut self, pieces: &mut Vec<ThoughtPiece>) -> bool {
         let closed = TAGS.iter().filter_map(|(_, close)| Some((self.held.find(close)?, *close))).min();
         let Some((at, close)) = closed else { return false };
         let rest = self.held.split_off(at + close.len());
@@ -169,27 +171,27 @@ impl Think {
         self.raw.push_str(&whole);
         let opened = TAGS.iter().find_map(|(open, _)| whole.trim_start().strip_prefix(open));
         let thoughts = opened.map_or(&whole[..at], |inner| inner.strip_suffix(close).unwrap_or(inner));
-        reason(pieces, thoughts);
-        self.state = State::Between;
+        add_reasoning(pieces, thoughts);
+        self.state = ThoughtState::Between;
         true
     }
 
-    fn pass(&mut self, text: String, pieces: &mut Vec<Piece>) -> bool {
+    fn pass(&mut self, text: String, pieces: &mut Vec<ThoughtPiece>) -> bool {
         self.held.clear();
-        self.state = State::Past;
-        pieces.push(Piece::Text(text));
+        self.state = ThoughtState::Past;
+        pieces.push(ThoughtPiece::Text(text));
         false
     }
 }
 
-fn reason(pieces: &mut Vec<Piece>, text: &str) {
+fn add_reasoning(pieces: &mut Vec<ThoughtPiece>, text: &str) {
     if !text.is_empty() {
-        pieces.push(Piece::Reasoning(text.to_owned()));
+        pieces.push(ThoughtPiece::Reasoning(text.to_owned()));
     }
 }
 
 /// The length of the longest suffix of `text` that is a prefix of `mark`.
-fn beginning(text: &str, mark: &str) -> usize {
+fn measure_overlap(text: &str, mark: &str) -> usize {
     let ends = mark.char_indices().map(|(at, _)| at).skip(1).collect::<Vec<_>>();
     ends.into_iter().rev().find(|length| text.ends_with(&mark[..*length])).unwrap_or(0)
 }
@@ -202,13 +204,13 @@ mod tests {
         let mut think = Think::new(prefilled);
         let (mut text, mut reasoning) = (String::new(), String::new());
         let chars: Vec<char> = content.chars().collect();
-        let mut pieces: Vec<Piece> =
+        let mut pieces: Vec<ThoughtPiece> =
             chars.chunks(size).flat_map(|piece| think.feed(&piece.iter().collect::<String>())).collect();
         pieces.extend(think.finish());
         for piece in pieces {
             match piece {
-                Piece::Text(words) => text += &words,
-                Piece::Reasoning(words) => reasoning += &words,
+                ThoughtPiece::Text(words) => text += &words,
+                ThoughtPiece::Reasoning(words) => reasoning += &words,
             }
         }
         (text, reasoning)

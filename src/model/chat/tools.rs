@@ -49,7 +49,7 @@ impl Serialize for Definition<'_> {
         let mut function = serializer.serialize_map(None)?;
         let parameters = &*self.tool.parameters;
         let parameters =
-            if self.plain { Cow::Owned(schema::plain(parameters)) } else { Cow::Borrowed(parameters) };
+            if self.plain { Cow::Owned(schema::simplify_schema(parameters)) } else { Cow::Borrowed(parameters) };
         function.serialize_entry("name", &self.tool.name)?;
         function.serialize_entry("description", &self.tool.description)?;
         function.serialize_entry("parameters", &parameters)?;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::chunk::number;
+use super::chunk::read_number;
 use crate::conversation::message::Usage;
 
 /// Ticks of xAI's cost in one USD.
@@ -11,16 +11,16 @@ const TICKS: f64 = 1e10;
 
 /// The figures of one report.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Reported {
+pub(super) struct ReportedUsage {
     pub usage: Usage,
     /// The cost in USD, if the server states it.
     pub cost_usd: Option<f64>,
 }
 
-/// Reads a report; `None` if it says nothing that can be used. `reasoning_in_total` as in [`super::Flags`].
-pub(super) fn read(raw: &RawValue, reasoning_in_total: bool) -> Option<Reported> {
+/// Reads a report; `None` if it says nothing that can be used. `reasoning_in_total` as in [`super::ChatFlags`].
+pub(super) fn read_report(raw: &RawValue, reasoning_in_total: bool) -> Option<ReportedUsage> {
     let usage: Value = serde_json::from_str(raw.get()).ok()?;
-    let at = |path: &[&str]| path.iter().try_fold(&usage, |value, key| value.get(key)).and_then(number);
+    let at = |path: &[&str]| path.iter().try_fold(&usage, |value, key| value.get(key)).and_then(read_number);
     let first = |paths: &[&[&str]]| paths.iter().find_map(|path| at(path));
     let input = first(&[&["prompt_tokens"], &["input_tokens"]]);
     let output = first(&[&["completion_tokens"], &["output_tokens"]]);
@@ -65,10 +65,10 @@ pub(super) fn read(raw: &RawValue, reasoning_in_total: bool) -> Option<Reported>
         ..Usage::default()
     };
     // Some servers report zeros when they did not count.
-    (tokens.total() > 0).then(|| Reported { usage: tokens, cost_usd: cost(&usage) })
+    (tokens.total() > 0).then(|| ReportedUsage { usage: tokens, cost_usd: read_cost(&usage) })
 }
 
-fn cost(usage: &Value) -> Option<f64> {
+fn read_cost(usage: &Value) -> Option<f64> {
     let usd = usage.get("cost").and_then(Value::as_f64);
     usd.or_else(|| Some(usage.get("cost_in_usd_ticks")?.as_f64()? / TICKS))
 }
@@ -96,7 +96,7 @@ mod tests {
             ("3", None),
         ] {
             let raw: &RawValue = serde_json::from_str(json).expect("JSON");
-            let read = read(raw, false).map(|Reported { usage: u, .. }| {
+            let read = read_report(raw, false).map(|ReportedUsage { usage: u, .. }| {
                 (u.input_tokens, u.cached_input_tokens, u.output_tokens, u.reasoning_tokens)
             });
             assert_eq!(read, expected, "{json}");

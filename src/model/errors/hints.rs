@@ -42,12 +42,12 @@ fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 }
 
 /// The time to wait that an error states in a field: OpenRouter in seconds, Google as `34.5s`.
-pub(super) fn stated(error: &Value) -> Option<Duration> {
+pub(super) fn find_stated(error: &Value) -> Option<Duration> {
     let seconds = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
     let by_field = || seconds(error.get("metadata")?.get("retry_after_seconds")?);
     let by_detail = || {
         let details = error.get("details")?.as_array()?;
-        details.iter().find_map(|detail| span(detail.get("retryDelay")?.as_str()?))
+        details.iter().find_map(|detail| parse_span(detail.get("retryDelay")?.as_str()?))
     };
     by_field().or_else(by_detail)
 }
@@ -57,11 +57,11 @@ pub(super) fn in_words(message: &str) -> Option<Duration> {
     const BEFORE: [&str; 6] =
         ["try again in ", "retry in ", "retry after ", "try again after ", "please wait ", "reset in "];
     let text = message.to_ascii_lowercase();
-    BEFORE.iter().find_map(|words| span(&text[text.find(words)? + words.len()..]))
+    BEFORE.iter().find_map(|words| parse_span(&text[text.find(words)? + words.len()..]))
 }
 
 /// A span of time at the beginning of a text: `1.2s`, `20ms`, `6m0s`, `1h 2m`, `12 seconds`, `2 days`.
-fn span(text: &str) -> Option<Duration> {
+fn parse_span(text: &str) -> Option<Duration> {
     /// Units by their seconds.
     const UNITS: [(&str, f64); 15] = [
         ("ms", 0.001),

@@ -12,13 +12,13 @@ use super::stated::Stated;
 use crate::model::ModelErrorKind;
 
 pub(super) use hints::Hints;
-pub use said::Said;
+pub use said::StatedError;
 pub(super) use said::looks_like_html;
-use table::{Class, ROWS};
+use table::{FailureClass, ROWS};
 
 /// A failure as a server reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct JudgedFailure {
     pub kind: ModelErrorKind,
     /// The server's words, and advice.
     pub words: String,
@@ -30,15 +30,15 @@ pub(super) struct Judged {
 
 /// Judges a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream; `model` is the
 /// provider's name for the model.
-pub(super) fn judge(status: Option<u16>, said: Said, hints: Hints, model: &str) -> Judged {
-    let class = class(status, &said);
+pub(super) fn judge_failure(status: Option<u16>, said: StatedError, hints: Hints, model: &str) -> JudgedFailure {
+    let class = find_class(status, &said);
     let kind = match class.kind() {
         // The server says that the same request would fail again.
         ModelErrorKind::RateLimit if hints.is_final => ModelErrorKind::Quota,
         ModelErrorKind::Transient | ModelErrorKind::Incomplete if hints.is_final => ModelErrorKind::BadRequest,
         kind => kind,
     };
-    Judged {
+    JudgedFailure {
         kind,
         retry_after: hints.wait.or(said.wait),
         status: status.or(said.status),
@@ -47,36 +47,36 @@ pub(super) fn judge(status: Option<u16>, said: Said, hints: Hints, model: &str) 
 }
 
 /// The kind of a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream.
-pub(super) fn classify(status: Option<u16>, said: &Said) -> ModelErrorKind {
-    class(status, said).kind()
+pub(super) fn classify_failure(status: Option<u16>, said: &StatedError) -> ModelErrorKind {
+    find_class(status, said).kind()
 }
 
-fn class(status: Option<u16>, said: &Said) -> Class {
+fn find_class(status: Option<u16>, said: &StatedError) -> FailureClass {
     let status = status.filter(|status| !(200..300).contains(status)).or(said.status);
     match status {
-        Some(401) => return Class::Authentication,
-        Some(402) => return Class::Quota,
+        Some(401) => return FailureClass::Authentication,
+        Some(402) => return FailureClass::Quota,
         _ => {}
     }
     let words = format!("{} {}", said.code, said.message).to_ascii_lowercase();
     let code = said.code.to_ascii_lowercase();
     match ROWS.iter().find(|row| row.holds(status, &code, &words)).map(|row| row.class) {
         // Servers name the limit of the window too when `max_tokens` alone is too large.
-        Some(Class::Overflow) if Stated::read(&said.message).reply_is_too_long() => Class::Request,
+        Some(FailureClass::Overflow) if Stated::read(&said.message).reply_is_too_long() => FailureClass::Request,
         Some(class) => class,
         None => by_status(status),
     }
 }
 
-fn by_status(status: Option<u16>) -> Class {
+fn by_status(status: Option<u16>) -> FailureClass {
     match status {
-        Some(403) => Class::Authentication,
-        Some(404) => Class::Address,
-        Some(413) => Class::Overflow,
-        Some(429) => Class::RateLimit,
-        Some(529) => Class::Overloaded,
-        Some(408 | 409 | 425 | 500..) | None => Class::Server,
-        Some(_) => Class::Request,
+        Some(403) => FailureClass::Authentication,
+        Some(404) => FailureClass::Address,
+        Some(413) => FailureClass::Overflow,
+        Some(429) => FailureClass::RateLimit,
+        Some(529) => FailureClass::Overloaded,
+        Some(408 | 409 | 425 | 500..) | None => FailureClass::Server,
+        Some(_) => FailureClass::Request,
     }
 }
 

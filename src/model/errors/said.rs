@@ -12,7 +12,7 @@ const LONGEST: usize = 600;
 
 /// An error in the server's own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct StatedError {
     /// The words, on one line; empty if there were none.
     pub message: String,
     /// The words among `code`, `type` and `status`, and the codes that are not HTTP statuses, joined.
@@ -23,7 +23,7 @@ pub struct Said {
     pub wait: Option<Duration>,
 }
 
-impl Said {
+impl StatedError {
     /// Reads the body of an error, whatever its shape.
     pub fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
@@ -56,7 +56,7 @@ impl Said {
             .filter(|inner| !inner.is_null());
         let inner = inner.map(|inner| inner.as_array().and_then(|list| list.first()).unwrap_or(inner));
         let levels: Vec<&Value> = inner.into_iter().chain([value]).collect();
-        let mut said = Self { message: levels.iter().find_map(|level| words(level))?, ..Self::default() };
+        let mut said = Self { message: levels.iter().find_map(|level| find_words(level))?, ..Self::default() };
         for level in &levels {
             for key in ["code", "type", "status", "status_code"] {
                 said.take_code(level.get(key));
@@ -68,7 +68,7 @@ impl Said {
                 said.take_code(Some(&Value::from("exceed_context_size")));
             }
         }
-        said.wait = levels.iter().find_map(|level| hints::stated(level));
+        said.wait = levels.iter().find_map(|level| hints::find_stated(level));
         // A router's own message says nothing; the message of the server behind it is nested deeper.
         if let Some(raw) = levels.iter().find_map(|level| level.get("metadata")?.get("raw")?.as_str()) {
             let upstream = Self::read(raw).message;
@@ -76,7 +76,7 @@ impl Said {
         }
         said.wait = said.wait.or_else(|| hints::in_words(&said.message));
         if let Some(name) =
-            levels.iter().find_map(|level| parameter(level)).filter(|name| !said.message.contains(name))
+            levels.iter().find_map(|level| find_parameter(level)).filter(|name| !said.message.contains(name))
         {
             said.message = format!("{}: {name}", said.message);
         }
@@ -110,14 +110,14 @@ impl Said {
 }
 
 /// The parameter that an error is about: `param`, or the end of the path to it (`loc`).
-fn parameter(level: &Value) -> Option<String> {
+fn find_parameter(level: &Value) -> Option<String> {
     let loc = || level.get("loc")?.as_array()?.iter().rev().find_map(Value::as_str);
     let name = level.get("param").and_then(Value::as_str).or_else(loc)?;
     Some(name.to_owned()).filter(|name| !matches!(name.as_str(), "" | "body"))
 }
 
 pub(in crate::model) fn looks_like_html(body: &str) -> bool {
-    let start = text::head(body.trim_start(), 64).to_ascii_lowercase();
+    let start = text::take_head(body.trim_start(), 64).to_ascii_lowercase();
     start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head")
 }
 
@@ -143,13 +143,13 @@ fn without_tags(page: &str) -> String {
 }
 
 /// The first words under the keys that servers use, at any depth.
-fn words(level: &Value) -> Option<String> {
+fn find_words(level: &Value) -> Option<String> {
     const KEYS: [&str; 8] =
         ["message", "msg", "detail", "error_msg", "error_message", "error_description", "status_msg", "error"];
     match level {
         Value::String(words) => Some(words.trim()).filter(|words| !words.is_empty()).map(str::to_owned),
-        Value::Array(levels) => words(levels.first()?),
-        Value::Object(level) => KEYS.iter().find_map(|key| words(level.get(*key)?)),
+        Value::Array(levels) => find_words(levels.first()?),
+        Value::Object(level) => KEYS.iter().find_map(|key| find_words(level.get(*key)?)),
         _ => None,
     }
 }
@@ -222,8 +222,8 @@ mod tests {
             ("<!DOCTYPE html><p>hi", "a web page that says \"hi\"", "", None),
             ("", "", "", None),
         ] {
-            let said = Said { message: message.to_owned(), code: code.to_owned(), status, wait: None };
-            assert_eq!(Said::read(body), said, "{body}");
+            let said = StatedError { message: message.to_owned(), code: code.to_owned(), status, wait: None };
+            assert_eq!(StatedError::read(body), said, "{body}");
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
             ("busy, retry after 7 seconds", Some(7.0)),
             (r#"{"error":{"message":"no","details":[]}}"#, None),
         ] {
-            assert_eq!(Said::read(body).wait, seconds.map(Duration::from_secs_f64), "{body}");
+            assert_eq!(StatedError::read(body).wait, seconds.map(Duration::from_secs_f64), "{body}");
         }
     }
 
@@ -251,7 +251,7 @@ mod tests {
             (r#"{"choices":[{}],"error":null}"#, false),
             (r#"{"error":{"message":"no"}}"#, true),
         ] {
-            assert_eq!(Said::in_reply(body).is_some(), is_error, "{body}");
+            assert_eq!(StatedError::in_reply(body).is_some(), is_error, "{body}");
         }
     }
 }

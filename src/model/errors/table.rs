@@ -6,7 +6,7 @@ use crate::model::ModelErrorKind;
 
 /// A kind of failure, by what a person can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum FailureClass {
     /// The key is missing, wrong or lacks permission.
     Authentication,
     RateLimit,
@@ -35,8 +35,8 @@ pub(super) enum Class {
 }
 
 /// The signs of a class of failure.
-pub(super) struct Row {
-    pub class: Class,
+pub(super) struct FailureRow {
+    pub class: FailureClass,
     /// The statuses that it comes with; empty for any. An error in mid-stream may have none, which suits every row.
     statuses: &'static [u16],
     /// Whole words of the code.
@@ -49,7 +49,7 @@ pub(super) struct Row {
     unless: &'static [&'static str],
 }
 
-impl Row {
+impl FailureRow {
     /// True if a failure is of this class; code and words are in lower case.
     pub fn holds(&self, status: Option<u16>, code: &str, words: &str) -> bool {
         let any = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
@@ -60,7 +60,7 @@ impl Row {
     }
 }
 
-impl Class {
+impl FailureClass {
     /// The kind that decides how the program continues.
     pub fn kind(self) -> ModelErrorKind {
         match self {
@@ -117,17 +117,21 @@ impl Class {
 }
 
 /// A row that suits any status and any other words.
-const fn row(class: Class, codes: &'static [&'static str], marks: &'static [&'static str]) -> Row {
-    Row { class, statuses: &[], codes, marks, with: &[], unless: &[] }
+const fn define_row(
+    class: FailureClass,
+    codes: &'static [&'static str],
+    marks: &'static [&'static str],
+) -> FailureRow {
+    FailureRow { class, statuses: &[], codes, marks, with: &[], unless: &[] }
 }
 
 /// Words of limits that waiting lifts.
 const THROTTLED: &[&str] = &["rate limit", "rate_limit", "ratelimit", "too many requests", "throttl"];
 
 /// The rows; the first that matches decides.
-pub(super) const ROWS: &[Row] = &[
-    row(
-        Class::Quota,
+pub(super) const ROWS: &[FailureRow] = &[
+    define_row(
+        FailureClass::Quota,
         // 1308: the plan of Z.ai.
         &["1308", "billing_error", "enforced_spend_limit_reached"],
         &[
@@ -149,8 +153,8 @@ pub(super) const ROWS: &[Row] = &[
             "bymodelbyday",
         ],
     ),
-    row(
-        Class::Overflow,
+    define_row(
+        FailureClass::Overflow,
         // 1261: Z.ai.
         &["1261", "request_too_large"],
         &[
@@ -206,14 +210,14 @@ pub(super) const ROWS: &[Row] = &[
             "request body size exceeds",
         ],
     ),
-    Row { unless: THROTTLED, ..row(Class::Overflow, &[], &["too many tokens"]) },
-    row(
-        Class::Wire,
+    FailureRow { unless: THROTTLED, ..define_row(FailureClass::Overflow, &[], &["too many tokens"]) },
+    define_row(
+        FailureClass::Wire,
         &["unsupported_api"],
         &["use /v1/responses", "not a chat model", "only supported in v1/responses"],
     ),
-    row(
-        Class::Tools,
+    define_row(
+        FailureClass::Tools,
         &[],
         &[
             // Ollama
@@ -232,8 +236,8 @@ pub(super) const ROWS: &[Row] = &[
             "requires --jinja",
         ],
     ),
-    row(
-        Class::Model,
+    define_row(
+        FailureClass::Model,
         &["model_not_found"],
         &[
             "model not exist",
@@ -244,14 +248,18 @@ pub(super) const ROWS: &[Row] = &[
             "is not a valid model",
         ],
     ),
-    Row {
+    FailureRow {
         statuses: &[400, 403, 404],
         with: &["model"],
-        ..row(Class::Model, &[], &["does not exist", "not_found_error", "do not have access to"])
+        ..define_row(FailureClass::Model, &[], &["does not exist", "not_found_error", "do not have access to"])
     },
-    Row { statuses: &[404], with: &["model"], ..row(Class::Model, &[], &["not found", "could not be found"]) },
-    row(
-        Class::Filter,
+    FailureRow {
+        statuses: &[404],
+        with: &["model"],
+        ..define_row(FailureClass::Model, &[], &["not found", "could not be found"])
+    },
+    define_row(
+        FailureClass::Filter,
         &["content_filter"],
         &[
             "content_policy_violation",
@@ -262,18 +270,18 @@ pub(super) const ROWS: &[Row] = &[
             "input was flagged",
         ],
     ),
-    row(
-        Class::Refused,
+    define_row(
+        FailureClass::Refused,
         &["invalid_prompt", "bio_policy", "misalignment_policy_violation"],
         &["usage policy", "usage policies"],
     ),
-    row(Class::Call, &["tool_use_failed"], &[]),
+    define_row(FailureClass::Call, &["tool_use_failed"], &[]),
     // llama.cpp reports this with a 500, but a retry does not help.
-    row(Class::Request, &[], &["image input is not supported"]),
+    define_row(FailureClass::Request, &[], &["image input is not supported"]),
     // OpenRouter knows the address and the model, but nobody who serves this request.
-    row(Class::Request, &[], &["no endpoints found"]),
-    row(
-        Class::Authentication,
+    define_row(FailureClass::Request, &[], &["no endpoints found"]),
+    define_row(
+        FailureClass::Authentication,
         &[],
         &[
             "invalid_api_key",
@@ -288,17 +296,24 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     // A quota per minute is refilled, and then the server says when.
-    Row {
+    FailureRow {
         unless: &["resource_exhausted", "per minute", "per second", "retry in", "try again in"],
-        ..row(Class::Quota, &[], &["quota exceeded", "exceeded your quota", "exceeded your current quota"])
+        ..define_row(
+            FailureClass::Quota,
+            &[],
+            &["quota exceeded", "exceeded your quota", "exceeded your current quota"],
+        )
     },
-    Row { statuses: &[429], ..row(Class::RateLimit, &["resource_exhausted"], THROTTLED) },
-    Row { statuses: &[500, 503, 529], ..row(Class::Overloaded, &[], &["overloaded", "at capacity"]) },
+    FailureRow { statuses: &[429], ..define_row(FailureClass::RateLimit, &["resource_exhausted"], THROTTLED) },
+    FailureRow {
+        statuses: &[500, 503, 529],
+        ..define_row(FailureClass::Overloaded, &[], &["overloaded", "at capacity"])
+    },
     // In mid-stream there are only the words.
-    Row {
+    FailureRow {
         statuses: &[400],
-        ..row(
-            Class::Request,
+        ..define_row(
+            FailureClass::Request,
             // Responses, about pictures and accounts
             &["data_residency_mismatch", "image_parse_error", "empty_image_file", "failed_to_download_image"],
             &[

@@ -65,7 +65,7 @@ fn kinds_by_status_and_code() {
         (None, r#"{"error":{"type":"invalid_request_error","message":"no"}}"#, BadRequest),
         (None, r#"{"error":{"type":"server_error","message":"oops"}}"#, Transient),
     ] {
-        assert_eq!(classify(status, &Said::read(body)), kind, "{status:?} {body}");
+        assert_eq!(classify_failure(status, &StatedError::read(body)), kind, "{status:?} {body}");
     }
 }
 
@@ -112,13 +112,13 @@ fn too_long_by_every_wording() {
         "Please reduce the length of the messages or completion.",
     ] {
         for status in [Some(400), Some(413), Some(500), None] {
-            let said = Said { message: message.to_owned(), ..Said::default() };
-            assert_eq!(classify(status, &said), ContextTooLong, "{status:?} {message}");
+            let said = StatedError { message: message.to_owned(), ..StatedError::default() };
+            assert_eq!(classify_failure(status, &said), ContextTooLong, "{status:?} {message}");
         }
     }
     for code in ["context_length_exceeded", "exceed_context_size_error"] {
-        let said = Said { code: code.to_owned(), ..Said::default() };
-        assert_eq!(classify(Some(400), &said), ContextTooLong, "{code}");
+        let said = StatedError { code: code.to_owned(), ..StatedError::default() };
+        assert_eq!(classify_failure(Some(400), &said), ContextTooLong, "{code}");
     }
 }
 
@@ -160,8 +160,8 @@ fn a_limit_on_the_reply_is_a_wrong_parameter() {
         "Invalid 'tools': array too long. Expected an array with maximum length 128.",
     ] {
         for status in [Some(400), Some(422)] {
-            let said = Said { message: message.to_owned(), ..Said::default() };
-            assert_eq!(classify(status, &said), BadRequest, "{status:?} {message}");
+            let said = StatedError { message: message.to_owned(), ..StatedError::default() };
+            assert_eq!(classify_failure(status, &said), BadRequest, "{status:?} {message}");
         }
     }
     // A request that would fit if it were shorter, however much is kept for the reply.
@@ -171,8 +171,8 @@ fn a_limit_on_the_reply_is_a_wrong_parameter() {
         "This model's maximum context length is 4097 tokens. However, you requested 5000 tokens (4000 in the \
          messages, 1000 in the completion).",
     ] {
-        let said = Said { message: message.to_owned(), ..Said::default() };
-        assert_eq!(classify(Some(400), &said), ContextTooLong, "{message}");
+        let said = StatedError { message: message.to_owned(), ..StatedError::default() };
+        assert_eq!(classify_failure(Some(400), &said), ContextTooLong, "{message}");
     }
 }
 
@@ -235,7 +235,7 @@ fn each_failure_says_what_to_do() {
         (500, "oops", "oops"),
         (500, "", "the server gave no reason"),
     ] {
-        let words = judge(Some(status), Said::read(body), Hints::default(), "m").words;
+        let words = judge_failure(Some(status), StatedError::read(body), Hints::default(), "m").words;
         assert!(words.contains(expected), "{body}: {words}");
         assert!(!words.contains('\n'), "{words}");
     }
@@ -261,27 +261,27 @@ fn codes_of_responses_in_mid_stream() {
     ] {
         let event =
             format!(r#"{{"type":"error","code":"{code}","message":"no","param":null,"sequence_number":3}}"#);
-        assert_eq!(classify(None, &Said::read(&event)), kind, "{code}");
+        assert_eq!(classify_failure(None, &StatedError::read(&event)), kind, "{code}");
     }
     // xAI, as the body of a success
     let body = r#"{"code":"Client specified an invalid argument","error":"Invalid request content"}"#;
-    assert_eq!(classify(Some(200), &Said::read(body)), BadRequest);
+    assert_eq!(classify_failure(Some(200), &StatedError::read(body)), BadRequest);
 }
 
 #[test]
 fn a_server_that_advises_against_a_retry_is_believed() {
     let hints = Hints { is_final: true, ..Hints::default() };
     for (status, kind) in [(429, Quota), (500, BadRequest), (413, ContextTooLong), (401, Authentication)] {
-        assert_eq!(judge(Some(status), Said::default(), hints, "m").kind, kind, "{status}");
+        assert_eq!(judge_failure(Some(status), StatedError::default(), hints, "m").kind, kind, "{status}");
     }
 }
 
 #[test]
 fn the_wait_of_the_headers_comes_before_that_of_the_words() {
-    let said = || Said::read("busy, try again in 9s");
+    let said = || StatedError::read("busy, try again in 9s");
     let of_header = Hints { wait: Some(Duration::from_secs(3)), is_final: false };
     for (hints, seconds) in [(of_header, 3), (Hints::default(), 9)] {
-        assert_eq!(judge(Some(429), said(), hints, "m").retry_after, Some(Duration::from_secs(seconds)));
+        assert_eq!(judge_failure(Some(429), said(), hints, "m").retry_after, Some(Duration::from_secs(seconds)));
     }
 }
 
@@ -330,11 +330,11 @@ fn errors_of_the_messages_api() {
         (504, r#"{"type":"timeout_error","message":"late"}"#, Transient),
         (529, r#"{"type":"overloaded_error","message":"Overloaded"}"#, Transient),
     ] {
-        let said = Said::read(&format!(r#"{{"type":"error","error":{error},"request_id":"req_1"}}"#));
-        assert_eq!(classify(Some(status), &said), kind, "{status} {error}");
+        let said = StatedError::read(&format!(r#"{{"type":"error","error":{error},"request_id":"req_1"}}"#));
+        assert_eq!(classify_failure(Some(status), &said), kind, "{status} {error}");
         // After HTTP 200, where only the words tell.
         if !matches!(status, 403 | 404) {
-            assert_eq!(classify(None, &said), kind, "{error}");
+            assert_eq!(classify_failure(None, &said), kind, "{error}");
         }
     }
 }

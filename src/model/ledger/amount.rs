@@ -74,7 +74,6 @@ impl SubAssign for Amount {
 
 impl SpendingBounds {
     /// The first limit that this amount exceeds.
-    #[must_use]
     pub fn exceeded_by(&self, amount: Amount) -> Option<SpendingLimit> {
         let requests = self.requests.filter(|most| amount.requests > *most).map(SpendingLimit::Requests);
         let tokens = || self.tokens.filter(|most| amount.tokens > *most).map(SpendingLimit::Tokens);
@@ -84,7 +83,6 @@ impl SpendingBounds {
     }
 
     /// The first limit that this amount reaches.
-    #[must_use]
     pub fn reached_by(&self, amount: Amount) -> Option<SpendingLimit> {
         let requests = self.requests.filter(|most| amount.requests >= *most).map(SpendingLimit::Requests);
         let tokens = || self.tokens.filter(|most| amount.tokens >= *most).map(SpendingLimit::Tokens);
@@ -95,7 +93,6 @@ impl SpendingBounds {
 
 impl Spent {
     /// As far as limits know it: an unknown cost is none.
-    #[must_use]
     pub fn amount(&self) -> Amount {
         Amount { requests: self.requests, tokens: self.usage.total(), usd: self.cost.known_usd() }
     }

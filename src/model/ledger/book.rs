@@ -45,7 +45,6 @@ pub struct Reservation {
 
 impl Reservation {
     /// The most tokens that the reply may have, if that is less than the model could write.
-    #[must_use]
     pub fn output_cap(&self) -> Option<u64> {
         self.output_cap
     }
@@ -93,7 +92,7 @@ impl Book {
     }
 
     /// The limit that is used up, the account's own first.
-    pub fn exhausted(&self, account: usize) -> Option<SpendingRefusal> {
+    pub fn find_exhausted(&self, account: usize) -> Option<SpendingRefusal> {
         self.upwards(account).find_map(|level| {
             let Account { bounds, spent, .. } = &self.accounts[level];
             let limit = bounds.reached_by(spent.amount())?;
@@ -145,7 +144,7 @@ impl Book {
         });
         if let (Some([shortest, longest]), true) = (closing, self.accounts[account].is_open) {
             let requests = self.accounts[account].own_closing.requests;
-            let closing = between(shortest, longest, usage.output_tokens.min(output), output);
+            let closing = interpolate_need(shortest, longest, usage.output_tokens.min(output), output);
             self.keep(account, Amount { requests, ..closing });
         }
     }
@@ -249,7 +248,7 @@ impl Book {
 
 /// What the closing answer needs after a reply of `reply` tokens; the longest has `most`.
 #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
-fn between(shortest: Amount, longest: Amount, reply: u64, most: u64) -> Amount {
+fn interpolate_need(shortest: Amount, longest: Amount, reply: u64, most: u64) -> Amount {
     let share = reply as f64 / most.max(1) as f64;
     let usd = shortest.usd + (longest.usd - shortest.usd) * share;
     Amount { tokens: shortest.tokens.saturating_add(reply), usd, ..shortest }
@@ -376,7 +375,7 @@ mod tests {
             acts in prop::collection::vec((0_usize..9, 0_u64..4000, 0_u64..=100, any::<bool>()), 1..120),
         ) {
             let price = PriceTier { above: 0, input: 3.0, cached_input: Some(0.3), cache_write: Some(3.75), output: 15.0 };
-            let prices = Prices::of(price, vec![], false);
+            let prices = Prices::new(price, vec![], false);
             let mut book = Book::new();
             let bounds = SpendingBounds {
                 requests: Some(most_requests),

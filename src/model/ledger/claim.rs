@@ -42,13 +42,11 @@ pub enum ClosingNeed {
 
 impl Claim<'_> {
     /// What the request takes with a reply of `output` tokens.
-    #[must_use]
     pub fn request(&self, output: u64) -> Amount {
         self.amount(self.input_tokens, self.cached_tokens, output)
     }
 
     /// What the closing answer takes after a reply of `output` tokens; `None` if that has not changed.
-    #[must_use]
     pub fn closing(&self, output: u64) -> Option<Amount> {
         let (input, cached) = match self.closing {
             ClosingNeed::Unchanged => return None,
@@ -80,10 +78,9 @@ fn most_usd(input: u64, cached: u64, output: u64, prices: &Prices) -> f64 {
 }
 
 /// The cost in USD of one request. The size of its input selects the price tier for the whole request.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
 pub fn cost_usd(usage: &Usage, prices: &Prices) -> f64 {
-    let tier = prices.at(usage.input_tokens);
+    let tier = prices.choose_tier(usage.input_tokens);
     let cached = usage.cached_input_tokens.min(usage.input_tokens);
     let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
     let fresh = usage.input_tokens - cached - written;
@@ -122,8 +119,9 @@ mod tests {
 
     #[test]
     fn a_request_costs_what_the_tier_of_its_input_says() {
-        let tiered = Prices::of(tier(0, 4.0), vec![tier(500_000, 16.0), tier(200_000, 8.0)], false);
-        let plain = Prices::of(PriceTier { cached_input: None, cache_write: None, ..tier(0, 4.0) }, vec![], false);
+        let tiered = Prices::new(tier(0, 4.0), vec![tier(500_000, 16.0), tier(200_000, 8.0)], false);
+        let plain =
+            Prices::new(PriceTier { cached_input: None, cache_write: None, ..tier(0, 4.0) }, vec![], false);
         for (prices, counts, usd) in [
             (&plain, [0, 0, 0, 0], 0.0),
             (&plain, [1000, 0, 0, 0], 4.0),
@@ -146,7 +144,7 @@ mod tests {
 
     #[test]
     fn input_is_reserved_at_its_highest_price_unless_it_is_known_to_be_cached() {
-        let prices = Prices::of(tier(0, 4.0), vec![], false);
+        let prices = Prices::new(tier(0, 4.0), vec![], false);
         let claim = Claim { input_tokens: 100_000, prices: Some(&prices), ..Claim::default() };
         for (cached_tokens, usd) in [(0, 0.5), (100_000, 0.04), (60_000, 0.024 + 0.2), (900_000, 0.04)] {
             let amount = Claim { cached_tokens, ..claim }.request(10_000);

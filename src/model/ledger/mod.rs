@@ -106,37 +106,31 @@ impl RunLedger {
     }
 
     /// What this account and all below it have spent.
-    #[must_use]
     pub fn spent(&self) -> Spent {
         self.book().spent(self.0.account)
     }
 
     /// The steps of this conversation alone.
-    #[must_use]
     pub fn own_steps(&self) -> u64 {
         self.book().own_steps(self.0.account)
     }
 
     /// The limit of this account or of a caller that is used up, if any.
-    #[must_use]
-    pub fn exhausted(&self) -> Option<SpendingRefusal> {
-        self.book().exhausted(self.0.account)
+    pub fn find_exhausted(&self) -> Option<SpendingRefusal> {
+        self.book().find_exhausted(self.0.account)
     }
 
     /// True if tokens or cost are limited here or above, so that sizes matter.
-    #[must_use]
     pub fn limits_sizes(&self) -> bool {
         self.book().bounds_above(self.0.account).any(|bounds| bounds.tokens.is_some() || bounds.usd.is_some())
     }
 
     /// True if the cost is limited here or above.
-    #[must_use]
     pub fn limits_cost(&self) -> bool {
         self.book().bounds_above(self.0.account).any(|bounds| bounds.usd.is_some())
     }
 
     /// The time since the account was opened.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.0.opened.elapsed()
     }

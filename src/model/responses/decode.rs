@@ -8,12 +8,12 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::super::assembly::{Assembly, Broken, Key};
+use super::super::assembly::{Assembly, Broken, PartKey};
 use super::super::bounds;
 use super::super::decode::{Decode, Misread};
-use super::super::errors::Said;
+use super::super::errors::StatedError;
 use super::event::{self, Event, PARAGRAPH};
-use super::output::{Ids, Item, Kind, is_call_id, is_id, string};
+use super::output::{ItemIds, ItemKind, OutputItem, is_call_id, is_id, read_string};
 use crate::conversation::message::FinishReason;
 
 /// The most items of a response. Far fewer contain anything.
@@ -21,13 +21,13 @@ const MOST_ITEMS: usize = 4096;
 
 /// Reads a reply of the Responses wire.
 #[derive(Debug, Default)]
-pub struct Decoder {
-    items: Vec<Item>,
+pub struct ResponsesDecoder {
+    items: Vec<OutputItem>,
     /// The bytes of all items that came in their last form.
     size: usize,
 }
 
-impl Decode for Decoder {
+impl Decode for ResponsesDecoder {
     /// Only a dedicated event ends a reply; some hosts send `[DONE]` as well.
     fn ends_with_done(&self) -> bool {
         false
@@ -38,44 +38,46 @@ impl Decode for Decoder {
             return Ok(());
         }
         if name == b"error" {
-            return Err(Broken::Error(said(data)).into());
+            return Err(Broken::Error(read_error(data)).into());
         }
         let event = Event::read(data)?;
         let name = std::str::from_utf8(name).unwrap_or_default();
         let kind = if event.kind.is_empty() { name } else { &event.kind.0 };
         match kind {
-            "response.output_text.delta" | "response.refusal.delta" => self.say(Kind::Text, &event, reply)?,
+            "response.output_text.delta" | "response.refusal.delta" => self.say(ItemKind::Text, &event, reply)?,
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.say(Kind::Reasoning, &event, reply)?;
+                self.say(ItemKind::Reasoning, &event, reply)?;
             }
             "response.reasoning_summary_part.added" => {
-                let ids = Ids { id: &event.item_id.0, call_id: "" };
-                if let Some(at) = self.find(Kind::Reasoning, event.output_index.0, ids) {
+                let ids = ItemIds { id: &event.item_id.0, call_id: "" };
+                if let Some(at) = self.find(ItemKind::Reasoning, event.output_index.0, ids) {
                     self.items[at].new_section = true;
                 }
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.say(Kind::Call, &event, reply)?;
+                self.say(ItemKind::Call, &event, reply)?;
             }
             "response.function_call_arguments.done" => self.set_arguments(&event, &event.arguments.0, reply),
             "response.custom_tool_call_input.done" => self.set_arguments(&event, &event.input.0, reply),
-            "response.output_item.added" => self.added(event.output_index.0, &part(event.item)?, reply)?,
+            "response.output_item.added" => {
+                self.begin_item(event.output_index.0, &read_part(event.item)?, reply)?;
+            }
             "response.output_item.done" => {
-                let item = part(event.item)?;
+                let item = read_part(event.item)?;
                 self.size += event.item.map_or(0, |item| item.get().len());
                 bounds::check_size(self.size, 0).map_err(Broken::TooLarge)?;
-                self.finished(event.output_index.0, item, reply)?;
+                self.finish_item(event.output_index.0, item, reply)?;
             }
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 let status = kind.trim_start_matches("response.");
-                self.end(status, part(event.response)?, reply)?;
+                self.end(status, read_part(event.response)?, reply)?;
             }
-            "error" | "response.error" => return Err(Broken::Error(said(data)).into()),
+            "error" | "response.error" => return Err(Broken::Error(read_error(data)).into()),
             known if known.starts_with("response.") => {}
             // Gateways send errors as bare objects.
             unknown if unknown.is_empty() || event.error.is_some() => {
                 let words = String::from_utf8_lossy(data);
-                if let Some(said) = Said::in_reply(&words) {
+                if let Some(said) = StatedError::in_reply(&words) {
                     return Err(Broken::Error(said).into());
                 }
             }
@@ -94,7 +96,7 @@ impl Decode for Decoder {
             self.end(&status, response, reply)?;
             return Ok(true);
         }
-        match Said::in_reply(&String::from_utf8_lossy(body)) {
+        match StatedError::in_reply(&String::from_utf8_lossy(body)) {
             Some(said) => Err(Broken::Error(said).into()),
             None => Ok(false),
         }
@@ -104,13 +106,13 @@ impl Decode for Decoder {
 /// The states in which a response ends.
 const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
 
-impl Decoder {
+impl ResponsesDecoder {
     /// Adds the delta of an event to its item, which begins here if the server did not announce it.
-    fn say(&mut self, kind: Kind, event: &Event<'_>, reply: &mut Assembly) -> Result<(), Broken> {
+    fn say(&mut self, kind: ItemKind, event: &Event<'_>, reply: &mut Assembly) -> Result<(), Broken> {
         if event.delta.is_empty() {
             return Ok(());
         }
-        let (index, ids) = (event.output_index.0, Ids { id: &event.item_id.0, call_id: "" });
+        let (index, ids) = (event.output_index.0, ItemIds { id: &event.item_id.0, call_id: "" });
         let at = match self.find(kind, index, ids) {
             Some(at) => at,
             None => self.open(kind, index, ids, "", reply)?,
@@ -120,7 +122,7 @@ impl Decoder {
         if item.done {
             return Ok(());
         }
-        if kind == Kind::Reasoning {
+        if kind == ItemKind::Reasoning {
             let section = event.summary_index.0.or(event.content_index.0);
             let begins = std::mem::take(&mut item.new_section) || (section.is_some() && section != item.section);
             item.section = section.or(item.section);
@@ -134,8 +136,8 @@ impl Decoder {
 
     /// Takes the whole arguments of a call before the item comes in its last form.
     fn set_arguments(&self, event: &Event<'_>, arguments: &str, reply: &mut Assembly) {
-        let ids = Ids { id: &event.item_id.0, call_id: "" };
-        if let Some(at) = self.find(Kind::Call, event.output_index.0, ids)
+        let ids = ItemIds { id: &event.item_id.0, call_id: "" };
+        if let Some(at) = self.find(ItemKind::Call, event.output_index.0, ids)
             && !self.items[at].done
             && !arguments.is_empty()
         {
@@ -144,28 +146,28 @@ impl Decoder {
     }
 
     /// Begins an item, unless it began already.
-    fn added(&mut self, index: Option<u64>, item: &Value, reply: &mut Assembly) -> Result<(), Broken> {
-        let Some(kind) = Kind::of(item) else { return Ok(()) };
-        let ids = Ids::of(item);
+    fn begin_item(&mut self, index: Option<u64>, item: &Value, reply: &mut Assembly) -> Result<(), Broken> {
+        let Some(kind) = ItemKind::from_item(item) else { return Ok(()) };
+        let ids = ItemIds::from_item(item);
         match self.find(kind, index, ids) {
             Some(at) if self.items[at].may_be(ids) => {}
             _ => {
-                self.open(kind, index, ids, string(item, "name"), reply)?;
+                self.open(kind, index, ids, read_string(item, "name"), reply)?;
             }
         }
         Ok(())
     }
 
     /// Takes the last form of an item.
-    fn finished(&mut self, index: Option<u64>, item: Value, reply: &mut Assembly) -> Result<(), Broken> {
-        let Some(kind) = Kind::of(&item) else { return Ok(()) };
-        let ids = Ids::of(&item);
+    fn finish_item(&mut self, index: Option<u64>, item: Value, reply: &mut Assembly) -> Result<(), Broken> {
+        let Some(kind) = ItemKind::from_item(&item) else { return Ok(()) };
+        let ids = ItemIds::from_item(&item);
         let at = match self.find(kind, index, ids).map(|at| (at, &self.items[at])) {
             // The same again.
             Some((_, begun)) if begun.done && begun.may_be(ids) => return Ok(()),
             // The id of an item may have changed since it began, but never that of a call.
             Some((at, begun)) if !begun.done && begun.may_become(ids) => at,
-            _ => self.open(kind, index, ids, string(&item, "name"), reply)?,
+            _ => self.open(kind, index, ids, read_string(&item, "name"), reply)?,
         };
         self.settle(at, item, reply);
         Ok(())
@@ -173,14 +175,14 @@ impl Decoder {
 
     /// Ends the reply with the whole response.
     fn end(&mut self, status: &str, mut response: Value, reply: &mut Assembly) -> Result<(), Broken> {
-        let stated = Some(string(&response, "status")).filter(|stated| ENDS.contains(stated));
+        let stated = Some(read_string(&response, "status")).filter(|stated| ENDS.contains(stated));
         let status = stated.unwrap_or(status).to_owned();
         if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
-            return Err(Broken::Error(said(json!({"error": error}).to_string().as_bytes())));
+            return Err(Broken::Error(read_error(json!({"error": error}).to_string().as_bytes())));
         }
         if matches!(&*status, "failed" | "cancelled") {
             let message = format!("the server gave up without a word (status `{status}`)");
-            return Err(Broken::Error(Said { message, ..Said::default() }));
+            return Err(Broken::Error(StatedError { message, ..StatedError::default() }));
         }
         let output = match response.get_mut("output").map(Value::take) {
             Some(Value::Array(output)) => output,
@@ -190,27 +192,27 @@ impl Decoder {
         self.compare(output, cut, reply)?;
         if cut {
             // A call that was cut is left out: half of its arguments may mean something other than the whole.
-            let open = self.items.iter().filter(|item| item.kind == Kind::Call && !item.done);
+            let open = self.items.iter().filter(|item| item.kind == ItemKind::Call && !item.done);
             open.for_each(|item| reply.leave_out(item.key));
         }
-        let why = response.get("incomplete_details").map_or("", |details| string(details, "reason"));
+        let why = response.get("incomplete_details").map_or("", |details| read_string(details, "reason"));
         reply.finish(match why {
             _ if !cut => FinishReason::Stop,
             "content_filter" => FinishReason::ContentFilter,
             _ => FinishReason::Length,
         });
         if let Some(report) = response.get("usage") {
-            if let Some(usage) = event::usage(report) {
+            if let Some(usage) = event::read_usage(report) {
                 reply.report(usage);
             }
-            if let Some(usd) = event::cost(report) {
+            if let Some(usd) = event::read_cost(report) {
                 reply.cost(usd);
             }
         }
         if let Some(words) = event::removed_reasoning(&response) {
             reply.notice(words);
         }
-        reply.done();
+        reply.mark_complete();
         Ok(())
     }
 
@@ -219,11 +221,13 @@ impl Decoder {
         let came = self.items.len();
         let mut pairs: Vec<Option<usize>> = vec![None; output.len()];
         // By their ids, and the rest by their order, as ids may have changed.
-        for same in [Item::is, Item::may_become] {
-            for (n, item) in output.iter().enumerate().filter(|(_, item)| Kind::of(item).is_some()) {
+        for same in [OutputItem::is, OutputItem::may_become] {
+            for (n, item) in output.iter().enumerate().filter(|(_, item)| ItemKind::from_item(item).is_some()) {
                 let fits = |at: &usize| {
                     let other = &self.items[*at];
-                    Some(other.kind) == Kind::of(item) && same(other, Ids::of(item)) && !pairs.contains(&Some(*at))
+                    Some(other.kind) == ItemKind::from_item(item)
+                        && same(other, ItemIds::from_item(item))
+                        && !pairs.contains(&Some(*at))
                 };
                 if pairs[n].is_none() {
                     pairs[n] = (0..came).find(fits);
@@ -231,19 +235,20 @@ impl Decoder {
             }
         }
         for (item, pair) in output.into_iter().zip(pairs) {
-            let Some(kind) = Kind::of(&item) else { continue };
+            let Some(kind) = ItemKind::from_item(&item) else { continue };
             // Items that a cut response still calls in progress will not be finished.
-            if cut && string(&item, "status") == "in_progress" {
+            if cut && read_string(&item, "status") == "in_progress" {
                 continue;
             }
             match pair {
                 None => {
-                    let at = self.open(kind, None, Ids::of(&item), string(&item, "name"), reply)?;
+                    let at =
+                        self.open(kind, None, ItemIds::from_item(&item), read_string(&item, "name"), reply)?;
                     self.settle(at, item, reply);
                 }
                 Some(at) if !self.items[at].done => self.settle(at, item, reply),
                 // Azure encrypts reasoning only here.
-                Some(at) if kind == Kind::Reasoning && !self.items[at].encrypted => {
+                Some(at) if kind == ItemKind::Reasoning && !self.items[at].encrypted => {
                     self.keep_reasoning(at, item, reply);
                 }
                 Some(_) => {}
@@ -254,22 +259,26 @@ impl Decoder {
 
     /// Takes an item in its last form. If text has come piece by piece, only what is missing is added.
     fn settle(&mut self, at: usize, item: Value, reply: &mut Assembly) {
-        let is_whole = string(&item, "status") != "incomplete";
-        let Item { kind, key, lead, .. } = self.items[at];
+        let is_whole = read_string(&item, "status") != "incomplete";
+        let OutputItem { kind, key, lead, .. } = self.items[at];
         match kind {
-            Kind::Text | Kind::Reasoning => {
-                let whole = if kind == Kind::Text { event::text(&item) } else { event::reasoning(&item) };
+            ItemKind::Text | ItemKind::Reasoning => {
+                let whole = if kind == ItemKind::Text {
+                    event::read_item_text(&item)
+                } else {
+                    event::read_reasoning(&item)
+                };
                 let missing = whole.strip_prefix(&reply.text_of(key)[lead..]).unwrap_or_default();
                 self.push(at, missing, reply);
-                if kind == Kind::Reasoning && is_whole {
+                if kind == ItemKind::Reasoning && is_whole {
                     self.keep_reasoning(at, item, reply);
-                } else if kind == Kind::Text && !reply.text_of(key).is_empty() {
-                    let id = Some(string(&item, "id")).filter(|id| is_id(id)).unwrap_or_default();
-                    keep(key, &[("id", id), ("phase", string(&item, "phase"))], reply);
+                } else if kind == ItemKind::Text && !reply.text_of(key).is_empty() {
+                    let id = Some(read_string(&item, "id")).filter(|id| is_id(id)).unwrap_or_default();
+                    keep_fields(key, &[("id", id), ("phase", read_string(&item, "phase"))], reply);
                 }
             }
-            Kind::Call => {
-                let [call_id, id, name] = ["call_id", "id", "name"].map(|field| string(&item, field));
+            ItemKind::Call => {
+                let [call_id, id, name] = ["call_id", "id", "name"].map(|field| read_string(&item, field));
                 reply.set_id(key, if call_id.is_empty() { id } else { call_id });
                 reply.set_name(key, name);
                 match item.get("arguments").or(item.get("input")) {
@@ -278,7 +287,7 @@ impl Decoder {
                     _ => {}
                 }
                 let id = Some(id).filter(|id| is_call_id(id)).unwrap_or_default();
-                keep(key, &[("id", id), ("namespace", string(&item, "namespace"))], reply);
+                keep_fields(key, &[("id", id), ("namespace", read_string(&item, "namespace"))], reply);
             }
         }
         self.items[at].done = is_whole;
@@ -286,12 +295,12 @@ impl Decoder {
 
     /// Keeps reasoning as it came, if a server that stores nothing can use it.
     fn keep_reasoning(&mut self, at: usize, mut item: Value, reply: &mut Assembly) {
-        let encrypted = !string(&item, "encrypted_content").is_empty();
-        if !encrypted && event::text(&item).is_empty() {
+        let encrypted = !read_string(&item, "encrypted_content").is_empty();
+        if !encrypted && event::read_item_text(&item).is_empty() {
             return;
         }
         // An id beyond the limits would be refused in every later request; the reasoning is valid without it.
-        if !is_id(string(&item, "id"))
+        if !is_id(read_string(&item, "id"))
             && let Some(fields) = item.as_object_mut()
         {
             fields.shift_remove("id");
@@ -302,9 +311,9 @@ impl Decoder {
 
     fn open(
         &mut self,
-        kind: Kind,
+        kind: ItemKind,
         index: Option<u64>,
-        ids: Ids<'_>,
+        ids: ItemIds<'_>,
         name: &str,
         reply: &mut Assembly,
     ) -> Result<usize, Broken> {
@@ -313,22 +322,22 @@ impl Decoder {
             return Err(Broken::TooLarge(words));
         }
         let key = match kind {
-            Kind::Text => reply.open_text(),
-            Kind::Reasoning => reply.open_reasoning(),
-            Kind::Call => reply.open_call(ids.call_id, name),
+            ItemKind::Text => reply.open_text(),
+            ItemKind::Reasoning => reply.open_reasoning(),
+            ItemKind::Call => reply.open_call(ids.call_id, name),
         };
-        self.items.push(Item::new(kind, index, ids, key));
+        self.items.push(OutputItem::new(kind, index, ids, key));
         Ok(self.items.len() - 1)
     }
 
     /// Adds to the text of an item, set off by a break from text of its kind in an earlier one.
     fn push(&mut self, at: usize, text: &str, reply: &mut Assembly) {
-        let Item { kind, key, .. } = self.items[at];
+        let OutputItem { kind, key, .. } = self.items[at];
         if text.is_empty() {
             return;
         }
-        if kind != Kind::Call && reply.text_of(key).is_empty() {
-            let said = |item: &Item| item.kind == kind && !reply.text_of(item.key).is_empty();
+        if kind != ItemKind::Call && reply.text_of(key).is_empty() {
+            let said = |item: &OutputItem| item.kind == kind && !reply.text_of(item.key).is_empty();
             if self.items.iter().any(said) {
                 reply.push(key, PARAGRAPH);
                 self.items[at].lead = PARAGRAPH.len();
@@ -339,8 +348,9 @@ impl Decoder {
 
     /// The last item of a kind at a place of the output; if no place is given, the one with this id, else the last that
     /// is open.
-    fn find(&self, kind: Kind, index: Option<u64>, ids: Ids<'_>) -> Option<usize> {
-        let last = |is: &dyn Fn(&Item) -> bool| self.items.iter().rposition(|item| item.kind == kind && is(item));
+    fn find(&self, kind: ItemKind, index: Option<u64>, ids: ItemIds<'_>) -> Option<usize> {
+        let last =
+            |is: &dyn Fn(&OutputItem) -> bool| self.items.iter().rposition(|item| item.kind == kind && is(item));
         match index {
             Some(_) => last(&|item| item.index == index),
             None => last(&|item| item.is(ids)).or_else(|| last(&|item| !item.done && item.may_become(ids))),
@@ -349,7 +359,7 @@ impl Decoder {
 }
 
 /// Keeps the fields that go back with a part, unless they are empty.
-fn keep(key: Key, fields: &[(&str, &str)], reply: &mut Assembly) {
+fn keep_fields(key: PartKey, fields: &[(&str, &str)], reply: &mut Assembly) {
     let full = fields.iter().filter(|(_, value)| !value.is_empty());
     let kept: Map<String, Value> = full.map(|(field, value)| ((*field).to_owned(), (*value).into())).collect();
     if !kept.is_empty() {
@@ -358,27 +368,27 @@ fn keep(key: Key, fields: &[(&str, &str)], reply: &mut Assembly) {
 }
 
 /// An object within an event; null if it is missing.
-fn part(raw: Option<&RawValue>) -> serde_json::Result<Value> {
+fn read_part(raw: Option<&RawValue>) -> serde_json::Result<Value> {
     raw.map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()))
 }
 
 /// An error event in whatever shape it comes.
-fn said(event: &[u8]) -> Said {
+fn read_error(event: &[u8]) -> StatedError {
     let words = String::from_utf8_lossy(event);
-    Said::in_reply(&words).unwrap_or_else(|| Said::read(&words))
+    StatedError::in_reply(&words).unwrap_or_else(|| StatedError::read(&words))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::super::decode::Reading;
+    use super::super::super::decode::ReplyReading;
     use super::*;
     use crate::conversation::message::Origin;
 
-    fn reading() -> Reading {
+    fn reading() -> ReplyReading {
         let origin = Origin { wire: "responses".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
-        Reading::new(Box::new(Decoder::default()), Assembly::new(origin, HashSet::new()))
+        ReplyReading::new(Box::new(ResponsesDecoder::default()), Assembly::new(origin, HashSet::new()))
     }
 
     #[test]

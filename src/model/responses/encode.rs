@@ -6,37 +6,36 @@
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::super::asked::{self, Asked};
+use super::super::asked::{self, OutgoingRequest};
 use super::super::effort::Effort;
-use super::super::extra::merge;
+use super::super::extra::merge_extra;
 use super::super::strict::allows_strict;
-use super::flags::{Flags, SystemIn};
+use super::flags::{ResponsesFlags, SystemIn};
 use super::items::Input;
 use crate::model::{ToolChoice, ToolDefinition};
 
 /// The body of a request.
-#[must_use]
-pub fn encode(asked: &Asked<'_>, flags: &Flags) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(asked::size(asked));
-    serde_json::to_writer(&mut bytes, &Body { asked, flags })
+pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &ResponsesFlags) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(asked::estimate_size(asked));
+    serde_json::to_writer(&mut bytes, &ResponsesBody { asked, flags })
         .expect("a body has only string keys, and a vector takes every byte");
     bytes
 }
 
-struct Body<'a> {
-    asked: &'a Asked<'a>,
-    flags: &'a Flags,
+struct ResponsesBody<'a> {
+    asked: &'a OutgoingRequest<'a>,
+    flags: &'a ResponsesFlags,
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for ResponsesBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { asked, flags } = *self;
-        let (mut head, mut tail) = (head(asked, flags), tail(asked, flags));
+        let (mut head, mut tail) = (write_head(asked, flags), write_tail(asked, flags));
         let extra = asked.settings.extra.clone();
         let (late, early): (Map<_, _>, Map<_, _>) = extra.into_iter().partition(|(key, _)| tail.contains_key(key));
-        merge(&mut head, &early);
+        merge_extra(&mut head, &early);
         asked.settings.cap_output(&mut head);
-        merge(&mut tail, &late);
+        merge_extra(&mut tail, &late);
         let is_ours = |key: &str| !early.contains_key(key);
 
         let mut body = serializer.serialize_map(None)?;
@@ -67,7 +66,7 @@ impl Serialize for Body<'_> {
 }
 
 /// The fields that stay the same for a whole session.
-fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
+fn write_head(asked: &OutgoingRequest<'_>, flags: &ResponsesFlags) -> Map<String, Value> {
     let settings = asked.settings;
     let mut head = Map::new();
     let mut set = |key: &str, value: Value| {
@@ -108,7 +107,7 @@ fn head(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
 }
 
 /// The fields that may differ from the request before.
-fn tail(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
+fn write_tail(asked: &OutgoingRequest<'_>, flags: &ResponsesFlags) -> Map<String, Value> {
     let mut tail = Map::new();
     let has_tools = !asked.tools.is_empty();
     if asked.tool_choice == ToolChoice::None && has_tools && flags.choice_none {
@@ -165,15 +164,15 @@ impl Serialize for Tool<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::asked::Settings;
-    use super::super::super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
+    use super::super::super::asked::RequestSettings;
+    use super::super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
     use super::super::valid;
     use super::*;
     use crate::base::image::Image;
     use crate::config::Permission;
 
-    fn settings() -> Settings {
-        Settings {
+    fn settings() -> RequestSettings {
+        RequestSettings {
             model: "gpt-6-sol".to_owned(),
             streaming: true,
             max_output_tokens: None,
@@ -188,14 +187,26 @@ mod tests {
         }
     }
 
-    fn asked<'a>(settings: &'a Settings, turns: &'a [Turn<'a>], tools: &'a [ToolDefinition]) -> Asked<'a> {
+    fn asked<'a>(
+        settings: &'a RequestSettings,
+        turns: &'a [WireTurn<'a>],
+        tools: &'a [ToolDefinition],
+    ) -> OutgoingRequest<'a> {
         let tool_choice = ToolChoice::Auto;
-        Asked { settings, system: "Be brief.", turns, tools, tool_choice, schema: None, session_id: "s-1" }
+        OutgoingRequest {
+            settings,
+            system: "Be brief.",
+            turns,
+            tools,
+            tool_choice,
+            schema: None,
+            session_id: "s-1",
+        }
     }
 
     /// The body, which every server would take.
-    fn body(asked: &Asked<'_>, flags: &Flags) -> String {
-        let bytes = encode(asked, flags);
+    fn body(asked: &OutgoingRequest<'_>, flags: &ResponsesFlags) -> String {
+        let bytes = encode_request(asked, flags);
         let value: Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!(valid::check(&value), Ok(()));
         String::from_utf8(bytes).expect("UTF-8")
@@ -216,8 +227,8 @@ mod tests {
         }
     }
 
-    fn user(text: &str) -> Turn<'_> {
-        Turn::User(vec![UserPart::Text(text.into())])
+    fn user(text: &str) -> WireTurn<'_> {
+        WireTurn::User(vec![UserPart::Text(text.into())])
     }
 
     fn text<'a>(text: &'a str, opaque: Option<&'a Value>) -> ModelPart<'a> {
@@ -233,9 +244,9 @@ mod tests {
         })
     }
 
-    fn result(pictures: &[Image]) -> Turn<'_> {
+    fn result(pictures: &[Image]) -> WireTurn<'_> {
         let (id, name, text) = ("call_1".into(), "read".into(), "A picture.".into());
-        Turn::Results(vec![ToolResult { id, name, text, is_error: false, pictures }])
+        WireTurn::Results(vec![ToolResult { id, name, text, is_error: false, pictures }])
     }
 
     #[test]
@@ -243,7 +254,7 @@ mod tests {
         let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"});
         let (said, called) = (json!({"id": "msg_a", "phase": "commentary"}), json!({"id": "fc_1"}));
         let pictures = [Image { mime: "image/png".to_owned(), data: "iVBO".to_owned() }];
-        let reply = Turn::Model(vec![
+        let reply = WireTurn::Model(vec![
             ModelPart::Reasoning { text: "Hm.", opaque: &reasoning },
             text("I look.", Some(&said)),
             call(Some(&called)),
@@ -251,7 +262,7 @@ mod tests {
         let turns = [user("What is it?"), reply, result(&pictures)];
         let (settings, tools) = (settings(), [definition("read")]);
         assert_eq!(
-            body(&asked(&settings, &turns, &tools), &Flags::default()),
+            body(&asked(&settings, &turns, &tools), &ResponsesFlags::default()),
             concat!(
                 r#"{"model":"gpt-6-sol","stream":true,"store":false,"include":["reasoning.encrypted_content"],"#,
                 r#""instructions":"Be brief.","tools":[{"type":"function","name":"read","description":"Reads.","#,
@@ -274,13 +285,13 @@ mod tests {
     fn another_model_gets_neither_reasoning_nor_the_id_of_a_call() {
         let turns = [
             user("What is it?"),
-            Turn::Model(vec![text("I look.", None), call(None)]),
+            WireTurn::Model(vec![text("I look.", None), call(None)]),
             result(&[]),
-            Turn::Model(vec![text("A cat.", None)]),
+            WireTurn::Model(vec![text("A cat.", None)]),
             user("Thanks."),
         ];
         let settings = settings();
-        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        let sent = body(&asked(&settings, &turns, &[]), &ResponsesFlags::default());
         let input = concat!(
             r#""input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"What is it?"}]},"#,
             r#"{"type":"message","role":"assistant","id":"msg_1","status":"completed","#,
@@ -297,9 +308,9 @@ mod tests {
     #[test]
     fn a_call_keeps_its_id_only_beside_its_reasoning_and_its_namespace_always() {
         let own = json!({"id": "fc_1", "namespace": "mcp"});
-        let turns = [user("Go."), Turn::Model(vec![call(Some(&own))]), result(&[])];
+        let turns = [user("Go."), WireTurn::Model(vec![call(Some(&own))]), result(&[])];
         let settings = settings();
-        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        let sent = body(&asked(&settings, &turns, &[]), &ResponsesFlags::default());
         assert!(
             sent.contains(r#"{"type":"function_call","call_id":"call_1","name":"read","namespace":"mcp","#),
             "{sent}"
@@ -309,18 +320,18 @@ mod tests {
     #[test]
     fn the_break_between_two_messages_of_a_reply_is_not_sent() {
         let turns =
-            [user("Go."), Turn::Model(vec![text("\n\nOne.", None), text("\n\n\nTwo.", None)]), user("On.")];
+            [user("Go."), WireTurn::Model(vec![text("\n\nOne.", None), text("\n\n\nTwo.", None)]), user("On.")];
         let settings = settings();
-        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        let sent = body(&asked(&settings, &turns, &[]), &ResponsesFlags::default());
         assert!(sent.contains(r#""text":"\n\nOne.""#) && sent.contains(r#""text":"\nTwo.""#), "{sent}");
     }
 
     #[test]
     fn pictures_of_the_user_stand_among_the_words() {
         let picture = Image { mime: "image/jpeg".to_owned(), data: "/9j/".to_owned() };
-        let turns = [Turn::User(vec![UserPart::Text("This:".into()), UserPart::Picture(&picture)])];
+        let turns = [WireTurn::User(vec![UserPart::Text("This:".into()), UserPart::Picture(&picture)])];
         let settings = settings();
-        let sent = body(&asked(&settings, &turns, &[]), &Flags::default());
+        let sent = body(&asked(&settings, &turns, &[]), &ResponsesFlags::default());
         let content = concat!(
             r#""content":[{"type":"input_text","text":"This:"},"#,
             r#"{"type":"input_image","detail":"auto","image_url":"data:image/jpeg;base64,/9j/"}]"#
@@ -329,7 +340,7 @@ mod tests {
     }
 
     /// The fields before `input`, except the model and those that are always there.
-    fn fields(settings: &Settings, flags: &Flags) -> Value {
+    fn fields(settings: &RequestSettings, flags: &ResponsesFlags) -> Value {
         let (turns, tools) = ([user("Hello.")], [definition("read")]);
         let sent = body(&asked(settings, &turns, &tools), flags);
         let mut body: Map<String, Value> = serde_json::from_str(&sent).expect("an object");
@@ -345,33 +356,33 @@ mod tests {
         all.max_output_tokens = Some(4);
         all.temperature = Some(0.5);
         all.effort = Some(Effort::Xhigh);
-        let flags = |change: fn(&mut Flags)| {
-            let mut flags = Flags::default();
+        let flags = |change: fn(&mut ResponsesFlags)| {
+            let mut flags = ResponsesFlags::default();
             change(&mut flags);
             flags
         };
         for (flags, key, value) in [
-            (Flags::default(), "include", json!(["reasoning.encrypted_content"])),
+            (ResponsesFlags::default(), "include", json!(["reasoning.encrypted_content"])),
             (flags(|f| f.encrypted_include = false), "include", json!(null)),
-            (Flags::default(), "max_output_tokens", json!(16)),
+            (ResponsesFlags::default(), "max_output_tokens", json!(16)),
             (flags(|f| f.min_output = 32), "max_output_tokens", json!(32)),
-            (Flags::default(), "temperature", json!(0.5)),
+            (ResponsesFlags::default(), "temperature", json!(0.5)),
             (flags(|f| f.temperature = false), "temperature", json!(null)),
-            (Flags::default(), "reasoning", json!({"effort": "xhigh"})),
+            (ResponsesFlags::default(), "reasoning", json!({"effort": "xhigh"})),
             (flags(|f| f.summary = true), "reasoning", json!({"effort": "xhigh", "summary": "auto"})),
-            (Flags::default(), "prompt_cache_key", json!(null)),
+            (ResponsesFlags::default(), "prompt_cache_key", json!(null)),
             (flags(|f| f.cache_key = true), "prompt_cache_key", json!("s-1")),
-            (Flags::default(), "parallel_tool_calls", json!(null)),
+            (ResponsesFlags::default(), "parallel_tool_calls", json!(null)),
             (flags(|f| f.parallel_field = true), "parallel_tool_calls", json!(true)),
-            (Flags::default(), "stream_options", json!(null)),
+            (ResponsesFlags::default(), "stream_options", json!(null)),
             (flags(|f| f.padding_off = true), "stream_options", json!({"include_obfuscation": false})),
-            (Flags::default(), "instructions", json!("Be brief.")),
+            (ResponsesFlags::default(), "instructions", json!("Be brief.")),
             (flags(|f| f.system_in = SystemIn::Developer), "instructions", json!(null)),
         ] {
             assert_eq!(fields(&all, &flags)[key], value, "{key} {flags:?}");
         }
         for (system_in, role) in [(SystemIn::Developer, "developer"), (SystemIn::System, "system")] {
-            let flags = Flags { system_in, ..Flags::default() };
+            let flags = ResponsesFlags { system_in, ..ResponsesFlags::default() };
             let first = json!({"type": "message", "role": role, "content": "Be brief."});
             assert_eq!(fields(&settings(), &flags)["input"][0], first);
         }
@@ -387,18 +398,19 @@ mod tests {
         let (settings, turns, tools) = (settings(), [user("Hello.")], [definition("read")]);
         let plain = asked(&settings, &turns, &tools);
         let schema = json!({"type": "object"});
-        let closing = Asked { tool_choice: ToolChoice::None, schema: Some(&schema), ..plain };
+        let closing = OutgoingRequest { tool_choice: ToolChoice::None, schema: Some(&schema), ..plain };
         let format = r#""text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":false}}"#;
-        let (none, apart) = (r#","tool_choice":"none""#, Flags { format_with_tools: false, ..Flags::default() });
-        let without = Asked { tools: &[], ..closing };
+        let (none, apart) =
+            (r#","tool_choice":"none""#, ResponsesFlags { format_with_tools: false, ..ResponsesFlags::default() });
+        let without = OutgoingRequest { tools: &[], ..closing };
         for (asked, flags, tail) in [
-            (closing, Flags::default(), format!("{none},{format}")),
-            (closing, Flags { choice_none: false, ..Flags::default() }, format!(",{format}")),
-            (closing, Flags { answer_format: false, ..Flags::default() }, none.to_owned()),
+            (closing, ResponsesFlags::default(), format!("{none},{format}")),
+            (closing, ResponsesFlags { choice_none: false, ..ResponsesFlags::default() }, format!(",{format}")),
+            (closing, ResponsesFlags { answer_format: false, ..ResponsesFlags::default() }, none.to_owned()),
             (closing, apart.clone(), none.to_owned()),
             (without, apart, format!(",{format}")),
         ] {
-            let before = body(&Asked { tool_choice: ToolChoice::Auto, schema: None, ..asked }, &flags);
+            let before = body(&OutgoingRequest { tool_choice: ToolChoice::Auto, schema: None, ..asked }, &flags);
             let before = before.strip_suffix('}').expect("an object");
             assert_eq!(body(&asked, &flags), format!("{before}{tail}}}"));
         }
@@ -410,13 +422,13 @@ mod tests {
         let thought = ModelPart::Reasoning { text: "", opaque: &reasoning };
         let turns = [
             user("One."),
-            Turn::Model(vec![thought, call(None)]),
+            WireTurn::Model(vec![thought, call(None)]),
             result(&[]),
-            Turn::Model(vec![text("Done.", None)]),
+            WireTurn::Model(vec![text("Done.", None)]),
             user("Two."),
         ];
         let (settings, tools) = (settings(), [definition("read")]);
-        let sent = |end: usize| body(&asked(&settings, &turns[..end], &tools), &Flags::default());
+        let sent = |end: usize| body(&asked(&settings, &turns[..end], &tools), &ResponsesFlags::default());
         for (before, after) in [(1, 3), (3, 4), (4, 5)] {
             let before = sent(before);
             assert!(sent(after).starts_with(before.strip_suffix("]}").expect("the input is last")));
@@ -437,9 +449,9 @@ mod tests {
         };
         settings.extra = extra;
         let (turns, tools, schema) = ([user("Hello.")], [definition("read")], json!({"type": "object"}));
-        let asked = Asked { schema: Some(&schema), ..asked(&settings, &turns, &tools) };
+        let asked = OutgoingRequest { schema: Some(&schema), ..asked(&settings, &turns, &tools) };
         assert_eq!(
-            body(&asked, &Flags::default()),
+            body(&asked, &ResponsesFlags::default()),
             concat!(
                 r#"{"model":"other","stream":true,"store":false,"service_tier":"flex","#,
                 r#""tools":[{"type":"function","name":"x","parameters":{},"strict":false}],"#,

@@ -118,36 +118,36 @@ impl<'de: 'a, 'a> Deserialize<'de> for Words<'a> {
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(|value| Self(count(&value)))
+        Value::deserialize(deserializer).map(|value| Self(read_count(&value)))
     }
 }
 
 /// The text of an item: of a message, or of the reasoning that a server shows.
-pub(super) fn text(item: &Value) -> String {
+pub(super) fn read_item_text(item: &Value) -> String {
     match item.get("content") {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => texts(parts).collect(),
+        Some(Value::Array(parts)) => list_texts(parts).collect(),
         _ => String::new(),
     }
 }
 
 /// The reasoning of an item: its summary, or the reasoning itself if the server shows it.
-pub(super) fn reasoning(item: &Value) -> String {
+pub(super) fn read_reasoning(item: &Value) -> String {
     let summary = item.get("summary").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let summary = texts(summary).collect::<Vec<_>>().join(PARAGRAPH);
-    if summary.is_empty() { text(item) } else { summary }
+    let summary = list_texts(summary).collect::<Vec<_>>().join(PARAGRAPH);
+    if summary.is_empty() { read_item_text(item) } else { summary }
 }
 
 /// The separator between two parts of reasoning, and between two texts of a reply.
 pub(super) const PARAGRAPH: &str = "\n\n";
 
-fn texts(parts: &[Value]) -> impl Iterator<Item = &str> {
+fn list_texts(parts: &[Value]) -> impl Iterator<Item = &str> {
     parts.iter().filter_map(|part| part.get("text").or(part.get("refusal"))?.as_str())
 }
 
 /// The usage that a server reports; `None` if it reports nothing that can be used.
-pub(super) fn usage(usage: &Value) -> Option<Usage> {
-    let at = |path: &[&str]| path.iter().try_fold(usage, |value, key| value.get(key)).and_then(count);
+pub(super) fn read_usage(usage: &Value) -> Option<Usage> {
+    let at = |path: &[&str]| path.iter().try_fold(usage, |value, key| value.get(key)).and_then(read_count);
     let (input, output, total) = (at(&["input_tokens"]), at(&["output_tokens"]), at(&["total_tokens"]));
     let rest = |known: Option<u64>| total.unwrap_or(0).saturating_sub(known.unwrap_or(0));
     let usage = Usage {
@@ -164,7 +164,7 @@ pub(super) fn usage(usage: &Value) -> Option<Usage> {
 }
 
 /// The cost of a request according to its usage, in USD.
-pub(super) fn cost(usage: &Value) -> Option<f64> {
+pub(super) fn read_cost(usage: &Value) -> Option<f64> {
     const TICKS: f64 = 1e10;
     let number = |field: &str| usage.get(field).and_then(Value::as_f64);
     // OpenRouter, and xAI.
@@ -186,7 +186,7 @@ pub(super) fn removed_reasoning(response: &Value) -> Option<String> {
     clippy::cast_sign_loss,
     reason = "a float cast saturates, which is meant"
 )]
-fn count(value: &Value) -> Option<u64> {
+fn read_count(value: &Value) -> Option<u64> {
     // Whatever a server writes, sums of counts stay far from overflowing.
     const MOST: u64 = 1 << 48;
     let count = match value {
@@ -223,7 +223,7 @@ mod tests {
             (json!({}), None),
             (json!(null), None),
         ] {
-            let read = usage(&json).map(|u| {
+            let read = read_usage(&json).map(|u| {
                 let input = [u.input_tokens, u.cached_input_tokens, u.cache_write_tokens];
                 [input[0], input[1], input[2], u.output_tokens, u.reasoning_tokens]
             });
@@ -239,7 +239,7 @@ mod tests {
             (json!({"cost": "free"}), None),
             (json!(null), None),
         ] {
-            assert_eq!(cost(&usage), usd, "{usage}");
+            assert_eq!(read_cost(&usage), usd, "{usage}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::super::history::Pictures;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
-pub struct Flags {
+pub struct ResponsesFlags {
     pub system_in: SystemIn,
     /// Reasoning is asked for in encrypted form (`include`), so that it can be sent back.
     pub encrypted_include: bool,
@@ -35,7 +35,7 @@ pub struct Flags {
     pub padding_off: bool,
 }
 
-impl Default for Flags {
+impl Default for ResponsesFlags {
     fn default() -> Self {
         Self {
             system_in: SystemIn::default(),

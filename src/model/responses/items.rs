@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
-use super::super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
+use super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
 use super::event::PARAGRAPH;
 use crate::base::image::Image;
 
@@ -14,20 +14,20 @@ use crate::base::image::Image;
 pub(super) struct Input<'a> {
     /// The role and the text of the first item, if the system prompt is one.
     pub system: Option<(&'static str, &'a str)>,
-    pub turns: &'a [Turn<'a>],
+    pub turns: &'a [WireTurn<'a>],
 }
 
 impl Serialize for Input<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = List { items: serializer.serialize_seq(None)?, count: 0 };
+        let mut list = SizedList { items: serializer.serialize_seq(None)?, count: 0 };
         if let Some((role, text)) = self.system {
             list.push(&System { role, text })?;
         }
         for turn in self.turns {
             match turn {
-                Turn::User(parts) => list.push(&User(parts))?,
-                Turn::Model(parts) => list.model(parts)?,
-                Turn::Results(results) => {
+                WireTurn::User(parts) => list.push(&User(parts))?,
+                WireTurn::Model(parts) => list.model(parts)?,
+                WireTurn::Results(results) => {
                     for result in results {
                         list.push(&Output(result))?;
                     }
@@ -39,12 +39,12 @@ impl Serialize for Input<'_> {
 }
 
 /// A list of known length.
-struct List<S> {
+struct SizedList<S> {
     items: S,
     count: usize,
 }
 
-impl<S: SerializeSeq> List<S> {
+impl<S: SerializeSeq> SizedList<S> {
     fn push(&mut self, item: &impl Serialize) -> Result<(), S::Error> {
         self.count += 1;
         self.items.serialize_element(item)
@@ -61,14 +61,14 @@ impl<S: SerializeSeq> List<S> {
                     // The decoder added the break.
                     let own = if spoke { text.strip_prefix(PARAGRAPH).unwrap_or(text) } else { text };
                     spoke = true;
-                    let id = match field(*opaque, "id") {
+                    let id = match read_field(*opaque, "id") {
                         Some(id) => Cow::Borrowed(id),
                         None => format!("msg_{}", self.count).into(),
                     };
-                    self.push(&Message { id: &id, phase: field(*opaque, "phase"), text: own })?;
+                    self.push(&Message { id: &id, phase: read_field(*opaque, "phase"), text: own })?;
                 }
                 ModelPart::Call(call) => {
-                    let id = field(call.opaque, "id").filter(|_| thought);
+                    let id = read_field(call.opaque, "id").filter(|_| thought);
                     self.push(&Call { call, id })?;
                 }
             }
@@ -78,7 +78,7 @@ impl<S: SerializeSeq> List<S> {
 }
 
 /// A field of the data that the server wants back with a part.
-fn field<'a>(opaque: Option<&'a Value>, name: &str) -> Option<&'a str> {
+fn read_field<'a>(opaque: Option<&'a Value>, name: &str) -> Option<&'a str> {
     opaque?.get(name)?.as_str()
 }
 
@@ -149,7 +149,7 @@ impl Serialize for Call<'_> {
         }
         item.serialize_entry("call_id", &call.id)?;
         item.serialize_entry("name", &call.name)?;
-        if let Some(namespace) = field(call.opaque, "namespace") {
+        if let Some(namespace) = read_field(call.opaque, "namespace") {
             item.serialize_entry("namespace", namespace)?;
         }
         item.serialize_entry("arguments", &call.arguments)?;

@@ -13,6 +13,6 @@ mod output;
 #[cfg(test)]
 pub mod valid;
 
-pub use decode::Decoder;
-pub use encode::encode;
-pub use flags::{Flags, SystemIn};
+pub use decode::ResponsesDecoder;
+pub use encode::encode_request;
+pub use flags::{ResponsesFlags, SystemIn};

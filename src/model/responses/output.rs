@@ -2,20 +2,20 @@
 
 use serde_json::Value;
 
-use super::super::assembly::Key;
+use super::super::assembly::PartKey;
 
 /// The kinds of items that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ItemKind {
     Text,
     Reasoning,
     Call,
 }
 
-impl Kind {
+impl ItemKind {
     /// `None` for all others: searches, compactions, unknown kinds.
-    pub fn of(item: &Value) -> Option<Self> {
-        match string(item, "type") {
+    pub fn from_item(item: &Value) -> Option<Self> {
+        match read_string(item, "type") {
             "message" => Some(Self::Text),
             "reasoning" => Some(Self::Reasoning),
             "function_call" | "custom_tool_call" => Some(Self::Call),
@@ -27,15 +27,15 @@ impl Kind {
 
 /// An item of the response.
 #[derive(Debug)]
-pub(super) struct Item {
-    pub kind: Kind,
+pub(super) struct OutputItem {
+    pub kind: ItemKind,
     /// Its place in the output.
     pub index: Option<u64>,
     id: String,
     /// Of a call.
     call_id: String,
     /// Its part of the reply.
-    pub key: Key,
+    pub key: PartKey,
     /// True if its last form has come and is not marked as cut.
     pub done: bool,
     /// The paragraph break, in bytes, that sets its text off from that of an earlier item.
@@ -50,20 +50,20 @@ pub(super) struct Item {
 
 /// The ids of an item; empty if there are none.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ids<'a> {
+pub(super) struct ItemIds<'a> {
     pub id: &'a str,
     /// Of a call.
     pub call_id: &'a str,
 }
 
-impl<'a> Ids<'a> {
-    pub fn of(item: &'a Value) -> Self {
-        Self { id: string(item, "id"), call_id: string(item, "call_id") }
+impl<'a> ItemIds<'a> {
+    pub fn from_item(item: &'a Value) -> Self {
+        Self { id: read_string(item, "id"), call_id: read_string(item, "call_id") }
     }
 }
 
-impl Item {
-    pub fn new(kind: Kind, index: Option<u64>, ids: Ids<'_>, key: Key) -> Self {
+impl OutputItem {
+    pub fn new(kind: ItemKind, index: Option<u64>, ids: ItemIds<'_>, key: PartKey) -> Self {
         Self {
             kind,
             index,
@@ -79,19 +79,19 @@ impl Item {
     }
 
     /// True if the ids say that this is the item.
-    pub fn is(&self, ids: Ids<'_>) -> bool {
+    pub fn is(&self, ids: ItemIds<'_>) -> bool {
         let same = |own: &str, other: &str| !own.is_empty() && own == other;
         same(&self.call_id, ids.call_id) || (self.may_become(ids) && same(&self.id, ids.id))
     }
 
     /// True if the ids do not contradict it.
-    pub fn may_be(&self, ids: Ids<'_>) -> bool {
+    pub fn may_be(&self, ids: ItemIds<'_>) -> bool {
         let is_call = !self.call_id.is_empty() && !ids.call_id.is_empty();
         self.may_become(ids) && (is_call || self.id.is_empty() || ids.id.is_empty() || self.id == ids.id)
     }
 
     /// True if the ids do not contradict it; that of an item may have changed, but not that of a call.
-    pub fn may_become(&self, ids: Ids<'_>) -> bool {
+    pub fn may_become(&self, ids: ItemIds<'_>) -> bool {
         self.call_id.is_empty() || ids.call_id.is_empty() || self.call_id == ids.call_id
     }
 }
@@ -109,6 +109,6 @@ pub(super) fn is_call_id(id: &str) -> bool {
 }
 
 /// A field that is a text; empty if it is missing or something else.
-pub(super) fn string<'v>(value: &'v Value, field: &str) -> &'v str {
+pub(super) fn read_string<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -17,13 +17,13 @@ pub struct Started<'a> {
     /// The variables, default values included.
     pub variables: &'a Value,
     pub templates: &'a [MessageTemplate],
-    /// [`Options::extra`](super::Options::extra)
+    /// [`FillOptions::extra`](super::FillOptions::extra)
     pub extra: &'a Map<String, Json>,
 }
 
 /// A template was filled.
 #[derive(Debug)]
-pub struct Ended<'a> {
+pub struct TemplateFilled<'a> {
     pub result: &'a [ChatMessage],
     pub templates: &'a [MessageTemplate],
     pub extra: &'a Map<String, Json>,
@@ -31,15 +31,15 @@ pub struct Ended<'a> {
 
 /// A template could not be filled.
 #[derive(Debug)]
-pub struct Failed<'a> {
+pub struct TemplateFailed<'a> {
     pub error: &'a ChatError,
     pub templates: &'a [MessageTemplate],
     pub extra: &'a Map<String, Json>,
 }
 
 type OnStart = dyn Fn(&Started<'_>) + Send + Sync;
-type OnEnd = dyn Fn(&Ended<'_>) + Send + Sync;
-type OnError = dyn Fn(&Failed<'_>) + Send + Sync;
+type OnEnd = dyn Fn(&TemplateFilled<'_>) + Send + Sync;
+type OnError = dyn Fn(&TemplateFailed<'_>) + Send + Sync;
 
 /// Functions that are called in the order in which they were added.
 ///
@@ -47,7 +47,7 @@ type OnError = dyn Fn(&Failed<'_>) + Send + Sync;
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
-/// use agent::facade::prompt::chat::{Callbacks, ChatTemplate, Options, user};
+/// use agent::facade::prompt::chat::{Callbacks, ChatTemplate, FillOptions, user};
 /// use agent::facade::template::{self, Syntax};
 /// use serde_json::json;
 ///
@@ -57,9 +57,9 @@ type OnError = dyn Fn(&Failed<'_>) + Send + Sync;
 ///     count.fetch_add(end.result.len(), Ordering::Relaxed);
 /// });
 /// let loud = Callbacks::default().on_start(|start| assert_eq!(start.templates.len(), 1));
-/// let options = Options { callbacks: counting.and(loud), ..Options::default() };
+/// let options = FillOptions { callbacks: counting.and(loud), ..FillOptions::default() };
 /// ChatTemplate::from_messages(Syntax::Jinja, [user("Hello {{ name }}")])?
-///     .format(&template::value(&json!({ "name": "Ada" })), &options)?;
+///     .format(&template::convert_value(&json!({ "name": "Ada" })), &options)?;
 /// assert_eq!(made.load(Ordering::Relaxed), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -80,14 +80,14 @@ impl Callbacks {
 
     /// Adds a function that is called with the messages that a template gave.
     #[must_use]
-    pub fn on_end(mut self, call: impl Fn(&Ended<'_>) + Send + Sync + 'static) -> Self {
+    pub fn on_end(mut self, call: impl Fn(&TemplateFilled<'_>) + Send + Sync + 'static) -> Self {
         self.end.push(Arc::new(call));
         self
     }
 
     /// Adds a function that is called with the error when a template cannot be filled.
     #[must_use]
-    pub fn on_error(mut self, call: impl Fn(&Failed<'_>) + Send + Sync + 'static) -> Self {
+    pub fn on_error(mut self, call: impl Fn(&TemplateFailed<'_>) + Send + Sync + 'static) -> Self {
         self.error.push(Arc::new(call));
         self
     }
@@ -101,15 +101,15 @@ impl Callbacks {
         self
     }
 
-    pub(super) fn started(&self, started: &Started<'_>) {
+    pub(super) fn handle_start(&self, started: &Started<'_>) {
         self.start.iter().for_each(|call| call(started));
     }
 
-    pub(super) fn ended(&self, ended: &Ended<'_>) {
+    pub(super) fn handle_end(&self, ended: &TemplateFilled<'_>) {
         self.end.iter().for_each(|call| call(ended));
     }
 
-    pub(super) fn failed(&self, failed: &Failed<'_>) {
+    pub(super) fn handle_failure(&self, failed: &TemplateFailed<'_>) {
         self.error.iter().for_each(|call| call(failed));
     }
 }

@@ -1,7 +1,7 @@
 //! A chain: parts that run one after another, each of which names its output for the parts after it.
 //!
 //! ```
-//! use agent::facade::prompt::chat::{Chain, ChatMessage, ChatTemplate, Options, Part, system, user};
+//! use agent::facade::prompt::chat::{Chain, ChatMessage, ChatTemplate, FillOptions, ChainPart, system, user};
 //! use agent::facade::template::Syntax;
 //! use serde_json::json;
 //!
@@ -13,14 +13,14 @@
 //!     user("{{ text }}\n\n{{ translation }}\n\n{{ words }} words. Is anything missing?"),
 //! ])?;
 //! let chain = Chain::default()
-//!     .then("question", Part::messages(translate))
+//!     .then("question", ChainPart::messages(translate))
 //!     // Here a model would be asked.
-//!     .then("translation", Part::model("question", async |_messages: Vec<ChatMessage>| Ok(json!("Guten Tag"))))
-//!     .then("words", Part::function(["translation"], |variables| {
+//!     .then("translation", ChainPart::model("question", async |_messages: Vec<ChatMessage>| Ok(json!("Guten Tag"))))
+//!     .then("words", ChainPart::function(["translation"], |variables| {
 //!         Ok(json!(variables["translation"].as_str().unwrap_or_default().split(' ').count()))
 //!     }))
-//!     .then("messages", Part::messages(check))
-//!     .compile(["language", "text"], Options::default())?;
+//!     .then("messages", ChainPart::messages(check))
+//!     .compile(["language", "text"], FillOptions::default())?;
 //! let given = json!({ "language": "German", "text": "Good day" });
 //! let outcome = chain.run(given.as_object().cloned().unwrap_or_default()).await?;
 //! let messages = outcome.messages()?;
@@ -42,43 +42,43 @@ use crate::template;
 
 use super::chat_template::ChatTemplate;
 use super::message::ChatMessage;
-use super::options::Options;
+use super::options::FillOptions;
 
 /// Variables by name.
-type Variables = Map<String, Json>;
+type ChainVariables = Map<String, Json>;
 
 /// Parts, each with the name of its output.
 #[derive(Debug, Default)]
 pub struct Chain {
-    parts: Vec<(String, Part)>,
+    parts: Vec<(String, ChainPart)>,
 }
 
 /// A part of a chain.
-pub struct Part(Work);
+pub struct ChainPart(PartWork);
 
-enum Work {
+enum PartWork {
     Messages(ChatTemplate),
-    Function(Vec<String>, Box<Function>),
-    Model(String, Box<Model>),
+    Function(Vec<String>, Box<ChainFunction>),
+    Model(String, Box<ChainModel>),
 }
 
-type Function = dyn Fn(&Variables) -> Result<Json, String> + Send + Sync;
-type Model = dyn Fn(Vec<ChatMessage>) -> BoxFuture<'static, Result<Json, String>> + Send + Sync;
+type ChainFunction = dyn Fn(&ChainVariables) -> Result<Json, String> + Send + Sync;
+type ChainModel = dyn Fn(Vec<ChatMessage>) -> BoxFuture<'static, Result<Json, String>> + Send + Sync;
 
 /// A chain in which every name that a part reads is given before it.
 #[derive(Debug)]
-pub struct Compiled {
-    parts: Vec<(String, Part)>,
-    options: Options,
+pub struct CompiledChain {
+    parts: Vec<(String, ChainPart)>,
+    options: FillOptions,
 }
 
 /// The result of a chain.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct ChainOutcome {
     /// The name of the last part's output.
     pub key: String,
     /// The given variables and the output of every part.
-    pub variables: Variables,
+    pub variables: ChainVariables,
 }
 
 /// The reason that a chain cannot run, or stopped.
@@ -86,7 +86,7 @@ pub struct Outcome {
 pub enum ChainError {
     #[error("a chain needs at least one part")]
     Empty,
-    #[error("{}", unknown(.0))]
+    #[error("{}", describe_unknown(.0))]
     /// Parts by the name of their output, and the names that they read and nothing before them gives.
     Unknown(Vec<(String, Vec<String>)>),
     #[error("two parts of the chain give `{0}`, or it is given already: name one of them otherwise")]
@@ -95,61 +95,60 @@ pub enum ChainError {
     Failed { part: String, why: String },
 }
 
-impl Part {
+impl ChainPart {
     /// Fills a template with the variables. The output is its messages.
     #[must_use]
     pub fn messages(template: ChatTemplate) -> Self {
-        Self(Work::Messages(template))
+        Self(PartWork::Messages(template))
     }
 
     /// Computes a value of variables; `reads` names them.
     #[must_use]
     pub fn function<'a>(
         reads: impl IntoIterator<Item = &'a str>,
-        compute: impl Fn(&Variables) -> Result<Json, String> + Send + Sync + 'static,
+        compute: impl Fn(&ChainVariables) -> Result<Json, String> + Send + Sync + 'static,
     ) -> Self {
-        Self(Work::Function(reads.into_iter().map(str::to_owned).collect(), Box::new(compute)))
+        Self(PartWork::Function(reads.into_iter().map(str::to_owned).collect(), Box::new(compute)))
     }
 
     /// Passes the messages that an earlier part gave as `messages` to `ask`. The output is its answer.
-    #[must_use]
     pub fn model<F, R>(messages: &str, ask: F) -> Self
     where
         F: Fn(Vec<ChatMessage>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Json, String>> + Send + 'static,
     {
-        Self(Work::Model(messages.to_owned(), Box::new(move |messages| Box::pin(ask(messages)))))
+        Self(PartWork::Model(messages.to_owned(), Box::new(move |messages| Box::pin(ask(messages)))))
     }
 
     /// The names that it needs besides these.
-    fn lacks(&self, known: &[&str], options: &Options) -> Vec<String> {
+    fn lacks(&self, known: &[&str], options: &FillOptions) -> Vec<String> {
         let unknown = |name: &&String| !known.contains(&name.as_str());
         match &self.0 {
-            Work::Messages(template) => template.lacks(known, options),
-            Work::Function(reads, _) => reads.iter().filter(unknown).cloned().collect(),
-            Work::Model(messages, _) => std::iter::once(messages).filter(unknown).cloned().collect(),
+            PartWork::Messages(template) => template.lacks(known, options),
+            PartWork::Function(reads, _) => reads.iter().filter(unknown).cloned().collect(),
+            PartWork::Model(messages, _) => std::iter::once(messages).filter(unknown).cloned().collect(),
         }
     }
 
-    async fn run(&self, variables: &Variables, options: &Options) -> Result<Json, String> {
+    async fn run(&self, variables: &ChainVariables, options: &FillOptions) -> Result<Json, String> {
         match &self.0 {
-            Work::Messages(template) => {
-                let messages = template.format(&template::value(variables), options);
+            PartWork::Messages(template) => {
+                let messages = template.format(&template::convert_value(variables), options);
                 let messages = messages.map_err(|error| error.to_string())?;
                 serde_json::to_value(messages).map_err(|error| error.to_string())
             }
-            Work::Function(_, compute) => compute(variables),
-            Work::Model(key, ask) => ask(messages(variables, key)?).await,
+            PartWork::Function(_, compute) => compute(variables),
+            PartWork::Model(key, ask) => ask(read_messages(variables, key)?).await,
         }
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for ChainPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Work::Messages(template) => f.debug_tuple("Messages").field(template).finish(),
-            Work::Function(reads, _) => f.debug_tuple("Function").field(reads).finish_non_exhaustive(),
-            Work::Model(messages, _) => f.debug_tuple("Model").field(messages).finish_non_exhaustive(),
+            PartWork::Messages(template) => f.debug_tuple("Messages").field(template).finish(),
+            PartWork::Function(reads, _) => f.debug_tuple("Function").field(reads).finish_non_exhaustive(),
+            PartWork::Model(messages, _) => f.debug_tuple("Model").field(messages).finish_non_exhaustive(),
         }
     }
 }
@@ -157,7 +156,7 @@ impl fmt::Debug for Part {
 impl Chain {
     /// Adds a part, whose output the parts after it read as `output_key`.
     #[must_use]
-    pub fn then(mut self, output_key: impl Into<String>, part: Part) -> Self {
+    pub fn then(mut self, output_key: impl Into<String>, part: ChainPart) -> Self {
         self.parts.push((output_key.into(), part));
         self
     }
@@ -169,8 +168,8 @@ impl Chain {
     pub fn compile<'a>(
         self,
         given: impl IntoIterator<Item = &'a str>,
-        options: Options,
-    ) -> Result<Compiled, ChainError> {
+        options: FillOptions,
+    ) -> Result<CompiledChain, ChainError> {
         let mut known: Vec<&str> = given.into_iter().collect();
         let mut unknown = Vec::new();
         for (key, part) in &self.parts {
@@ -188,17 +187,17 @@ impl Chain {
         match (unknown.is_empty(), self.parts.is_empty()) {
             (_, true) => Err(ChainError::Empty),
             (false, _) => Err(ChainError::Unknown(unknown)),
-            (true, false) => Ok(Compiled { parts: self.parts, options }),
+            (true, false) => Ok(CompiledChain { parts: self.parts, options }),
         }
     }
 }
 
-impl Compiled {
+impl CompiledChain {
     /// Runs the parts in order.
     ///
     /// # Errors
     /// A part failed.
-    pub async fn run(&self, given: Variables) -> Result<Outcome, ChainError> {
+    pub async fn run(&self, given: ChainVariables) -> Result<ChainOutcome, ChainError> {
         let (mut key, mut variables) = (String::new(), given);
         for (name, default) in &self.options.defaults {
             variables.entry(name).or_insert_with(|| default.clone());
@@ -209,13 +208,12 @@ impl Compiled {
             variables.insert(output_key.clone(), output);
             key.clone_from(output_key);
         }
-        Ok(Outcome { key, variables })
+        Ok(ChainOutcome { key, variables })
     }
 }
 
-impl Outcome {
+impl ChainOutcome {
     /// The output of the last part.
-    #[must_use]
     pub fn value(&self) -> &Json {
         self.variables.get(&self.key).unwrap_or(&Json::Null)
     }
@@ -225,17 +223,17 @@ impl Outcome {
     /// # Errors
     /// It is not.
     pub fn messages(&self) -> Result<Vec<ChatMessage>, ChainError> {
-        messages(&self.variables, &self.key).map_err(|why| ChainError::Failed { part: self.key.clone(), why })
+        read_messages(&self.variables, &self.key).map_err(|why| ChainError::Failed { part: self.key.clone(), why })
     }
 }
 
 /// The messages in a variable.
-fn messages(variables: &Variables, key: &str) -> Result<Vec<ChatMessage>, String> {
+fn read_messages(variables: &ChainVariables, key: &str) -> Result<Vec<ChatMessage>, String> {
     let value = variables.get(key).cloned().unwrap_or_default();
     serde_json::from_value(value).map_err(|error| format!("`{key}` contains no messages: {error}"))
 }
 
-fn unknown(parts: &[(String, Vec<String>)]) -> String {
+fn describe_unknown(parts: &[(String, Vec<String>)]) -> String {
     let told: Vec<String> = parts
         .iter()
         .map(|(part, names)| {
@@ -262,13 +260,13 @@ mod tests {
     fn a_name_that_no_earlier_part_gives_is_found_before_running() {
         let history = ChatTemplate::from_messages(Syntax::Jinja, [placeholder("history", false)]).expect("sound");
         let chain = Chain::default()
-            .then("first", Part::messages(template("{{ given.name }} {{ later }} {{ or | default('') }}")))
-            .then("second", Part::model("firs", async |_| Ok(Json::Null)))
-            .then("later", Part::function(["first", "third"], |_| Ok(Json::Null)))
-            .then("last", Part::messages(template("{{ later }}{{ tone }}")))
-            .then("end", Part::messages(history));
+            .then("first", ChainPart::messages(template("{{ given.name }} {{ later }} {{ or | default('') }}")))
+            .then("second", ChainPart::model("firs", async |_| Ok(Json::Null)))
+            .then("later", ChainPart::function(["first", "third"], |_| Ok(Json::Null)))
+            .then("last", ChainPart::messages(template("{{ later }}{{ tone }}")))
+            .then("end", ChainPart::messages(history));
         let defaults = json!({"tone": "plain"}).as_object().cloned().expect("a map");
-        let error = chain.compile(["given"], Options::with_defaults(defaults)).expect_err("four are unknown");
+        let error = chain.compile(["given"], FillOptions::with_defaults(defaults)).expect_err("four are unknown");
         let ChainError::Unknown(parts) = &error else { panic!("{error}") };
         let told = |part: &str, name: &str| (part.to_owned(), vec![name.to_owned()]);
         let expected =
@@ -282,27 +280,29 @@ mod tests {
 
     #[test]
     fn names_are_given_once_and_a_chain_has_parts() {
-        let part = || Part::function([], |_| Ok(Json::Null));
-        let twice = Chain::default().then("a", part()).then("a", part()).compile([], Options::default());
+        let part = || ChainPart::function([], |_| Ok(Json::Null));
+        let twice = Chain::default().then("a", part()).then("a", part()).compile([], FillOptions::default());
         assert_eq!(twice.expect_err("twice"), ChainError::Twice("a".to_owned()));
-        let given = Chain::default().then("a", part()).compile(["a"], Options::default());
+        let given = Chain::default().then("a", part()).compile(["a"], FillOptions::default());
         assert_eq!(given.expect_err("given"), ChainError::Twice("a".to_owned()));
-        assert_eq!(Chain::default().compile([], Options::default()).expect_err("empty"), ChainError::Empty);
+        assert_eq!(Chain::default().compile([], FillOptions::default()).expect_err("empty"), ChainError::Empty);
     }
 
     #[tokio::test]
     async fn the_first_part_that_fails_ends_the_chain() {
         let chain = Chain::default()
-            .then("messages", Part::messages(template("{{ topic }}")))
+            .then("messages", ChainPart::messages(template("{{ topic }}")))
             .then(
                 "answer",
-                Part::model("messages", async |messages: Vec<ChatMessage>| match messages[1].text().as_str() {
-                    "{{ x }}" => Ok(json!("{{ y }}")),
-                    _ => Err("the model is not reachable".to_owned()),
+                ChainPart::model("messages", async |messages: Vec<ChatMessage>| {
+                    match messages[1].text().as_str() {
+                        "{{ x }}" => Ok(json!("{{ y }}")),
+                        _ => Err("the model is not reachable".to_owned()),
+                    }
                 }),
             )
-            .then("end", Part::messages(template("{{ answer }}")))
-            .compile(["topic"], Options::default())
+            .then("end", ChainPart::messages(template("{{ answer }}")))
+            .compile(["topic"], FillOptions::default())
             .expect("all is given");
         let run = |topic: &str| chain.run(json!({ "topic": topic }).as_object().cloned().expect("a map"));
         let outcome = run("{{ x }}").await.expect("it runs");

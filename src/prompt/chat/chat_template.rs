@@ -7,24 +7,24 @@ use serde_json::Value as Json;
 
 use crate::template::{self, Syntax, Template, TemplateError, Undefined, Value};
 
-use super::callbacks::{Ended, Failed, Started};
+use super::callbacks::{Started, TemplateFailed, TemplateFilled};
 use super::entry::MessageTemplate;
-use super::error::{ChatError, Problem};
+use super::error::{ChatError, MessageProblem};
 use super::message::ChatMessage;
-use super::options::Options;
+use super::options::FillOptions;
 
 /// Messages with variables.
 #[derive(Debug)]
 pub struct ChatTemplate {
     syntax: Syntax,
     entries: Vec<MessageTemplate>,
-    strict: Compiled,
+    strict: CompiledTexts,
     /// Compiled when it is first needed.
-    lenient: OnceLock<Compiled>,
+    lenient: OnceLock<CompiledTexts>,
 }
 
 /// The templates of the texts of each entry, in the order of [`ChatMessage::map`]. A text without marks has none.
-type Compiled = Vec<Vec<Option<Template>>>;
+type CompiledTexts = Vec<Vec<Option<Template>>>;
 
 impl ChatTemplate {
     /// Compiles messages.
@@ -36,18 +36,16 @@ impl ChatTemplate {
         messages: impl IntoIterator<Item = MessageTemplate>,
     ) -> Result<Self, ChatError> {
         let entries: Vec<MessageTemplate> = messages.into_iter().collect();
-        let strict = compiled(&entries, syntax, Undefined::Error)?;
+        let strict = compile_entries(&entries, syntax, Undefined::Error)?;
         Ok(Self { syntax, entries, strict, lenient: OnceLock::new() })
     }
 
     /// The entries.
-    #[must_use]
     pub fn entries(&self) -> &[MessageTemplate] {
         &self.entries
     }
 
     /// The names that it reads, those of placeholders included.
-    #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
         let keys = self.entries.iter().filter_map(|entry| match entry {
             MessageTemplate::Placeholder { key, .. } => Some(key.clone()),
@@ -61,22 +59,22 @@ impl ChatTemplate {
     /// # Errors
     /// Variables are missing, and the error names those of all messages; or there are other problems, each with its
     /// message.
-    pub fn format(&self, variables: &Value, options: &Options) -> Result<Vec<ChatMessage>, ChatError> {
+    pub fn format(&self, variables: &Value, options: &FillOptions) -> Result<Vec<ChatMessage>, ChatError> {
         let (templates, extra) = (self.entries.as_slice(), &options.extra);
         let variables = &options.variables(variables);
-        options.callbacks.started(&Started { variables, templates, extra });
+        options.callbacks.handle_start(&Started { variables, templates, extra });
         let filled = self.fill(variables, options);
         match &filled {
-            Ok(result) => options.callbacks.ended(&Ended { result, templates, extra }),
-            Err(error) => options.callbacks.failed(&Failed { error, templates, extra }),
+            Ok(result) => options.callbacks.handle_end(&TemplateFilled { result, templates, extra }),
+            Err(error) => options.callbacks.handle_failure(&TemplateFailed { error, templates, extra }),
         }
         filled
     }
 
     /// The names that it needs if these are given, whatever their values.
-    pub(super) fn lacks(&self, given: &[&str], options: &Options) -> Vec<String> {
-        let anything = || template::lookup(Vec::new(), |_| Some(String::new()));
-        let context = template::object(given.iter().map(|name| (*name, anything())));
+    pub(super) fn lacks(&self, given: &[&str], options: &FillOptions) -> Vec<String> {
+        let anything = || template::make_lookup(Vec::new(), |_| Some(String::new()));
+        let context = template::make_object(given.iter().map(|name| (*name, anything())));
         let is_given = |name: &str| given.contains(&name.split('.').next().unwrap_or(name));
         let mut names = BTreeSet::new();
         for (entry, texts) in self.entries.iter().zip(&self.strict) {
@@ -92,18 +90,18 @@ impl ChatTemplate {
         names.into_iter().filter(|name| !is_given(name)).collect()
     }
 
-    fn fill(&self, variables: &Value, options: &Options) -> Result<Vec<ChatMessage>, ChatError> {
+    fn fill(&self, variables: &Value, options: &FillOptions) -> Result<Vec<ChatMessage>, ChatError> {
         let in_another;
         let compiled = match (options.syntax.filter(|syntax| *syntax != self.syntax), options.undefined) {
             (Some(syntax), undefined) => {
-                in_another = compiled(&self.entries, syntax, undefined)?;
+                in_another = compile_entries(&self.entries, syntax, undefined)?;
                 &in_another
             }
             (None, Undefined::Error) => &self.strict,
             (None, Undefined::Empty) => match self.lenient.get() {
                 Some(compiled) => compiled,
                 None => {
-                    let compiled = compiled(&self.entries, self.syntax, Undefined::Empty)?;
+                    let compiled = compile_entries(&self.entries, self.syntax, Undefined::Empty)?;
                     self.lenient.get_or_init(|| compiled)
                 }
             },
@@ -115,18 +113,18 @@ impl ChatTemplate {
                     let mut texts = texts.iter();
                     let rendered = message.map(|text| match texts.next() {
                         Some(Some(template)) => template.render(variables).unwrap_or_else(|error| {
-                            problems.push(Problem::of_template(number, message.role(), error));
+                            problems.push(MessageProblem::of_template(number, message.role(), error));
                             String::new()
                         }),
                         _ => text.to_owned(),
                     });
                     messages.push(rendered);
                 }
-                MessageTemplate::Placeholder { key, optional } => match held(variables, key) {
+                MessageTemplate::Placeholder { key, optional } => match find_messages(variables, key) {
                     Ok(Some(held)) => messages.extend(held),
                     Ok(None) if *optional => {}
-                    Ok(None) => problems.push(Problem::of_placeholder(number, key)),
-                    Err(why) => problems.push(Problem::of(number, "placeholder", why)),
+                    Ok(None) => problems.push(MessageProblem::of_placeholder(number, key)),
+                    Err(why) => problems.push(MessageProblem::new(number, "placeholder", why)),
                 },
             }
         }
@@ -139,7 +137,7 @@ impl ChatMessage {
     ///
     /// # Errors
     /// As [`ChatTemplate::format`].
-    pub fn format(&self, variables: &Value, options: &Options) -> Result<Self, ChatError> {
+    pub fn format(&self, variables: &Value, options: &FillOptions) -> Result<Self, ChatError> {
         let syntax = options.syntax.unwrap_or_default();
         let alone = ChatTemplate::from_messages(syntax, [MessageTemplate::Message(self.clone())])?;
         let mut messages = alone.format(variables, options)?;
@@ -148,15 +146,19 @@ impl ChatMessage {
 }
 
 /// Compiles every text.
-fn compiled(entries: &[MessageTemplate], syntax: Syntax, undefined: Undefined) -> Result<Compiled, ChatError> {
+fn compile_entries(
+    entries: &[MessageTemplate],
+    syntax: Syntax,
+    undefined: Undefined,
+) -> Result<CompiledTexts, ChatError> {
     let mut problems = Vec::new();
     let mut of_entry = |(number, entry): (usize, &MessageTemplate)| {
         let mut texts = Vec::new();
         if let MessageTemplate::Message(message) = entry {
             message.map(|text| {
-                match compile(text, syntax, undefined) {
+                match compile_text(text, syntax, undefined) {
                     Ok(template) => texts.push(template),
-                    Err(error) => problems.push(Problem::of_template(number, message.role(), error)),
+                    Err(error) => problems.push(MessageProblem::of_template(number, message.role(), error)),
                 }
                 String::new()
             });
@@ -167,13 +169,13 @@ fn compiled(entries: &[MessageTemplate], syntax: Syntax, undefined: Undefined) -
     if problems.is_empty() { Ok(compiled) } else { Err(ChatError { problems }) }
 }
 
-fn compile(text: &str, syntax: Syntax, undefined: Undefined) -> Result<Option<Template>, TemplateError> {
+fn compile_text(text: &str, syntax: Syntax, undefined: Undefined) -> Result<Option<Template>, TemplateError> {
     let has_marks = text.contains(['{', '}']);
     has_marks.then(|| Template::compile_as(syntax, "message", text, undefined)).transpose()
 }
 
 /// The messages in a variable; `None` if nothing defines it.
-fn held(variables: &Value, key: &str) -> Result<Option<Vec<ChatMessage>>, String> {
+fn find_messages(variables: &Value, key: &str) -> Result<Option<Vec<ChatMessage>>, String> {
     let value = key.split('.').try_fold(variables.clone(), |value, part| value.get_attr(part));
     let Some(value) = value.ok().filter(|value| !value.is_undefined() && !value.is_none()) else {
         return Ok(None);
@@ -199,10 +201,10 @@ mod tests {
     use super::*;
     use crate::base::yaml;
     use crate::conversation::message::ToolCall;
-    use crate::template::value;
+    use crate::template::convert_value;
 
     fn formatted(template: &ChatTemplate, vars: &Json) -> Result<Json, ChatError> {
-        let messages = template.format(&value(vars), &Options::default())?;
+        let messages = template.format(&convert_value(vars), &FillOptions::default())?;
         Ok(serde_json::to_value(messages).expect("plain data"))
     }
 
@@ -270,13 +272,14 @@ mod tests {
             user("{{ task }} {{ role }} {{ tone | default('') }}{{ place.name + 1 }}"),
         ]);
         let error = formatted(&template, &json!({"place": {}})).expect_err("four are missing");
-        assert_eq!(error.missing(), ["history", "place.name", "role", "task"]);
+        assert_eq!(error.list_missing(), ["history", "place.name", "role", "task"]);
         assert_eq!(
             error.to_string(),
             "nothing defines `history`, `place.name`, `role`, `task`, which these messages read: \
              message 1 (system), line 2, column 7; message 2 (placeholder); message 4 (user), line 1, column 4"
         );
-        let lenient = template.format(&value(&json!({"history": [], "place": {"name": 1}})), &Options::lenient());
+        let lenient = template
+            .format(&convert_value(&json!({"history": [], "place": {"name": 1}})), &FillOptions::lenient());
         assert_eq!(lenient.expect("blank")[0], ChatMessage::system("You are\n a ."));
     }
 
@@ -330,7 +333,7 @@ mod tests {
         assert!(!error.contains("{{{{"), "an error never holds a value");
         let held = template([placeholder("history", false)]);
         let vars = json!({"history": [{"role": "user", "content": huge}]});
-        let messages = held.format(&value(&vars), &Options::default()).expect("data");
+        let messages = held.format(&convert_value(&vars), &FillOptions::default()).expect("data");
         assert_eq!(messages, [ChatMessage::user(huge)]);
     }
 
@@ -338,8 +341,8 @@ mod tests {
     fn defaults_fill_what_is_not_given_at_every_depth() {
         let template = template([user("{{ tone }} {{ limits.steps }} {{ limits.time }} {{ given }}")]);
         let defaults = json!({"tone": "plain", "limits": {"steps": 8, "time": 1}, "given": "no"});
-        let options = Options::with_defaults(defaults.as_object().expect("a map").clone());
-        let vars = value(&json!({"limits": {"steps": 3}, "given": "yes"}));
+        let options = FillOptions::with_defaults(defaults.as_object().expect("a map").clone());
+        let vars = convert_value(&json!({"limits": {"steps": 3}, "given": "yes"}));
         assert_eq!(template.format(&vars, &options).expect("defined"), [ChatMessage::user("plain 3 1 yes")]);
     }
 
@@ -353,16 +356,22 @@ mod tests {
         ] {
             let template = ChatTemplate::from_messages(syntax, [system("plain"), user(text)]).expect("sound");
             let expected = ChatMessage::user("{{ task }}{task}{{.task}} in x");
-            let messages = template.format(&value(&vars), &Options::default()).expect("given");
+            let messages = template.format(&convert_value(&vars), &FillOptions::default()).expect("given");
             assert_eq!(messages[1], expected, "{syntax}");
-            let in_syntax = Options { syntax: Some(syntax), ..Options::default() };
-            assert_eq!(ChatMessage::user(text).format(&value(&vars), &in_syntax).expect("given"), expected);
+            let in_syntax = FillOptions { syntax: Some(syntax), ..FillOptions::default() };
+            assert_eq!(
+                ChatMessage::user(text).format(&convert_value(&vars), &in_syntax).expect("given"),
+                expected
+            );
             let jinja = ChatTemplate::from_messages(Syntax::Jinja, [system("plain"), user("{{ role }}")]);
-            let other =
-                jinja.expect("sound").format(&value(&vars), &in_syntax).map(|messages| messages[1].clone());
+            let other = jinja
+                .expect("sound")
+                .format(&convert_value(&vars), &in_syntax)
+                .map(|messages| messages[1].clone());
             assert_eq!(other.is_ok_and(|message| message.text().ends_with("{{.task}}")), syntax == Syntax::Jinja);
-            let missing = template.format(&value(&json!({})), &Options::default()).expect_err("two are missing");
-            assert_eq!(missing.missing().len(), 2, "{syntax}: {missing}");
+            let missing =
+                template.format(&convert_value(&json!({})), &FillOptions::default()).expect_err("two are missing");
+            assert_eq!(missing.list_missing().len(), 2, "{syntax}: {missing}");
         }
     }
 
@@ -388,13 +397,13 @@ mod tests {
                 ));
             })
             .on_end(move |e| end(e.result[0].text()))
-            .on_error(move |f| error(f.error.missing().join(",")))
+            .on_error(move |f| error(f.error.list_missing().join(",")))
             .and(Callbacks::default().on_start(move |s| second(s.extra.len().to_string())));
         let extra = json!({"run": 7}).as_object().expect("a map").clone();
-        let options = Options { callbacks, extra, ..Options::default() };
+        let options = FillOptions { callbacks, extra, ..FillOptions::default() };
         let template = template([user("{{ a }}{{ b }}")]);
-        template.format(&value(&json!({"a": 1, "b": 2})), &options).expect("defined");
-        template.format(&value(&json!({"a": 1})), &options).expect_err("b is missing");
+        template.format(&convert_value(&json!({"a": 1, "b": 2})), &options).expect("defined");
+        template.format(&convert_value(&json!({"a": 1})), &options).expect_err("b is missing");
         assert_eq!(
             *seen.lock().expect("whole"),
             ["start 1 1 7", "second 1", "end 12", "start 1 1 7", "second 1", "error b"]
@@ -407,7 +416,7 @@ mod tests {
                     - user: [ { text: a }, { image: b.png } ]\n\
                     - { assistant: \"\", calls: [ { id: c1, name: f, arguments: { a: 1 } } ] }\n\
                     - { tool: result, call_id: c1 }\n";
-        let read: Vec<MessageTemplate> = yaml::parse(text).expect("sound");
+        let read: Vec<MessageTemplate> = yaml::parse_document(text).expect("sound");
         let call = ToolCall { id: "c1".to_owned(), name: "f".to_owned(), arguments: "{\"a\":1}".to_owned() };
         let image = [ChatPart::Text("a".to_owned()), ChatPart::Image("b.png".to_owned())];
         let expected = [
@@ -430,7 +439,7 @@ mod tests {
             ("- user: { text: x }\n", 1, "expected a text, or a list of parts"),
             ("- assistant: [ { image: x } ]\n", 1, "(assistant) can contain only text"),
         ] {
-            let error = yaml::parse::<Vec<MessageTemplate>>(text).expect_err("wrong");
+            let error = yaml::parse_document::<Vec<MessageTemplate>>(text).expect_err("wrong");
             assert!(error.line == Some(line) && error.message.contains(why), "{text}: {error:?}");
         }
     }

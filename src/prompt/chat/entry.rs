@@ -13,12 +13,12 @@ use serde::Deserialize;
 
 use crate::conversation::message::ToolCall;
 
-use super::message::{ChatMessage, ChatPart, Role};
-use super::written::{Content, WrittenCall};
+use super::message::{ChatMessage, ChatPart, ChatRole};
+use super::written::{JsonContent, WrittenCall};
 
 /// An entry of a chat template.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "Form")]
+#[serde(try_from = "EntryForm")]
 pub enum MessageTemplate {
     /// A message whose texts are templates.
     Message(ChatMessage),
@@ -27,13 +27,11 @@ pub enum MessageTemplate {
 }
 
 /// A message with instructions for the model.
-#[must_use]
 pub fn system(text: impl Into<String>) -> MessageTemplate {
     ChatMessage::system(text).into()
 }
 
 /// A message of the user.
-#[must_use]
 pub fn user(text: impl Into<String>) -> MessageTemplate {
     ChatMessage::user(text).into()
 }
@@ -44,38 +42,32 @@ pub fn user(text: impl Into<String>) -> MessageTemplate {
 /// use agent::facade::prompt::chat::{ChatPart, parts};
 /// let look = parts([ChatPart::Text("Look at {{ thing }}".into()), ChatPart::Image("{{ path }}".into())]);
 /// ```
-#[must_use]
 pub fn parts(parts: impl IntoIterator<Item = ChatPart>) -> MessageTemplate {
     ChatMessage::User { parts: parts.into_iter().collect() }.into()
 }
 
 /// A reply of the model.
-#[must_use]
 pub fn assistant(text: impl Into<String>) -> MessageTemplate {
     ChatMessage::assistant(text).into()
 }
 
 /// A reply of the model that calls tools.
-#[must_use]
 pub fn calling(text: impl Into<String>, calls: impl IntoIterator<Item = ToolCall>) -> MessageTemplate {
     ChatMessage::Assistant { text: text.into(), calls: calls.into_iter().collect() }.into()
 }
 
 /// The answer to the call `call_id`.
-#[must_use]
 pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> MessageTemplate {
     ChatMessage::tool(call_id, text).into()
 }
 
 /// The messages in the variable `key`, usually a history.
-#[must_use]
 pub fn placeholder(key: impl Into<String>, optional: bool) -> MessageTemplate {
     MessageTemplate::Placeholder { key: key.into(), optional }
 }
 
 impl MessageTemplate {
     /// Its texts that are templates, except for those in the arguments of calls.
-    #[must_use]
     pub fn texts(&self) -> Vec<&str> {
         match self {
             Self::Placeholder { .. } => Vec::new(),
@@ -103,22 +95,22 @@ impl From<ChatMessage> for MessageTemplate {
 /// An entry as data: one key for the role, and the keys that belong to it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Form {
-    system: Option<Content>,
-    user: Option<Content>,
-    assistant: Option<Content>,
-    tool: Option<Content>,
+struct EntryForm {
+    system: Option<JsonContent>,
+    user: Option<JsonContent>,
+    assistant: Option<JsonContent>,
+    tool: Option<JsonContent>,
     placeholder: Option<String>,
     calls: Option<Vec<WrittenCall>>,
     call_id: Option<String>,
     optional: Option<bool>,
 }
 
-impl TryFrom<Form> for MessageTemplate {
+impl TryFrom<EntryForm> for MessageTemplate {
     type Error = String;
 
-    fn try_from(form: Form) -> Result<Self, String> {
-        let Form { system, user, assistant, tool, placeholder, calls, call_id, optional } = form;
+    fn try_from(form: EntryForm) -> Result<Self, String> {
+        let EntryForm { system, user, assistant, tool, placeholder, calls, call_id, optional } = form;
         let belongs = [
             (calls.is_some() && assistant.is_none(), "calls", "assistant"),
             (call_id.is_some() && tool.is_none(), "call_id", "tool"),
@@ -129,17 +121,17 @@ impl TryFrom<Form> for MessageTemplate {
         }
         Ok(match (system, user, assistant, tool, placeholder) {
             (Some(content), None, None, None, None) => {
-                ChatMessage::System { text: content.text(Role::System)? }.into()
+                ChatMessage::System { text: content.text(ChatRole::System)? }.into()
             }
             (None, Some(content), None, None, None) => ChatMessage::User { parts: content.parts()? }.into(),
             (None, None, Some(content), None, None) => ChatMessage::Assistant {
-                text: content.text(Role::Assistant)?,
+                text: content.text(ChatRole::Assistant)?,
                 calls: calls.unwrap_or_default().into_iter().map(ToolCall::from).collect(),
             }
             .into(),
             (None, None, None, Some(content), None) => ChatMessage::Tool {
                 call_id: call_id.ok_or("`tool` needs a `call_id`: the id of the call that it answers")?,
-                text: content.text(Role::Tool)?,
+                text: content.text(ChatRole::Tool)?,
             }
             .into(),
             (None, None, None, None, Some(key)) => {

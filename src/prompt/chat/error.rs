@@ -9,12 +9,12 @@ use crate::template::TemplateError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ChatError {
     /// At least one, in the order of the messages.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<MessageProblem>,
 }
 
 /// A problem of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct MessageProblem {
     /// The number of the message in the template, from 1.
     pub number: usize,
     /// The role of the message, or `placeholder`.
@@ -33,16 +33,15 @@ pub struct Problem {
 
 impl ChatError {
     /// The variables that nothing defines, of all messages, sorted.
-    #[must_use]
-    pub fn missing(&self) -> Vec<String> {
+    pub fn list_missing(&self) -> Vec<String> {
         let names: BTreeSet<&String> = self.problems.iter().flat_map(|problem| &problem.missing).collect();
         names.into_iter().cloned().collect()
     }
 }
 
-impl Problem {
+impl MessageProblem {
     /// A problem of the message `number` as a whole.
-    pub(super) fn of(number: usize, role: impl fmt::Display, message: impl Into<String>) -> Self {
+    pub(super) fn new(number: usize, role: impl fmt::Display, message: impl Into<String>) -> Self {
         let (role, message) = (role.to_string(), message.into());
         Self { number, role, line: None, column: None, excerpt: None, message, missing: Vec::new() }
     }
@@ -54,13 +53,16 @@ impl Problem {
             column: error.column,
             excerpt: error.excerpt,
             missing: error.missing,
-            ..Self::of(number, role, error.message)
+            ..Self::new(number, role, error.message)
         }
     }
 
     /// A placeholder without its messages.
     pub(super) fn of_placeholder(number: usize, key: &str) -> Self {
-        Self { missing: vec![key.to_owned()], ..Self::of(number, "placeholder", format!("nothing defines {key}")) }
+        Self {
+            missing: vec![key.to_owned()],
+            ..Self::new(number, "placeholder", format!("nothing defines {key}"))
+        }
     }
 
     /// `message 2 (user), line 1, column 5`
@@ -77,12 +79,16 @@ impl Problem {
 
 impl fmt::Display for ChatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let missing = self.missing();
+        let missing = self.list_missing();
         let mut lines = Vec::new();
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-            let places: Vec<String> =
-                self.problems.iter().filter(|problem| !problem.missing.is_empty()).map(Problem::place).collect();
+            let places: Vec<String> = self
+                .problems
+                .iter()
+                .filter(|problem| !problem.missing.is_empty())
+                .map(MessageProblem::place)
+                .collect();
             lines.push(format!(
                 "nothing defines {}, which these messages read: {}",
                 names.join(", "),

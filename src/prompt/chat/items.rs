@@ -2,10 +2,10 @@
 //! a call and its answer cannot be separated.
 
 use crate::base::image::Image;
-use crate::conversation::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step};
+use crate::conversation::message::{Call, CallAnswer, CallStatus, FinishReason, Item, ReplyPart, Step, UserText};
 
-use super::error::{ChatError, Problem};
-use super::message::{ChatMessage, ChatPart, Role};
+use super::error::{ChatError, MessageProblem};
+use super::message::{ChatMessage, ChatPart, ChatRole};
 
 /// Messages as a conversation keeps them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Converted {
 /// # Errors
 /// There are messages that a conversation cannot contain: a system message after others, an answer without its call, a
 /// call without its answer, a picture that cannot be read. The error lists all of them, counting from 1.
-pub fn items(
+pub fn convert_messages(
     messages: impl IntoIterator<Item = ChatMessage>,
     mut picture: impl FnMut(&str) -> Result<Image, String>,
 ) -> Result<Converted, ChatError> {
@@ -32,9 +32,10 @@ pub fn items(
     for (number, message) in (1..).zip(messages) {
         last = number;
         let role = message.role();
-        let open = if matches!(message, ChatMessage::Tool { .. }) { None } else { unanswered(&converted.items) };
+        let open =
+            if matches!(message, ChatMessage::Tool { .. }) { None } else { find_unanswered(&converted.items) };
         if let Some(why) = open {
-            problems.push(Problem::of(number, role, why));
+            problems.push(MessageProblem::new(number, role, why));
         }
         let taken = match message {
             ChatMessage::System { text } if converted.items.is_empty() => {
@@ -47,32 +48,36 @@ pub fn items(
             ChatMessage::System { .. } => {
                 Err("a system message must come before all others, as it is the system prompt".to_owned())
             }
-            ChatMessage::User { parts } => said(parts, &mut picture).map(|said| converted.items.push(said)),
+            ChatMessage::User { parts } => {
+                write_user_item(parts, &mut picture).map(|said| converted.items.push(said))
+            }
             ChatMessage::Assistant { text, calls } => {
                 let mut step = Step { given: true, ..Step::of_text(text, FinishReason::Stop) };
                 let calls = calls.into_iter().map(|request| Call { request, opaque: None, answer: None });
-                step.parts.extend(calls.map(Part::Call));
+                step.parts.extend(calls.map(ReplyPart::Call));
                 converted.items.push(Item::Step(step));
                 Ok(())
             }
-            ChatMessage::Tool { call_id, text } => answer(converted.items.last_mut(), &call_id, text),
+            ChatMessage::Tool { call_id, text } => put_answer(converted.items.last_mut(), &call_id, text),
         };
-        problems.extend(taken.err().map(|why| Problem::of(number, role, why)));
+        problems.extend(taken.err().map(|why| MessageProblem::new(number, role, why)));
     }
-    problems.extend(unanswered(&converted.items).map(|why| Problem::of(last, "the last", why)));
+    problems.extend(find_unanswered(&converted.items).map(|why| MessageProblem::new(last, "the last", why)));
     if problems.is_empty() { Ok(converted) } else { Err(ChatError { problems }) }
 }
 
 /// The texts of the leading system messages, and the messages after them.
-#[must_use]
-pub fn parted(messages: Vec<ChatMessage>) -> (Vec<String>, Vec<ChatMessage>) {
-    let first = messages.iter().take_while(|message| message.role() == Role::System).count();
+pub fn split_system(messages: Vec<ChatMessage>) -> (Vec<String>, Vec<ChatMessage>) {
+    let first = messages.iter().take_while(|message| message.role() == ChatRole::System).count();
     let mut messages = messages.into_iter();
     let system = messages.by_ref().take(first).map(|message| message.text().trim().to_owned()).collect();
     (system, messages.collect())
 }
 
-fn said(parts: Vec<ChatPart>, picture: &mut impl FnMut(&str) -> Result<Image, String>) -> Result<Item, String> {
+fn write_user_item(
+    parts: Vec<ChatPart>,
+    picture: &mut impl FnMut(&str) -> Result<Image, String>,
+) -> Result<Item, String> {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
@@ -80,23 +85,23 @@ fn said(parts: Vec<ChatPart>, picture: &mut impl FnMut(&str) -> Result<Image, St
             ChatPart::Image(source) => images.push(picture(&source)?),
         }
     }
-    Ok(Item::Said(Said { images, ..Said::by_person(texts.join("\n\n")) }))
+    Ok(Item::Said(UserText { images, ..UserText::by_person(texts.join("\n\n")) }))
 }
 
 /// Puts an answer into the slot of its call.
-fn answer(last: Option<&mut Item>, call_id: &str, text: String) -> Result<(), String> {
+fn put_answer(last: Option<&mut Item>, call_id: &str, text: String) -> Result<(), String> {
     let Some(Item::Step(step)) = last else {
         return Err(format!("no message before it makes the call `{call_id}`"));
     };
     let Some(call) = step.calls().position(|call| call.request.id == call_id) else {
         return Err(format!("the message before it makes no call `{call_id}`"));
     };
-    let filled = step.fill(call, Answer::of_text(text, CallStatus::Ok));
+    let filled = step.fill(call, CallAnswer::of_text(text, CallStatus::Ok));
     if filled { Ok(()) } else { Err(format!("the call `{call_id}` has an answer already")) }
 }
 
 /// The sentence about a call of the last item that has no answer.
-fn unanswered(items: &[Item]) -> Option<String> {
+fn find_unanswered(items: &[Item]) -> Option<String> {
     let open = items.last()?.as_step()?.calls().find(|call| call.answer.is_none())?;
     Some(format!(
         "the call `{}` before it has no answer: a tool message with this `call_id` follows a call",
@@ -113,10 +118,10 @@ mod tests {
     fn converted(messages: Json) -> Result<Converted, String> {
         let messages: Vec<ChatMessage> = serde_json::from_value(messages).expect("messages");
         let picture = |source: &str| match source {
-            "a.gif" => Image::of(b"GIF89a").ok_or_else(String::new),
+            "a.gif" => Image::recognise(b"GIF89a").ok_or_else(String::new),
             _ => Err(format!("{source} does not exist")),
         };
-        items(messages, picture).map_err(|error| error.to_string())
+        convert_messages(messages, picture).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::conversation::message::ToolCall;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(into = "super::written::Written", try_from = "super::written::Written")]
+#[serde(into = "super::written::JsonMessage", try_from = "super::written::JsonMessage")]
 pub enum ChatMessage {
     System {
         text: String,
@@ -52,14 +52,14 @@ pub enum ChatPart {
 /// The role of the author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum ChatRole {
     System,
     User,
     Assistant,
     Tool,
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for ChatRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::System => "system",
@@ -96,18 +96,16 @@ impl ChatMessage {
     }
 
     /// The role of its author.
-    #[must_use]
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> ChatRole {
         match self {
-            Self::System { .. } => Role::System,
-            Self::User { .. } => Role::User,
-            Self::Assistant { .. } => Role::Assistant,
-            Self::Tool { .. } => Role::Tool,
+            Self::System { .. } => ChatRole::System,
+            Self::User { .. } => ChatRole::User,
+            Self::Assistant { .. } => ChatRole::Assistant,
+            Self::Tool { .. } => ChatRole::Tool,
         }
     }
 
     /// Its text; that of several parts is separated by blank lines. Pictures have none.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::System { text } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text.clone(),
@@ -139,7 +137,10 @@ impl ChatMessage {
                 text: replace(text),
                 calls: calls
                     .iter()
-                    .map(|call| ToolCall { arguments: arguments(&call.arguments, &mut replace), ..call.clone() })
+                    .map(|call| ToolCall {
+                        arguments: replace_arguments(&call.arguments, &mut replace),
+                        ..call.clone()
+                    })
                     .collect(),
             },
             Self::Tool { call_id, text } => Self::Tool { call_id: call_id.clone(), text: replace(text) },
@@ -149,17 +150,19 @@ impl ChatMessage {
 
 /// Replaces the texts inside arguments, so that a value can never break the JSON around it. Arguments that are not
 /// JSON are one text.
-fn arguments(written: &str, replace: &mut impl FnMut(&str) -> String) -> String {
-    fn walk(value: Json, replace: &mut impl FnMut(&str) -> String) -> Json {
+fn replace_arguments(written: &str, replace: &mut impl FnMut(&str) -> String) -> String {
+    fn replace_strings(value: Json, replace: &mut impl FnMut(&str) -> String) -> Json {
         match value {
             Json::String(text) => Json::String(replace(&text)),
-            Json::Array(items) => items.into_iter().map(|item| walk(item, replace)).collect(),
-            Json::Object(fields) => fields.into_iter().map(|(name, value)| (name, walk(value, replace))).collect(),
+            Json::Array(items) => items.into_iter().map(|item| replace_strings(item, replace)).collect(),
+            Json::Object(fields) => {
+                fields.into_iter().map(|(name, value)| (name, replace_strings(value, replace))).collect()
+            }
             other => other,
         }
     }
     match serde_json::from_str(written) {
-        Ok(value) => walk(value, replace).to_string(),
+        Ok(value) => replace_strings(value, replace).to_string(),
         Err(_) => replace(written),
     }
 }

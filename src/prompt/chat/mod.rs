@@ -1,7 +1,7 @@
 //! Chat templates: lists of messages whose texts are templates, filled with variables.
 //!
 //! ```
-//! use agent::facade::prompt::chat::{ChatMessage, ChatTemplate, Options, placeholder, system, user};
+//! use agent::facade::prompt::chat::{ChatMessage, ChatTemplate, FillOptions, placeholder, system, user};
 //! use agent::facade::template::{self, Syntax};
 //! use serde_json::json;
 //!
@@ -10,12 +10,12 @@
 //!     placeholder("history", true),
 //!     user("Please {{ task }}."),
 //! ])?;
-//! let vars = template::value(&json!({
+//! let vars = template::convert_value(&json!({
 //!     "role": "a painter",
 //!     "task": "paint a tree",
 //!     "history": [{ "role": "user", "content": "Hello!" }, { "role": "assistant", "content": "Good day." }],
 //! }));
-//! let messages = template.format(&vars, &Options::default())?;
+//! let messages = template.format(&vars, &FillOptions::default())?;
 //! assert_eq!(messages[0], ChatMessage::system("You are a painter."));
 //! assert_eq!(messages[2], ChatMessage::assistant("Good day."));
 //! assert_eq!(messages.len(), 4);
@@ -28,7 +28,7 @@
 /// The page about chat templates, whose examples are compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/chat-templates.md")]
-struct Page;
+struct TemplatePage;
 
 mod message;
 mod written;
@@ -40,11 +40,11 @@ mod chat_template;
 mod chain;
 mod items;
 
-pub use callbacks::{Callbacks, Ended, Failed, Started};
-pub use chain::{Chain, ChainError, Compiled, Outcome, Part};
+pub use callbacks::{Callbacks, Started, TemplateFailed, TemplateFilled};
+pub use chain::{Chain, ChainError, ChainOutcome, ChainPart, CompiledChain};
 pub use chat_template::ChatTemplate;
 pub use entry::{MessageTemplate, assistant, calling, parts, placeholder, system, tool, user};
-pub use error::{ChatError, Problem};
-pub use items::{items, parted};
-pub use message::{ChatMessage, ChatPart, Role};
-pub use options::Options;
+pub use error::{ChatError, MessageProblem};
+pub use items::{convert_messages, split_system};
+pub use message::{ChatMessage, ChatPart, ChatRole};
+pub use options::FillOptions;

@@ -8,7 +8,7 @@ use super::callbacks::Callbacks;
 
 /// Options for filling a template.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct FillOptions {
     /// The value of a variable that nothing defines: an error (the default), or the empty string.
     pub undefined: Undefined,
     /// The syntax of the texts, in place of the template's own; a single message has none and uses Jinja.
@@ -20,7 +20,7 @@ pub struct Options {
     pub extra: Map<String, Json>,
 }
 
-impl Default for Options {
+impl Default for FillOptions {
     fn default() -> Self {
         Self {
             undefined: Undefined::Error,
@@ -32,7 +32,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl FillOptions {
     /// Options under which a variable that nothing defines is the empty string.
     #[must_use]
     pub fn lenient() -> Self {
@@ -42,14 +42,14 @@ impl Options {
     /// Options with these default values.
     ///
     /// ```
-    /// use agent::facade::prompt::chat::{ChatMessage, Options};
-    /// use agent::template;
+    /// use agent::facade::prompt::chat::{ChatMessage, FillOptions};
+    /// use agent::facade::template;
     /// use serde_json::json;
     ///
     /// let defaults = json!({ "tone": "plain" }).as_object().cloned().unwrap_or_default();
     /// let message = ChatMessage::user("Be {{ tone }}.");
-    /// let options = Options::with_defaults(defaults);
-    /// assert_eq!(message.format(&template::value(&json!({})), &options)?, ChatMessage::user("Be plain."));
+    /// let options = FillOptions::with_defaults(defaults);
+    /// assert_eq!(message.format(&template::convert_value(&json!({})), &options)?, ChatMessage::user("Be plain."));
     /// # Ok::<(), agent::facade::prompt::chat::ChatError>(())
     /// ```
     #[must_use]
@@ -62,6 +62,6 @@ impl Options {
         if self.defaults.is_empty() {
             return given.clone();
         }
-        template::layered(given.clone(), template::value(&self.defaults))
+        template::layer_values(given.clone(), template::convert_value(&self.defaults))
     }
 }

@@ -9,14 +9,14 @@ use serde_json::Value as Json;
 
 use crate::conversation::message::ToolCall;
 
-use super::message::{ChatMessage, ChatPart, Role};
+use super::message::{ChatMessage, ChatPart, ChatRole};
 
 /// A message in JSON.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Written {
-    role: Role,
+pub(super) struct JsonMessage {
+    role: ChatRole,
     #[serde(default)]
-    content: Content,
+    content: JsonContent,
     #[serde(default, alias = "tool_calls", skip_serializing_if = "Option::is_none")]
     calls: Option<Vec<WrittenCall>>,
     #[serde(default, alias = "tool_call_id", skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub(super) struct Written {
 /// A text, or a list of parts. A number or a boolean is read as text, as YAML may take a word for one.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Content {
+pub(super) enum JsonContent {
     Text(String),
     Parts(Vec<WrittenPart>),
 }
@@ -54,28 +54,28 @@ struct Url {
 #[serde(untagged)]
 pub(super) enum WrittenCall {
     Plain { id: String, name: String, arguments: Json },
-    Function { id: String, function: Function },
+    Function { id: String, function: JsonFunction },
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Function {
+pub(super) struct JsonFunction {
     name: String,
     arguments: Json,
 }
 
-impl Default for Content {
+impl Default for JsonContent {
     fn default() -> Self {
         Self::Text(String::new())
     }
 }
 
-impl Content {
+impl JsonContent {
     /// Converts it to one text. `role` is for the error if there are parts.
-    pub fn text(self, role: Role) -> Result<String, String> {
+    pub fn text(self, role: ChatRole) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text),
             Self::Parts(parts) => {
-                let parts = self::parts(parts)?;
+                let parts = read_parts(parts)?;
                 let texts = parts.into_iter().map(|part| match part {
                     ChatPart::Text(text) => Ok(text),
                     ChatPart::Image(_) => Err(format!(
@@ -96,7 +96,7 @@ impl Content {
     }
 }
 
-fn parts(parts: Vec<WrittenPart>) -> Result<Vec<ChatPart>, String> {
+fn read_parts(parts: Vec<WrittenPart>) -> Result<Vec<ChatPart>, String> {
     parts.into_iter().map(ChatPart::try_from).collect()
 }
 
@@ -117,8 +117,8 @@ impl TryFrom<WrittenPart> for ChatPart {
 
 impl From<WrittenCall> for ToolCall {
     fn from(call: WrittenCall) -> Self {
-        let (id, Function { name, arguments }) = match call {
-            WrittenCall::Plain { id, name, arguments } => (id, Function { name, arguments }),
+        let (id, JsonFunction { name, arguments }) = match call {
+            WrittenCall::Plain { id, name, arguments } => (id, JsonFunction { name, arguments }),
             WrittenCall::Function { id, function } => (id, function),
         };
         let arguments = match arguments {
@@ -129,24 +129,24 @@ impl From<WrittenCall> for ToolCall {
     }
 }
 
-impl TryFrom<Written> for ChatMessage {
+impl TryFrom<JsonMessage> for ChatMessage {
     type Error = String;
 
-    fn try_from(Written { role, content, calls, call_id }: Written) -> Result<Self, String> {
-        if calls.is_some() && role != Role::Assistant {
+    fn try_from(JsonMessage { role, content, calls, call_id }: JsonMessage) -> Result<Self, String> {
+        if calls.is_some() && role != ChatRole::Assistant {
             return Err(format!("`calls` belong to an assistant message; the role is {role}"));
         }
-        if call_id.is_some() && role != Role::Tool {
+        if call_id.is_some() && role != ChatRole::Tool {
             return Err(format!("a `call_id` belongs to a tool message; the role is {role}"));
         }
         Ok(match role {
-            Role::System => Self::System { text: content.text(role)? },
-            Role::User => Self::User { parts: content.parts()? },
-            Role::Assistant => Self::Assistant {
+            ChatRole::System => Self::System { text: content.text(role)? },
+            ChatRole::User => Self::User { parts: content.parts()? },
+            ChatRole::Assistant => Self::Assistant {
                 text: content.text(role)?,
                 calls: calls.unwrap_or_default().into_iter().map(ToolCall::from).collect(),
             },
-            Role::Tool => Self::Tool {
+            ChatRole::Tool => Self::Tool {
                 call_id: call_id.ok_or("a tool message needs a `call_id`: the id of the call that it answers")?,
                 text: content.text(role)?,
             },
@@ -154,10 +154,10 @@ impl TryFrom<Written> for ChatMessage {
     }
 }
 
-impl From<ChatMessage> for Written {
+impl From<ChatMessage> for JsonMessage {
     fn from(message: ChatMessage) -> Self {
         let role = message.role();
-        let plain = |text| Self { role, content: Content::Text(text), calls: None, call_id: None };
+        let plain = |text| Self { role, content: JsonContent::Text(text), calls: None, call_id: None };
         match message {
             ChatMessage::System { text } => plain(text),
             ChatMessage::User { mut parts } => match parts.as_mut_slice() {
@@ -167,7 +167,7 @@ impl From<ChatMessage> for Written {
                         ChatPart::Text(text) => WrittenPart { text: Some(text), ..WrittenPart::EMPTY },
                         ChatPart::Image(source) => WrittenPart { image: Some(source), ..WrittenPart::EMPTY },
                     };
-                    let content = Content::Parts(parts.into_iter().map(part).collect());
+                    let content = JsonContent::Parts(parts.into_iter().map(part).collect());
                     Self { content, ..plain(String::new()) }
                 }
             },
@@ -189,53 +189,53 @@ impl WrittenPart {
     const EMPTY: Self = Self { text: None, image: None, image_url: None, kind: None };
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for JsonContent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct ContentReader;
 
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Content;
+        impl<'de> Visitor<'de> for ContentReader {
+            type Value = JsonContent;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text, or a list of parts (`text: …`, `image: …`)")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
-                Ok(Content::Text(text.to_owned()))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<JsonContent, E> {
+                Ok(JsonContent::Text(text.to_owned()))
             }
 
-            fn visit_string<E: de::Error>(self, text: String) -> Result<Content, E> {
-                Ok(Content::Text(text))
+            fn visit_string<E: de::Error>(self, text: String) -> Result<JsonContent, E> {
+                Ok(JsonContent::Text(text))
             }
 
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Content, E> {
-                Ok(Content::Text(value.to_string()))
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<JsonContent, E> {
+                Ok(JsonContent::Text(value.to_string()))
             }
 
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Content, E> {
-                Ok(Content::Text(value.to_string()))
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<JsonContent, E> {
+                Ok(JsonContent::Text(value.to_string()))
             }
 
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Content, E> {
-                Ok(Content::Text(value.to_string()))
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<JsonContent, E> {
+                Ok(JsonContent::Text(value.to_string()))
             }
 
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Content, E> {
-                Ok(Content::Text(value.to_string()))
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<JsonContent, E> {
+                Ok(JsonContent::Text(value.to_string()))
             }
 
-            fn visit_unit<E: de::Error>(self) -> Result<Content, E> {
-                Ok(Content::default())
+            fn visit_unit<E: de::Error>(self) -> Result<JsonContent, E> {
+                Ok(JsonContent::default())
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonContent, A::Error> {
                 let mut parts = Vec::new();
                 while let Some(part) = items.next_element()? {
                     parts.push(part);
                 }
-                Ok(Content::Parts(parts))
+                Ok(JsonContent::Parts(parts))
             }
         }
-        from.deserialize_any(Reader)
+        from.deserialize_any(ContentReader)
     }
 }

@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{Listed, Registry};
+use super::{ListedPrompt, Registry};
 use crate::config::{PromptDir, PromptSource};
 use crate::prompt::PromptContext;
 use crate::prompt::file::Prompt;
-use crate::template::value;
+use crate::template::convert_value;
 
 fn registry(files: &[(&str, &str)]) -> (tempfile::TempDir, Registry) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -34,7 +34,9 @@ fn what_is_built_in_is_sound() {
     let registry = Registry::new(&[]);
     let names = registry.names().expect("listed");
     let context = PromptContext::sample().value();
-    for Listed { name, version, prompt, .. } in registry.list(names.iter().map(String::as_str)).expect("listed") {
+    for ListedPrompt { name, version, prompt, .. } in
+        registry.list(names.iter().map(String::as_str)).expect("listed")
+    {
         let prompt = prompt.expect("sound");
         assert!(prompt.is_built_in() && !prompt.head.description.is_empty(), "{name}");
         // The build's reading equals the one here, and the text is a template.
@@ -115,7 +117,7 @@ fn mistakes_beside_a_prompt_have_a_place() {
         ),
     ] {
         let (_dir, registry) = registry(files);
-        let read = registry.get("mine").and_then(|prompt| prompt.render(&value(&json!({}))));
+        let read = registry.get("mine").and_then(|prompt| prompt.render(&convert_value(&json!({}))));
         let error = read.expect_err("wrong").to_string();
         assert!(error.contains(said), "{said}\n{error}");
     }
@@ -147,16 +149,17 @@ const PARTS: [(&str, &str); 5] = [
 #[test]
 fn modules_are_assembled_under_their_headings() {
     let (_dir, registry) = registry(&PARTS);
-    let context = value(&json!({
+    let context = convert_value(&json!({
         "agent": { "name": "ada", "model": "m" }, "tools": ["a", "b"], "task": "{{ x }}", "vars": {},
     }));
     let text = |name: &str| registry.get(name).expect("sound").render(&context).expect("all is defined");
     assert_eq!(text("one"), "You are adaFalse.\n\n# Tools\n- a\n- b\n\n# Task\n{{ x }}");
     assert_eq!(text("two"), "# Tools\na,b\n\nBe dry.");
-    let without = value(&json!({ "agent": { "name": "ada" }, "tools": [], "task": "t", "vars": {} }));
+    let without = convert_value(&json!({ "agent": { "name": "ada" }, "tools": [], "task": "t", "vars": {} }));
     let text = registry.get("one").expect("sound").render(&without).expect("all is defined");
     assert_eq!(text, "You are adaFalse.\n\n# Task\nt", "a section that says nothing has no heading");
-    let missing = registry.get("one").expect("sound").render(&value(&json!({ "vars": {} }))).expect_err("missing");
+    let missing =
+        registry.get("one").expect("sound").render(&convert_value(&json!({ "vars": {} }))).expect_err("missing");
     for name in ["`agent.name`", "`tools`", "`task`"] {
         assert!(missing.to_string().contains(name), "{missing}");
     }
@@ -174,7 +177,7 @@ fn the_fingerprint_covers_modules_and_included_files() {
     let including = |part: &'static str| [("p/v1.0.md", "{% include 'p/part.md' %}"), ("p/part.md", part)];
     assert_ne!(fingerprint(&including("a"), "p"), fingerprint(&including("b"), "p"));
     let (_dir, registry) = registry(&including("---\ndescription: Shared.\n---\nshared {{ x }}"));
-    let text = registry.get("p").expect("sound").render(&value(&json!({ "x": 1 }))).expect("defined");
+    let text = registry.get("p").expect("sound").render(&convert_value(&json!({ "x": 1 }))).expect("defined");
     assert_eq!(text, "shared 1");
 }
 
@@ -201,13 +204,13 @@ fn examples_are_data_from_the_nearest_place() {
             ("p/few.yaml", examples),
         ]
     };
-    let context = value(&json!({ "vars": {} }));
+    let context = convert_value(&json!({ "vars": {} }));
     let (_dir, first) = registry(&files("- a: '{{ x }}'\n- a: 2\n"));
     let (_dir, other) = registry(&files("- a: 3\n"));
     let (first, other) = (first.get("p").expect("sound"), other.get("p").expect("sound"));
     assert_eq!(first.render(&context).expect("defined"), "{{ x }};2;");
     assert_ne!(first.fingerprint(), other.fingerprint());
-    let given = value(&json!({ "vars": { "examples": [{ "a": "mine" }] } }));
+    let given = convert_value(&json!({ "vars": { "examples": [{ "a": "mine" }] } }));
     assert_eq!(first.render(&given).expect("defined"), "mine;", "a person may give others");
 }
 
@@ -219,7 +222,7 @@ fn examples_of_a_person_take_the_place_of_built_in_ones() {
         (Registry::new(&[]).get("planner").expect("sound"), registry.get("planner").expect("sound"));
     assert_ne!(before.fingerprint(), after.fingerprint());
     assert!(before.is_built_in() && !after.is_built_in());
-    let context = value(&json!({ "tools": [], "user_request": "x", "vars": {} }));
+    let context = convert_value(&json!({ "tools": [], "user_request": "x", "vars": {} }));
     let text = after.render(&context).expect("all is defined");
     assert!(text.contains("<request>Wash up.</request>\n{\"plan\": []}") && !text.contains("Lisbon"), "{text}");
 }
@@ -246,7 +249,7 @@ fn a_module_names_no_modules() {
 #[test]
 fn a_configuration_may_write_a_prompt_out() {
     let prompt = Registry::new(&[])
-        .of(&PromptSource::Inline("Be brief.".to_owned()), "here", false)
+        .resolve(&PromptSource::Inline("Be brief.".to_owned()), "here", false)
         .expect("a template")
         .stable;
     assert_eq!((prompt.name.as_str(), prompt.version), ("inline", None));

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::base::text;
-use crate::base::yaml::{Node, Tree};
+use crate::base::yaml::{Node, YamlTree};
 
-use super::check::Check;
-use super::given::Given;
-use super::source::Source;
+use super::check::AssertionCheck;
+use super::given::GivenAssertion;
+use super::source::CaseSource;
 
 /// A statement about a run, which is true or false.
 #[derive(Debug)]
@@ -20,13 +20,13 @@ pub struct Assertion {
     pub weight: f64,
     /// True if it checks the rendered prompt instead of the answer.
     pub of_rendered: bool,
-    pub(super) needs: Needs,
-    pub(super) check: Check,
+    pub(super) needs: AssertionNeeds,
+    pub(super) check: AssertionCheck,
 }
 
 /// The inputs that an assertion needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Needs {
+pub(super) enum AssertionNeeds {
     /// A text.
     Text,
     /// A run of a model.
@@ -36,118 +36,163 @@ pub(super) enum Needs {
 }
 
 /// A kind of assertion.
-pub(super) struct Kind {
+pub(super) struct AssertionKind {
     /// Its names, the first one as in the documentation. `-` and `_` are the same.
     pub names: &'static [&'static str],
     /// The keys of the long form, besides `type`, `value`, `weight` and `of`.
     pub keys: &'static [&'static str],
-    pub needs: Needs,
-    read: fn(&mut Given<'_, '_, '_>) -> Option<Check>,
+    pub needs: AssertionNeeds,
+    read: fn(&mut GivenAssertion<'_, '_, '_>) -> Option<AssertionCheck>,
 }
 
 /// Every kind of assertion. Each has a negation, with `not-` before its name.
-pub(super) const KINDS: &[Kind] = &[
-    Kind { names: &["equals"], keys: &[], needs: Needs::Text, read: |given| given.equals() },
-    Kind { names: &["contains"], keys: &[], needs: Needs::Text, read: |given| given.contains(false, false) },
-    Kind { names: &["icontains"], keys: &[], needs: Needs::Text, read: |given| given.contains(false, true) },
-    Kind {
-        names: &["contains-all"],
-        keys: &["values"],
-        needs: Needs::Text,
+pub(super) const KINDS: &[AssertionKind] = &[
+    AssertionKind { names: &["equals"], keys: &[], needs: AssertionNeeds::Text, read: |given| given.equals() },
+    AssertionKind {
+        names: &["contains"],
+        keys: &[],
+        needs: AssertionNeeds::Text,
         read: |given| given.contains(false, false),
     },
-    Kind {
-        names: &["contains-any"],
-        keys: &["values"],
-        needs: Needs::Text,
-        read: |given| given.contains(true, false),
-    },
-    Kind {
-        names: &["icontains-all"],
-        keys: &["values"],
-        needs: Needs::Text,
+    AssertionKind {
+        names: &["icontains"],
+        keys: &[],
+        needs: AssertionNeeds::Text,
         read: |given| given.contains(false, true),
     },
-    Kind {
+    AssertionKind {
+        names: &["contains-all"],
+        keys: &["values"],
+        needs: AssertionNeeds::Text,
+        read: |given| given.contains(false, false),
+    },
+    AssertionKind {
+        names: &["contains-any"],
+        keys: &["values"],
+        needs: AssertionNeeds::Text,
+        read: |given| given.contains(true, false),
+    },
+    AssertionKind {
+        names: &["icontains-all"],
+        keys: &["values"],
+        needs: AssertionNeeds::Text,
+        read: |given| given.contains(false, true),
+    },
+    AssertionKind {
         names: &["icontains-any"],
         keys: &["values"],
-        needs: Needs::Text,
+        needs: AssertionNeeds::Text,
         read: |given| given.contains(true, true),
     },
-    Kind { names: &["regex"], keys: &["pattern"], needs: Needs::Text, read: |given| given.regex() },
-    Kind { names: &["starts-with"], keys: &[], needs: Needs::Text, read: |given| given.starts_with() },
-    Kind {
+    AssertionKind {
+        names: &["regex"],
+        keys: &["pattern"],
+        needs: AssertionNeeds::Text,
+        read: |given| given.regex(),
+    },
+    AssertionKind {
+        names: &["starts-with"],
+        keys: &[],
+        needs: AssertionNeeds::Text,
+        read: |given| given.starts_with(),
+    },
+    AssertionKind {
         names: &["is-json", "json_valid"],
         keys: &["schema"],
-        needs: Needs::Text,
+        needs: AssertionNeeds::Text,
         read: |given| given.json(false, false),
     },
-    Kind {
+    AssertionKind {
         names: &["contains-json"],
         keys: &["schema"],
-        needs: Needs::Text,
+        needs: AssertionNeeds::Text,
         read: |given| given.json(true, false),
     },
-    Kind { names: &["json-schema"], keys: &["schema"], needs: Needs::Text, read: |given| given.json(false, true) },
-    Kind {
+    AssertionKind {
+        names: &["json-schema"],
+        keys: &["schema"],
+        needs: AssertionNeeds::Text,
+        read: |given| given.json(false, true),
+    },
+    AssertionKind {
         names: &["has_field"],
         keys: &["field", "fields"],
-        needs: Needs::Text,
+        needs: AssertionNeeds::Text,
         read: |given| given.has_field(true),
     },
-    Kind {
+    AssertionKind {
         names: &["no_field"],
         keys: &["field", "fields"],
-        needs: Needs::Text,
+        needs: AssertionNeeds::Text,
         read: |given| given.has_field(false),
     },
-    Kind { names: &["field_in"], keys: &["field", "values"], needs: Needs::Text, read: |given| given.field_in() },
-    Kind {
+    AssertionKind {
+        names: &["field_in"],
+        keys: &["field", "values"],
+        needs: AssertionNeeds::Text,
+        read: |given| given.field_in(),
+    },
+    AssertionKind {
         names: &["max_tokens"],
         keys: &["limit", "threshold"],
-        needs: Needs::Text,
+        needs: AssertionNeeds::Text,
         read: |given| given.max_tokens(),
     },
-    Kind {
+    AssertionKind {
         names: &["max_latency"],
         keys: &["limit", "threshold"],
-        needs: Needs::Run,
+        needs: AssertionNeeds::Run,
         read: |given| given.max_latency(),
     },
-    Kind {
+    AssertionKind {
         names: &["max_cost"],
         keys: &["limit", "threshold"],
-        needs: Needs::Run,
+        needs: AssertionNeeds::Run,
         read: |given| given.max_cost(),
     },
-    Kind {
+    AssertionKind {
         names: &["tool-called"],
         keys: &["tool", "tools", "min", "max"],
-        needs: Needs::Run,
+        needs: AssertionNeeds::Run,
         read: |given| given.tool_called(),
     },
-    Kind {
+    AssertionKind {
         names: &["tool-args-match"],
         keys: &["tool", "args", "schema"],
-        needs: Needs::Run,
+        needs: AssertionNeeds::Run,
         read: |given| given.tool_arguments(),
     },
-    Kind {
+    AssertionKind {
         names: &["tool-sequence"],
         keys: &["tools", "exact"],
-        needs: Needs::Run,
+        needs: AssertionNeeds::Run,
         read: |given| given.tool_sequence(),
     },
-    Kind {
+    AssertionKind {
         names: &["skill-loaded"],
         keys: &["skill", "skills"],
-        needs: Needs::Run,
+        needs: AssertionNeeds::Run,
         read: |given| given.skill_loaded(),
     },
-    Kind { names: &["exit-code"], keys: &["code"], needs: Needs::Run, read: |given| given.exit_code() },
-    Kind { names: &["expr"], keys: &[], needs: Needs::Text, read: |given| given.expr() },
-    Kind { names: &["similar"], keys: &["threshold"], needs: Needs::Judge, read: |given| given.similar() },
-    Kind { names: &["llm-rubric"], keys: &["model"], needs: Needs::Judge, read: |given| given.rubric() },
+    AssertionKind {
+        names: &["exit-code"],
+        keys: &["code"],
+        needs: AssertionNeeds::Run,
+        read: |given| given.exit_code(),
+    },
+    AssertionKind { names: &["expr"], keys: &[], needs: AssertionNeeds::Text, read: |given| given.expr() },
+    AssertionKind {
+        names: &["similar"],
+        keys: &["threshold"],
+        needs: AssertionNeeds::Judge,
+        read: |given| given.similar(),
+    },
+    AssertionKind {
+        names: &["llm-rubric"],
+        keys: &["model"],
+        needs: AssertionNeeds::Judge,
+        read: |given| given.rubric(),
+    },
 ];
 
 /// Keys that every long form may have.
@@ -155,15 +200,15 @@ const EVERYWHERE: &[&str] = &["type", "value", "weight", "of"];
 
 /// Reads one item of `assert`: `- TYPE: VALUE`, `- { type: TYPE, … }`, or `- TYPE` if a kind needs no value. Every
 /// mistake is added to those of the file.
-pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
+pub(super) fn read_assertion(source: &mut CaseSource<'_>, item: &Node) -> Option<Assertion> {
     let long = item.get("type").is_some();
     let (written, place, value) = match &item.tree {
-        Tree::Scalar(scalar) => (scalar.text.to_string(), item.place, None),
-        Tree::Map(_) if long => {
+        YamlTree::Scalar(scalar) => (scalar.text.to_string(), item.place, None),
+        YamlTree::Map(_) if long => {
             let kind = item.get("type").expect("just found");
             (kind.text().unwrap_or_default().to_owned(), kind.place, item.get("value"))
         }
-        Tree::Map(entries) => {
+        YamlTree::Map(entries) => {
             let mut kinds = entries.iter().filter(|(key, _)| !["weight", "of"].contains(&&*key.text));
             let (Some((key, value)), None) = (kinds.next(), kinds.next()) else {
                 source.wrong_with(
@@ -175,14 +220,14 @@ pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
             };
             (key.text.to_string(), key.place, Some(value).filter(|value| !value.is_blank()))
         }
-        Tree::List(_) => {
+        YamlTree::List(_) => {
             source.wrong_with(item.place, "an assertion cannot be a list", "write `- TYPE: VALUE`");
             return None;
         }
     };
-    let Some((kind, negated)) = find(&written) else {
+    let Some((kind, negated)) = find_kind(&written) else {
         let names = KINDS.iter().flat_map(|kind| kind.names).copied();
-        source.unknown(place, "assertion", written.strip_prefix("not-").unwrap_or(&written), names);
+        source.report_unknown(place, "assertion", written.strip_prefix("not-").unwrap_or(&written), names);
         return None;
     };
     // `- field_in: { field: f, values: [a] }` is the long form without `type`.
@@ -194,7 +239,7 @@ pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
     let form = if long { Some(item) } else { value.filter(is_form) };
     let value = if long { value } else { form.map_or(value, |form| form.get("value")) };
     let before = source.mistakes.len();
-    let weight = weight(source, item);
+    let weight = read_weight(source, item);
     let of_rendered = of_rendered(source, item);
     if long {
         check_keys(source, item, kind);
@@ -202,9 +247,9 @@ pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
     if source.mistakes.len() > before {
         return None;
     }
-    let check = (kind.read)(&mut Given { source, name: kind.names[0], value, form, place })?;
+    let check = (kind.read)(&mut GivenAssertion { source, name: kind.names[0], value, form, place })?;
     (source.mistakes.len() == before).then(|| Assertion {
-        label: label(&written, form.or(value)),
+        label: write_label(&written, form.or(value)),
         negated,
         weight,
         of_rendered,
@@ -214,18 +259,18 @@ pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
 }
 
 /// The kind that a name means, and true if it is negated.
-fn find(written: &str) -> Option<(&'static Kind, bool)> {
+fn find_kind(written: &str) -> Option<(&'static AssertionKind, bool)> {
     let name = written.trim().replace('_', "-");
     let named = |name: &str| KINDS.iter().find(|kind| kind.names.iter().any(|n| n.replace('_', "-") == name));
     let plain = named(&name).map(|kind| (kind, false));
     plain.or_else(|| name.strip_prefix("not-").and_then(named).map(|kind| (kind, true)))
 }
 
-fn check_keys(source: &mut Source<'_>, item: &Node, kind: &Kind) {
+fn check_keys(source: &mut CaseSource<'_>, item: &Node, kind: &AssertionKind) {
     let known = || EVERYWHERE.iter().chain(kind.keys).copied();
     for (key, _) in item.entries() {
         if !known().any(|known| known == key.text) {
-            source.unknown(
+            source.report_unknown(
                 key.place,
                 &format!("key of `{}`", kind.names[0]),
                 &key.text,
@@ -236,7 +281,7 @@ fn check_keys(source: &mut Source<'_>, item: &Node, kind: &Kind) {
 }
 
 /// A weight: a number of at least 0.
-pub(super) fn weight(source: &mut Source<'_>, item: &Node) -> f64 {
+pub(super) fn read_weight(source: &mut CaseSource<'_>, item: &Node) -> f64 {
     let Some(node) = item.get("weight") else { return 1.0 };
     match source.read::<f64>(node) {
         Some(weight) if weight.is_finite() && weight >= 0.0 => weight,
@@ -248,7 +293,7 @@ pub(super) fn weight(source: &mut Source<'_>, item: &Node) -> f64 {
     }
 }
 
-fn of_rendered(source: &mut Source<'_>, item: &Node) -> bool {
+fn of_rendered(source: &mut CaseSource<'_>, item: &Node) -> bool {
     let Some(node) = item.get("of") else { return false };
     match node.text() {
         Some("rendered") => true,
@@ -260,7 +305,7 @@ fn of_rendered(source: &mut Source<'_>, item: &Node) -> bool {
     }
 }
 
-fn label(written: &str, value: Option<&Node>) -> String {
+fn write_label(written: &str, value: Option<&Node>) -> String {
     const WIDTH: usize = 100;
     let shown = match value.map(|value| (value.text(), value.read::<Value>())) {
         None | Some((None, Err(_))) => return written.to_owned(),

@@ -6,11 +6,11 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::yaml::{self, Node, Place, Tree};
+use crate::base::yaml::{self, Node, YamlPlace, YamlTree};
 use crate::config::Mistake;
 
-use super::assertion::{self, Assertion, Needs};
-use super::source::Source;
+use super::assertion::{self, Assertion, AssertionNeeds};
+use super::source::CaseSource;
 
 /// The default number of runs of a case.
 pub const RUNS: u32 = 5;
@@ -37,7 +37,7 @@ pub struct Case {
     /// True if only the prompt is rendered and no model is asked.
     pub render: bool,
     /// The conversation after the prompt.
-    pub messages: Vec<Said>,
+    pub messages: Vec<CaseMessage>,
     /// The workspace: text by relative path.
     pub files: BTreeMap<String, String>,
     /// Tools that the model has; `None` for those that are safe in a separate workspace.
@@ -55,7 +55,7 @@ pub struct Case {
 /// A message of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
+pub struct CaseMessage {
     pub role: Speaker,
     pub content: String,
 }
@@ -88,14 +88,14 @@ const TOP: &[&str] = &["description", "defaults", "cases"];
 ///
 /// # Errors
 /// The file is wrong; the error has all mistakes, in the order of the file.
-pub fn parse(file: &str, text: &str) -> Result<Suite, Vec<Mistake>> {
-    let mut source = Source::new(file, text);
+pub fn parse_suite(file: &str, text: &str) -> Result<Suite, Vec<Mistake>> {
+    let mut source = CaseSource::new(file, text);
     let suite = match yaml::tree_of_firsts(text, 0) {
         Ok((node, duplicates)) => {
             for error in duplicates {
                 source.yaml(error);
             }
-            suite(&mut source, &node)
+            read_suite(&mut source, &node)
         }
         Err(error) => {
             source.yaml(error);
@@ -105,9 +105,9 @@ pub fn parse(file: &str, text: &str) -> Result<Suite, Vec<Mistake>> {
     if source.mistakes.is_empty() { Ok(suite) } else { Err(source.finish()) }
 }
 
-fn suite(source: &mut Source<'_>, node: &Node) -> Suite {
+fn read_suite(source: &mut CaseSource<'_>, node: &Node) -> Suite {
     check_keys(source, node, "key of a test file", TOP, &[]);
-    let nothing = Node { tree: Tree::Map(Vec::new()), place: node.place };
+    let nothing = Node { tree: YamlTree::Map(Vec::new()), place: node.place };
     let defaults = node.get("defaults").unwrap_or(&nothing);
     check_keys(source, defaults, "key of `defaults`", SHARED, &[]);
     let description = node.get("description").and_then(Node::text).unwrap_or_default().to_owned();
@@ -116,14 +116,14 @@ fn suite(source: &mut Source<'_>, node: &Node) -> Suite {
         source.wrong_with(place, "there are no cases", "write `cases:` and below it `- name: …` with `assert:`");
         return Suite::default();
     };
-    let cases: Vec<Case> = cases.iter().filter_map(|case| read(source, case, defaults)).collect();
+    let cases: Vec<Case> = cases.iter().filter_map(|case| read_case(source, case, defaults)).collect();
     let suite = Suite { description, cases, notes: Vec::new() };
-    unique(source, node, &suite);
+    check_unique(source, node, &suite);
     suite
 }
 
 /// Checks that names are unique: recordings and reports identify a case by its name.
-fn unique(source: &mut Source<'_>, node: &Node, suite: &Suite) {
+fn check_unique(source: &mut CaseSource<'_>, node: &Node, suite: &Suite) {
     let names =
         node.get("cases").and_then(Node::items).unwrap_or_default().iter().filter_map(|case| case.get("name"));
     let mut seen: Vec<&str> = Vec::with_capacity(suite.cases.len());
@@ -135,9 +135,9 @@ fn unique(source: &mut Source<'_>, node: &Node, suite: &Suite) {
     }
 }
 
-fn read(source: &mut Source<'_>, node: &Node, defaults: &Node) -> Option<Case> {
+fn read_case(source: &mut CaseSource<'_>, node: &Node, defaults: &Node) -> Option<Case> {
     let before = source.mistakes.len();
-    if !matches!(node.tree, Tree::Map(_)) {
+    if !matches!(node.tree, YamlTree::Map(_)) {
         source.wrong_with(node.place, "a case is a mapping", "write `- name: …` with `assert:` below it");
         return None;
     }
@@ -151,7 +151,7 @@ fn read(source: &mut Source<'_>, node: &Node, defaults: &Node) -> Option<Case> {
     let mut vars = Map::new();
     for from in [defaults, node] {
         if let Some(given) = from.get("vars").and_then(|node| source.read::<Map<String, Value>>(node)) {
-            vars = merged(vars, given);
+            vars = merge_maps(vars, given);
         }
         if let Some(profile) = from.get("profile").and_then(Node::text) {
             vars.insert("profile".to_owned(), profile.into());
@@ -162,18 +162,18 @@ fn read(source: &mut Source<'_>, node: &Node, defaults: &Node) -> Option<Case> {
         files.extend(laid_out(source, node));
     }
     let render = either("render").and_then(|node| source.read::<bool>(node));
-    let messages = either("messages").map(|node| messages(source, node)).unwrap_or_default();
+    let messages = either("messages").map(|node| read_messages(source, node)).unwrap_or_default();
     let tools = either("tools").and_then(|node| source.read::<Vec<String>>(node));
-    let runs = number(source, either("runs"), f64::from(RUNS), 1.0..=f64::from(MOST_RUNS), "`runs`");
-    let threshold = number(source, either("threshold"), THRESHOLD, 0.0..=1.0, "`threshold`");
-    let min_score = number(source, either("min_score"), 1.0, 0.0..=1.0, "`min_score`");
+    let runs = read_number(source, either("runs"), f64::from(RUNS), 1.0..=f64::from(MOST_RUNS), "`runs`");
+    let threshold = read_number(source, either("threshold"), THRESHOLD, 0.0..=1.0, "`threshold`");
+    let min_score = read_number(source, either("min_score"), 1.0, 0.0..=1.0, "`min_score`");
     if runs.fract() != 0.0 {
         source.wrong(either("runs").map_or(node.place, |node| node.place), "`runs` is a whole number");
     }
-    let weight = assertion::weight(source, if own("weight").is_some() { node } else { defaults });
+    let weight = assertion::read_weight(source, if own("weight").is_some() { node } else { defaults });
     let mut assert = Vec::new();
     for from in [defaults, node] {
-        assert.extend(assertions(source, from.get("assert"), render == Some(true)));
+        assert.extend(read_assertions(source, from.get("assert"), render == Some(true)));
     }
     if let Some(last) =
         either("messages").filter(|_| messages.last().is_some_and(|m| m.role == Speaker::Assistant))
@@ -210,7 +210,7 @@ fn read(source: &mut Source<'_>, node: &Node, defaults: &Node) -> Option<Case> {
 }
 
 /// Reads a list of assertions. Those of a case that only renders may not need a model's run.
-pub(super) fn assertions(source: &mut Source<'_>, list: Option<&Node>, renders: bool) -> Vec<Assertion> {
+pub(super) fn read_assertions(source: &mut CaseSource<'_>, list: Option<&Node>, renders: bool) -> Vec<Assertion> {
     let Some(list) = list.filter(|list| !list.is_blank()) else { return Vec::new() };
     let Some(items) = list.items() else {
         source.wrong_with(list.place, "`assert` is a list", "write each assertion as `- TYPE: VALUE`");
@@ -218,8 +218,8 @@ pub(super) fn assertions(source: &mut Source<'_>, list: Option<&Node>, renders: 
     };
     let mut all = Vec::with_capacity(items.len());
     for item in items {
-        let Some(assertion) = assertion::read(source, item) else { continue };
-        if assertion.needs != Needs::Text && (renders || assertion.of_rendered) {
+        let Some(assertion) = assertion::read_assertion(source, item) else { continue };
+        if assertion.needs != AssertionNeeds::Text && (renders || assertion.of_rendered) {
             let message = format!("`{}` checks what a model did, and no model is asked here", assertion.label);
             source.wrong_with(
                 item.place,
@@ -233,7 +233,7 @@ pub(super) fn assertions(source: &mut Source<'_>, list: Option<&Node>, renders: 
     all
 }
 
-fn messages(source: &mut Source<'_>, node: &Node) -> Vec<Said> {
+fn read_messages(source: &mut CaseSource<'_>, node: &Node) -> Vec<CaseMessage> {
     let Some(items) = node.items() else {
         source.wrong_with(node.place, "`messages` is a list", "write `- { role: user, content: … }`");
         return Vec::new();
@@ -244,17 +244,17 @@ fn messages(source: &mut Source<'_>, node: &Node) -> Vec<Said> {
         let said = match item.entries() {
             [(key, value)] if matches!(&*key.text, "user" | "assistant") => {
                 let role = if key.text == "user" { Speaker::User } else { Speaker::Assistant };
-                source.read(value).map(|content| Said { role, content })
+                source.read(value).map(|content| CaseMessage { role, content })
             }
-            _ => source.read::<Said>(item),
+            _ => source.read::<CaseMessage>(item),
         };
         all.extend(said);
     }
     all
 }
 
-fn laid_out(source: &mut Source<'_>, node: &Node) -> BTreeMap<String, String> {
-    if !matches!(node.tree, Tree::Map(_)) {
+fn laid_out(source: &mut CaseSource<'_>, node: &Node) -> BTreeMap<String, String> {
+    if !matches!(node.tree, YamlTree::Map(_)) {
         source.wrong_with(node.place, "`files` is a mapping", "write `PATH: TEXT`");
     }
     let mut files = BTreeMap::new();
@@ -273,8 +273,8 @@ fn laid_out(source: &mut Source<'_>, node: &Node) -> BTreeMap<String, String> {
     files
 }
 
-pub(super) fn number(
-    source: &mut Source<'_>,
+pub(super) fn read_number(
+    source: &mut CaseSource<'_>,
     node: Option<&Node>,
     otherwise: f64,
     range: std::ops::RangeInclusive<f64>,
@@ -292,24 +292,23 @@ pub(super) fn number(
     }
 }
 
-fn check_keys(source: &mut Source<'_>, node: &Node, what: &str, known: &[&str], further: &[&str]) {
-    if !matches!(node.tree, Tree::Map(_)) {
-        source.wrong(Place { ..node.place }, "a mapping is expected here");
+fn check_keys(source: &mut CaseSource<'_>, node: &Node, what: &str, known: &[&str], further: &[&str]) {
+    if !matches!(node.tree, YamlTree::Map(_)) {
+        source.wrong(YamlPlace { ..node.place }, "a mapping is expected here");
     }
     for (key, _) in node.entries() {
         if !known.contains(&&*key.text) && !further.contains(&&*key.text) {
             let all: Vec<&str> = further.iter().chain(known).copied().collect();
-            source.unknown(key.place, what, &key.text, all);
+            source.report_unknown(key.place, what, &key.text, all);
         }
     }
 }
 
 /// Merges `over` into `base`: mappings are merged, everything else is replaced.
-#[must_use]
-pub(super) fn merged(mut base: Map<String, Value>, over: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn merge_maps(mut base: Map<String, Value>, over: Map<String, Value>) -> Map<String, Value> {
     for (key, value) in over {
         let value = match (base.remove(&key), value) {
-            (Some(Value::Object(base)), Value::Object(over)) => Value::Object(merged(base, over)),
+            (Some(Value::Object(base)), Value::Object(over)) => Value::Object(merge_maps(base, over)),
             (_, value) => value,
         };
         base.insert(key, value);
@@ -321,7 +320,7 @@ pub(super) fn merged(mut base: Map<String, Value>, over: Map<String, Value>) -> 
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Said, Speaker, parse};
+    use super::{CaseMessage, Speaker, parse_suite};
 
     const SOUND: &str = "\
 description: Routing
@@ -343,13 +342,13 @@ cases:
 
     #[test]
     fn defaults_go_below_what_a_case_says() {
-        let suite = parse("tests.yaml", SOUND).expect("sound");
+        let suite = parse_suite("tests.yaml", SOUND).expect("sound");
         let [math, rendered] = suite.cases.as_slice() else { panic!("two cases") };
         assert_eq!(
             Value::Object(math.vars.clone()),
             json!({"tools": [{"name": "calculator"}], "limits": {"steps": 8, "turns": 1}, "who": "Ann"})
         );
-        let said = |role, content: &str| Said { role, content: content.to_owned() };
+        let said = |role, content: &str| CaseMessage { role, content: content.to_owned() };
         assert_eq!(
             math.messages,
             [
@@ -407,7 +406,7 @@ cases:
     #[test]
     fn every_mistake_has_its_place() {
         for (cases, line, column, words) in WRONG {
-            let mistakes = parse("p/tests.yaml", &format!("cases:\n{cases}\n")).expect_err(cases);
+            let mistakes = parse_suite("p/tests.yaml", &format!("cases:\n{cases}\n")).expect_err(cases);
             let told = mistakes[0].to_string();
             assert_eq!((mistakes[0].line, mistakes[0].column), (Some(*line), Some(*column)), "{told}");
             assert!(told.contains(words), "{told}");
@@ -418,12 +417,12 @@ cases:
     #[test]
     fn everything_that_is_wrong_is_told_at_once() {
         let all = "case: []\ncases:\n- name: a\n  name: b\n  assert: [contians: x, regex: '[']\n- {}\n";
-        let mistakes = parse("tests.yaml", all).expect_err("wrong");
+        let mistakes = parse_suite("tests.yaml", all).expect_err("wrong");
         let lines: Vec<_> = mistakes.iter().filter_map(|mistake| mistake.line).collect();
         assert_eq!(lines, [1, 4, 5, 5, 6], "{mistakes:#?}");
         assert!(mistakes[0].to_string().contains("  1 | case: []"), "{}", mistakes[0]);
         for broken in ["", "cases: [", "- a", "x", "cases: {}", &"[".repeat(100_000)] {
-            assert!(!parse("tests.yaml", broken).expect_err("wrong").is_empty());
+            assert!(!parse_suite("tests.yaml", broken).expect_err("wrong").is_empty());
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The values of an assertion, and the check of a run against them. Pure: the answers that two kinds need from a model
-//! (the similarity of two texts, a judge's verdict) come in as [`Judged`].
+//! (the similarity of two texts, a judge's verdict) come in as [`JudgeAnswer`].
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::base::text;
 use crate::base::validator::Validator;
 use crate::template::Expression;
 
-use super::lines::{self, Line};
-use super::pattern::Pattern;
-use super::reply::{Called, Seen};
+use super::lines::{self, ComparedLine};
+use super::pattern::RegexPattern;
+use super::reply::{AssertionData, RunCall};
 
 /// One kind of assertion with its values.
 #[derive(Debug)]
-pub(super) enum Check {
+pub(super) enum AssertionCheck {
     Equals(Value),
     Contains { wanted: Vec<String>, any: bool, ignore_case: bool },
-    Regex(Pattern),
+    Regex(RegexPattern),
     StartsWith(String),
     Json { schema: Option<Schema>, inside: bool },
     HasField { fields: Vec<String>, wanted: bool },
@@ -43,7 +43,7 @@ pub(super) struct Schema(pub Validator);
 /// The answer of a model to an assertion's question. A recording keeps it in its serde form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judged {
+pub enum JudgeAnswer {
     /// The greatest similarity to one of the wanted texts, from -1 to 1.
     Likeness(f64),
     /// A judge's answer.
@@ -52,9 +52,9 @@ pub enum Judged {
     Failed(String),
 }
 
-/// A question that a [`Judged`] answers.
+/// A question that a [`JudgeAnswer`] answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Question<'a> {
+pub enum JudgeQuestion<'a> {
     /// The similarity of the output to each of these texts.
     Likeness { texts: &'a [String] },
     /// The verdict on the output by the rubric. `model` names the judge if the assertion does.
@@ -63,20 +63,20 @@ pub enum Question<'a> {
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub(super) struct CheckResult {
     pub holds: bool,
     /// The fact, as a sentence without a full stop: `the output lacks "x"`.
     pub fact: String,
     /// If two texts were compared, their lines.
-    pub diff: Vec<Line>,
+    pub diff: Vec<ComparedLine>,
 }
 
-impl Check {
+impl AssertionCheck {
     /// The question that it asks a model.
-    pub fn question(&self) -> Option<Question<'_>> {
+    pub fn question(&self) -> Option<JudgeQuestion<'_>> {
         match self {
-            Self::Similar { texts, .. } => Some(Question::Likeness { texts }),
-            Self::Rubric { rubric, model } => Some(Question::Rubric { rubric, model: model.as_deref() }),
+            Self::Similar { texts, .. } => Some(JudgeQuestion::Likeness { texts }),
+            Self::Rubric { rubric, model } => Some(JudgeQuestion::Rubric { rubric, model: model.as_deref() }),
             _ => None,
         }
     }
@@ -85,46 +85,50 @@ impl Check {
     ///
     /// # Errors
     /// The result is unknown: then neither the assertion nor its negation has passed.
-    pub fn of(&self, seen: &Seen<'_>, judged: Option<&Judged>) -> Result<Found, String> {
+    pub fn check_run(
+        &self,
+        seen: &AssertionData<'_>,
+        judged: Option<&JudgeAnswer>,
+    ) -> Result<CheckResult, String> {
         let output = seen.output;
         Ok(match self {
-            Self::Equals(wanted) => return equals(seen, wanted),
-            Self::Contains { wanted, any, ignore_case } => contains(output, wanted, *any, *ignore_case),
+            Self::Equals(wanted) => return check_equals(seen, wanted),
+            Self::Contains { wanted, any, ignore_case } => check_contains(output, wanted, *any, *ignore_case),
             Self::Regex(pattern) => {
                 let holds = pattern.is_in(output);
                 let matches = if holds { "matches" } else { "does not match" };
-                found(holds, format!("the output {matches} the expression: {}", quoted(output)))
+                report_check(holds, format!("the output {matches} the expression: {}", quote_text(output)))
             }
             Self::StartsWith(wanted) => {
                 let holds = output.trim_start().starts_with(wanted.as_str());
-                found(holds, format!("the output starts with {}", quoted(output)))
+                report_check(holds, format!("the output starts with {}", quote_text(output)))
             }
-            Self::Json { schema, inside: false } => json(seen.json(), schema.as_ref()),
+            Self::Json { schema, inside: false } => check_json(seen.json(), schema.as_ref()),
             Self::Json { schema, inside: true } => json_inside(output, schema.as_ref()),
             Self::HasField { fields, wanted } => {
                 let value = seen.json().map_err(no_json)?;
                 let (there, lacking): (Vec<_>, Vec<_>) =
-                    fields.iter().map(String::as_str).partition(|name| field(value, name).is_some());
+                    fields.iter().map(String::as_str).partition(|name| find_field(value, name).is_some());
                 let holds = if *wanted { lacking.is_empty() } else { there.is_empty() };
                 let of = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                found(holds, format!("fields that are there: {}; missing: {}", of(&there), of(&lacking)))
+                report_check(holds, format!("fields that are there: {}; missing: {}", of(&there), of(&lacking)))
             }
             Self::FieldIn { field: name, values } => {
-                let value = field(seen.json().map_err(no_json)?, name);
+                let value = find_field(seen.json().map_err(no_json)?, name);
                 let value = value.ok_or_else(|| format!("the output has no field `{name}`"))?;
-                found(values.contains(value), format!("`{name}` is {}", shown(value)))
+                report_check(values.contains(value), format!("`{name}` is {}", show_value(value)))
             }
             Self::MaxTokens(limit) => {
                 let tokens = seen.tokens();
-                found(tokens <= *limit, format!("the text has {tokens} tokens, with a limit of {limit}"))
+                report_check(tokens <= *limit, format!("the text has {tokens} tokens, with a limit of {limit}"))
             }
             Self::MaxLatency(limit) => {
                 let took = Duration::from_millis(seen.reply.latency_ms);
-                found(took <= *limit, format!("the run took {took:?}, with a limit of {limit:?}"))
+                report_check(took <= *limit, format!("the run took {took:?}, with a limit of {limit:?}"))
             }
             Self::MaxCost(limit) => {
                 let cost = seen.reply.cost.ok_or("the cost is unknown: the model has no `prices`")?;
-                found(cost <= *limit, format!("the run cost ${cost:.6}, with a limit of ${limit}"))
+                report_check(cost <= *limit, format!("the run cost ${cost:.6}, with a limit of ${limit}"))
             }
             Self::ToolCalled { names, least, most } => tool_called(&seen.reply.calls, names, *least, *most),
             Self::ToolArguments { tool, wanted, schema } => {
@@ -133,25 +137,30 @@ impl Check {
             Self::ToolSequence { names, exact } => tool_sequence(&seen.reply.calls, names, *exact),
             Self::SkillLoaded(names) => {
                 let holds = names.iter().all(|name| seen.reply.skills.contains(name));
-                found(holds, format!("skills that were loaded: {}", listed(&seen.reply.skills)))
+                report_check(holds, format!("skills that were loaded: {}", list_names(&seen.reply.skills)))
             }
             Self::ExitCode(code) => {
-                found(seen.reply.code == *code, format!("the exit code is {}", seen.reply.code))
+                report_check(seen.reply.code == *code, format!("the exit code is {}", seen.reply.code))
             }
             Self::Expr(expression) => {
                 let holds = expression.holds(&seen.names())?;
-                found(holds, format!("`{}` is {holds}; the output is {}", expression.source(), quoted(output)))
+                report_check(
+                    holds,
+                    format!("`{}` is {holds}; the output is {}", expression.source(), quote_text(output)),
+                )
             }
             Self::Similar { threshold, .. } => {
-                let Judged::Likeness(likeness) = answer(judged)? else { return Err(no_answer()) };
-                found(
+                let JudgeAnswer::Likeness(likeness) = require_answer(judged)? else { return Err(no_answer()) };
+                report_check(
                     likeness >= threshold,
                     format!("the likeness is {likeness:.3}, and {threshold} is asked for"),
                 )
             }
             Self::Rubric { .. } => {
-                let Judged::Verdict { pass, reason } = answer(judged)? else { return Err(no_answer()) };
-                found(*pass, format!("the judge says: {}", text::one_line(reason, LONGEST_SHOWN)))
+                let JudgeAnswer::Verdict { pass, reason } = require_answer(judged)? else {
+                    return Err(no_answer());
+                };
+                report_check(*pass, format!("the judge says: {}", text::one_line(reason, LONGEST_SHOWN)))
             }
         })
     }
@@ -160,13 +169,13 @@ impl Check {
 /// Characters of a text that a sentence quotes.
 const LONGEST_SHOWN: usize = 300;
 
-fn found(holds: bool, fact: String) -> Found {
-    Found { holds, fact, diff: Vec::new() }
+fn report_check(holds: bool, fact: String) -> CheckResult {
+    CheckResult { holds, fact, diff: Vec::new() }
 }
 
-fn answer(judged: Option<&Judged>) -> Result<&Judged, String> {
+fn require_answer(judged: Option<&JudgeAnswer>) -> Result<&JudgeAnswer, String> {
     match judged {
-        Some(Judged::Failed(why)) => Err(why.clone()),
+        Some(JudgeAnswer::Failed(why)) => Err(why.clone()),
         Some(judged) => Ok(judged),
         None => Err(no_answer()),
     }
@@ -180,7 +189,7 @@ fn no_json(why: String) -> String {
     format!("the output is not JSON: {why}")
 }
 
-fn equals(seen: &Seen<'_>, wanted: &Value) -> Result<Found, String> {
+fn check_equals(seen: &AssertionData<'_>, wanted: &Value) -> Result<CheckResult, String> {
     let (expected, actual, holds) = match wanted {
         Value::String(wanted) => {
             let (wanted, output) = (wanted.trim(), seen.output.trim());
@@ -188,39 +197,39 @@ fn equals(seen: &Seen<'_>, wanted: &Value) -> Result<Found, String> {
         }
         wanted => {
             let value = seen.json().map_err(no_json)?;
-            (pretty(wanted), pretty(value), same(wanted, value))
+            (format_pretty(wanted), format_pretty(value), equals_value(wanted, value))
         }
     };
     let fact = if holds { "the output is just that" } else { "the output differs" };
-    let diff = if holds { Vec::new() } else { lines::diff(&expected, &actual) };
-    Ok(Found { holds, fact: fact.to_owned(), diff })
+    let diff = if holds { Vec::new() } else { lines::compare_texts(&expected, &actual) };
+    Ok(CheckResult { holds, fact: fact.to_owned(), diff })
 }
 
-fn contains(output: &str, wanted: &[String], any: bool, ignore_case: bool) -> Found {
+fn check_contains(output: &str, wanted: &[String], any: bool, ignore_case: bool) -> CheckResult {
     let fold = |text: &str| if ignore_case { text.to_lowercase() } else { text.to_owned() };
     let within = fold(output);
     let (there, lacking): (Vec<&String>, Vec<_>) = wanted.iter().partition(|text| within.contains(&fold(text)));
     let holds = if any { !there.is_empty() } else { lacking.is_empty() };
     let (verb, named) = if holds { ("contains", there) } else { ("lacks", lacking) };
-    let named = named.into_iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
-    found(holds, format!("the output {verb} {named}; it is {}", quoted(output)))
+    let named = named.into_iter().map(|text| quote_text(text)).collect::<Vec<_>>().join(", ");
+    report_check(holds, format!("the output {verb} {named}; it is {}", quote_text(output)))
 }
 
-fn json(read: Result<&Value, String>, schema: Option<&Schema>) -> Found {
+fn check_json(read: Result<&Value, String>, schema: Option<&Schema>) -> CheckResult {
     match (read, schema) {
-        (Err(why), _) => found(false, no_json(why)),
-        (Ok(_), None) => found(true, "the output is JSON".to_owned()),
+        (Err(why), _) => report_check(false, no_json(why)),
+        (Ok(_), None) => report_check(true, "the output is JSON".to_owned()),
         (Ok(value), Some(Schema(validator))) => match validator.check("The output does", value) {
-            Ok(()) => found(true, "the output matches the schema".to_owned()),
-            Err(why) => found(false, why),
+            Ok(()) => report_check(true, "the output matches the schema".to_owned()),
+            Err(why) => report_check(false, why),
         },
     }
 }
 
 /// Finds JSON anywhere in a text, trying one value after another until one fits, at a limited number of places.
-fn json_inside(output: &str, schema: Option<&Schema>) -> Found {
+fn json_inside(output: &str, schema: Option<&Schema>) -> CheckResult {
     const MOST_TRIED: usize = 100;
-    let mut last = found(false, "the output contains no JSON".to_owned());
+    let mut last = report_check(false, "the output contains no JSON".to_owned());
     let (mut rest, mut tried) = (output, 0);
     while let Some(at) = rest.find(['{', '[']).filter(|_| tried < MOST_TRIED) {
         tried += 1;
@@ -229,7 +238,7 @@ fn json_inside(output: &str, schema: Option<&Schema>) -> Found {
             rest = &rest[at + 1..];
             continue;
         };
-        last = json(Ok(&value), schema);
+        last = check_json(Ok(&value), schema);
         if last.holds {
             break;
         }
@@ -239,7 +248,7 @@ fn json_inside(output: &str, schema: Option<&Schema>) -> Found {
 }
 
 /// The value at `a.b[0].c`, or under a key of exactly that name.
-fn field<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+fn find_field<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if let Some(found) = value.get(path) {
         return Some(found);
     }
@@ -250,42 +259,50 @@ fn field<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     })
 }
 
-fn tool_called(calls: &[Called], names: &[String], least: u64, most: Option<u64>) -> Found {
+fn tool_called(calls: &[RunCall], names: &[String], least: u64, most: Option<u64>) -> CheckResult {
     let count = |name: &str| calls.iter().filter(|call| call.name == name).count() as u64;
     let holds = names.iter().map(|name| count(name)).all(|n| n >= least && most.is_none_or(|most| n <= most));
-    found(holds, called(calls))
+    report_check(holds, list_calls(calls))
 }
 
-fn tool_arguments(calls: &[Called], tool: &str, wanted: &Map<String, Value>, schema: Option<&Schema>) -> Found {
-    let mut why = format!("{}; none of `{tool}`", called(calls));
+fn tool_arguments(
+    calls: &[RunCall],
+    tool: &str,
+    wanted: &Map<String, Value>,
+    schema: Option<&Schema>,
+) -> CheckResult {
+    let mut why = format!("{}; none of `{tool}`", list_calls(calls));
     for call in calls.iter().filter(|call| call.name == tool) {
-        let other =
-            wanted.iter().find(|(name, value)| !call.arguments.get(*name).is_some_and(|v| within(value, v)));
+        let other = wanted
+            .iter()
+            .find(|(name, value)| !call.arguments.get(*name).is_some_and(|v| includes_value(value, v)));
         let mistake = schema.and_then(|Schema(schema)| schema.check("The arguments do", &call.arguments).err());
         why = match (other, mistake) {
-            (None, None) => return found(true, format!("`{tool}` was called with {}", shown(&call.arguments))),
+            (None, None) => {
+                return report_check(true, format!("`{tool}` was called with {}", show_value(&call.arguments)));
+            }
             (Some((name, _)), _) => {
-                let given = call.arguments.get(name).map_or("missing".to_owned(), shown);
+                let given = call.arguments.get(name).map_or("missing".to_owned(), show_value);
                 format!("`{tool}` was called, but `{name}` is {given}")
             }
             (None, Some(mistake)) => mistake,
         };
     }
-    found(false, why)
+    report_check(false, why)
 }
 
-fn tool_sequence(calls: &[Called], names: &[String], exact: bool) -> Found {
+fn tool_sequence(calls: &[RunCall], names: &[String], exact: bool) -> CheckResult {
     let mut made = calls.iter().map(|call| &call.name);
     let holds = if exact { made.eq(names) } else { names.iter().all(|name| made.any(|call| call == name)) };
-    found(holds, called(calls))
+    report_check(holds, list_calls(calls))
 }
 
-fn called(calls: &[Called]) -> String {
+fn list_calls(calls: &[RunCall]) -> String {
     let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-    format!("tools that were called: {}", text::one_line(&listed(&names), LONGEST_SHOWN))
+    format!("tools that were called: {}", text::one_line(&list_names(&names), LONGEST_SHOWN))
 }
 
-fn listed<T: AsRef<str>>(names: &[T]) -> String {
+fn list_names<T: AsRef<str>>(names: &[T]) -> String {
     match names {
         [] => "none".to_owned(),
         names => names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "),
@@ -293,38 +310,40 @@ fn listed<T: AsRef<str>>(names: &[T]) -> String {
 }
 
 /// True if two values are the same, `1` and `1.0` included.
-fn same(a: &Value, b: &Value) -> bool {
+fn equals_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equals_value(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equals_value(a, b)))
         }
         (a, b) => a == b,
     }
 }
 
 /// True if a value includes the wanted one: an object may have further keys.
-fn within(wanted: &Value, value: &Value) -> bool {
+fn includes_value(wanted: &Value, value: &Value) -> bool {
     match (wanted, value) {
         (Value::Object(wanted), Value::Object(value)) => {
-            wanted.iter().all(|(key, wanted)| value.get(key).is_some_and(|value| within(wanted, value)))
+            wanted.iter().all(|(key, wanted)| value.get(key).is_some_and(|value| includes_value(wanted, value)))
         }
-        (wanted, value) => same(wanted, value),
+        (wanted, value) => equals_value(wanted, value),
     }
 }
 
-fn pretty(value: &Value) -> String {
+fn format_pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-fn shown(value: &Value) -> String {
+fn show_value(value: &Value) -> String {
     text::one_line(&value.to_string(), LONGEST_SHOWN)
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     // Only the beginning is read: an output may have megabytes.
-    format!("\"{}\"", text::one_line(text::head(text, 4 * LONGEST_SHOWN), LONGEST_SHOWN))
+    format!("\"{}\"", text::one_line(text::take_head(text, 4 * LONGEST_SHOWN), LONGEST_SHOWN))
 }
 
 impl std::fmt::Debug for Schema {

@@ -5,55 +5,55 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::base::validator::Validator;
-use crate::base::yaml::{Node, Place};
+use crate::base::yaml::{Node, YamlPlace};
 use crate::config::parse_duration;
 use crate::template::Expression;
 
-use super::check::{Check, Schema};
-use super::pattern::Pattern;
+use super::check::{AssertionCheck, Schema};
+use super::pattern::RegexPattern;
 use super::reply::EXPRESSION_NAMES;
-use super::source::Source;
+use super::source::CaseSource;
 
 /// The similarity that two texts must have by default.
 const SIMILAR: f64 = 0.75;
 
 /// An assertion that is being read.
-pub(super) struct Given<'g, 's, 'n> {
-    pub source: &'g mut Source<'s>,
+pub(super) struct GivenAssertion<'g, 's, 'n> {
+    pub source: &'g mut CaseSource<'s>,
     pub name: &'static str,
     /// The value after the type in the short form, or under `value`.
     pub value: Option<&'n Node>,
     /// The mapping of the long form.
     pub form: Option<&'n Node>,
-    pub place: Place,
+    pub place: YamlPlace,
 }
 
-impl<'n> Given<'_, '_, 'n> {
-    pub fn equals(&mut self) -> Option<Check> {
+impl<'n> GivenAssertion<'_, '_, 'n> {
+    pub fn equals(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&[], "a text or data")?;
         match node.text() {
-            Some(text) => Some(Check::Equals(text.into())),
-            None => self.source.read(node).map(Check::Equals),
+            Some(text) => Some(AssertionCheck::Equals(text.into())),
+            None => self.source.read(node).map(AssertionCheck::Equals),
         }
     }
 
-    pub fn contains(&mut self, any: bool, ignore_case: bool) -> Option<Check> {
+    pub fn contains(&mut self, any: bool, ignore_case: bool) -> Option<AssertionCheck> {
         let wanted = self.texts(&["values"], "a text")?;
-        Some(Check::Contains { wanted, any, ignore_case })
+        Some(AssertionCheck::Contains { wanted, any, ignore_case })
     }
 
-    pub fn regex(&mut self) -> Option<Check> {
+    pub fn regex(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&["pattern"], "a regular expression")?;
         let pattern = self.text(node)?;
-        self.sound(node, Pattern::new(&pattern), "it is not a regular expression").map(Check::Regex)
+        self.sound(node, RegexPattern::new(&pattern), "it is not a regular expression").map(AssertionCheck::Regex)
     }
 
-    pub fn starts_with(&mut self) -> Option<Check> {
+    pub fn starts_with(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&[], "a text")?;
-        self.text(node).map(Check::StartsWith)
+        self.text(node).map(AssertionCheck::StartsWith)
     }
 
-    pub fn json(&mut self, inside: bool, needed: bool) -> Option<Check> {
+    pub fn json(&mut self, inside: bool, needed: bool) -> Option<AssertionCheck> {
         let schema = match self.find(&["schema"]) {
             Some(node) => Some(self.schema(node)?),
             None if needed => {
@@ -62,56 +62,57 @@ impl<'n> Given<'_, '_, 'n> {
             }
             None => None,
         };
-        Some(Check::Json { schema, inside })
+        Some(AssertionCheck::Json { schema, inside })
     }
 
-    pub fn has_field(&mut self, wanted: bool) -> Option<Check> {
+    pub fn has_field(&mut self, wanted: bool) -> Option<AssertionCheck> {
         let fields = self.texts(&["field", "fields"], "the name of a field")?;
-        Some(Check::HasField { fields, wanted })
+        Some(AssertionCheck::HasField { fields, wanted })
     }
 
-    pub fn field_in(&mut self) -> Option<Check> {
+    pub fn field_in(&mut self) -> Option<AssertionCheck> {
         let Some((field, values)) = self.key("field").zip(self.key("values")) else {
-            return self.missing("write `field: NAME, values: [A, B]`");
+            return self.report_missing("write `field: NAME, values: [A, B]`");
         };
         let (field, values) = (self.text(field), self.source.read::<Vec<Value>>(values));
-        Some(Check::FieldIn { field: field?, values: values? })
+        Some(AssertionCheck::FieldIn { field: field?, values: values? })
     }
 
-    pub fn max_tokens(&mut self) -> Option<Check> {
+    pub fn max_tokens(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&["limit", "threshold"], "a number of tokens")?;
-        self.source.read(node).map(Check::MaxTokens)
+        self.source.read(node).map(AssertionCheck::MaxTokens)
     }
 
-    pub fn max_latency(&mut self) -> Option<Check> {
+    pub fn max_latency(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&["limit", "threshold"], "a duration such as 2s or 500ms")?;
         let text = self.text(node)?;
         let read = parse_duration(&text);
-        self.sound(node, read, "").map(Check::MaxLatency)
+        self.sound(node, read, "").map(AssertionCheck::MaxLatency)
     }
 
-    pub fn max_cost(&mut self) -> Option<Check> {
+    pub fn max_cost(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&["limit", "threshold"], "an amount in dollars")?;
         match self.source.read::<f64>(node)? {
-            cost if cost.is_finite() && cost >= 0.0 => Some(Check::MaxCost(cost)),
+            cost if cost.is_finite() && cost >= 0.0 => Some(AssertionCheck::MaxCost(cost)),
             _ => self.wrong(node, "a cost is a number of at least 0"),
         }
     }
 
-    pub fn tool_called(&mut self) -> Option<Check> {
+    pub fn tool_called(&mut self) -> Option<AssertionCheck> {
         let names = self.texts(&["tool", "tools"], "the name of a tool")?;
         let least = self.optional("min")?.unwrap_or(1);
         let most = self.optional("max")?;
         if most.is_some_and(|most| most < least) {
-            return self.missing("`max` is at least `min`");
+            return self.report_missing("`max` is at least `min`");
         }
-        Some(Check::ToolCalled { names, least, most })
+        Some(AssertionCheck::ToolCalled { names, least, most })
     }
 
-    pub fn tool_arguments(&mut self) -> Option<Check> {
+    pub fn tool_arguments(&mut self) -> Option<AssertionCheck> {
         let Some(tool) = self.key("tool") else {
-            return self
-                .missing("write `tool: NAME, args: { NAME: VALUE }`, with `schema:` beside or instead of args");
+            return self.report_missing(
+                "write `tool: NAME, args: { NAME: VALUE }`, with `schema:` beside or instead of args",
+            );
         };
         let tool = self.text(tool)?;
         let wanted = self.optional::<Map<String, Value>>("args")?;
@@ -120,27 +121,27 @@ impl<'n> Given<'_, '_, 'n> {
             None => None,
         };
         if wanted.is_none() && schema.is_none() {
-            return self.missing("`args` or `schema` says which arguments match");
+            return self.report_missing("`args` or `schema` says which arguments match");
         }
-        Some(Check::ToolArguments { tool, wanted: wanted.unwrap_or_default(), schema })
+        Some(AssertionCheck::ToolArguments { tool, wanted: wanted.unwrap_or_default(), schema })
     }
 
-    pub fn tool_sequence(&mut self) -> Option<Check> {
+    pub fn tool_sequence(&mut self) -> Option<AssertionCheck> {
         let names = self.texts(&["tools"], "the names of tools")?;
         let exact = self.optional("exact")?.unwrap_or(false);
-        Some(Check::ToolSequence { names, exact })
+        Some(AssertionCheck::ToolSequence { names, exact })
     }
 
-    pub fn skill_loaded(&mut self) -> Option<Check> {
-        self.texts(&["skill", "skills"], "the name of a skill").map(Check::SkillLoaded)
+    pub fn skill_loaded(&mut self) -> Option<AssertionCheck> {
+        self.texts(&["skill", "skills"], "the name of a skill").map(AssertionCheck::SkillLoaded)
     }
 
-    pub fn exit_code(&mut self) -> Option<Check> {
+    pub fn exit_code(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&["code"], "a number from 0 to 255")?;
-        self.source.read(node).map(Check::ExitCode)
+        self.source.read(node).map(AssertionCheck::ExitCode)
     }
 
-    pub fn expr(&mut self) -> Option<Check> {
+    pub fn expr(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&[], "an expression")?;
         let text = self.text(node)?;
         let compiled = Expression::compile(&text).map_err(|error| error.message);
@@ -148,27 +149,27 @@ impl<'n> Given<'_, '_, 'n> {
         for name in expression.variables() {
             if !EXPRESSION_NAMES.contains(&name.as_str()) {
                 let known = EXPRESSION_NAMES.iter().copied();
-                self.source.unknown(node.place, "name for an expression", &name, known);
+                self.source.report_unknown(node.place, "name for an expression", &name, known);
                 return None;
             }
         }
-        Some(Check::Expr(expression))
+        Some(AssertionCheck::Expr(expression))
     }
 
-    pub fn similar(&mut self) -> Option<Check> {
+    pub fn similar(&mut self) -> Option<AssertionCheck> {
         let texts = self.texts(&[], "the text to be like")?;
         let threshold = self.optional("threshold")?.unwrap_or(SIMILAR);
         if (0.0..=1.0).contains(&threshold) {
-            return Some(Check::Similar { texts, threshold });
+            return Some(AssertionCheck::Similar { texts, threshold });
         }
-        self.missing("`threshold` is a number from 0 to 1")
+        self.report_missing("`threshold` is a number from 0 to 1")
     }
 
-    pub fn rubric(&mut self) -> Option<Check> {
+    pub fn rubric(&mut self) -> Option<AssertionCheck> {
         let node = self.need(&[], "the rubric as a text")?;
         let rubric = self.text(node)?;
         let model = self.optional("model")?;
-        Some(Check::Rubric { rubric, model })
+        Some(AssertionCheck::Rubric { rubric, model })
     }
 
     /// The value, or the first of these keys.
@@ -190,7 +191,7 @@ impl<'n> Given<'_, '_, 'n> {
         found
     }
 
-    fn missing<T>(&mut self, hint: &str) -> Option<T> {
+    fn report_missing<T>(&mut self, hint: &str) -> Option<T> {
         self.source.wrong_with(self.place, format!("`{}` is not complete", self.name), hint);
         None
     }

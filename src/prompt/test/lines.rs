@@ -6,23 +6,22 @@ use crate::base::{diff, text};
 
 /// One line of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Line {
-    pub side: Side,
+pub struct ComparedLine {
+    pub side: LineSide,
     pub text: String,
 }
 
 /// The text to which a line belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum LineSide {
     Both,
     Expected,
     Actual,
 }
 
-impl Side {
+impl LineSide {
     /// The mark before the line.
-    #[must_use]
     pub fn mark(self) -> char {
         match self {
             Self::Both => ' ',
@@ -40,28 +39,28 @@ const AROUND: usize = 2;
 const WIDTH: usize = 160;
 
 /// The lines in which two texts differ, with a few around them.
-pub(super) fn diff(expected: &str, actual: &str) -> Vec<Line> {
+pub(super) fn compare_texts(expected: &str, actual: &str) -> Vec<ComparedLine> {
     let (expected, actual): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
     let (mut shown, mut of_expected, mut of_actual) = (Vec::new(), 0, 0);
-    for (number, hunk) in diff::hunks(&expected, &actual, AROUND).iter().enumerate() {
+    for (number, hunk) in diff::find_hunks(&expected, &actual, AROUND).iter().enumerate() {
         if number > 0 {
-            shown.push(Line { side: Side::Both, text: "…".to_owned() });
+            shown.push(ComparedLine { side: LineSide::Both, text: "…".to_owned() });
         }
         for (mark, text) in &hunk.lines {
             let (side, count) = match mark {
-                '-' => (Side::Expected, &mut of_expected),
-                '+' => (Side::Actual, &mut of_actual),
-                _ => (Side::Both, &mut 0),
+                '-' => (LineSide::Expected, &mut of_expected),
+                '+' => (LineSide::Actual, &mut of_actual),
+                _ => (LineSide::Both, &mut 0),
             };
             *count += 1;
             if *count <= MOST {
-                shown.push(Line { side, text: text::cut(text, WIDTH).into_owned() });
+                shown.push(ComparedLine { side, text: text::cut_to_width(text, WIDTH).into_owned() });
             }
         }
     }
-    for (side, count) in [(Side::Expected, of_expected), (Side::Actual, of_actual)] {
+    for (side, count) in [(LineSide::Expected, of_expected), (LineSide::Actual, of_actual)] {
         if count > MOST {
-            shown.push(Line { side, text: format!("… {} more lines", count - MOST) });
+            shown.push(ComparedLine { side, text: format!("… {} more lines", count - MOST) });
         }
     }
     shown
@@ -69,11 +68,13 @@ pub(super) fn diff(expected: &str, actual: &str) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use super::diff;
+    use super::compare_texts;
 
     fn shown(expected: &str, actual: &str) -> String {
-        let lines: Vec<String> =
-            diff(expected, actual).into_iter().map(|line| format!("{}{}", line.side.mark(), line.text)).collect();
+        let lines: Vec<String> = compare_texts(expected, actual)
+            .into_iter()
+            .map(|line| format!("{}{}", line.side.mark(), line.text))
+            .collect();
         lines.join("\n") + "\n"
     }
 

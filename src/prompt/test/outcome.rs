@@ -8,11 +8,11 @@ use crate::prompt::file::Prompt;
 use crate::template;
 
 use super::case::{Case, Suite};
-use super::check::Judged;
-use super::rendering::render;
-use super::reply::Reply;
-use super::statistics::Count;
-use super::verdict::{Judgement, Verdict};
+use super::check::JudgeAnswer;
+use super::rendering::render_case;
+use super::reply::RunReply;
+use super::statistics::PassCount;
+use super::verdict::{AssertionVerdict, Judgement};
 
 /// All cases of one version of a prompt with one model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,58 +22,63 @@ pub struct Tested {
     pub fingerprint: String,
     /// `None` if no case asks one.
     pub model: Option<String>,
-    pub cases: Vec<Outcome>,
+    pub cases: Vec<CaseOutcome>,
 }
 
 /// All runs of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct CaseOutcome {
     pub name: String,
     pub weight: f64,
     /// The share of runs that must pass.
     pub threshold: f64,
     /// True if no model was asked.
     pub rendered: bool,
-    pub runs: Vec<Run>,
+    pub runs: Vec<CaseRun>,
 }
 
 /// One run of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Run {
+pub struct CaseRun {
     #[serde(flatten)]
     pub judgement: Judgement,
     #[serde(flatten)]
-    pub reply: Reply,
+    pub reply: RunReply,
 }
 
-impl Run {
+impl CaseRun {
     /// Judges the result of a run. A long output is kept in part.
     #[must_use]
-    pub fn of(case: &Case, mut reply: Reply, rendered: &str, judged: &[Option<Judged>]) -> Self {
+    pub fn judge(case: &Case, mut reply: RunReply, rendered: &str, judged: &[Option<JudgeAnswer>]) -> Self {
         /// Bytes of an output that reports keep.
         const LONGEST: usize = 64 * 1024;
         let judgement = case.judge(&reply, rendered, judged);
         if reply.output.len() > LONGEST {
-            reply.output = format!("{}…", text::head(&reply.output, LONGEST));
+            reply.output = format!("{}…", text::take_head(&reply.output, LONGEST));
         }
         Self { judgement, reply }
     }
 
     /// A run that failed, so that nothing could be judged; `why` is reported.
     #[must_use]
-    pub fn failed(what: &str, why: String) -> Self {
-        let verdict =
-            Verdict { assertion: what.to_owned(), passed: false, weight: 1.0, fact: why, diff: Vec::new() };
+    pub fn record_failure(what: &str, why: String) -> Self {
+        let verdict = AssertionVerdict {
+            assertion: what.to_owned(),
+            passed: false,
+            weight: 1.0,
+            fact: why,
+            diff: Vec::new(),
+        };
         Self {
             judgement: Judgement { passed: false, score: 0.0, verdicts: vec![verdict] },
-            reply: Reply::default(),
+            reply: RunReply::default(),
         }
     }
 }
 
-impl Outcome {
+impl CaseOutcome {
     #[must_use]
-    pub fn of(case: &Case, runs: Vec<Run>) -> Self {
+    pub fn from_runs(case: &Case, runs: Vec<CaseRun>) -> Self {
         Self {
             name: case.name.clone(),
             weight: case.weight,
@@ -83,26 +88,22 @@ impl Outcome {
         }
     }
 
-    #[must_use]
-    pub fn count(&self) -> Count {
+    pub fn count(&self) -> PassCount {
         let passed = self.runs.iter().filter(|run| run.judgement.passed).count() as u64;
-        Count { passed, runs: self.runs.len() as u64 }
+        PassCount { passed, runs: self.runs.len() as u64 }
     }
 
     /// USD of its runs and their judges; `None` if a part of it is unknown, or no model was asked.
-    #[must_use]
     pub fn cost(&self) -> Option<f64> {
         cost_of(&self.runs)
     }
 
     /// The same count if a model was asked; zero if every run would be the same.
-    #[must_use]
-    pub fn sampled(&self) -> Count {
-        if self.rendered { Count::default() } else { self.count() }
+    pub fn count_sampled(&self) -> PassCount {
+        if self.rendered { PassCount::default() } else { self.count() }
     }
 
     /// The first reason of the first run that failed; empty if all passed.
-    #[must_use]
     pub fn why(&self) -> String {
         let failed = self.runs.iter().filter(|run| !run.judgement.passed);
         let verdict = failed.flat_map(|run| &run.judgement.verdicts).find(|verdict| !verdict.passed);
@@ -110,34 +111,29 @@ impl Outcome {
     }
 
     /// True if enough of its runs passed.
-    #[must_use]
-    pub fn passed(&self) -> bool {
+    pub fn has_passed(&self) -> bool {
         !self.runs.is_empty() && self.count().rate() + f64::EPSILON >= self.threshold
     }
 }
 
 impl Tested {
     /// The version and the model, for people.
-    #[must_use]
     pub fn label(&self) -> String {
         self.model.as_ref().map_or(self.prompt.clone(), |model| format!("{} ({model})", self.prompt))
     }
 
     /// Runs and those that passed, of all cases that count.
-    #[must_use]
-    pub fn count(&self) -> Count {
-        self.counted().map(Outcome::count).fold(Count::default(), |sum, count| sum + count)
+    pub fn count(&self) -> PassCount {
+        self.list_counted().map(CaseOutcome::count).fold(PassCount::default(), |sum, count| sum + count)
     }
 
     /// The same count for the cases that asked a model: the others have the same result each time, so they are not part
     /// of the statistics.
-    #[must_use]
-    pub fn sampled(&self) -> Count {
-        self.counted().map(Outcome::sampled).fold(Count::default(), |sum, count| sum + count)
+    pub fn count_sampled(&self) -> PassCount {
+        self.list_counted().map(CaseOutcome::count_sampled).fold(PassCount::default(), |sum, count| sum + count)
     }
 
     /// The pass rates of the cases by their weights, from 0 to 1.
-    #[must_use]
     pub fn score(&self) -> f64 {
         let weight: f64 = self.cases.iter().map(|case| case.weight).sum();
         let gained: f64 = self.cases.iter().map(|case| case.weight * case.count().rate()).sum();
@@ -145,25 +141,23 @@ impl Tested {
     }
 
     /// True if every case that counts has passed.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.counted().all(Outcome::passed)
+    pub fn has_passed(&self) -> bool {
+        self.list_counted().all(CaseOutcome::has_passed)
     }
 
     /// USD of all runs and their judges; `None` if a part of it is unknown, or no model was asked.
-    #[must_use]
     pub fn cost(&self) -> Option<f64> {
         cost_of(self.cases.iter().flat_map(|case| &case.runs))
     }
 
-    fn counted(&self) -> impl Iterator<Item = &Outcome> {
+    fn list_counted(&self) -> impl Iterator<Item = &CaseOutcome> {
         self.cases.iter().filter(|case| case.weight > 0.0)
     }
 }
 
-fn cost_of<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Option<f64> {
+fn cost_of<'r>(runs: impl IntoIterator<Item = &'r CaseRun>) -> Option<f64> {
     let mut cost = Cost::default();
-    for Run { reply, .. } in runs {
+    for CaseRun { reply, .. } in runs {
         cost.add(&Usage { input_tokens: reply.tokens, ..Usage::default() }, reply.cost);
         // The requests of judges have no count of their own: their cost is added where it is known.
         cost.add(&Usage::default(), reply.judging_cost);
@@ -172,21 +166,19 @@ fn cost_of<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Option<f64> {
 }
 
 /// Runs a case for which no model is asked: once, since every run would be the same.
-#[must_use]
-pub fn run_rendered(prompt: &Prompt, case: &Case, sample: &template::Value) -> Outcome {
-    let run = match render(prompt, case, sample) {
+pub fn run_rendered(prompt: &Prompt, case: &Case, sample: &template::Value) -> CaseOutcome {
+    let run = match render_case(prompt, case, sample) {
         Ok(text) => {
-            let reply = Reply { output: text.clone(), ..Reply::default() };
-            Run::of(case, reply, &text, &[])
+            let reply = RunReply { output: text.clone(), ..RunReply::default() };
+            CaseRun::judge(case, reply, &text, &[])
         }
-        Err(error) => Run::failed("the prompt renders", error.to_string()),
+        Err(error) => CaseRun::record_failure("the prompt renders", error.to_string()),
     };
-    Outcome::of(case, vec![run])
+    CaseOutcome::from_runs(case, vec![run])
 }
 
 /// Runs those cases of a suite for which no model is asked, against one prompt.
-#[must_use]
-pub fn run_all_rendered(prompt: &Prompt, suite: &Suite, sample: &template::Value) -> Vec<Outcome> {
+pub fn run_all_rendered(prompt: &Prompt, suite: &Suite, sample: &template::Value) -> Vec<CaseOutcome> {
     suite.cases.iter().filter(|case| case.render).map(|case| run_rendered(prompt, case, sample)).collect()
 }
 
@@ -196,13 +188,13 @@ mod tests {
 
     use super::{Tested, run_all_rendered};
     use crate::prompt::Prompt;
-    use crate::prompt::test::parse;
-    use crate::template::value;
+    use crate::prompt::test::parse_suite;
+    use crate::template::convert_value;
 
     #[test]
     fn cases_that_only_render_need_no_model() {
         let prompt = Prompt::inline("Route {{ user_request }} for {{ name }} in {{ vars.team }}.", "here");
-        let suite = parse(
+        let suite = parse_suite(
             "tests.yaml",
             "defaults: { render: true, vars: { team: red } }\n\
              cases:\n\
@@ -211,13 +203,13 @@ mod tests {
              - { name: undefined, assert: [starts-with: Route] }\n",
         );
         let (prompt, suite) = (prompt.expect("a template"), suite.expect("sound"));
-        let cases = run_all_rendered(&prompt, &suite, &value(&json!({"name": "Ann"})));
-        let passed: Vec<bool> = cases.iter().map(super::Outcome::passed).collect();
+        let cases = run_all_rendered(&prompt, &suite, &convert_value(&json!({"name": "Ann"})));
+        let passed: Vec<bool> = cases.iter().map(super::CaseOutcome::has_passed).collect();
         assert_eq!(passed, [true, false, false]);
         let fact = &cases[2].runs[0].judgement.verdicts[0].fact;
         assert!(fact.contains("`user_request`"), "{fact}");
         let all = Tested { prompt: "p@v1.0".to_owned(), fingerprint: String::new(), model: None, cases };
-        assert_eq!((all.count().passed, all.count().runs, all.passed()), (1, 2, false));
+        assert_eq!((all.count().passed, all.count().runs, all.has_passed()), (1, 2, false));
         assert!((all.score() - 0.5).abs() < 1e-9);
     }
 }

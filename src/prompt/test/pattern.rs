@@ -8,9 +8,9 @@ const LARGEST: usize = 4 * 1024 * 1024;
 
 /// A compiled regular expression.
 #[derive(Debug)]
-pub(super) struct Pattern(RegexMatcher);
+pub(super) struct RegexPattern(RegexMatcher);
 
-impl Pattern {
+impl RegexPattern {
     /// # Errors
     /// It is not a regular expression; the error gives the reason.
     pub fn new(source: &str) -> Result<Self, String> {

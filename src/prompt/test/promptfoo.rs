@@ -6,26 +6,26 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::base::text;
-use crate::base::yaml::{self, Form, Key, Node, Scalar, Tree};
+use crate::base::yaml::{self, Node, Scalar, ScalarForm, YamlKey, YamlTree};
 use crate::config::Mistake;
 use crate::template::{self, Template, Undefined, is_template};
 
 use super::assertion;
-use super::case::{Case, Suite, THRESHOLD, merged, number};
-use super::source::Source;
+use super::case::{Case, Suite, THRESHOLD, merge_maps, read_number};
+use super::source::CaseSource;
 
 /// The content of such a file.
 #[derive(Debug, Default)]
 pub struct Foreign {
     pub suite: Suite,
-    pub prompts: Vec<Written>,
+    pub prompts: Vec<ImportedPrompt>,
     /// Models as `--model` takes them.
     pub models: Vec<String>,
 }
 
 /// A prompt that the file has or names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum ImportedPrompt {
     Text(String),
     /// A path, relative to the file.
     File(String),
@@ -57,7 +57,6 @@ const TEST_CHANGING: &[&str] = &["assertScoringFunction", "provider", "providerO
 const MOST_EXPANDED: usize = 1000;
 
 /// True if a file is one of promptfoo's, by its keys.
-#[must_use]
 pub fn is_promptfoo(text: &str) -> bool {
     yaml::tree_of_firsts(text, 0).is_ok_and(|(node, _)| {
         node.get("cases").is_none() && ["tests", "prompts", "providers"].iter().any(|key| node.get(key).is_some())
@@ -69,7 +68,7 @@ pub fn is_promptfoo(text: &str) -> bool {
 /// # Errors
 /// The supported parts are wrong; the error has all mistakes. Unsupported parts are in the notes of the suite.
 pub fn parse_promptfoo(file: &str, text: &str) -> Result<Foreign, Vec<Mistake>> {
-    let mut reading = Reading { source: Source::new(file, text), file, notes: Vec::new() };
+    let mut reading = PromptfooReading { source: CaseSource::new(file, text), file, notes: Vec::new() };
     let foreign = match yaml::tree_of_firsts(text, 0) {
         Ok((node, duplicates)) => {
             for error in duplicates {
@@ -85,13 +84,13 @@ pub fn parse_promptfoo(file: &str, text: &str) -> Result<Foreign, Vec<Mistake>> 
     if reading.source.mistakes.is_empty() { Ok(foreign) } else { Err(reading.source.finish()) }
 }
 
-struct Reading<'t> {
-    source: Source<'t>,
+struct PromptfooReading<'t> {
+    source: CaseSource<'t>,
     file: &'t str,
     notes: Vec<String>,
 }
 
-impl Reading<'_> {
+impl PromptfooReading<'_> {
     fn file(&mut self, node: &Node) -> Foreign {
         const READ: &[&str] =
             &["prompts", "providers", "targets", "tests", "defaultTest", "description", "evaluateOptions"];
@@ -106,8 +105,8 @@ impl Reading<'_> {
         let providers = if node.get("providers").is_some() { "providers" } else { "targets" };
         let models = listed(providers).iter().filter_map(|provider| self.model(provider)).collect();
         let repeat = node.get("evaluateOptions").and_then(|options| options.get("repeat"));
-        let runs = number(&mut self.source, repeat, 1.0, 1.0..=1000.0, "`repeat`");
-        let nothing = Node { tree: Tree::Map(Vec::new()), place: node.place };
+        let runs = read_number(&mut self.source, repeat, 1.0, 1.0..=1000.0, "`repeat`");
+        let nothing = Node { tree: YamlTree::Map(Vec::new()), place: node.place };
         let default = node.get("defaultTest").unwrap_or(&nothing);
         let mut cases: Vec<Case> = Vec::new();
         for test in listed("tests") {
@@ -125,7 +124,7 @@ impl Reading<'_> {
         self.notes.push(format!("{}:{line}: {what} is left out: it has no equal here", self.file));
     }
 
-    fn prompt(&mut self, node: &Node) -> Option<Written> {
+    fn prompt(&mut self, node: &Node) -> Option<ImportedPrompt> {
         let named = node.get("id").or_else(|| node.get("raw"));
         let Some(text) = named.unwrap_or(node).text() else {
             self.note(node.place.line, "this prompt");
@@ -134,9 +133,11 @@ impl Reading<'_> {
         let path = text.strip_prefix("file://");
         let ends = |text: &str| [".txt", ".md", ".j2"].iter().any(|end| text.ends_with(end));
         match path {
-            Some(path) if ends(path) => Some(Written::File(path.to_owned())),
-            None if !text.contains(char::is_whitespace) && ends(text) => Some(Written::File(text.to_owned())),
-            None if !text.trim_start().starts_with('[') => Some(Written::Text(text.to_owned())),
+            Some(path) if ends(path) => Some(ImportedPrompt::File(path.to_owned())),
+            None if !text.contains(char::is_whitespace) && ends(text) => {
+                Some(ImportedPrompt::File(text.to_owned()))
+            }
+            None if !text.trim_start().starts_with('[') => Some(ImportedPrompt::Text(text.to_owned())),
             _ => {
                 self.note(node.place.line, &format!("the prompt `{}`", text::one_line(text, 60)));
                 None
@@ -170,7 +171,7 @@ impl Reading<'_> {
         let changing = changing.filter(|key| TEST_CHANGING.contains(&&**key));
         let mut changing =
             changing.chain(options(test).into_iter().chain(options(default)).map(|(key, _)| key.text));
-        if !matches!(test.tree, Tree::Map(_)) {
+        if !matches!(test.tree, YamlTree::Map(_)) {
             return self.note(line, &format!("`{}`", text::one_line(test.text().unwrap_or("this test"), 60)));
         }
         if let Some(key) = changing.next() {
@@ -179,16 +180,16 @@ impl Reading<'_> {
         let mut vars = Map::new();
         for from in [default, test] {
             if let Some(given) = from.get("vars").and_then(|node| self.source.read::<Map<String, Value>>(node)) {
-                vars = merged(vars, given);
+                vars = merge_maps(vars, given);
             }
         }
         if let Some((name, _)) = vars.iter().find(|(_, v)| v.as_str().is_some_and(|v| v.starts_with("file://"))) {
             return self.note(line, &format!("a test whose variable `{name}` is a file"));
         }
         let threshold = test.get("threshold").or_else(|| default.get("threshold"));
-        let min_score = number(&mut self.source, threshold, 1.0, 0.0..=1.0, "`threshold`");
+        let min_score = read_number(&mut self.source, threshold, 1.0, 0.0..=1.0, "`threshold`");
         let named = test.get("description").and_then(Node::text).map(str::to_owned);
-        let every = expanded(&vars);
+        let every = expand_vars(&vars);
         if every.len() > MOST_EXPANDED {
             return self
                 .source
@@ -199,7 +200,7 @@ impl Reading<'_> {
             let mut assert = Vec::new();
             for item in [default, test].iter().filter_map(|from| from.get("assert")?.items()).flatten() {
                 if let Some(item) = self.assertion(item, vars) {
-                    assert.extend(assertion::read(&mut self.source, &item));
+                    assert.extend(assertion::read_assertion(&mut self.source, &item));
                 }
             }
             if at > 0 {
@@ -248,41 +249,43 @@ impl Reading<'_> {
             return None;
         }
         let scalar = |like: &Node, text: String| Node {
-            tree: Tree::Scalar(Scalar { text: text.into(), form: Form::Given }),
+            tree: YamlTree::Scalar(Scalar { text: text.into(), form: ScalarForm::Given }),
             place: like.place,
         };
-        let mut entries: Vec<(Key, Node)> = Vec::new();
+        let mut entries: Vec<(YamlKey, Node)> = Vec::new();
         for (key, node) in item.entries() {
             let node = match (&*key.text, renamed) {
                 ("type", Some((_, name, _))) => scalar(node, format!("{not}{name}")),
                 ("threshold", Some((.., unit))) => {
                     scalar(node, format!("{}{unit}", node.text().unwrap_or_default()))
                 }
-                ("value", _) if plain.ends_with("-all") || plain.ends_with("-any") => split(node),
+                ("value", _) if plain.ends_with("-all") || plain.ends_with("-any") => split_list(node),
                 ("type" | "value" | "weight", _) => node.clone(),
                 ("threshold", None) if plain == "similar" => node.clone(),
                 _ => continue,
             };
-            entries.push((key.clone(), self.filled(&node, vars)));
+            entries.push((key.clone(), self.fill_assertion(&node, vars)));
         }
-        Some(Node { tree: Tree::Map(entries), place: item.place })
+        Some(Node { tree: YamlTree::Map(entries), place: item.place })
     }
 
     /// The values of an assertion with the variables of its test in them.
-    fn filled(&mut self, node: &Node, vars: &Map<String, Value>) -> Node {
+    fn fill_assertion(&mut self, node: &Node, vars: &Map<String, Value>) -> Node {
         let tree = match &node.tree {
-            Tree::Scalar(scalar) if is_template(&scalar.text) => {
+            YamlTree::Scalar(scalar) if is_template(&scalar.text) => {
                 let rendered = Template::compile(self.file, &scalar.text, Undefined::Error)
-                    .and_then(|template| template.render(&template::value(vars)));
+                    .and_then(|template| template.render(&template::convert_value(vars)));
                 match rendered {
-                    Ok(text) => Tree::Scalar(Scalar { text: Cow::Owned(text), form: Form::Quoted }),
+                    Ok(text) => YamlTree::Scalar(Scalar { text: Cow::Owned(text), form: ScalarForm::Quoted }),
                     Err(error) => {
                         self.source.wrong(node.place, error.message);
                         node.tree.clone()
                     }
                 }
             }
-            Tree::List(items) => Tree::List(items.iter().map(|item| self.filled(item, vars)).collect()),
+            YamlTree::List(items) => {
+                YamlTree::List(items.iter().map(|item| self.fill_assertion(item, vars)).collect())
+            }
             tree => tree.clone(),
         };
         Node { tree, place: node.place }
@@ -290,17 +293,17 @@ impl Reading<'_> {
 }
 
 /// `a, b` as a list.
-fn split(node: &Node) -> Node {
+fn split_list(node: &Node) -> Node {
     let Some(text) = node.text() else { return node.clone() };
     let item = |part: &str| Node {
-        tree: Tree::Scalar(Scalar { text: Cow::Owned(part.trim().to_owned()), form: Form::Quoted }),
+        tree: YamlTree::Scalar(Scalar { text: Cow::Owned(part.trim().to_owned()), form: ScalarForm::Quoted }),
         place: node.place,
     };
-    Node { tree: Tree::List(text.split(',').map(item).collect()), place: node.place }
+    Node { tree: YamlTree::List(text.split(',').map(item).collect()), place: node.place }
 }
 
 /// One set of variables for each choice of items from those that are lists.
-fn expanded(vars: &Map<String, Value>) -> Vec<Map<String, Value>> {
+fn expand_vars(vars: &Map<String, Value>) -> Vec<Map<String, Value>> {
     let mut all = vec![Map::new()];
     for (name, value) in vars {
         let choices = match value {
@@ -324,7 +327,7 @@ fn expanded(vars: &Map<String, Value>) -> Vec<Map<String, Value>> {
 mod tests {
     use serde_json::json;
 
-    use super::{Written, is_promptfoo, parse_promptfoo};
+    use super::{ImportedPrompt, is_promptfoo, parse_promptfoo};
 
     const FILE: &str = r"
 description: Translations
@@ -361,7 +364,10 @@ tests:
         assert!(is_promptfoo(FILE) && !is_promptfoo("cases: []") && !is_promptfoo("["));
         let foreign = parse_promptfoo("p.yaml", FILE).unwrap_or_else(|wrong| panic!("{}", wrong[0]));
         let text = "Translate to {{language}}: {{input}}".to_owned();
-        assert_eq!(foreign.prompts, [Written::Text(text), Written::File("prompts/other.txt".to_owned())]);
+        assert_eq!(
+            foreign.prompts,
+            [ImportedPrompt::Text(text), ImportedPrompt::File("prompts/other.txt".to_owned())]
+        );
         assert_eq!(foreign.models, ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4"]);
         let cases = &foreign.suite.cases;
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();

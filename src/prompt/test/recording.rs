@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::prompt::digest::{sha256, short};
+use crate::prompt::digest::{hash_sha256, shorten_digest};
 
 use super::case::Case;
-use super::check::{Judged, Question};
-use super::outcome::Run;
-use super::reply::Reply;
+use super::check::{JudgeAnswer, JudgeQuestion};
+use super::outcome::CaseRun;
+use super::reply::RunReply;
 
 /// One recorded run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,10 +23,10 @@ pub struct Recorded {
     /// The fingerprint of the request.
     pub asked: String,
     pub model: String,
-    pub reply: Reply,
+    pub reply: RunReply,
     /// Answers of judges, by the fingerprint of the question.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub judged: BTreeMap<String, Judged>,
+    pub judged: BTreeMap<String, JudgeAnswer>,
 }
 
 /// The recorded runs of one version.
@@ -45,7 +45,6 @@ impl Recordings {
     }
 
     /// The file, sorted, so that a new recording changes no other line.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut runs: Vec<&Recorded> = self.0.iter().collect();
         runs.sort_by(|a, b| (&a.case, &a.model, a.run).cmp(&(&b.case, &b.model, b.run)));
@@ -57,7 +56,7 @@ impl Recordings {
     ///
     /// # Errors
     /// There are none: nothing is recorded, or the request has changed since.
-    pub fn of(&self, case: &str, asked: &str, model: Option<&str>) -> Result<Vec<&Recorded>, String> {
+    pub fn find_runs(&self, case: &str, asked: &str, model: Option<&str>) -> Result<Vec<&Recorded>, String> {
         let same = |run: &&Recorded| run.case == case && model.is_none_or(|model| run.model == model);
         let (fresh, stale): (Vec<_>, Vec<_>) = self.0.iter().filter(same).partition(|run| run.asked == asked);
         match (fresh.is_empty(), stale.is_empty()) {
@@ -68,7 +67,6 @@ impl Recordings {
     }
 
     /// The models that runs were recorded with, sorted.
-    #[must_use]
     pub fn models(&self) -> Vec<&str> {
         let models: BTreeSet<&str> = self.0.iter().map(|run| run.model.as_str()).collect();
         models.into_iter().collect()
@@ -87,42 +85,39 @@ impl Recordings {
 }
 
 /// The fingerprint of a case's request: 12 hexadecimal digits. `prompt` is the prompt's own fingerprint.
-#[must_use]
-pub fn asked(prompt: &str, case: &Case) -> String {
+pub fn fingerprint_request(prompt: &str, case: &Case) -> String {
     let all = serde_json::json!([prompt, case.vars, case.messages, case.files, case.tools]);
-    fingerprint(&sorted(&all).to_string())
+    fingerprint_text(&sort_keys(&all).to_string())
 }
 
 /// The fingerprint of the question to a judge about an output.
-#[must_use]
-pub fn question_key(question: Question<'_>) -> String {
-    fingerprint(&match question {
-        Question::Likeness { texts } => serde_json::json!(["similar", texts]).to_string(),
-        Question::Rubric { rubric, model } => serde_json::json!(["rubric", rubric, model]).to_string(),
+pub fn question_key(question: JudgeQuestion<'_>) -> String {
+    fingerprint_text(&match question {
+        JudgeQuestion::Likeness { texts } => serde_json::json!(["similar", texts]).to_string(),
+        JudgeQuestion::Rubric { rubric, model } => serde_json::json!(["rubric", rubric, model]).to_string(),
     })
 }
 
-fn fingerprint(text: &str) -> String {
-    short(&sha256([text.as_bytes()])).to_owned()
+fn fingerprint_text(text: &str) -> String {
+    shorten_digest(&hash_sha256([text.as_bytes()])).to_owned()
 }
 
 /// Judges a recorded run again.
-#[must_use]
-pub fn replay(case: &Case, recorded: &Recorded, rendered: &str) -> Run {
+pub fn replay_run(case: &Case, recorded: &Recorded, rendered: &str) -> CaseRun {
     let answer = |question| recorded.judged.get(&question_key(question)).cloned();
-    let judged: Vec<Option<Judged>> =
+    let judged: Vec<Option<JudgeAnswer>> =
         case.assert.iter().map(|assertion| assertion.question().and_then(answer)).collect();
-    Run::of(case, recorded.reply.clone(), rendered, &judged)
+    CaseRun::judge(case, recorded.reply.clone(), rendered, &judged)
 }
 
 /// The same data with the keys of all mappings in order.
-fn sorted(value: &serde_json::Value) -> serde_json::Value {
+fn sort_keys(value: &serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
-        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Array(items) => items.iter().map(sort_keys).collect(),
         Value::Object(entries) => {
             let entries: BTreeMap<&String, Value> =
-                entries.iter().map(|(key, value)| (key, sorted(value))).collect();
+                entries.iter().map(|(key, value)| (key, sort_keys(value))).collect();
             Value::Object(entries.into_iter().map(|(key, value)| (key.clone(), value)).collect())
         }
         other => other.clone(),
@@ -133,11 +128,11 @@ fn sorted(value: &serde_json::Value) -> serde_json::Value {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Judged, Question, Recorded, Recordings, asked, question_key, replay};
-    use crate::prompt::test::{Reply, parse};
+    use super::{JudgeAnswer, JudgeQuestion, Recorded, Recordings, fingerprint_request, question_key, replay_run};
+    use crate::prompt::test::{RunReply, parse_suite};
 
     fn recorded(case: &str, run: u32, asked: &str) -> Recorded {
-        let reply = Reply { output: "yes".to_owned(), tokens: 3, ..Reply::default() };
+        let reply = RunReply { output: "yes".to_owned(), tokens: 3, ..RunReply::default() };
         Recorded {
             case: case.to_owned(),
             run,
@@ -155,12 +150,12 @@ mod tests {
         let text = runs.text();
         assert_eq!(Recordings::parse(&text).map(|read| read.text()), Ok(text));
         runs.put(vec![recorded("b", 1, "y")]);
-        assert_eq!(runs.of("b", "y", None).map(|runs| runs.len()), Ok(1));
-        assert!(runs.of("b", "x", None).expect_err("changed").contains("stale"));
-        assert!(runs.of("c", "x", None).expect_err("unknown").contains("no recording"));
-        assert!(runs.of("b", "y", Some("other")).is_err());
+        assert_eq!(runs.find_runs("b", "y", None).map(|runs| runs.len()), Ok(1));
+        assert!(runs.find_runs("b", "x", None).expect_err("changed").contains("stale"));
+        assert!(runs.find_runs("c", "x", None).expect_err("unknown").contains("no recording"));
+        assert!(runs.find_runs("b", "y", Some("other")).is_err());
         runs.retain(|case| case == "a");
-        assert!(runs.of("b", "y", None).is_err());
+        assert!(runs.find_runs("b", "y", None).is_err());
         assert!(Recordings::parse("{}\n").expect_err("not a run").starts_with("line 1: "));
     }
 
@@ -168,25 +163,25 @@ mod tests {
     fn whatever_is_asked_differently_is_stale_and_assertions_may_change() {
         let case = |rest: &str| {
             let text = format!("cases:\n- {{ name: c, {rest} }}\n");
-            parse("tests.yaml", &text).expect("sound").cases.remove(0)
+            parse_suite("tests.yaml", &text).expect("sound").cases.remove(0)
         };
-        let base = asked("f", &case("vars: { a: 1, b: 2 }, assert: [is-json]"));
-        assert_eq!(base, asked("f", &case("vars: { b: 2, a: 1 }, assert: [contains: x], runs: 9")));
-        assert_ne!(base, asked("g", &case("vars: { a: 1, b: 2 }, assert: [is-json]")));
+        let base = fingerprint_request("f", &case("vars: { a: 1, b: 2 }, assert: [is-json]"));
+        assert_eq!(base, fingerprint_request("f", &case("vars: { b: 2, a: 1 }, assert: [contains: x], runs: 9")));
+        assert_ne!(base, fingerprint_request("g", &case("vars: { a: 1, b: 2 }, assert: [is-json]")));
         for other in ["vars: { a: 2 }", "messages: [user: x]", "files: { a: b }", "tools: [grep]"] {
-            assert_ne!(base, asked("f", &case(&format!("{other}, assert: [is-json]"))), "{other}");
+            assert_ne!(base, fingerprint_request("f", &case(&format!("{other}, assert: [is-json]"))), "{other}");
         }
     }
 
     #[test]
     fn what_a_judge_said_is_found_by_its_question() {
         let text = "cases:\n- { name: c, assert: [is-json, llm-rubric: polite] }\n";
-        let case = parse("tests.yaml", text).expect("sound").cases.remove(0);
+        let case = parse_suite("tests.yaml", text).expect("sound").cases.remove(0);
         let mut run = recorded("c", 1, "x");
-        let key = question_key(Question::Rubric { rubric: "polite", model: None });
-        run.judged.insert(key, Judged::Verdict { pass: true, reason: "so".to_owned() });
+        let key = question_key(JudgeQuestion::Rubric { rubric: "polite", model: None });
+        run.judged.insert(key, JudgeAnswer::Verdict { pass: true, reason: "so".to_owned() });
         let passed: Vec<bool> =
-            replay(&case, &run, "").judgement.verdicts.iter().map(|verdict| verdict.passed).collect();
+            replay_run(&case, &run, "").judgement.verdicts.iter().map(|verdict| verdict.passed).collect();
         assert_eq!(passed, [false, true]);
     }
 }

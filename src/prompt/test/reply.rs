@@ -11,12 +11,12 @@ use crate::template;
 /// A run of a case: its text, its calls and its figures. A recording keeps it in its serde form.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Reply {
+pub struct RunReply {
     /// The answer; the rendered prompt if no model was asked.
     pub output: String,
     /// Calls of tools in the order in which the model made them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Called>,
+    pub calls: Vec<RunCall>,
     /// Skills that the model loaded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Reply {
 
 /// A call that the model made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Called {
+pub struct RunCall {
     pub name: String,
     pub arguments: Value,
     /// True if the tool succeeded.
@@ -47,17 +47,17 @@ pub struct Called {
 }
 
 /// The data that the assertions of one run check; values that several of them need are computed once.
-pub(super) struct Seen<'r> {
+pub(super) struct AssertionData<'r> {
     /// The text that this assertion is about.
     pub output: &'r str,
-    pub reply: &'r Reply,
+    pub reply: &'r RunReply,
     pub rendered: &'r str,
     vars: &'r Map<String, Value>,
     json: OnceCell<Result<Value, String>>,
 }
 
-impl<'r> Seen<'r> {
-    pub fn new(reply: &'r Reply, rendered: &'r str, vars: &'r Map<String, Value>) -> Self {
+impl<'r> AssertionData<'r> {
+    pub fn new(reply: &'r RunReply, rendered: &'r str, vars: &'r Map<String, Value>) -> Self {
         Self { output: &reply.output, reply, rendered, vars, json: OnceCell::new() }
     }
 
@@ -74,15 +74,15 @@ impl<'r> Seen<'r> {
 
     /// Tokens of the text by a public vocabulary, whatever the model's own is.
     pub fn tokens(&self) -> u64 {
-        tokens::count(self.output, Vocabulary::O200k)
+        tokens::count_tokens(self.output, Vocabulary::O200k)
     }
 
     /// The names that `expr` reads: [`EXPRESSION_NAMES`].
     pub fn names(&self) -> template::Value {
-        let Reply { calls, skills, cost, latency_ms, code, .. } = self.reply;
+        let RunReply { calls, skills, cost, latency_ms, code, .. } = self.reply;
         #[expect(clippy::cast_precision_loss, reason = "a latency needs no more digits")]
         let latency = *latency_ms as f64 / 1000.0;
-        template::value(&json!({
+        template::convert_value(&json!({
             "output": self.output,
             "rendered": self.rendered,
             "json": self.json().unwrap_or(&Value::Null),
@@ -97,6 +97,6 @@ impl<'r> Seen<'r> {
     }
 }
 
-/// The names of [`Seen::names`].
+/// The names of [`AssertionData::names`].
 pub(super) const EXPRESSION_NAMES: &[&str] =
     &["output", "rendered", "json", "tools", "skills", "tokens", "cost", "latency", "exit_code", "vars"];

@@ -1,44 +1,44 @@
 //! The text of a test file, and all its mistakes, each with its place and its line.
 
 use crate::base::secrets::mask_line;
-use crate::base::text::{self, nearest};
-use crate::base::yaml::{Node, NodeError, Place, YamlError};
+use crate::base::text::{self, find_nearest};
+use crate::base::yaml::{Node, NodeError, YamlError, YamlPlace};
 use crate::config::Mistake;
 
 /// A file that is being read, and the mistakes found so far.
 #[derive(Debug)]
-pub(super) struct Source<'t> {
+pub(super) struct CaseSource<'t> {
     /// Its name in messages.
     file: &'t str,
     text: &'t str,
     pub mistakes: Vec<Mistake>,
 }
 
-impl<'t> Source<'t> {
+impl<'t> CaseSource<'t> {
     pub fn new(file: &'t str, text: &'t str) -> Self {
         Self { file, text, mistakes: Vec::new() }
     }
 
-    pub fn wrong(&mut self, place: Place, message: impl Into<String>) {
+    pub fn wrong(&mut self, place: YamlPlace, message: impl Into<String>) {
         let mistake = self.mistake(Some(place.line), Some(place.column), message.into());
         self.mistakes.push(mistake);
     }
 
     /// Records a mistake with a hint.
-    pub fn wrong_with(&mut self, place: Place, message: impl Into<String>, hint: impl Into<String>) {
+    pub fn wrong_with(&mut self, place: YamlPlace, message: impl Into<String>, hint: impl Into<String>) {
         let mistake = self.mistake(Some(place.line), Some(place.column), message.into());
         self.mistakes.push(mistake.hint(hint));
     }
 
     /// Records an unknown name, with the known ones.
-    pub fn unknown<'k>(
+    pub fn report_unknown<'k>(
         &mut self,
-        place: Place,
+        place: YamlPlace,
         what: &str,
         name: &str,
         known: impl IntoIterator<Item = &'k str> + Clone,
     ) {
-        let near = nearest(name, known.clone());
+        let near = find_nearest(name, known.clone());
         let hint = if near.is_empty() {
             format!("known: {}", known.into_iter().collect::<Vec<_>>().join(", "))
         } else {
@@ -72,7 +72,7 @@ impl<'t> Source<'t> {
             file: self.file.to_owned(),
             line,
             column,
-            source_line: shown.map(|line| text::visible(text::head(&line, LONGEST_LINE)).into_owned()),
+            source_line: shown.map(|line| text::make_visible(text::take_head(&line, LONGEST_LINE)).into_owned()),
             message,
             hint: None,
         }

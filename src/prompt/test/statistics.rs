@@ -10,25 +10,23 @@ const Z_80: f64 = 0.841_621_233_572_914;
 
 /// Runs, and those of them that passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Count {
+pub struct PassCount {
     pub passed: u64,
     pub runs: u64,
 }
 
-impl Count {
+impl PassCount {
     /// The share that passed, from 0 to 1; 0 of no runs.
-    #[must_use]
     pub fn rate(self) -> f64 {
-        if self.runs == 0 { 0.0 } else { float(self.passed) / float(self.runs) }
+        if self.runs == 0 { 0.0 } else { to_float(self.passed) / to_float(self.runs) }
     }
 
     /// The 95 % interval of the rate by Wilson's score; from 0 to 1 for no runs.
-    #[must_use]
     pub fn interval(self) -> (f64, f64) {
         if self.runs == 0 {
             return (0.0, 1.0);
         }
-        let (n, p, z2) = (float(self.runs), self.rate(), Z_95 * Z_95);
+        let (n, p, z2) = (to_float(self.runs), self.rate(), Z_95 * Z_95);
         let middle = p + z2 / (2.0 * n);
         let spread = Z_95 * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
         let whole = 1.0 + z2 / n;
@@ -36,7 +34,7 @@ impl Count {
     }
 }
 
-impl std::ops::Add for Count {
+impl std::ops::Add for PassCount {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -46,8 +44,7 @@ impl std::ops::Add for Count {
 
 /// The probability of a difference at least as great if both had the same rate: Fisher's exact test, two-sided, which
 /// adds up every outcome that is not more likely than this one. From 0 to 1.
-#[must_use]
-pub fn fisher(a: Count, b: Count) -> f64 {
+pub fn test_fisher(a: PassCount, b: PassCount) -> f64 {
     /// Outcomes of equal chance differ by rounding.
     const ROUNDING: f64 = 1e-7;
     let (passed, runs) = (a.passed + b.passed, a.runs + b.runs);
@@ -55,7 +52,7 @@ pub fn fisher(a: Count, b: Count) -> f64 {
         return 1.0;
     }
     let factorials = LogFactorials::up_to(runs);
-    let choose = |n: u64, k: u64| factorials.of(n) - factorials.of(k) - factorials.of(n - k);
+    let choose = |n: u64, k: u64| factorials.get(n) - factorials.get(k) - factorials.get(n - k);
     let chance = |k: u64| (choose(a.runs, k) + choose(b.runs, passed - k) - choose(runs, passed)).exp();
     let limit = chance(a.passed) * (1.0 + ROUNDING);
     let possible = passed.saturating_sub(b.runs)..=passed.min(a.runs);
@@ -64,7 +61,6 @@ pub fn fisher(a: Count, b: Count) -> f64 {
 
 /// The number of runs of each that would distinguish two rates, with a chance of 80 % to see the difference and of 5 %
 /// to see one if there is none, by the normal approximation. `None` if the rates are equal.
-#[must_use]
 pub fn runs_that_tell(a: f64, b: f64) -> Option<u64> {
     /// With fewer, the exact test never finds a difference.
     const FEWEST: f64 = 4.0;
@@ -85,19 +81,19 @@ impl LogFactorials {
     fn up_to(most: u64) -> Self {
         let mut sum = 0.0;
         let logs = (1..=most).map(|n| {
-            sum += float(n).ln();
+            sum += to_float(n).ln();
             sum
         });
         Self(std::iter::once(0.0).chain(logs).collect())
     }
 
-    fn of(&self, n: u64) -> f64 {
+    fn get(&self, n: u64) -> f64 {
         usize::try_from(n).ok().and_then(|n| self.0.get(n)).copied().unwrap_or(0.0)
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody counts 2^53 runs")]
-fn float(count: u64) -> f64 {
+fn to_float(count: u64) -> f64 {
     count as f64
 }
 
@@ -105,10 +101,10 @@ fn float(count: u64) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Count, fisher, runs_that_tell};
+    use super::{PassCount, runs_that_tell, test_fisher};
 
-    fn count(passed: u64, runs: u64) -> Count {
-        Count { passed, runs }
+    fn count(passed: u64, runs: u64) -> PassCount {
+        PassCount { passed, runs }
     }
 
     /// Intervals as textbooks and statsmodels (`proportion_confint(method="wilson")`) give them.
@@ -141,7 +137,7 @@ mod tests {
             (count(0, 0), count(3, 5), 1.0),
             (count(8, 10), count(8, 10), 1.0),
         ] {
-            let got = fisher(a, b);
+            let got = test_fisher(a, b);
             assert!((got - p).abs() < 1e-5, "{a:?} {b:?}: {got}");
         }
     }
@@ -160,8 +156,8 @@ mod tests {
         #[test]
         fn figures_stay_within_their_bounds(runs_a in 0..300_u64, runs_b in 0..300_u64, a in 0..=1000_u64, b in 0..=1000_u64) {
             let (a, b) = (count(runs_a * a / 1000, runs_a), count(runs_b * b / 1000, runs_b));
-            let p = fisher(a, b);
-            prop_assert!((0.0..=1.0).contains(&p) && (p - fisher(b, a)).abs() < 1e-9);
+            let p = test_fisher(a, b);
+            prop_assert!((0.0..=1.0).contains(&p) && (p - test_fisher(b, a)).abs() < 1e-9);
             let (low, high) = a.interval();
             prop_assert!(low <= a.rate() + 1e-12 && a.rate() <= high + 1e-12);
         }

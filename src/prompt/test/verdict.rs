@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::assertion::Assertion;
 use super::case::Case;
-use super::check::{Check, Judged, Question};
-use super::lines::Line;
-use super::reply::{Reply, Seen};
+use super::check::{AssertionCheck, JudgeAnswer, JudgeQuestion};
+use super::lines::ComparedLine;
+use super::reply::{AssertionData, RunReply};
 
 /// The verdict of one assertion about one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct AssertionVerdict {
     /// The assertion as it is written.
     pub assertion: String,
     pub passed: bool,
@@ -19,7 +19,7 @@ pub struct Verdict {
     pub fact: String,
     /// If two texts were compared, the lines in which they differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub diff: Vec<Line>,
+    pub diff: Vec<ComparedLine>,
 }
 
 /// The verdict of all assertions of a case about one run.
@@ -28,16 +28,15 @@ pub struct Judgement {
     pub passed: bool,
     /// The weighted share of assertions that passed, from 0 to 1.
     pub score: f64,
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<AssertionVerdict>,
 }
 
 impl Case {
     /// Judges a run. `judged` has an answer for each assertion that asks one ([`Assertion::question`]), by its index.
-    #[must_use]
-    pub fn judge(&self, reply: &Reply, rendered: &str, judged: &[Option<Judged>]) -> Judgement {
-        let seen = Seen::new(reply, rendered, &self.vars);
+    pub fn judge(&self, reply: &RunReply, rendered: &str, judged: &[Option<JudgeAnswer>]) -> Judgement {
+        let seen = AssertionData::new(reply, rendered, &self.vars);
         let of_rendered = seen.of_rendered();
-        let mut verdicts: Vec<Verdict> = self
+        let mut verdicts: Vec<AssertionVerdict> = self
             .assert
             .iter()
             .enumerate()
@@ -51,7 +50,7 @@ impl Case {
         if let Some(why) = ended {
             let assertion = "the run ends with an answer".to_owned();
             let fact = format!("exit code {}: {why}", reply.code);
-            verdicts.insert(0, Verdict { assertion, passed: false, weight: 1.0, fact, diff: Vec::new() });
+            verdicts.insert(0, AssertionVerdict { assertion, passed: false, weight: 1.0, fact, diff: Vec::new() });
         }
         let share = |passed: bool| -> f64 {
             verdicts.iter().filter(|verdict| !passed || verdict.passed).map(|verdict| verdict.weight).sum()
@@ -63,25 +62,23 @@ impl Case {
 
 impl Case {
     /// True if a run without an answer may be intended.
-    #[must_use]
     pub fn looks_at_the_code(&self) -> bool {
-        self.assert.iter().any(|assertion| matches!(assertion.check, Check::ExitCode(_)))
+        self.assert.iter().any(|assertion| matches!(assertion.check, AssertionCheck::ExitCode(_)))
     }
 }
 
 impl Assertion {
     /// The question to ask before this assertion can be judged.
-    #[must_use]
-    pub fn question(&self) -> Option<Question<'_>> {
+    pub fn question(&self) -> Option<JudgeQuestion<'_>> {
         self.check.question()
     }
 
-    fn verdict(&self, seen: &Seen<'_>, judged: Option<&Judged>) -> Verdict {
-        let (passed, fact, diff) = match self.check.of(seen, judged) {
+    fn verdict(&self, seen: &AssertionData<'_>, judged: Option<&JudgeAnswer>) -> AssertionVerdict {
+        let (passed, fact, diff) = match self.check.check_run(seen, judged) {
             Ok(found) => (found.holds != self.negated, found.fact, found.diff),
             Err(why) => (false, why, Vec::new()),
         };
-        Verdict { assertion: self.label.clone(), passed, weight: self.weight, fact, diff }
+        AssertionVerdict { assertion: self.label.clone(), passed, weight: self.weight, fact, diff }
     }
 }
 
@@ -90,13 +87,13 @@ mod tests {
     use serde_json::json;
 
     use super::super::assertion::KINDS;
-    use super::{Judged, Reply};
-    use crate::prompt::test::{Called, parse};
+    use super::{JudgeAnswer, RunReply};
+    use crate::prompt::test::{RunCall, parse_suite};
 
     /// A run whose calls, figures and answer are known.
-    fn reply(output: &str) -> Reply {
-        let call = |name: &str, arguments| Called { name: name.to_owned(), arguments, ok: true };
-        Reply {
+    fn reply(output: &str) -> RunReply {
+        let call = |name: &str, arguments| RunCall { name: name.to_owned(), arguments, ok: true };
+        RunReply {
             output: output.to_owned(),
             calls: vec![
                 call("read_file", json!({"path": "a.rs", "lines": {"from": 1, "to": 9}})),
@@ -177,8 +174,8 @@ mod tests {
 
     fn passes(assertion: &str, output: &str) -> (bool, String) {
         let text = format!("cases:\n- name: c\n  vars: {{ who: Ann }}\n  assert:\n  - {assertion}\n");
-        let suite = parse("tests.yaml", &text).unwrap_or_else(|wrong| panic!("{}", wrong[0]));
-        let judged = [Some(Judged::Likeness(0.9))];
+        let suite = parse_suite("tests.yaml", &text).unwrap_or_else(|wrong| panic!("{}", wrong[0]));
+        let judged = [Some(JudgeAnswer::Likeness(0.9))];
         let judgement = suite.cases[0].judge(&reply(output), "the prompt", &judged);
         (judgement.passed, judgement.verdicts[0].fact.clone())
     }
@@ -223,12 +220,13 @@ mod tests {
     #[test]
     fn a_judge_decides_about_a_rubric_and_must_have_answered() {
         let text = "cases:\n- { name: c, assert: [llm-rubric: it is polite] }\n";
-        let suite = parse("tests.yaml", text).expect("sound");
-        let judge = |judged: &[Option<Judged>]| suite.cases[0].judge(&reply(""), "", judged).verdicts[0].clone();
-        let said = |pass| Some(Judged::Verdict { pass, reason: "it says please".to_owned() });
+        let suite = parse_suite("tests.yaml", text).expect("sound");
+        let judge =
+            |judged: &[Option<JudgeAnswer>]| suite.cases[0].judge(&reply(""), "", judged).verdicts[0].clone();
+        let said = |pass| Some(JudgeAnswer::Verdict { pass, reason: "it says please".to_owned() });
         assert!(judge(&[said(true)]).passed && !judge(&[said(false)]).passed);
         assert_eq!(judge(&[said(false)]).fact, "the judge says: it says please");
-        assert!(!judge(&[]).passed && !judge(&[Some(Judged::Failed("no model".to_owned()))]).passed);
+        assert!(!judge(&[]).passed && !judge(&[Some(JudgeAnswer::Failed("no model".to_owned()))]).passed);
     }
 
     #[test]
@@ -236,7 +234,7 @@ mod tests {
         let case = |min: &str| {
             let assert = "[{ type: contains, value: a, weight: 3 }, { contains: b }, { contains: c, weight: 0 }]";
             let text = format!("cases:\n- {{ name: c, min_score: {min}, assert: {assert} }}\n");
-            parse("tests.yaml", &text).expect("sound").cases.remove(0).judge(&reply("a"), "", &[])
+            parse_suite("tests.yaml", &text).expect("sound").cases.remove(0).judge(&reply("a"), "", &[])
         };
         let judgement = case("1");
         assert!((judgement.score - 0.75).abs() < 1e-9 && !judgement.passed);
@@ -246,7 +244,7 @@ mod tests {
     #[test]
     fn an_assertion_may_look_at_the_rendered_prompt() {
         let text = "cases:\n- name: c\n  assert:\n  - { contains: prompt, of: rendered }\n";
-        let case = parse("tests.yaml", text).expect("sound").cases.remove(0);
+        let case = parse_suite("tests.yaml", text).expect("sound").cases.remove(0);
         assert!(case.render && case.judge(&reply("no"), "the prompt", &[]).passed);
     }
 
@@ -254,9 +252,9 @@ mod tests {
     fn a_run_without_an_answer_fails_unless_its_code_is_asked_for() {
         let judge = |assert: &str| {
             let text = format!("cases:\n- {{ name: c, assert: [{assert}] }}\n");
-            let case = parse("tests.yaml", &text).expect("sound").cases.remove(0);
+            let case = parse_suite("tests.yaml", &text).expect("sound").cases.remove(0);
             let failure = Some("no more than 1 step".to_owned());
-            case.judge(&Reply { code: 8, failure, ..Reply::default() }, "", &[])
+            case.judge(&RunReply { code: 8, failure, ..RunReply::default() }, "", &[])
         };
         let judgement = judge("not-contains: sorry");
         assert!(!judgement.passed && judgement.verdicts[0].fact == "exit code 8: no more than 1 step");

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use reqwest::{Response, Url};
 
-use super::proxies::{Through, is_private_name};
+use super::proxies::{ProxyRoute, is_private_name};
 use super::public::is_public;
-use super::{Net, NetError, causes, parse_url};
+use super::{Net, NetError, list_causes, parse_url};
 
 /// The limits of a fetch.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,6 @@ pub enum FetchError {
 
 impl FetchError {
     /// True if the same request may succeed later.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Unknown { .. })
     }
@@ -78,15 +77,16 @@ impl Net {
         let mut url = parse_url(url)?;
         for _ in 0..=rules.most_redirects {
             let client = match self.way(&url, rules.allow).await? {
-                Way::Direct(addresses) => self.pinned(&url, &addresses, rules.connect_timeout)?,
-                Way::Proxy(proxy) => self.through(&url, &proxy, rules.connect_timeout)?,
+                Way::Direct(addresses) => self.pin_addresses(&url, &addresses, rules.connect_timeout)?,
+                Way::Proxy(proxy) => self.connect_through(&url, &proxy, rules.connect_timeout)?,
             };
             let host = host_of(&url);
-            let failed = |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: causes(&error) };
+            let failed =
+                |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: list_causes(&error) };
             let response = client.get(url.clone()).header("accept", accept).send().await.map_err(failed)?;
-            match next(&response, &url)? {
+            match find_redirect(&response, &url)? {
                 Some(target) => url = target,
-                None => return read(response, &url, rules.most_bytes).await,
+                None => return read_response(response, &url, rules.most_bytes).await,
             }
         }
         Err(FetchError::Redirects { most: rules.most_redirects, url: url.to_string() })
@@ -97,7 +97,7 @@ impl Net {
 enum Way<'p> {
     /// At one of these addresses, which were judged.
     Direct(Vec<SocketAddr>),
-    Proxy(Through<'p>),
+    Proxy(ProxyRoute<'p>),
 }
 
 impl Net {
@@ -110,10 +110,12 @@ impl Net {
         let with_port = format!("{host}:{port}");
         let is_allowed =
             allow.iter().any(|entry| entry.eq_ignore_ascii_case(&host) || entry.eq_ignore_ascii_case(&with_port));
-        let proxy = self.proxies.to(url)?;
-        match (addresses(&host, port, proxy.is_some()).await, proxy) {
-            (Ok(addresses), None) => Ok(Way::Direct(judged(&host, addresses, is_allowed)?)),
-            (Ok(addresses), Some(proxy)) => judged(&host, addresses, is_allowed).map(|_| Way::Proxy(proxy)),
+        let proxy = self.proxies.choose(url)?;
+        match (look_up(&host, port, proxy.is_some()).await, proxy) {
+            (Ok(addresses), None) => Ok(Way::Direct(judge_addresses(&host, addresses, is_allowed)?)),
+            (Ok(addresses), Some(proxy)) => {
+                judge_addresses(&host, addresses, is_allowed).map(|_| Way::Proxy(proxy))
+            }
             (Err(why), None) => Err(FetchError::Unknown { host, why }),
             (Err(_), Some(_)) if !is_allowed && is_private_name(&host) => Err(FetchError::PrivateName { host }),
             (Err(_), Some(proxy)) => Ok(Way::Proxy(proxy)),
@@ -122,7 +124,7 @@ impl Net {
 }
 
 /// Looks up a host. Behind a proxy this is only a check with a short time limit, as no names may be resolvable.
-async fn addresses(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<SocketAddr>, String> {
+async fn look_up(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<SocketAddr>, String> {
     const LONGEST_CHECK: Duration = Duration::from_secs(2);
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let looking = tokio::net::lookup_host((bare, port));
@@ -136,7 +138,11 @@ async fn addresses(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<Sock
 }
 
 /// The addresses, if all of them may be reached.
-fn judged(host: &str, addresses: Vec<SocketAddr>, is_allowed: bool) -> Result<Vec<SocketAddr>, FetchError> {
+fn judge_addresses(
+    host: &str,
+    addresses: Vec<SocketAddr>,
+    is_allowed: bool,
+) -> Result<Vec<SocketAddr>, FetchError> {
     match addresses.iter().find(|address| !is_allowed && !is_public(address.ip())) {
         Some(address) => Err(FetchError::Private { host: host.to_owned(), address: address.ip().to_string() }),
         None => Ok(addresses),
@@ -144,7 +150,7 @@ fn judged(host: &str, addresses: Vec<SocketAddr>, is_allowed: bool) -> Result<Ve
 }
 
 /// The target of a redirect.
-fn next(response: &Response, from: &Url) -> Result<Option<Url>, FetchError> {
+fn find_redirect(response: &Response, from: &Url) -> Result<Option<Url>, FetchError> {
     let location = response.headers().get("location").and_then(|value| value.to_str().ok());
     let Some(location) = location.filter(|_| response.status().is_redirection()) else { return Ok(None) };
     let target = from
@@ -153,7 +159,7 @@ fn next(response: &Response, from: &Url) -> Result<Option<Url>, FetchError> {
     Ok(Some(parse_url(target.as_str())?))
 }
 
-async fn read(mut response: Response, url: &Url, most_bytes: usize) -> Result<Fetched, FetchError> {
+async fn read_response(mut response: Response, url: &Url, most_bytes: usize) -> Result<Fetched, FetchError> {
     let host = host_of(url);
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let encoding = header("content-encoding").to_owned();
@@ -162,7 +168,7 @@ async fn read(mut response: Response, url: &Url, most_bytes: usize) -> Result<Fe
     }
     let content_type = header("content-type").to_owned();
     let (mut body, mut whole) = (Vec::new(), true);
-    let failed = |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: causes(&error) };
+    let failed = |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: list_causes(&error) };
     while let Some(chunk) = response.chunk().await.map_err(failed)? {
         let room = most_bytes - body.len();
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);

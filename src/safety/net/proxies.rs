@@ -45,18 +45,18 @@ const PRIVATE_ENDS: [&str; 12] = [
 
 /// The proxies of this machine. None by default.
 #[derive(Debug, Clone, Default)]
-pub struct Proxies(Arc<Known>);
+pub struct Proxies(Arc<KnownProxies>);
 
 #[derive(Default)]
-struct Known {
-    tls: Option<Named>,
-    plain: Option<Named>,
+struct KnownProxies {
+    tls: Option<ProxyVariable>,
+    plain: Option<ProxyVariable>,
     /// Applies `NO_PROXY`.
     matcher: Option<Matcher>,
 }
 
 /// A variable with its value.
-struct Named {
+struct ProxyVariable {
     variable: &'static str,
     /// With a scheme; may contain a password.
     address: String,
@@ -65,7 +65,7 @@ struct Named {
 }
 
 /// A proxy between this machine and a host.
-pub struct Through<'p> {
+pub struct ProxyRoute<'p> {
     /// The address of the proxy, which may contain a password.
     pub address: &'p str,
     intercept: Intercept,
@@ -77,22 +77,22 @@ impl Proxies {
     pub fn new<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
         let find = |names: [&'static str; 2]| {
             let (variable, value) = names.iter().find_map(|name| Some((*name, variable(name)?)))?;
-            let mistake = mistake(value);
-            Some(Named { variable, address: with_scheme(value), mistake })
+            let mistake = find_mistake(value);
+            Some(ProxyVariable { variable, address: with_scheme(value), mistake })
         };
         let (tls, plain) = (find(TLS).or_else(|| find(ALL)), find(PLAIN).or_else(|| find(ALL)));
         let except = NONE.iter().find_map(|name| variable(name)).unwrap_or_default().to_owned();
         let address =
-            |named: &Option<Named>| named.as_ref().map(|named| named.address.clone()).unwrap_or_default();
+            |named: &Option<ProxyVariable>| named.as_ref().map(|named| named.address.clone()).unwrap_or_default();
         let matcher = Matcher::builder().https(address(&tls)).http(address(&plain)).no(except).build();
-        Self(Arc::new(Known { tls, plain, matcher: Some(matcher) }))
+        Self(Arc::new(KnownProxies { tls, plain, matcher: Some(matcher) }))
     }
 
     /// The proxy for an address; `None` if it is reached directly.
     ///
     /// # Errors
     /// [`NetError::Proxy`] if the variable that names the proxy does not contain the address of one.
-    pub fn to(&self, url: &Url) -> Result<Option<Through<'_>>, NetError> {
+    pub fn choose(&self, url: &Url) -> Result<Option<ProxyRoute<'_>>, NetError> {
         let named = if url.scheme() == "https" { &self.0.tls } else { &self.0.plain };
         let Some(named) = named.as_ref().filter(|_| !super::is_loopback(url)) else { return Ok(None) };
         if let Some(why) = &named.mistake {
@@ -101,25 +101,22 @@ impl Proxies {
         // The path is irrelevant, and the matcher does not accept every path.
         let origin = url.origin().ascii_serialization();
         let intercept = origin.parse().ok().and_then(|uri: Uri| self.0.matcher.as_ref()?.intercept(&uri));
-        Ok(intercept.map(|intercept| Through { address: &named.address, intercept }))
+        Ok(intercept.map(|intercept| ProxyRoute { address: &named.address, intercept }))
     }
 }
 
-impl Through<'_> {
+impl ProxyRoute<'_> {
     /// True if the connection to the proxy itself uses TLS.
-    #[must_use]
     pub fn is_tls(&self) -> bool {
         self.intercept.uri().scheme_str() == Some("https")
     }
 
     /// True if the proxy forwards requests of plain HTTP that name the whole address.
-    #[must_use]
     pub fn takes_requests(&self) -> bool {
         self.intercept.uri().scheme_str() == Some("http")
     }
 
     /// The value of `Proxy-Authorization`, if the address contains a login.
-    #[must_use]
     pub fn login(&self) -> Option<&str> {
         self.intercept.basic_auth()?.to_str().ok()
     }
@@ -145,16 +142,18 @@ impl Through<'_> {
             "http" => {
                 let tunnel = Tunnel::new(proxy, connector);
                 let login = self.intercept.basic_auth().cloned();
-                call(login.map_or(tunnel.clone(), |login| tunnel.with_auth(login)), target).await?
+                call_connector(login.map_or(tunnel.clone(), |login| tunnel.with_auth(login)), target).await?
             }
             scheme @ ("socks5" | "socks5h") => {
                 let socks = SocksV5::new(proxy.clone(), connector).local_dns(scheme == "socks5");
                 let login = self.intercept.raw_auth();
                 let login = login.map(|(user, word)| (user.to_owned(), word.to_owned()));
-                call(login.map_or(socks.clone(), |(user, word)| socks.with_auth(user, word)), target).await?
+                call_connector(login.map_or(socks.clone(), |(user, word)| socks.with_auth(user, word)), target)
+                    .await?
             }
             scheme @ ("socks4" | "socks4a") => {
-                call(SocksV4::new(proxy.clone(), connector).local_dns(scheme == "socks4"), target).await?
+                call_connector(SocksV4::new(proxy.clone(), connector).local_dns(scheme == "socks4"), target)
+                    .await?
             }
             scheme => {
                 let why = format!("commands cannot use a proxy of the machine whose scheme is `{scheme}`");
@@ -165,7 +164,7 @@ impl Through<'_> {
     }
 }
 
-async fn call<S>(connector: S, target: Uri) -> io::Result<TokioIo<TcpStream>>
+async fn call_connector<S>(connector: S, target: Uri) -> io::Result<TokioIo<TcpStream>>
 where
     TowerToHyperService<S>: Service<Uri, Response = TokioIo<TcpStream>, Error: fmt::Display>,
 {
@@ -177,7 +176,6 @@ where
 
 /// True if a name belongs to a private network by its form: without a dot, or with a suffix that the internet does not
 /// know.
-#[must_use]
 pub(super) fn is_private_name(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let ends =
@@ -190,7 +188,7 @@ fn with_scheme(text: &str) -> String {
 }
 
 /// The reason that a text is not the address of a proxy. Without a scheme it is taken as http.
-fn mistake(text: &str) -> Option<String> {
+fn find_mistake(text: &str) -> Option<String> {
     const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
     match Url::parse(&with_scheme(text)) {
         Err(error) => Some(error.to_string()),
@@ -199,7 +197,7 @@ fn mistake(text: &str) -> Option<String> {
     }
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for KnownProxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = [&self.tls, &self.plain].into_iter().flatten().map(|named| named.variable);
         f.debug_set().entries(names).finish()
@@ -222,7 +220,7 @@ mod tests {
             ("ftp://proxy.example", false),
             ("http://", false),
         ] {
-            assert_eq!(mistake(text).is_none(), good, "{text}");
+            assert_eq!(find_mistake(text).is_none(), good, "{text}");
         }
     }
 
@@ -243,7 +241,7 @@ mod tests {
             ("http://localhost:80/", None),
             ("http://[::1]/", None),
         ] {
-            let through = proxies.to(&Url::parse(url).expect("an address")).expect("proxies");
+            let through = proxies.choose(&Url::parse(url).expect("an address")).expect("proxies");
             assert_eq!(through.map(|through| through.address), expected, "{url}");
         }
     }

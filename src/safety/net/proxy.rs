@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use reqwest::Url;
 
-use super::proxies::{Proxies, Through, is_private_name};
+use super::proxies::{Proxies, ProxyRoute, is_private_name};
 use super::public::is_public;
 
 /// The longest head of a request.
@@ -43,7 +43,7 @@ impl Hosts {
         let host = host.to_ascii_lowercase();
         let host = host.strip_suffix('.').unwrap_or(&host);
         let covers = |entry: &&String| {
-            let (name, of_port) = split(entry);
+            let (name, of_port) = split_authority(entry);
             let is_host = match name.strip_prefix("*.") {
                 Some(domain) => {
                     host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
@@ -58,14 +58,14 @@ impl Hosts {
     /// True if a host may be reached at an address. One that is not public must be listed explicitly.
     fn allow(&self, host: &str, address: SocketAddr) -> bool {
         self.entry(host, address.port()).is_some_and(|entry| {
-            let name = split(entry).0;
+            let name = split_authority(entry).0;
             is_public(address.ip()) || name == "localhost" || name.parse() == Ok(address.ip())
         })
     }
 }
 
 /// Splits `host:port`, whose port may be missing, or `[::1]:80`.
-fn split(authority: &str) -> (&str, Option<u16>) {
+fn split_authority(authority: &str) -> (&str, Option<u16>) {
     let split = authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     let (host, port) = match split {
         Some((host, port)) => (host, port.parse().ok()),
@@ -78,15 +78,15 @@ fn split(authority: &str) -> (&str, Option<u16>) {
 ///
 /// # Errors
 /// The thread cannot be started.
-pub fn start(listener: std::net::TcpListener, hosts: Hosts) -> io::Result<()> {
+pub fn start_proxy(listener: std::net::TcpListener, hosts: Hosts) -> io::Result<()> {
     let serve = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(serve(listener, Arc::new(hosts)))
+        runtime.block_on(serve_clients(listener, Arc::new(hosts)))
     };
     std::thread::Builder::new().name("proxy".to_owned()).spawn(serve).map(drop)
 }
 
-async fn serve(listener: std::net::TcpListener, hosts: Arc<Hosts>) -> io::Result<()> {
+async fn serve_clients(listener: std::net::TcpListener, hosts: Arc<Hosts>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     loop {
@@ -94,14 +94,14 @@ async fn serve(listener: std::net::TcpListener, hosts: Arc<Hosts>) -> io::Result
         let hosts = Arc::clone(&hosts);
         tokio::spawn(async move {
             // The client notices the end.
-            let _ = pass(client, &hosts).await;
+            let _ = pass_client(client, &hosts).await;
         });
     }
 }
 
 /// The parts of a request that the proxy needs.
 #[derive(Debug, PartialEq, Eq)]
-struct Target {
+struct ProxyTarget {
     host: String,
     port: u16,
     /// `None` for a tunnel.
@@ -129,30 +129,32 @@ enum To<'l> {
 }
 
 /// A connection towards a host.
-enum Server {
+enum HostConnection {
     Direct(TcpStream),
     /// To a proxy that takes the request itself, with its login.
     Proxy(TcpStream, Option<String>),
 }
 
-async fn pass(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
-    let (head, rest) = head(&mut client).await?;
-    let Some(target) = target(&head) else {
-        return answer(&mut client, "400 Bad Request", "this is not a request for a proxy").await;
+async fn pass_client(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
+    let (head, rest) = read_head(&mut client).await?;
+    let Some(target) = parse_target(&head) else {
+        return answer_client(&mut client, "400 Bad Request", "this is not a request for a proxy").await;
     };
     let (host, port) = (&target.host, target.port);
     if hosts.entry(host, port).is_none() {
         let why = format!("{host} is not among the hosts of sandbox.network");
-        return answer(&mut client, "403 Forbidden", &why).await;
+        return answer_client(&mut client, "403 Forbidden", &why).await;
     }
-    let server = match connect(&target, hosts).await {
+    let server = match connect_target(&target, hosts).await {
         Ok(server) => server,
-        Err(error) => return answer(&mut client, "502 Bad Gateway", &format!("{host}: {error}")).await,
+        Err(error) => return answer_client(&mut client, "502 Bad Gateway", &format!("{host}: {error}")).await,
     };
     let (mut server, head) = match (server, &target.request) {
-        (Server::Direct(server), Some(request)) => (server, request.head(To::Host)),
-        (Server::Proxy(server, login), Some(request)) => (server, request.head(To::Proxy(login.as_deref()))),
-        (Server::Direct(server) | Server::Proxy(server, _), None) => {
+        (HostConnection::Direct(server), Some(request)) => (server, request.head(To::Host)),
+        (HostConnection::Proxy(server, login), Some(request)) => {
+            (server, request.head(To::Proxy(login.as_deref())))
+        }
+        (HostConnection::Direct(server) | HostConnection::Proxy(server, _), None) => {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
             (server, Vec::new())
         }
@@ -181,7 +183,7 @@ impl PlainRequest {
 }
 
 /// The head of a request, and the bytes after it.
-async fn head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
+async fn read_head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     const END: &[u8] = b"\r\n\r\n";
     let mut bytes = Vec::new();
     loop {
@@ -196,19 +198,19 @@ async fn head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Reads the head: `CONNECT host:port`, or `GET http://host/path`.
-fn target(head: &[u8]) -> Option<Target> {
+fn parse_target(head: &[u8]) -> Option<ProxyTarget> {
     let text = std::str::from_utf8(head).ok()?;
     let (line, fields) = text.split_once("\r\n")?;
     let mut words = line.split(' ');
     let (method, uri, version) = (words.next()?, words.next()?, words.next()?);
     if method == "CONNECT" {
-        let (host, port) = split(uri);
-        return Some(Target { host: host.to_owned(), port: port?, request: None });
+        let (host, port) = split_authority(uri);
+        return Some(ProxyTarget { host: host.to_owned(), port: port?, request: None });
     }
     let rest = uri.strip_prefix("http://")?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let (host, port) = split(authority);
+    let (host, port) = split_authority(authority);
     let own = |field: &str| {
         let name = field.split(':').next().unwrap_or_default().trim();
         ["connection", "proxy-connection", "proxy-authorization", "host"]
@@ -223,21 +225,21 @@ fn target(head: &[u8]) -> Option<Target> {
         version: version.to_owned(),
         fields: fields.flat_map(|field| [field, "\r\n"]).collect(),
     };
-    Some(Target { host: host.to_owned(), port: port.unwrap_or(80), request: Some(request) })
+    Some(ProxyTarget { host: host.to_owned(), port: port.unwrap_or(80), request: Some(request) })
 }
 
-async fn connect(target: &Target, hosts: &Hosts) -> io::Result<Server> {
-    let Target { host, port, request } = target;
+async fn connect_target(target: &ProxyTarget, hosts: &Hosts) -> io::Result<HostConnection> {
+    let ProxyTarget { host, port, request } = target;
     let (scheme, bare) = if request.is_some() { ("http", host.as_str()) } else { ("https", host.as_str()) };
     let bare = if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() };
     let url = Url::parse(&format!("{scheme}://{bare}:{port}/")).map_err(io::Error::other)?;
-    let proxy = hosts.proxies.to(&url).map_err(io::Error::other)?;
-    let Some(proxy) = proxy else { return directly(host, *port, hosts).await.map(Server::Direct) };
-    check(host, *port, hosts).await?;
+    let proxy = hosts.proxies.choose(&url).map_err(io::Error::other)?;
+    let Some(proxy) = proxy else { return connect_directly(host, *port, hosts).await.map(HostConnection::Direct) };
+    check_host(host, *port, hosts).await?;
     by_proxy(&proxy, target).await
 }
 
-async fn directly(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream> {
+async fn connect_directly(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream> {
     let mut refused = io::Error::other("no address");
     for address in tokio::net::lookup_host((host, port)).await? {
         if !hosts.allow(host, address) {
@@ -254,7 +256,7 @@ async fn directly(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream>
 
 /// Checks the addresses of a host that a proxy will look up again, or only the form of a name that cannot be looked up
 /// here.
-async fn check(host: &str, port: u16, hosts: &Hosts) -> io::Result<()> {
+async fn check_host(host: &str, port: u16, hosts: &Hosts) -> io::Result<()> {
     match tokio::time::timeout(LONGEST_CHECK, tokio::net::lookup_host((host, port))).await {
         Ok(Ok(mut addresses)) => addresses
             .find(|address| !hosts.allow(host, *address))
@@ -270,14 +272,14 @@ fn is_private(address: SocketAddr) -> io::Error {
     io::Error::other(format!("{} is an address of this machine or of a private network", address.ip()))
 }
 
-async fn by_proxy(proxy: &Through<'_>, target: &Target) -> io::Result<Server> {
+async fn by_proxy(proxy: &ProxyRoute<'_>, target: &ProxyTarget) -> io::Result<HostConnection> {
     if target.request.is_some() && proxy.takes_requests() {
-        return Ok(Server::Proxy(proxy.connect().await?, proxy.login().map(str::to_owned)));
+        return Ok(HostConnection::Proxy(proxy.connect().await?, proxy.login().map(str::to_owned)));
     }
-    proxy.tunnel(&target.host, target.port).await.map(Server::Direct)
+    proxy.tunnel(&target.host, target.port).await.map(HostConnection::Direct)
 }
 
-async fn answer(client: &mut TcpStream, status: &str, why: &str) -> io::Result<()> {
+async fn answer_client(client: &mut TcpStream, status: &str, why: &str) -> io::Result<()> {
     let text = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{why}\n",
         why.len() + 1
@@ -315,9 +317,9 @@ mod tests {
 
     #[test]
     fn a_request_is_passed_on_without_what_is_the_proxy_s() {
-        let tunnel = target(b"CONNECT crates.io:443 HTTP/1.1\r\nHost: x\r\n\r\n").expect("a tunnel");
+        let tunnel = parse_target(b"CONNECT crates.io:443 HTTP/1.1\r\nHost: x\r\n\r\n").expect("a tunnel");
         assert_eq!((tunnel.host.as_str(), tunnel.port, tunnel.request), ("crates.io", 443, None));
-        let plain = target(
+        let plain = parse_target(
             b"GET http://me:word@a.b:81/c?d HTTP/1.1\r\nHost: evil\r\nProxy-Authorization: x\r\nConnection: keep-alive\r\nA: b\r\n\r\n",
         );
         let plain = plain.expect("a request");
@@ -331,7 +333,7 @@ mod tests {
             format!("GET http://a.b:81/c?d HTTP/1.1\r\n{tail}Proxy-Authorization: Basic x\r\nA: b\r\n\r\n");
         assert_eq!(head(To::Proxy(Some("Basic x"))), login);
         for wrong in ["GET / HTTP/1.1\r\n\r\n", "CONNECT crates.io HTTP/1.1\r\n\r\n", "x\r\n\r\n", "\r\n\r\n"] {
-            assert_eq!(target(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(parse_target(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

@@ -4,11 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// True if anybody on the internet could reach `address`. An IPv6 address that carries an IPv4 one is judged by that.
-#[must_use]
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match carried(address) {
+        IpAddr::V6(address) => match extract_embedded(address) {
             Some(inner) => is_public_v4(inner),
             None => is_public_v6(address),
         },
@@ -43,7 +42,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 }
 
 /// The IPv4 address inside mapped, translated (64:ff9b::/96) and tunnelled (2002::/16) ones.
-fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn extract_embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)

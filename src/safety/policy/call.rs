@@ -2,31 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::files::workspace::Workspace;
 use crate::safety::Hold;
 
-use super::habits::{Habit, habit, is_of_system, uses_network};
-use super::shell::{self, Script, Simple};
-use super::target::{Presence, Target};
+use super::habits::{Habit, find_habit, is_of_system, uses_network};
+use super::shell::{self, ShellScript, Simple};
+use super::target::{PathTarget, Presence};
 
 /// The longest path that a system opens, in bytes.
 const LONGEST_PATH: usize = 4096;
 
 /// One call, before it runs.
 #[derive(Debug, Clone)]
-pub struct Call<'a> {
+pub struct ProposedCall<'a> {
     pub tool: &'a str,
     pub permission: Permission,
     /// True if the tool is configured to ask every time.
     pub requires_confirmation: bool,
-    pub effects: &'a [Effect],
+    pub effects: &'a [ToolEffect],
     /// True if its result may come from the network.
     pub has_network: bool,
-    pub reads: Vec<Target>,
-    pub writes: Vec<Target>,
+    pub reads: Vec<PathTarget>,
+    pub writes: Vec<PathTarget>,
     /// The line that it passes to the shell.
-    pub line: Option<Line>,
+    pub line: Option<ParsedLine>,
     /// The walls that there are for its command.
     pub hold: Hold,
     /// The host that it sends a request to.
@@ -43,14 +43,14 @@ pub struct Invocation<'a> {
 
 /// A command line, parsed, with its paths looked up.
 #[derive(Debug, Clone)]
-pub struct Line {
-    pub(super) script: Script,
+pub struct ParsedLine {
+    pub(super) script: ShellScript,
     /// The facts about each of its commands.
-    parts: Vec<Part>,
+    parts: Vec<LineCommand>,
     /// True if it runs in the workspace.
     pub(super) is_inside: bool,
     /// The files that redirections read and write; `None` for one that is only known when it runs.
-    pub(super) files: Vec<(Option<Target>, Opens)>,
+    pub(super) files: Vec<(Option<PathTarget>, Opens)>,
     /// True if it runs neither in the workspace nor in a directory that the user installed.
     starts_outside: bool,
     /// The configured tool whose command this is: the model wrote only the arguments.
@@ -59,10 +59,10 @@ pub struct Line {
 
 /// One command of a line.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct LineCommand {
     pub habit: Habit,
     /// The paths that its words could name.
-    pub named: Vec<Target>,
+    pub named: Vec<PathTarget>,
     /// The first path outside the workspace, as it is written.
     pub leaves: Option<String>,
 }
@@ -83,13 +83,12 @@ pub(super) enum Opens {
     ToWrite,
 }
 
-impl Call<'_> {
+impl ProposedCall<'_> {
     /// True if its command is one of the system and names something that the sandbox keeps from it: a place outside
     /// the workspace, or the network.
-    #[must_use]
     pub fn leaves(&self) -> bool {
         let is_outside =
-            |(target, _): &(Option<Target>, Opens)| target.as_ref().is_some_and(|file| !file.is_inside());
+            |(target, _): &(Option<PathTarget>, Opens)| target.as_ref().is_some_and(|file| !file.is_inside());
         let line = self.line.as_ref().filter(|line| line.script.commands.iter().all(is_of_system));
         line.is_some_and(|line| {
             line.leaves().is_some() || line.files.iter().any(is_outside) || line.uses_network()
@@ -97,7 +96,7 @@ impl Call<'_> {
     }
 }
 
-impl Line {
+impl ParsedLine {
     /// Parses a line and looks up the paths that it names. `readable` are the directories outside the workspace whose
     /// content the user installed.
     #[must_use]
@@ -107,21 +106,21 @@ impl Line {
         readable: &[PathBuf],
         configured: Option<Configured>,
     ) -> Self {
-        let script = shell::read(invocation.command);
-        let entered = entered(&script, invocation.dir, workspace);
+        let script = shell::parse_line(invocation.command);
+        let entered = find_entered(&script, invocation.dir, workspace);
         let dir = entered.as_deref().unwrap_or(invocation.dir);
         // After a `cd` that was not followed, a relative path could lead anywhere.
         let moves = |command: &&Simple| matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"));
         let moving = script.all().iter().filter(|command| moves(command)).count();
         let is_lost = moving > usize::from(entered.is_some());
-        let find = |given: &str| Target::find(workspace, dir, Path::new(given), readable);
+        let find = |given: &str| PathTarget::find(workspace, dir, Path::new(given), readable);
         let files = script.all_files().into_iter().map(|file| {
             let target = file.target.text().filter(|path| !is_lost || path.starts_with('/')).map(find);
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
         });
         let files = files.collect();
         let part = |(at, command): (usize, &Simple)| {
-            let mut part = Part::new(command, is_lost, &find);
+            let mut part = LineCommand::new(command, is_lost, &find);
             // If the directory was entered from elsewhere, the words are only the directory.
             if at == 0 && entered.is_some() {
                 part.leaves = None;
@@ -130,14 +129,15 @@ impl Line {
         };
         let parts = script.commands.iter().enumerate().map(part).collect();
         let is_inside = invocation.dir.starts_with(workspace.root());
-        let starts_outside = !Target::find(workspace, invocation.dir, Path::new("."), readable).is_free_to_read();
+        let starts_outside =
+            !PathTarget::find(workspace, invocation.dir, Path::new("."), readable).is_free_to_read();
         Self { script, parts, is_inside, files, starts_outside, configured }
     }
 
     /// True if it consists of programs that usually only read, and names nothing outside the workspace.
     pub(super) fn only_reads(&self) -> bool {
-        let opens_freely = |(target, opens): &(Option<Target>, Opens)| {
-            *opens == Opens::ToRead && target.as_ref().is_none_or(Target::is_free_to_read)
+        let opens_freely = |(target, opens): &(Option<PathTarget>, Opens)| {
+            *opens == Opens::ToRead && target.as_ref().is_none_or(PathTarget::is_free_to_read)
         };
         self.is_inside
             && self.script.doubt().is_none()
@@ -161,7 +161,7 @@ impl Line {
     pub(super) fn reaches_outside(&self) -> bool {
         let opened = self.files.iter().filter(|(_, opens)| *opens == Opens::ToRead);
         let opened = opened.filter_map(|(target, _)| target.as_ref());
-        let mut reached = opened.chain(self.named().map(|(target, _)| target));
+        let mut reached = opened.chain(self.list_possible_paths().map(|(target, _)| target));
         self.script.names_home()
             || self.starts_outside
             || reached
@@ -169,34 +169,34 @@ impl Line {
     }
 
     /// Each simple command, with its facts.
-    pub(super) fn commands(&self) -> impl Iterator<Item = (&Simple, &Part)> {
+    pub(super) fn commands(&self) -> impl Iterator<Item = (&Simple, &LineCommand)> {
         self.script.commands.iter().zip(&self.parts)
     }
 
     /// The paths that words could name, and the habit of their command.
-    pub(super) fn named(&self) -> impl Iterator<Item = (&Target, Habit)> {
+    pub(super) fn list_possible_paths(&self) -> impl Iterator<Item = (&PathTarget, Habit)> {
         self.parts.iter().flat_map(|part| part.named.iter().map(|target| (target, part.habit)))
     }
 }
 
-impl Part {
-    fn new(command: &Simple, is_lost: bool, find: &dyn Fn(&str) -> Target) -> Self {
-        let mut words: Vec<&str> = named(command);
+impl LineCommand {
+    fn new(command: &Simple, is_lost: bool, find: &dyn Fn(&str) -> PathTarget) -> Self {
+        let mut words: Vec<&str> = list_possible_words(command);
         words.sort_unstable();
         words.dedup();
         let climbs = |word: &&&str| is_lost && word.split('/').any(|part| part == "..");
         let leads_home = matches!(command.program(), Some("cd" | "pushd")) && command.argv.len() == 1;
         let mut leaves = words.iter().find(climbs).map(|word| (*word).to_owned());
         leaves = leaves.or(leads_home.then(|| "~".to_owned()));
-        let named: Vec<Target> = words.into_iter().map(find).collect();
-        let begun = command.names.iter().filter_map(|text| directory(text)).map(find);
-        let begun: Vec<Target> = begun.collect();
+        let named: Vec<PathTarget> = words.into_iter().map(find).collect();
+        let begun = command.names.iter().filter_map(|text| find_directory(text)).map(find);
+        let begun: Vec<PathTarget> = begun.collect();
         let mut targets = named.iter().chain(&begun);
-        let is_left = |target: &&Target| {
+        let is_left = |target: &&PathTarget| {
             !target.is_free_to_read() && target.presence != Presence::No && !holds_nothing(target)
         };
         leaves = leaves.or_else(|| targets.find(is_left).map(|target| target.given.clone()));
-        Self { habit: habit(command), named, leaves }
+        Self { habit: find_habit(command), named, leaves }
     }
 
     /// True if it has no way to write, and reads only in the workspace.
@@ -206,7 +206,7 @@ impl Part {
 }
 
 /// The directory that a `cd` at the beginning of the line leads to, if that is certain and inside the workspace.
-fn entered(script: &Script, dir: &Path, workspace: &Workspace) -> Option<PathBuf> {
+fn find_entered(script: &ShellScript, dir: &Path, workspace: &Workspace) -> Option<PathBuf> {
     let first = script.commands.first().filter(|_| script.enters_first && script.unresolved.is_none())?;
     let [program, target] = first.argv.as_slice() else { return None };
     let target = target.text().filter(|target| !target.is_empty() && !target.starts_with('-'))?;
@@ -216,13 +216,13 @@ fn entered(script: &Script, dir: &Path, workspace: &Workspace) -> Option<PathBuf
 }
 
 /// The words of a command, and of those in it, that could name paths.
-fn named(command: &Simple) -> Vec<&str> {
+fn list_possible_words(command: &Simple) -> Vec<&str> {
     let inner = command.inside.iter().flat_map(|inside| inside.script.all());
-    std::iter::once(command).chain(inner).flat_map(operands).collect()
+    std::iter::once(command).chain(inner).flat_map(list_operands).collect()
 }
 
 /// The words that could name paths: without those that are only printed or compared, and without a pattern.
-fn operands(command: &Simple) -> Vec<&str> {
+fn list_operands(command: &Simple) -> Vec<&str> {
     const NAME_NOTHING: [&str; 19] = [
         "echo", "printf", "true", "false", ":", "test", "[", "[[", "which", "type", "command", "basename",
         "dirname", "seq", "expr", "date", "tr", "set", "alias",
@@ -247,12 +247,12 @@ fn operands(command: &Simple) -> Vec<&str> {
     let pattern = BEGIN_WITH_PATTERN.contains(&name) && !words.iter().any(gives_pattern);
     let pattern = pattern.then(|| words.iter().position(|word| !is_flag(word))).flatten();
     let words = words.into_iter().enumerate().filter(|(at, _)| Some(*at) != pattern);
-    let words = words.filter_map(|(_, word)| if is_flag(word) { value(word) } else { Some(word) });
-    words.flat_map(divided).filter(|word| word.len() <= LONGEST_PATH).collect()
+    let words = words.filter_map(|(_, word)| if is_flag(word) { find_value(word) } else { Some(word) });
+    words.flat_map(split_flag).filter(|word| word.len() <= LONGEST_PATH).collect()
 }
 
 /// The value in a flag: after a `=`, or from where a path begins.
-fn value(word: &str) -> Option<&str> {
+fn find_value(word: &str) -> Option<&str> {
     match word.split_once('=') {
         Some((_, value)) => Some(value),
         None => word.find(['/', '~']).map(|at| &word[at..]).or_else(|| word.find("..").map(|at| &word[at..])),
@@ -260,29 +260,28 @@ fn value(word: &str) -> Option<&str> {
 }
 
 /// A word, and the part of it after a `=`.
-fn divided(word: &str) -> impl Iterator<Item = &str> {
+fn split_flag(word: &str) -> impl Iterator<Item = &str> {
     let value = word.split_once('=').map(|(_, value)| value);
     std::iter::once(word).chain(value).filter(|word| !word.is_empty())
 }
 
 /// The directory at the beginning of a text that continues with something unknown.
-fn directory(text: &str) -> Option<&str> {
+fn find_directory(text: &str) -> Option<&str> {
     let path = text.split_once('=').map_or(text, |(_, value)| value);
     path.rfind('/').map(|at| &path[..=at]).filter(|dir| dir.len() <= LONGEST_PATH)
 }
 
-fn is_device(target: &Target) -> bool {
+fn is_device(target: &PathTarget) -> bool {
     target.path.starts_with("/dev/")
 }
 
 /// True for devices that contain nobody's text.
-fn holds_nothing(target: &Target) -> bool {
+fn holds_nothing(target: &PathTarget) -> bool {
     ["/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"]
         .contains(&target.given.as_str())
 }
 
 /// The paths of a call, looked up from the workspace.
-#[must_use]
-pub fn targets(workspace: &Workspace, given: &[&str], readable: &[PathBuf]) -> Vec<Target> {
-    given.iter().map(|given| Target::named(workspace, given, readable)).collect()
+pub fn look_up_targets(workspace: &Workspace, given: &[&str], readable: &[PathBuf]) -> Vec<PathTarget> {
+    given.iter().map(|given| PathTarget::look_up(workspace, given, readable)).collect()
 }

@@ -71,11 +71,11 @@ pub(super) fn workspace(dir: &Path) -> Workspace {
 
 #[cfg(unix)]
 fn verdict(case: &Case, workspace: &Workspace) -> Verdict {
-    let rules = Rules::new(&case.rules).expect("rules without mistakes");
+    let rules = PolicyRules::new(&case.rules).expect("rules without mistakes");
     let tool = case.tool.as_deref().unwrap_or("run_command");
     let given: Vec<&str> = case.path.iter().map(String::as_str).collect();
-    let paths = targets(workspace, &given, &[]);
-    let mut call = Call {
+    let paths = look_up_targets(workspace, &given, &[]);
+    let mut call = ProposedCall {
         tool,
         permission: Permission::Read,
         requires_confirmation: false,
@@ -95,23 +95,23 @@ fn verdict(case: &Case, workspace: &Workspace) -> Verdict {
                 words => words.iter().map(|word| text::shell_quoted(word)).collect::<Vec<_>>().join(" "),
             };
             let configured = Configured { arguments: "{}".to_owned(), shown: makes.join(" ") };
-            (call.permission, call.effects) = (Permission::Write, &[Effect::Process]);
+            (call.permission, call.effects) = (Permission::Write, &[ToolEffect::Process]);
             let invocation = Invocation { command: &line, dir: &dir };
-            call.line = Some(Line::new(invocation, workspace, &[], Some(configured)));
+            call.line = Some(ParsedLine::new(invocation, workspace, &[], Some(configured)));
         }
         "run_command" => {
             let command = case.command.as_deref().expect("a case of a command has one");
             let invocation = Invocation { command, dir: &dir };
-            (call.permission, call.effects) = (Permission::Write, &[Effect::Process]);
-            call.line = Some(Line::new(invocation, workspace, &[], None));
+            (call.permission, call.effects) = (Permission::Write, &[ToolEffect::Process]);
+            call.line = Some(ParsedLine::new(invocation, workspace, &[], None));
         }
         "write_file" | "edit_file" => {
-            (call.permission, call.effects, call.writes) = (Permission::Write, &[Effect::Files], paths);
+            (call.permission, call.effects, call.writes) = (Permission::Write, &[ToolEffect::Files], paths);
         }
-        "fetch_url" => call.effects = &[Effect::Network],
+        "fetch_url" => call.effects = &[ToolEffect::Network],
         _ => call.reads = paths,
     }
-    judge(case.mode, &rules, &call, case.taint.as_deref())
+    judge_call(case.mode, &rules, &call, case.taint.as_deref())
 }
 
 #[cfg(unix)]
@@ -129,7 +129,8 @@ fn every_case_is_judged_as_it_says() {
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&file).expect("readable");
-        let case: Case = crate::base::yaml::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let case: Case =
+            crate::base::yaml::parse_document(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let (what, why, always) = match verdict(&case, &workspace) {
             Verdict::Allow(Grounds::Reading) => ("read", String::new(), None),
             Verdict::Allow(_) => ("run", String::new(), None),

@@ -8,20 +8,20 @@ use std::fmt;
 
 use crate::base::text;
 
-use super::call::{Call, Configured, Line, Part};
+use super::call::{Configured, LineCommand, ParsedLine, ProposedCall};
 use super::shell::Simple;
-use super::target::{Presence, Target};
+use super::target::{PathTarget, Presence};
 
 /// The calls that a person allows from here on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant(Vec<Item>);
+pub struct Grant(Vec<GrantItem>);
 
 /// Everything that was granted in a session.
 #[derive(Debug, Clone, Default)]
-pub struct Grants(HashSet<Item>);
+pub struct SessionGrants(HashSet<GrantItem>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Item {
+enum GrantItem {
     /// These words; `None` is any path inside the workspace.
     Command { tool: String, words: Vec<Option<String>> },
     /// This path, and no other.
@@ -38,9 +38,8 @@ const ANY_PATH: &str = "PATH";
 /// A longer line cannot be read at a glance.
 const LONGEST: usize = 200;
 
-impl Grants {
+impl SessionGrants {
     /// True if all of it was granted.
-    #[must_use]
     pub fn cover(&self, grant: &Grant) -> bool {
         grant.0.iter().all(|item| self.0.contains(item))
     }
@@ -51,11 +50,11 @@ impl Grants {
 }
 
 /// The grant that "always" would give for this call; `None` if there is no narrow one.
-pub(super) fn offer(call: &Call<'_>) -> Option<Grant> {
+pub(super) fn offer_grant(call: &ProposedCall<'_>) -> Option<Grant> {
     let items = match &call.line {
         Some(line) => of_line(call.tool, line)?,
         None => match &call.host {
-            Some(host) => vec![Item::Host { tool: call.tool.to_owned(), host: host.clone() }],
+            Some(host) => vec![GrantItem::Host { tool: call.tool.to_owned(), host: host.clone() }],
             None => of_paths(call)?,
         },
     };
@@ -65,35 +64,35 @@ pub(super) fn offer(call: &Call<'_>) -> Option<Grant> {
     (is_readable && !grant.0.is_empty()).then_some(grant)
 }
 
-fn of_paths(call: &Call<'_>) -> Option<Vec<Item>> {
-    let only_files = call.effects.iter().all(|effect| *effect == crate::config::Effect::Files);
+fn of_paths(call: &ProposedCall<'_>) -> Option<Vec<GrantItem>> {
+    let only_files = call.effects.iter().all(|effect| *effect == crate::config::ToolEffect::Files);
     if !only_files || call.writes.iter().any(|target| target.is_protected) {
         return None;
     }
     let touched = if call.writes.is_empty() { &call.reads } else { &call.writes };
-    let path = |path: &String| Item::Path { tool: call.tool.to_owned(), path: path.clone() };
+    let path = |path: &String| GrantItem::Path { tool: call.tool.to_owned(), path: path.clone() };
     Some(touched.iter().map(|target| path(&target.path)).collect())
 }
 
-fn of_line(tool: &str, line: &Line) -> Option<Vec<Item>> {
+fn of_line(tool: &str, line: &ParsedLine) -> Option<Vec<GrantItem>> {
     if let Some(Configured { arguments, shown }) = &line.configured {
         let writes_protected =
-            |(target, _): &(Option<Target>, _)| target.as_ref().is_none_or(|file| file.is_protected);
+            |(target, _): &(Option<PathTarget>, _)| target.as_ref().is_none_or(|file| file.is_protected);
         let (tool, arguments, shown) = (tool.to_owned(), arguments.clone(), shown.clone());
         let granted = !line.files.iter().any(writes_protected);
-        return granted.then(|| vec![Item::Call { tool, arguments, shown }]);
+        return granted.then(|| vec![GrantItem::Call { tool, arguments, shown }]);
     }
     if !line.is_inside || line.script.doubt().is_some() {
         return None;
     }
-    let is_harmless = |part: &Part| part.is_harmless();
+    let is_harmless = |part: &LineCommand| part.is_harmless();
     let all_harmless = line.commands().all(|(_, part)| is_harmless(part));
     let commands = line.commands().filter(|(_, part)| all_harmless || !is_harmless(part));
     let items = commands.map(|(command, part)| of_command(tool, command, part));
-    let mut items: Vec<Item> = items.collect::<Option<_>>()?;
+    let mut items: Vec<GrantItem> = items.collect::<Option<_>>()?;
     for (target, opens) in &line.files {
         let target = target.as_ref().filter(|target| !target.is_protected)?;
-        items.push(Item::Path { tool: opens.tool().to_owned(), path: target.path.clone() });
+        items.push(GrantItem::Path { tool: opens.tool().to_owned(), path: target.path.clone() });
     }
     let mut seen = HashSet::new();
     items.retain(|item| seen.insert(item.clone()));
@@ -101,13 +100,13 @@ fn of_line(tool: &str, line: &Line) -> Option<Vec<Item>> {
 }
 
 /// The exact words, except for paths inside the workspace.
-fn of_command(tool: &str, command: &Simple, part: &Part) -> Option<Item> {
+fn of_command(tool: &str, command: &Simple, part: &LineCommand) -> Option<GrantItem> {
     if !command.assigned.is_empty() || command.argv.is_empty() {
         return None;
     }
     // A word without a slash could name an action.
     let is_path = |word: &str| {
-        let is_inside = |target: &Target| {
+        let is_inside = |target: &PathTarget| {
             target.given == word && target.is_inside() && !target.is_protected && target.presence == Presence::Yes
         };
         word.contains('/') && !word.starts_with('-') && part.named.iter().any(is_inside)
@@ -116,7 +115,7 @@ fn of_command(tool: &str, command: &Simple, part: &Part) -> Option<Item> {
         let word = arg.text()?;
         Some((at == 0 || command.inside.is_some() || !is_path(word)).then(|| word.to_owned()))
     });
-    Some(Item::Command { tool: tool.to_owned(), words: words.collect::<Option<_>>()? })
+    Some(GrantItem::Command { tool: tool.to_owned(), words: words.collect::<Option<_>>()? })
 }
 
 impl fmt::Display for Grant {
@@ -126,7 +125,7 @@ impl fmt::Display for Grant {
                 f.write_str(", ")?;
             }
             match item {
-                Item::Command { tool, words } => {
+                GrantItem::Command { tool, words } => {
                     let any = words.contains(&None);
                     let word = |word: &Option<String>| match word {
                         Some(word) => text::shell_word(word),
@@ -136,9 +135,9 @@ impl fmt::Display for Grant {
                     write!(f, "{tool} `{}`", words.join(" "))?;
                     f.write_str(if any { " with any PATH inside the workspace" } else { "" })?;
                 }
-                Item::Host { tool, host } => write!(f, "{tool} from {host}")?,
-                Item::Path { tool, path } => write!(f, "{tool} `{path}`")?,
-                Item::Call { tool, shown, .. } => write!(f, "{tool} `{shown}`, with these arguments alone")?,
+                GrantItem::Host { tool, host } => write!(f, "{tool} from {host}")?,
+                GrantItem::Path { tool, path } => write!(f, "{tool} `{path}`")?,
+                GrantItem::Call { tool, shown, .. } => write!(f, "{tool} `{shown}`, with these arguments alone")?,
             }
         }
         Ok(())

@@ -223,13 +223,13 @@ const RUNNING: [&str; 32] = [
 const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/"];
 
 /// The habit of a command, with that of the commands in it.
-pub(super) fn habit(command: &Simple) -> Habit {
+pub(super) fn find_habit(command: &Simple) -> Habit {
     let own = match &command.inside {
         Some(inside) => {
             let runs_only = command.program().is_some_and(|name| RUNNING.contains(&name));
-            let within = inside.script.commands.iter().map(habit).min().unwrap_or(Habit::Unknown);
+            let within = inside.script.commands.iter().map(find_habit).min().unwrap_or(Habit::Unknown);
             let is_sure = inside.is_transparent && inside.script.files.is_empty();
-            match (runs_only && inside.script.doubt().is_none() && !writes(&command.argv), is_sure) {
+            match (runs_only && inside.script.doubt().is_none() && !writes_files(&command.argv), is_sure) {
                 (false, _) => Habit::Unknown,
                 (true, true) => within,
                 (true, false) => within.min(Habit::Reads),
@@ -242,7 +242,7 @@ pub(super) fn habit(command: &Simple) -> Habit {
 }
 
 /// True if another program does the work, which no walls around this one confine.
-pub(super) fn delegates(command: &Simple) -> bool {
+pub(super) fn delegates_work(command: &Simple) -> bool {
     let name = command.program().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     !name.is_empty() && DELEGATING.split_whitespace().any(|known| known == name)
@@ -253,7 +253,7 @@ pub(super) fn is_of_system(command: &Simple) -> bool {
     match (&command.inside, command.argv.split_first()) {
         (Some(inside), _) => inside.script.doubt().is_none() && inside.script.commands.iter().all(is_of_system),
         (None, Some((Arg::Literal(name), words))) => {
-            habit(command) >= Habit::Reads || uses_network(command) || is_in(FILES, name, words)
+            find_habit(command) >= Habit::Reads || uses_network(command) || is_in(FILES, name, words)
         }
         (None, Some((Arg::Unknown, _))) => false,
         (None, None) => true,
@@ -280,17 +280,19 @@ fn of_variable(name: &str) -> Habit {
 fn of_words(argv: &[Arg]) -> Habit {
     let Some(path) = argv.first().and_then(Arg::text) else { return Habit::Unknown };
     let name = SYSTEM.iter().find_map(|dir| path.strip_prefix(dir)).unwrap_or(path);
-    if name.contains('/') || writes(argv) {
+    if name.contains('/') || writes_files(argv) {
         return Habit::Unknown;
     }
     if tells_of_itself(argv) {
         return Habit::Reads;
     }
     let words = without_leading_flags(name, &argv[1..]);
-    match () {
-        () if is_in(ONLY_READ, name, &argv[1..]) => Habit::OnlyReads,
-        () if is_in(READ, name, &argv[1..]) || is_in(READ, name, words) => Habit::Reads,
-        () => Habit::Unknown,
+    if is_in(ONLY_READ, name, &argv[1..]) {
+        Habit::OnlyReads
+    } else if is_in(READ, name, &argv[1..]) || is_in(READ, name, words) {
+        Habit::Reads
+    } else {
+        Habit::Unknown
     }
 }
 
@@ -321,7 +323,7 @@ fn tells_of_itself(argv: &[Arg]) -> bool {
 }
 
 /// True if a word says that it writes.
-fn writes(argv: &[Arg]) -> bool {
+fn writes_files(argv: &[Arg]) -> bool {
     let name = argv.first().and_then(Arg::text).unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     let Some((_, writing)) = WRITING.iter().find(|(program, _)| *program == name) else { return false };
@@ -356,11 +358,12 @@ fn without_leading_flags<'a>(name: &str, mut words: &'a [Arg]) -> &'a [Arg] {
 fn is_in(table: &str, name: &str, words: &[Arg]) -> bool {
     table.lines().any(|row| {
         let mut pattern = row.split(' ');
-        pattern.next().is_some_and(|names| names.split('|').any(|known| known == name)) && fits(pattern, words)
+        pattern.next().is_some_and(|names| names.split('|').any(|known| known == name))
+            && fits_pattern(pattern, words)
     })
 }
 
-fn fits<'p>(pattern: impl Iterator<Item = &'p str>, words: &[Arg]) -> bool {
+fn fits_pattern<'p>(pattern: impl Iterator<Item = &'p str>, words: &[Arg]) -> bool {
     let mut words = words.iter();
     for expected in pattern {
         match expected {

@@ -20,18 +20,18 @@ mod target;
 mod cases;
 
 use crate::config::ApprovalMode;
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::safety::{Enclosure, Hold};
 
 use call::Opens;
 use rules::Objection;
 
-pub use call::{Call, Configured, Invocation, Line, targets};
-pub use grant::{Grant, Grants};
-pub use rules::Rules;
-pub use shell::read as read_line;
+pub use call::{Configured, Invocation, ParsedLine, ProposedCall, look_up_targets};
+pub use grant::{Grant, SessionGrants};
+pub use rules::PolicyRules;
+pub use shell::parse_line as read_line;
 pub use taint::brings_in;
-pub use target::{Place, Target};
+pub use target::{PathPlace, PathTarget};
 
 /// The decision on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,6 @@ pub enum Grounds {
 
 impl Verdict {
     /// The walls around the command, once it may run: whoever allows it allows what it may write.
-    #[must_use]
     pub fn enclosure(&self) -> Enclosure {
         match self {
             Self::Allow(Grounds::Reading) => Enclosure::Read,
@@ -71,13 +70,17 @@ impl Verdict {
 }
 
 /// Judges one call. `taint` is the outside source in the conversation, as returned by [`brings_in`].
-#[must_use]
-pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
+pub fn judge_call(
+    mode: ApprovalMode,
+    rules: &PolicyRules,
+    call: &ProposedCall<'_>,
+    taint: Option<&str>,
+) -> Verdict {
     let is_enclosed = reads_in_walls(call);
     let could_do_harm = if is_enclosed {
         call.has_network
     } else {
-        call.permission > Permission::Read || call.effects.contains(&Effect::Network)
+        call.permission > Permission::Read || call.effects.contains(&ToolEffect::Network)
     };
     let tainted = taint.filter(|_| could_do_harm).map(|source| format!("{source} has entered this conversation"));
     let ask = |why: String, always| {
@@ -96,15 +99,15 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
     match rules.objection(call) {
         Some(Objection::Denied(why)) => return Verdict::Deny { why, grounds: Grounds::Rule },
         Some(Objection::Doubtful(why)) => return ask(why, None),
-        Some(Objection::Asked(why)) => return ask(why, grant::offer(call)),
+        Some(Objection::Asked(why)) => return ask(why, grant::offer_grant(call)),
         None => {}
     }
-    if let Some(why) = gap(rules, call) {
+    if let Some(why) = find_gap(rules, call) {
         return ask(why, None);
     }
     if mode == ApprovalMode::All {
         return match what_all_leaves_out(call) {
-            Some(why) => ask(why, grant::offer(call)),
+            Some(why) => ask(why, grant::offer_grant(call)),
             None => Verdict::Allow(Grounds::Mode),
         };
     }
@@ -118,17 +121,21 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
             Verdict::Allow(Grounds::Rule)
         }
         (None, None) => Verdict::Allow(by_itself),
-        (Some(why), _) => ask(why, grant::offer(call)),
-        (None, Some(tainted)) => ask(tainted.clone(), grant::offer(call)),
+        (Some(why), _) => ask(why, grant::offer_grant(call)),
+        (None, Some(tainted)) => ask(tainted.clone(), grant::offer_grant(call)),
     }
 }
 
 /// Judges one call of a turn that only reads: reading is judged as usual, a command runs in walls that allow no writing
 /// or not at all, and whatever would change something is denied, whatever else permits it.
-#[must_use]
-pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
+pub fn judge_exploring(
+    mode: ApprovalMode,
+    rules: &PolicyRules,
+    call: &ProposedCall<'_>,
+    taint: Option<&str>,
+) -> Verdict {
     let deny = |why: String| Verdict::Deny { why, grounds: Grounds::Mode };
-    let verdict = judge(mode, rules, call, taint);
+    let verdict = judge_call(mode, rules, call, taint);
     let is_forbidden = matches!(verdict, Verdict::Deny { grounds: Grounds::Rule, .. });
     let only_reads = call.permission == Permission::Read || reads_in_walls(call);
     if is_forbidden || (only_reads && call.line.is_none()) {
@@ -151,29 +158,28 @@ const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
 /// True if a command line consists of programs that usually only read, and opens no file to write.
-#[must_use]
 pub fn usually_reads(line: &str) -> bool {
-    let script = shell::read(line);
+    let script = shell::parse_line(line);
     let keeps = |file: &&shell::Redirect| file.writes && file.target.text() != Some("/dev/null");
     let commands = script.all();
     script.doubt().is_none()
         && !commands.is_empty()
         && commands
             .iter()
-            .all(|command| command.inside.is_some() || habits::habit(command) >= habits::Habit::Reads)
+            .all(|command| command.inside.is_some() || habits::find_habit(command) >= habits::Habit::Reads)
         && !script.all_files().iter().any(keeps)
 }
 
 /// True if it is a line of programs that usually only read, and there are walls to confine it to that.
-fn reads_in_walls(call: &Call<'_>) -> bool {
-    let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
+fn reads_in_walls(call: &ProposedCall<'_>) -> bool {
+    let is_own = |line: &ParsedLine| line.configured.is_none() && line.only_reads();
     call.hold >= Hold::Reading && call.line.as_ref().is_some_and(is_own)
 }
 
 /// The reason that no walls confine the command, if none do.
-fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
+fn find_gap(rules: &PolicyRules, call: &ProposedCall<'_>) -> Option<String> {
     let line = call.line.as_ref()?;
-    if let Some(program) = rules.delegating(call.tool, line) {
+    if let Some(program) = rules.find_delegate(call.tool, line) {
         return Some(format!("`{program}` has another program do its work, outside any sandbox"));
     }
     let rule = rules.hiding().filter(|_| call.hold < Hold::Permitted)?;
@@ -181,14 +187,14 @@ fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
 }
 
 /// The reason that the mode that allows everything still asks, if it does.
-fn what_all_leaves_out(call: &Call<'_>) -> Option<String> {
+fn what_all_leaves_out(call: &ProposedCall<'_>) -> Option<String> {
     let opened = |opens: Opens| {
         let files = call.line.iter().flat_map(|line| &line.files).filter(move |file| file.1 == opens);
         files.filter_map(|(target, _)| target.as_ref())
     };
-    let named = call.line.iter().flat_map(Line::named).map(|(target, _)| target);
+    let named = call.line.iter().flat_map(ParsedLine::list_possible_paths).map(|(target, _)| target);
     let mut read = call.reads.iter().chain(opened(Opens::ToRead)).chain(named);
-    if let Some(target) = read.find(|target| target.place == Place::Secret) {
+    if let Some(target) = read.find(|target| target.place == PathPlace::Secret) {
         return Some(format!("it reads `{}`, where credentials are kept", target.given));
     }
     let written = || call.writes.iter().chain(opened(Opens::ToWrite));
@@ -197,16 +203,16 @@ fn what_all_leaves_out(call: &Call<'_>) -> Option<String> {
     }
     // Walls know better what a command may write.
     let is_bounded = call.line.is_some() && call.hold >= Hold::Reading;
-    let is_left = |target: &&Target| !target.is_inside() && !target.path.starts_with("/dev/");
+    let is_left = |target: &&PathTarget| !target.is_inside() && !target.path.starts_with("/dev/");
     written().find(is_left).filter(|_| !is_bounded).map(writes_outside)
 }
 
-fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>, is_enclosed: bool) -> Option<String> {
+fn reason_to_ask(mode: ApprovalMode, call: &ProposedCall<'_>, is_enclosed: bool) -> Option<String> {
     if let Some(target) = call.writes.iter().find(|target| !target.is_inside()) {
         return Some(writes_outside(target));
     }
     if let Some(target) = call.reads.iter().find(|target| !target.is_free_to_read()) {
-        return Some(format!("it reads `{}`, {}", target.given, target.place.described()));
+        return Some(format!("it reads `{}`, {}", target.given, target.place.describe()));
     }
     if let Some(host) = &call.host {
         return Some(format!("it sends a request to {host}"));
@@ -217,18 +223,18 @@ fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>, is_enclosed: bool) -> Opti
     if let Some(target) = call.writes.iter().find(|target| target.is_protected) {
         return Some(writes_protected(target));
     }
-    if mode == ApprovalMode::Edits && call.effects == [Effect::Files] {
+    if mode == ApprovalMode::Edits && call.effects == [ToolEffect::Files] {
         return None;
     }
     Some(match call.effects {
-        effects if effects.contains(&Effect::Process) => why_it_runs(call),
-        effects if effects.contains(&Effect::Network) => "it uses the network".to_owned(),
+        effects if effects.contains(&ToolEffect::Process) => why_it_runs(call),
+        effects if effects.contains(&ToolEffect::Network) => "it uses the network".to_owned(),
         _ => "it changes files".to_owned(),
     })
 }
 
 /// The reason that a command is asked about.
-fn why_it_runs(call: &Call<'_>) -> String {
+fn why_it_runs(call: &ProposedCall<'_>) -> String {
     let line = call.line.as_ref().filter(|line| line.configured.is_none());
     match line {
         Some(line) if line.only_reads() => "it runs a command, and no sandbox holds it to reading".to_owned(),
@@ -243,11 +249,11 @@ fn why_it_runs(call: &Call<'_>) -> String {
     }
 }
 
-fn writes_outside(target: &Target) -> String {
-    format!("it writes `{}`, {}", target.given, target.place.described())
+fn writes_outside(target: &PathTarget) -> String {
+    format!("it writes `{}`, {}", target.given, target.place.describe())
 }
 
-fn writes_protected(target: &Target) -> String {
+fn writes_protected(target: &PathTarget) -> String {
     format!("it writes `{}`, {}", target.given, target.protection)
 }
 
@@ -273,12 +279,16 @@ mod tests {
     #[test]
     fn each_mode_frees_what_it_says_and_nothing_else() {
         use ApprovalMode::{All, Ask, Edits, Never};
-        let inside =
-            || Target { given: "x".to_owned(), path: "x".to_owned(), place: Place::Inside, ..Target::default() };
-        let outside = || Target { place: Place::Outside, ..inside() };
-        let protected = || Target { is_protected: true, ..inside() };
-        let secret = || Target { place: Place::Secret, ..inside() };
-        let read = |reads: Vec<Target>| Call {
+        let inside = || PathTarget {
+            given: "x".to_owned(),
+            path: "x".to_owned(),
+            place: PathPlace::Inside,
+            ..PathTarget::default()
+        };
+        let outside = || PathTarget { place: PathPlace::Outside, ..inside() };
+        let protected = || PathTarget { is_protected: true, ..inside() };
+        let secret = || PathTarget { place: PathPlace::Secret, ..inside() };
+        let read = |reads: Vec<PathTarget>| ProposedCall {
             tool: "t",
             permission: Permission::Read,
             requires_confirmation: false,
@@ -290,7 +300,7 @@ mod tests {
             hold: Hold::Permitted,
             host: None,
         };
-        let write = |effects: &'static [Effect], writes: Vec<Target>| Call {
+        let write = |effects: &'static [ToolEffect], writes: Vec<PathTarget>| ProposedCall {
             permission: Permission::Write,
             effects,
             writes,
@@ -298,27 +308,36 @@ mod tests {
         };
         let table = [
             ("reading", read(vec![inside()]), "run run run run"),
-            ("an edit", write(&[Effect::Files], vec![inside()]), "ask run run deny"),
-            ("a command", write(&[Effect::Process], Vec::new()), "ask ask run deny"),
+            ("an edit", write(&[ToolEffect::Files], vec![inside()]), "ask run run deny"),
+            ("a command", write(&[ToolEffect::Process], Vec::new()), "ask ask run deny"),
             ("reading outside", read(vec![outside()]), "ask ask run deny"),
-            ("reading a skill", read(vec![Target { place: Place::Readable, ..inside() }]), "run run run run"),
+            (
+                "reading a skill",
+                read(vec![PathTarget { place: PathPlace::Readable, ..inside() }]),
+                "run run run run",
+            ),
             (
                 "reading that is to be confirmed",
-                Call { requires_confirmation: true, ..read(vec![inside()]) },
+                ProposedCall { requires_confirmation: true, ..read(vec![inside()]) },
                 "ask ask run deny",
             ),
             ("reading credentials", read(vec![secret()]), "ask ask ask deny"),
-            ("an edit outside", write(&[Effect::Files], vec![outside()]), "ask ask ask deny"),
-            ("an edit of what git runs", write(&[Effect::Files], vec![protected()]), "ask ask ask deny"),
-            ("a page", Call { host: Some("example.com".to_owned()), ..read(Vec::new()) }, "ask ask run deny"),
+            ("an edit outside", write(&[ToolEffect::Files], vec![outside()]), "ask ask ask deny"),
+            ("an edit of what git runs", write(&[ToolEffect::Files], vec![protected()]), "ask ask ask deny"),
+            (
+                "a page",
+                ProposedCall { host: Some("example.com".to_owned()), ..read(Vec::new()) },
+                "ask ask run deny",
+            ),
         ];
         for (what, call, expected) in table {
-            let verdicts =
-                [Ask, Edits, All, Never].map(|mode| match judge(mode, &Rules::default(), &call, None) {
+            let verdicts = [Ask, Edits, All, Never].map(|mode| {
+                match judge_call(mode, &PolicyRules::default(), &call, None) {
                     Verdict::Allow(_) => "run",
                     Verdict::Ask { .. } => "ask",
                     Verdict::Deny { .. } => "deny",
-                });
+                }
+            });
             assert_eq!(verdicts.join(" "), expected, "{what}");
         }
     }

@@ -1,13 +1,13 @@
 //! Patterns for a rule's `path` and `command`.
 
-use crate::base::text::Glob;
+use crate::base::text::GlobPattern;
 
 use super::shell::Arg;
-use super::target::Target;
+use super::target::PathTarget;
 
 /// The certainty with which something matches a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Match {
+pub(super) enum RuleMatch {
     No,
     /// It may match; that is only known when it runs.
     Possible,
@@ -17,7 +17,7 @@ pub(super) enum Match {
 /// A pattern over the words of a simple command: a glob for each, and a last `*` for any that follow.
 #[derive(Debug, Clone)]
 pub(super) struct CommandPattern {
-    words: Vec<Glob>,
+    words: Vec<GlobPattern>,
     is_open: bool,
 }
 
@@ -27,29 +27,29 @@ impl CommandPattern {
             Some((last, words)) if last == "*" => (true, words),
             _ => (false, pattern),
         };
-        Ok(Self { words: words.iter().map(|word| Glob::word(word)).collect::<Result<_, _>>()?, is_open })
+        Ok(Self { words: words.iter().map(|word| GlobPattern::word(word)).collect::<Result<_, _>>()?, is_open })
     }
 
     /// `by_name`: a program given by its path counts as the program of that name.
-    pub fn matches(&self, argv: &[Arg], by_name: bool) -> Match {
+    pub fn matches(&self, argv: &[Arg], by_name: bool) -> RuleMatch {
         for (at, pattern) in self.words.iter().enumerate() {
             match argv.get(at) {
-                None => return Match::No,
-                Some(Arg::Unknown) => return Match::Possible,
+                None => return RuleMatch::No,
+                Some(Arg::Unknown) => return RuleMatch::Possible,
                 Some(Arg::Literal(word)) => {
                     let name = word.rsplit('/').next().filter(|_| by_name && at == 0);
                     if !pattern.matches(word) && !name.is_some_and(|name| pattern.matches(name)) {
-                        return Match::No;
+                        return RuleMatch::No;
                     }
                 }
             }
         }
         let rest = &argv[self.words.len()..];
         match rest {
-            _ if self.is_open => Match::Yes,
-            [] => Match::Yes,
-            rest if rest.iter().all(|word| *word == Arg::Unknown) => Match::Possible,
-            _ => Match::No,
+            _ if self.is_open => RuleMatch::Yes,
+            [] => RuleMatch::Yes,
+            rest if rest.iter().all(|word| *word == Arg::Unknown) => RuleMatch::Possible,
+            _ => RuleMatch::No,
         }
     }
 
@@ -62,7 +62,7 @@ impl CommandPattern {
 /// A pattern over paths: relative to the workspace, or absolute.
 #[derive(Debug, Clone)]
 pub(super) struct PathPattern {
-    glob: Glob,
+    glob: GlobPattern,
     /// The fixed directories at its beginning.
     fixed: Vec<String>,
 }
@@ -71,21 +71,21 @@ impl PathPattern {
     pub fn new(pattern: &str) -> Result<Self, String> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let fixed = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
-        Ok(Self { glob: Glob::path(pattern)?, fixed: fixed.map(str::to_owned).collect() })
+        Ok(Self { glob: GlobPattern::path(pattern)?, fixed: fixed.map(str::to_owned).collect() })
     }
 
-    pub fn glob(&self) -> &Glob {
+    pub fn glob(&self) -> &GlobPattern {
         &self.glob
     }
 
     /// A directory possibly matches if something in it could.
-    pub fn matches(&self, target: &Target) -> Match {
+    pub fn matches(&self, target: &PathTarget) -> RuleMatch {
         if self.glob.matches(&target.path) {
-            return Match::Yes;
+            return RuleMatch::Yes;
         }
         let parts = target.path.split('/').filter(|part| *part != ".");
         let on_the_way = target.is_dir && parts.zip(&self.fixed).all(|(part, fixed)| part == fixed);
-        if on_the_way { Match::Possible } else { Match::No }
+        if on_the_way { RuleMatch::Possible } else { RuleMatch::No }
     }
 }
 
@@ -105,26 +105,26 @@ mod tests {
             CommandPattern::new(&pattern).expect("a pattern").matches(&argv, by_name)
         };
         for (pattern, line, expected) in [
-            ("cargo test *", "cargo test", Match::Yes),
-            ("cargo test *", "cargo test -p x", Match::Yes),
-            ("cargo test *", "cargo test …", Match::Yes),
-            ("cargo test *", "cargo … x", Match::Possible),
-            ("cargo test *", "cargo build", Match::No),
-            ("cargo test *", "cargo", Match::No),
-            ("cargo test", "cargo test", Match::Yes),
-            ("cargo test", "cargo test x", Match::No),
-            ("cargo test", "cargo test …", Match::Possible),
-            ("npm run test:*", "npm run test:unit", Match::Yes),
-            ("cat src/*", "cat src/a/b", Match::Yes),
-            ("*", "anything at all", Match::Yes),
-            ("* --version", "x --version", Match::Yes),
-            ("rm *", "…", Match::Possible),
-            ("rm *", "/bin/rm x", Match::No),
+            ("cargo test *", "cargo test", RuleMatch::Yes),
+            ("cargo test *", "cargo test -p x", RuleMatch::Yes),
+            ("cargo test *", "cargo test …", RuleMatch::Yes),
+            ("cargo test *", "cargo … x", RuleMatch::Possible),
+            ("cargo test *", "cargo build", RuleMatch::No),
+            ("cargo test *", "cargo", RuleMatch::No),
+            ("cargo test", "cargo test", RuleMatch::Yes),
+            ("cargo test", "cargo test x", RuleMatch::No),
+            ("cargo test", "cargo test …", RuleMatch::Possible),
+            ("npm run test:*", "npm run test:unit", RuleMatch::Yes),
+            ("cat src/*", "cat src/a/b", RuleMatch::Yes),
+            ("*", "anything at all", RuleMatch::Yes),
+            ("* --version", "x --version", RuleMatch::Yes),
+            ("rm *", "…", RuleMatch::Possible),
+            ("rm *", "/bin/rm x", RuleMatch::No),
         ] {
             assert_eq!(match_of(pattern, line, false), expected, "{pattern} over {line}");
         }
-        assert_eq!(match_of("rm *", "/bin/rm x", true), Match::Yes);
-        assert_eq!(match_of("x", "y /x", true), Match::No);
+        assert_eq!(match_of("rm *", "/bin/rm x", true), RuleMatch::Yes);
+        assert_eq!(match_of("x", "y /x", true), RuleMatch::No);
     }
 
     #[test]
@@ -132,22 +132,22 @@ mod tests {
         let match_of = |pattern: &str, path: &str| {
             let is_dir = path.ends_with('/');
             let path = path.trim_end_matches('/').to_owned();
-            let target = Target { path, is_dir, ..Target::default() };
+            let target = PathTarget { path, is_dir, ..PathTarget::default() };
             PathPattern::new(pattern).expect("a pattern").matches(&target)
         };
         for (pattern, path, expected) in [
-            ("secrets/**", "secrets/a/b", Match::Yes),
-            ("./secrets/**", "secrets/a", Match::Yes),
-            ("secrets/**", "secrets/", Match::Possible),
-            ("secrets/**", "./", Match::Possible),
-            ("secrets/**", "src/", Match::No),
-            ("secrets/**", "src/secrets/a", Match::No),
-            ("a/b/*.rs", "a/", Match::Possible),
-            ("a/b/*.rs", "a/c/", Match::No),
-            ("a/*.rs", "a/b/c.rs", Match::No),
-            ("**/*.pem", "x/y/z.pem", Match::Yes),
-            ("**/*.pem", "x/", Match::Possible),
-            ("/etc/**", "/etc/passwd", Match::Yes),
+            ("secrets/**", "secrets/a/b", RuleMatch::Yes),
+            ("./secrets/**", "secrets/a", RuleMatch::Yes),
+            ("secrets/**", "secrets/", RuleMatch::Possible),
+            ("secrets/**", "./", RuleMatch::Possible),
+            ("secrets/**", "src/", RuleMatch::No),
+            ("secrets/**", "src/secrets/a", RuleMatch::No),
+            ("a/b/*.rs", "a/", RuleMatch::Possible),
+            ("a/b/*.rs", "a/c/", RuleMatch::No),
+            ("a/*.rs", "a/b/c.rs", RuleMatch::No),
+            ("**/*.pem", "x/y/z.pem", RuleMatch::Yes),
+            ("**/*.pem", "x/", RuleMatch::Possible),
+            ("/etc/**", "/etc/passwd", RuleMatch::Yes),
         ] {
             assert_eq!(match_of(pattern, path), expected, "{pattern} over {path}");
         }

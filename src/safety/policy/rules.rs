@@ -4,14 +4,14 @@
 //! match. A redirection is judged as the `read_file` or `write_file` of its target, and the command that a
 //! configured tool makes as a `run_command`.
 
-use crate::base::text::Glob;
+use crate::base::text::GlobPattern;
 use crate::config::{ApprovalMode, PermissionRule, RuleEffect};
 
-use super::call::{Call, Line, Opens};
-use super::habits::{Habit, delegates};
-use super::pattern::{CommandPattern, Match, PathPattern};
+use super::call::{Opens, ParsedLine, ProposedCall};
+use super::habits::{Habit, delegates_work};
+use super::pattern::{CommandPattern, PathPattern, RuleMatch};
 use super::shell::Simple;
-use super::target::Target;
+use super::target::PathTarget;
 
 /// The tool whose rules for commands apply to the commands of all tools.
 const COMMANDS: &str = "run_command";
@@ -20,19 +20,19 @@ const LEAVE_OUT: [&str; 3] = ["glob", "grep", "list_dir"];
 
 /// All rules in force.
 #[derive(Debug, Clone, Default)]
-pub struct Rules(Vec<Rule>);
+pub struct PolicyRules(Vec<PolicyRule>);
 
 #[derive(Debug, Clone)]
-struct Rule {
+struct PolicyRule {
     effect: RuleEffect,
-    tool: Glob,
-    scope: Scope,
+    tool: GlobPattern,
+    scope: RuleScope,
     /// The rule as it is in the configuration.
     text: String,
 }
 
 #[derive(Debug, Clone)]
-enum Scope {
+enum RuleScope {
     Everything,
     Path(PathPattern),
     Command(CommandPattern),
@@ -47,45 +47,45 @@ pub(super) enum Objection {
     Doubtful(String),
 }
 
-impl Rules {
+impl PolicyRules {
     /// # Errors
     /// A rule is wrong; the configuration reports it with its place.
     pub fn new(rules: &[PermissionRule]) -> Result<Self, String> {
-        rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
+        rules.iter().map(PolicyRule::new).collect::<Result<_, _>>().map(Self)
     }
 
     /// The patterns of the paths that a tool never sees, however it finds them: those denied to it, and those denied to
     /// `read_file`.
-    #[must_use]
-    pub fn denied_to(&self, tool: &str) -> Vec<Glob> {
-        let denies =
-            |rule: &&Rule| rule.effect == RuleEffect::Deny && (rule.tool.matches(tool) || rule.denies_reading());
-        let pattern = |rule: &Rule| match &rule.scope {
-            Scope::Path(pattern) => Some(pattern.glob().clone()),
+    pub fn denied_to(&self, tool: &str) -> Vec<GlobPattern> {
+        let denies = |rule: &&PolicyRule| {
+            rule.effect == RuleEffect::Deny && (rule.tool.matches(tool) || rule.denies_reading())
+        };
+        let pattern = |rule: &PolicyRule| match &rule.scope {
+            RuleScope::Path(pattern) => Some(pattern.glob().clone()),
             _ => None,
         };
         self.0.iter().filter(denies).filter_map(pattern).collect()
     }
 
-    pub(super) fn objection(&self, call: &Call<'_>) -> Option<Objection> {
-        let of = |effect: RuleEffect, wanted: Match| {
+    pub(super) fn objection(&self, call: &ProposedCall<'_>) -> Option<Objection> {
+        let of = |effect: RuleEffect, wanted: RuleMatch| {
             self.0.iter().find(|rule| rule.effect == effect && rule.matches(call) == wanted)
         };
-        if let Some(rule) = of(RuleEffect::Deny, Match::Yes) {
+        if let Some(rule) = of(RuleEffect::Deny, RuleMatch::Yes) {
             return Some(Objection::Denied(format!("the rule `{}` forbids it", rule.text)));
         }
-        if let Some(rule) = of(RuleEffect::Deny, Match::Possible) {
+        if let Some(rule) = of(RuleEffect::Deny, RuleMatch::Possible) {
             return Some(Objection::Doubtful(format!("it could be what the rule `{}` forbids", rule.text)));
         }
-        if let Some(rule) = of(RuleEffect::Ask, Match::Yes) {
+        if let Some(rule) = of(RuleEffect::Ask, RuleMatch::Yes) {
             return Some(Objection::Asked(format!("the rule `{}` wants it asked", rule.text)));
         }
-        of(RuleEffect::Ask, Match::Possible)
+        of(RuleEffect::Ask, RuleMatch::Possible)
             .map(|rule| Objection::Doubtful(format!("it could be what the rule `{}` wants asked", rule.text)))
     }
 
     /// True if every part of the call may run without asking.
-    pub(super) fn allow(&self, call: &Call<'_>, mode: ApprovalMode) -> bool {
+    pub(super) fn allow(&self, call: &ProposedCall<'_>, mode: ApprovalMode) -> bool {
         if let Some(line) = &call.line {
             return self.allow_line(call.tool, line, mode);
         }
@@ -96,13 +96,13 @@ impl Rules {
             .chain(call.reads.iter().filter(|target| !target.is_free_to_read()).map(|read| (read, Opens::ToRead)))
             .peekable();
         match to_cover.peek() {
-            None => self.allowing(call.tool).any(|rule| matches!(rule.scope, Scope::Everything)),
+            None => self.list_allowing(call.tool).any(|rule| matches!(rule.scope, RuleScope::Everything)),
             Some(_) => to_cover.all(|(target, opens)| self.covers(call.tool, target, opens)),
         }
     }
 
-    fn allow_line(&self, tool: &str, line: &Line, mode: ApprovalMode) -> bool {
-        if self.allowing(tool).any(|rule| matches!(rule.scope, Scope::Everything)) {
+    fn allow_line(&self, tool: &str, line: &ParsedLine, mode: ApprovalMode) -> bool {
+        if self.list_allowing(tool).any(|rule| matches!(rule.scope, RuleScope::Everything)) {
             return true;
         }
         // The configuration of a tool says whether it only reads.
@@ -121,28 +121,29 @@ impl Rules {
     }
 
     /// The program in the line that delegates to another one, unless a rule names it.
-    pub(super) fn delegating<'l>(&self, tool: &str, line: &'l Line) -> Option<&'l str> {
+    pub(super) fn find_delegate<'l>(&self, tool: &str, line: &'l ParsedLine) -> Option<&'l str> {
         let is_named = |command: &Simple| {
-            let rules = self.allowing(tool).chain(self.allowing_commands(tool));
+            let rules = self.list_allowing(tool).chain(self.allowing_commands(tool));
             rules.into_iter().any(|rule| match &rule.scope {
-                Scope::Command(pattern) => {
-                    pattern.spells(0) && pattern.matches(&command.argv, false) == Match::Yes
+                RuleScope::Command(pattern) => {
+                    pattern.spells(0) && pattern.matches(&command.argv, false) == RuleMatch::Yes
                 }
                 _ => false,
             })
         };
         let all = line.script.all().into_iter();
-        all.filter(|command| delegates(command) && !is_named(command)).find_map(Simple::program)
+        all.filter(|command| delegates_work(command) && !is_named(command)).find_map(Simple::program)
     }
 
     /// The rule that denies paths, if there is one.
     pub(super) fn hiding(&self) -> Option<&str> {
-        let hides = |rule: &&Rule| rule.effect == RuleEffect::Deny && matches!(rule.scope, Scope::Path(_));
+        let hides =
+            |rule: &&PolicyRule| rule.effect == RuleEffect::Deny && matches!(rule.scope, RuleScope::Path(_));
         self.0.iter().find(hides).map(|rule| rule.text.as_str())
     }
 
     /// True if a redirection from or to this file may happen without asking.
-    pub(super) fn frees_file(&self, target: &Target, opens: Opens, mode: ApprovalMode) -> bool {
+    pub(super) fn frees_file(&self, target: &PathTarget, opens: Opens, mode: ApprovalMode) -> bool {
         match opens {
             Opens::ToRead => target.is_free_to_read() || self.covers("read_file", target, opens),
             Opens::ToWrite => {
@@ -154,12 +155,12 @@ impl Rules {
 
     fn frees(&self, tool: &str, command: &Simple) -> bool {
         let patterns = || {
-            self.allowing(tool).chain(self.allowing_commands(tool)).filter_map(|rule| match &rule.scope {
-                Scope::Command(pattern) => Some(pattern),
+            self.list_allowing(tool).chain(self.allowing_commands(tool)).filter_map(|rule| match &rule.scope {
+                RuleScope::Command(pattern) => Some(pattern),
                 _ => None,
             })
         };
-        let mut matching = patterns().filter(|pattern| pattern.matches(&command.argv, false) == Match::Yes);
+        let mut matching = patterns().filter(|pattern| pattern.matches(&command.argv, false) == RuleMatch::Yes);
         if !command.assigned.is_empty() || command.argv.is_empty() {
             return false;
         }
@@ -176,40 +177,40 @@ impl Rules {
 
     /// True if the rule covers a path. No rule covers a file that decides later what runs, and a path outside is
     /// covered only by a rule that names it.
-    fn covers(&self, tool: &str, target: &Target, opens: Opens) -> bool {
+    fn covers(&self, tool: &str, target: &PathTarget, opens: Opens) -> bool {
         if opens == Opens::ToWrite && target.is_protected {
             return false;
         }
-        self.allowing(tool).any(|rule| match &rule.scope {
-            Scope::Everything => target.is_inside(),
-            Scope::Path(pattern) => pattern.matches(target) == Match::Yes,
-            Scope::Command(_) => false,
+        self.list_allowing(tool).any(|rule| match &rule.scope {
+            RuleScope::Everything => target.is_inside(),
+            RuleScope::Path(pattern) => pattern.matches(target) == RuleMatch::Yes,
+            RuleScope::Command(_) => false,
         })
     }
 
-    fn allowing(&self, tool: &str) -> impl Iterator<Item = &Rule> {
+    fn list_allowing(&self, tool: &str) -> impl Iterator<Item = &PolicyRule> {
         self.0.iter().filter(move |rule| rule.effect == RuleEffect::Allow && rule.tool.matches(tool))
     }
 
     /// The rules that allow `run_command` and so also the commands of this tool, without those that name this
     /// tool.
-    fn allowing_commands(&self, tool: &str) -> impl Iterator<Item = &Rule> {
-        self.allowing(COMMANDS).filter(move |rule| !rule.tool.matches(tool))
+    fn allowing_commands(&self, tool: &str) -> impl Iterator<Item = &PolicyRule> {
+        self.list_allowing(COMMANDS).filter(move |rule| !rule.tool.matches(tool))
     }
 }
 
-impl Rule {
+impl PolicyRule {
     fn new(rule: &PermissionRule) -> Result<Self, String> {
         let Some((effect, tool)) = rule.subject() else {
             return Err("a rule has one of deny, ask, allow".to_owned());
         };
         let scope = match (&rule.path, &rule.command) {
-            (None, None) => Scope::Everything,
-            (Some(path), None) => Scope::Path(PathPattern::new(path)?),
-            (None, Some(command)) => Scope::Command(CommandPattern::new(command)?),
+            (None, None) => RuleScope::Everything,
+            (Some(path), None) => RuleScope::Path(PathPattern::new(path)?),
+            (None, Some(command)) => RuleScope::Command(CommandPattern::new(command)?),
             (Some(_), Some(_)) => return Err("a rule has a path or a command, not both".to_owned()),
         };
-        Ok(Self { effect, tool: Glob::word(tool)?, scope, text: rule.to_string() })
+        Ok(Self { effect, tool: GlobPattern::word(tool)?, scope, text: rule.to_string() })
     }
 
     /// True if it denies a path to `read_file`, and so to every tool that reads.
@@ -217,48 +218,48 @@ impl Rule {
         self.effect == RuleEffect::Deny && self.tool.matches(Opens::ToRead.tool())
     }
 
-    fn matches(&self, call: &Call<'_>) -> Match {
+    fn matches(&self, call: &ProposedCall<'_>) -> RuleMatch {
         let is_meant = self.tool.matches(call.tool);
         match &self.scope {
-            Scope::Everything if is_meant => Match::Yes,
-            Scope::Everything => {
+            RuleScope::Everything if is_meant => RuleMatch::Yes,
+            RuleScope::Everything => {
                 let opens = |(_, opens): &(_, Opens)| self.tool.matches(opens.tool());
                 let opened = call.line.as_ref().is_some_and(|line| line.files.iter().any(opens));
-                if opened { Match::Yes } else { Match::No }
+                if opened { RuleMatch::Yes } else { RuleMatch::No }
             }
-            Scope::Path(pattern) => {
+            RuleScope::Path(pattern) => {
                 let leaves_out = self.effect == RuleEffect::Deny && LEAVE_OUT.contains(&call.tool);
                 let reads =
                     call.reads.iter().filter(|_| is_meant || (self.denies_reading() && call.line.is_none()));
                 let own = reads.chain(call.writes.iter().filter(|_| is_meant));
                 let own = own.map(|target| match pattern.matches(target) {
-                    Match::Possible if leaves_out => Match::No,
+                    RuleMatch::Possible if leaves_out => RuleMatch::No,
                     found => found,
                 });
                 let own = own.max();
                 let line = call.line.as_ref().map(|line| self.matches_line(pattern, line, is_meant));
-                own.max(line).unwrap_or(Match::No)
+                own.max(line).unwrap_or(RuleMatch::No)
             }
-            Scope::Command(pattern) => {
+            RuleScope::Command(pattern) => {
                 let is_meant = is_meant || self.tool.matches(COMMANDS);
-                let Some(line) = call.line.as_ref().filter(|_| is_meant) else { return Match::No };
+                let Some(line) = call.line.as_ref().filter(|_| is_meant) else { return RuleMatch::No };
                 let all = line.script.all();
                 let most = all.iter().map(|command| pattern.matches(&command.argv, true)).max();
-                let doubt = if line.script.doubt().is_some() { Match::Possible } else { Match::No };
-                most.unwrap_or(Match::No).max(doubt)
+                let doubt = if line.script.doubt().is_some() { RuleMatch::Possible } else { RuleMatch::No };
+                most.unwrap_or(RuleMatch::No).max(doubt)
             }
         }
     }
 
     /// Matches a path that the line names literally. The walls hide whatever else programs open.
-    fn matches_line(&self, pattern: &PathPattern, line: &Line, is_meant: bool) -> Match {
+    fn matches_line(&self, pattern: &PathPattern, line: &ParsedLine, is_meant: bool) -> RuleMatch {
         let opened = line.files.iter().filter(|(_, opens)| is_meant || self.tool.matches(opens.tool()));
         let opened = opened.filter_map(|(target, _)| target.as_ref());
         let (reads, writes) = (self.tool.matches("read_file"), self.tool.matches("write_file"));
         let is_about = |habit: Habit| is_meant || reads || (writes && habit == Habit::Unknown);
-        let named = line.named().filter(|(_, habit)| is_about(*habit)).map(|(target, _)| target);
-        let is_named = opened.chain(named).any(|target| pattern.matches(target) == Match::Yes);
-        if is_named { Match::Yes } else { Match::No }
+        let named = line.list_possible_paths().filter(|(_, habit)| is_about(*habit)).map(|(target, _)| target);
+        let is_named = opened.chain(named).any(|target| pattern.matches(target) == RuleMatch::Yes);
+        if is_named { RuleMatch::Yes } else { RuleMatch::No }
     }
 }
 

@@ -4,34 +4,37 @@
 //! written to direct the model. The files and addresses that a command reads are known only as far as its words show.
 
 use crate::base::text;
-use crate::config::Effect;
+use crate::config::ToolEffect;
 
-use super::call::{Call, Line};
+use super::call::{ParsedLine, ProposedCall};
 
 /// The longest shown source, in characters.
 const LONGEST: usize = 80;
 
 /// The external source that the result of this call introduces, if any, as the beginning of a sentence (`content from
 /// https://…`). `subject` is what the call is about ([`crate::tools::Tool::subject`]).
-#[must_use]
-pub fn brings_in(call: &Call<'_>, subject: &str) -> Option<String> {
+pub fn brings_in(call: &ProposedCall<'_>, subject: &str) -> Option<String> {
     let subject = text::one_line(subject, LONGEST);
     if let Some(read) = call.reads.iter().find(|target| !target.is_free_to_read()) {
         return Some(format!("content of `{}`", text::one_line(&read.given, LONGEST)));
     }
-    if call.effects.contains(&Effect::Network) {
+    if call.effects.contains(&ToolEffect::Network) {
         let is_address = subject.contains("://");
-        return Some(if is_address { format!("content from {subject}") } else { output(call.tool, &subject) });
+        return Some(if is_address {
+            format!("content from {subject}")
+        } else {
+            describe_output(call.tool, &subject)
+        });
     }
     let line = call.line.as_ref();
     let is_own = line.is_some_and(|line| line.configured.is_none() && line.only_reads());
     if call.has_network && !is_own {
-        return Some(format!("{}, which had network,", output(call.tool, &subject)));
+        return Some(format!("{}, which had network,", describe_output(call.tool, &subject)));
     }
-    let reaches = line.is_some_and(Line::reaches_outside);
-    reaches.then(|| format!("{}, which reaches outside the workspace,", output(call.tool, &subject)))
+    let reaches = line.is_some_and(ParsedLine::reaches_outside);
+    reaches.then(|| format!("{}, which reaches outside the workspace,", describe_output(call.tool, &subject)))
 }
 
-fn output(tool: &str, subject: &str) -> String {
+fn describe_output(tool: &str, subject: &str) -> String {
     if subject.is_empty() { format!("the output of {tool}") } else { format!("the output of {tool} `{subject}`") }
 }

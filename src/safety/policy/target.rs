@@ -8,7 +8,7 @@ use crate::files::workspace::Workspace;
 
 /// A path that is read or written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct PathTarget {
     /// The path as it was written.
     pub given: String,
     /// The path with links followed; relative to the workspace if it is inside, else absolute. For patterns: never
@@ -16,7 +16,7 @@ pub struct Target {
     pub path: String,
     /// The same, absolute and byte for byte: exactly what the tool opens.
     pub real: PathBuf,
-    pub place: Place,
+    pub place: PathPlace,
     /// True if a write to it asks whatever the mode and the rules say (`.git/`, `.agent/`).
     pub is_protected: bool,
     /// The reason, for a person.
@@ -36,7 +36,7 @@ pub enum Presence {
 }
 
 impl Presence {
-    fn of(path: &Path) -> Self {
+    fn check(path: &Path) -> Self {
         // The existence of the root is no evidence: a pattern can look like a path.
         let has_directory = |path: &Path| path.parent().is_some_and(|dir| dir.parent().is_some() && dir.is_dir());
         match path {
@@ -49,7 +49,7 @@ impl Presence {
 
 /// The place to which a path leads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum PathPlace {
     /// Into the workspace.
     Inside,
     /// Into a directory outside the workspace that may be read without asking (skills).
@@ -61,9 +61,9 @@ pub enum Place {
     Secret,
 }
 
-impl Place {
+impl PathPlace {
     /// A phrase for a person, after the name of the path.
-    pub(super) fn described(self) -> &'static str {
+    pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Inside => "in the workspace",
             Self::Readable => "in a directory of skills",
@@ -73,25 +73,23 @@ impl Place {
     }
 }
 
-impl Target {
+impl PathTarget {
     /// True if it is in the workspace.
-    #[must_use]
     pub fn is_inside(&self) -> bool {
-        self.place == Place::Inside
+        self.place == PathPlace::Inside
     }
 
     /// True if reading it needs no permission.
-    #[must_use]
     pub fn is_free_to_read(&self) -> bool {
-        matches!(self.place, Place::Inside | Place::Readable)
+        matches!(self.place, PathPlace::Inside | PathPlace::Readable)
     }
 
     /// Looks up a path as a model writes it.
     #[must_use]
-    pub fn named(workspace: &Workspace, given: &str, readable: &[PathBuf]) -> Self {
-        let path = file_name::read(given);
+    pub fn look_up(workspace: &Workspace, given: &str, readable: &[PathBuf]) -> Self {
+        let path = file_name::unquote(given);
         // The person reads this path: an unnecessary escape would obscure it.
-        let given = file_name::written(&path).into_owned();
+        let given = file_name::quote(&path).into_owned();
         Self { given, ..Self::find(workspace, workspace.root(), &path, readable) }
     }
 
@@ -106,15 +104,15 @@ impl Target {
             given: given.to_string_lossy().into_owned(),
             path: workspace.relative(&resolved.path).to_string_lossy().into_owned(),
             place: match resolved.inside {
-                false if readable.iter().any(lies_in) => Place::Readable,
-                _ if workspace.is_secret(&resolved.path) => Place::Secret,
-                true => Place::Inside,
-                false => Place::Outside,
+                false if readable.iter().any(lies_in) => PathPlace::Readable,
+                _ if workspace.is_secret(&resolved.path) => PathPlace::Secret,
+                true => PathPlace::Inside,
+                false => PathPlace::Outside,
             },
             is_protected: protection.is_some(),
             protection: protection.unwrap_or_default(),
             is_dir: resolved.path.is_dir(),
-            presence: Presence::of(&resolved.path),
+            presence: Presence::check(&resolved.path),
             real: resolved.path,
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// CPU time and memory of the processes of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct ProcessUsage {
     /// User and system time.
     pub cpu: Duration,
     /// The peak memory of the largest of them in bytes, if that was more than that of all before it and of this
@@ -20,9 +20,9 @@ pub struct Spent {
     pub peak_memory: Option<u64>,
 }
 
-/// Watches from its creation until [`Watch::end`], or until it is dropped.
+/// Watches from its creation until [`ChildWatch::end`], or until it is dropped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ChildWatch {
     before: Option<Sums>,
     number: u64,
     /// True if another one was open at its beginning.
@@ -47,34 +47,33 @@ struct Sums {
     most_told: u64,
 }
 
-impl Watch {
+impl ChildWatch {
     /// Begins before the first process is started.
     #[must_use]
     pub fn begin() -> Self {
-        let mut watches = lock();
+        let mut watches = lock_watches();
         watches.open += 1;
         watches.begun += 1;
-        Self { before: sums(), number: watches.begun, accompanied: watches.open > 1 }
+        Self { before: read_sums(), number: watches.begun, accompanied: watches.open > 1 }
     }
 
     /// Ends after the last process was waited for. `None` if the sums are not this call's alone, or the system does not
     /// report them.
-    #[must_use]
-    pub fn end(self) -> Option<Spent> {
-        let alone = !self.accompanied && lock().begun == self.number;
-        let (before, after) = (self.before.filter(|_| alone)?, sums()?);
+    pub fn end(self) -> Option<ProcessUsage> {
+        let alone = !self.accompanied && lock_watches().begun == self.number;
+        let (before, after) = (self.before.filter(|_| alone)?, read_sums()?);
         let told = (after.most_told > before.most_told).then_some(after.most_told);
         let own = (after.most_memory > before.most_memory).then_some(after.most_memory).filter(|most| {
             // The kernel's counts of one process vary slightly from one reading to the next.
             own_memory().is_some_and(|inherited| *most > inherited + inherited / 8)
         });
-        Some(Spent { cpu: after.cpu.saturating_sub(before.cpu), peak_memory: own.max(told) })
+        Some(ProcessUsage { cpu: after.cpu.saturating_sub(before.cpu), peak_memory: own.max(told) })
     }
 }
 
-impl Drop for Watch {
+impl Drop for ChildWatch {
     fn drop(&mut self) {
-        lock().open -= 1;
+        lock_watches().open -= 1;
     }
 }
 
@@ -88,7 +87,7 @@ pub fn count_child(cpu: Duration, peak_memory: Option<u64>) {
     told.1 = told.1.max(peak_memory.unwrap_or(0));
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Watches> {
+fn lock_watches() -> std::sync::MutexGuard<'static, Watches> {
     WATCHES.lock().expect("nothing panics while it holds the counters")
 }
 
@@ -97,7 +96,7 @@ fn lock() -> std::sync::MutexGuard<'static, Watches> {
 const UNIT: u64 = if cfg!(target_os = "macos") { 1 } else { 1024 };
 
 #[cfg(unix)]
-fn sums() -> Option<Sums> {
+fn read_sums() -> Option<Sums> {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
@@ -125,7 +124,7 @@ fn own_memory() -> Option<u64> {
 }
 
 #[cfg(not(unix))]
-fn sums() -> Option<Sums> {
+fn read_sums() -> Option<Sums> {
     None
 }
 
@@ -140,11 +139,11 @@ mod tests {
 
     #[test]
     fn only_a_call_that_was_alone_is_told_what_it_cost() {
-        let first = Watch::begin();
-        let second = Watch::begin();
+        let first = ChildWatch::begin();
+        let second = ChildWatch::begin();
         assert_eq!(first.end(), None, "the second was begun meanwhile");
         assert_eq!(second.end(), None, "the first was open when it began");
-        let third = Watch::begin();
+        let third = ChildWatch::begin();
         assert!(third.end().is_some());
     }
 }

@@ -16,7 +16,7 @@ use tokio::io::{AsyncWriteExt, ReadBuf};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::subject::{Pipes, exit, spawn};
+use super::subject::{Pipes, describe_exit, spawn_piped};
 use super::{Exit, LINGER, SHELL};
 
 const READ_BYTES: usize = 8 * 1024;
@@ -40,7 +40,7 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// It cannot be started.
-pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
+pub async fn run_pager(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let input = File::open(file)?;
     let line = format!("{WAIT_THROUGH_INTERRUPTS}{line}");
@@ -52,7 +52,7 @@ pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// It cannot be started, or does not take its input.
-pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
+pub async fn feed_program(program: &[&str], input: &[u8]) -> io::Result<bool> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let [name, arguments @ ..] = program else { return Ok(false) };
     let mut command = Command::new(name);
@@ -71,8 +71,7 @@ pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
 }
 
 /// True if a program of this name is in one of the directories of `path`, the value of `PATH`.
-#[must_use]
-pub fn found(program: &str, path: &str) -> bool {
+pub fn is_on_path(program: &str, path: &str) -> bool {
     std::env::split_paths(path).any(|dir| dir.is_absolute() && dir.join(program).is_file())
 }
 
@@ -92,7 +91,7 @@ impl PersonsLine<'_> {
     /// # Errors
     /// The shell cannot be started.
     pub async fn run(self) -> io::Result<Exit> {
-        self.command().status().await.map(exit)
+        self.command().status().await.map(describe_exit)
     }
 
     /// Does the same, but passes its output to `heard` instead of the terminal.
@@ -100,20 +99,20 @@ impl PersonsLine<'_> {
     /// # Errors
     /// The shell cannot be started.
     pub async fn overhear(self, mut heard: impl FnMut(&[u8])) -> io::Result<Exit> {
-        let (mut child, mut pipes) = spawn(self.command(), None)?;
+        let (mut child, mut pipes) = spawn_piped(self.command(), None)?;
         let ended = tokio::select! {
-            () = pass(&mut pipes, &mut heard) => None,
+            () = pass_output(&mut pipes, &mut heard) => None,
             status = child.wait() => Some(status),
         };
         let status = match ended {
             Some(status) => {
                 // Output from before the end is in the pipes already.
-                let _ = timeout(LINGER, pass(&mut pipes, &mut heard)).await;
+                let _ = timeout(LINGER, pass_output(&mut pipes, &mut heard)).await;
                 status
             }
             None => child.wait().await,
         };
-        status.map(exit)
+        status.map(describe_exit)
     }
 
     fn command(self) -> Command {
@@ -125,7 +124,7 @@ impl PersonsLine<'_> {
 }
 
 /// Passes on the output of the pipes until all have ended. Nothing is lost if it is dropped.
-async fn pass(pipes: &mut Pipes, heard: &mut impl FnMut(&[u8])) {
+async fn pass_output(pipes: &mut Pipes, heard: &mut impl FnMut(&[u8])) {
     let mut buffer = [0; READ_BYTES];
     poll_fn(|cx| {
         loop {

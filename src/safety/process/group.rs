@@ -8,17 +8,17 @@ use tokio::process::Child;
 /// The live groups of this process.
 static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-fn live() -> MutexGuard<'static, BTreeSet<i32>> {
+fn lock_live() -> MutexGuard<'static, BTreeSet<i32>> {
     LIVE.lock().expect("no holder of the list panics")
 }
 
 /// Kills every live group, for a process that is about to exit without unwinding.
 pub fn kill_all() {
-    live().iter().copied().for_each(kill);
+    lock_live().iter().copied().for_each(kill_group);
 }
 
 /// Kills a group at once.
-pub(super) fn kill(group: i32) {
+pub(super) fn kill_group(group: i32) {
     #[cfg(unix)]
     let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), nix::sys::signal::Signal::SIGKILL);
     #[cfg(not(unix))]
@@ -35,16 +35,16 @@ pub(super) enum Force {
 }
 
 /// Dropping it kills the group at once.
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     #[cfg(unix)]
     id: Option<nix::unistd::Pid>,
 }
 
 #[cfg(unix)]
-impl Group {
-    pub fn of(child: &Child) -> Self {
+impl ProcessGroup {
+    pub fn lead(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
-        live().extend(id.map(nix::unistd::Pid::as_raw));
+        lock_live().extend(id.map(nix::unistd::Pid::as_raw));
         Self { id }
     }
 
@@ -70,14 +70,14 @@ impl Group {
     /// Forgets the group: its id may be reused once it is gone, so it is never signalled again.
     pub fn forget(&mut self) {
         if let Some(id) = self.id.take() {
-            live().remove(&id.as_raw());
+            lock_live().remove(&id.as_raw());
         }
     }
 }
 
 #[cfg(not(unix))]
-impl Group {
-    pub fn of(_child: &Child) -> Self {
+impl ProcessGroup {
+    pub fn lead(_child: &Child) -> Self {
         Self {}
     }
 
@@ -96,7 +96,7 @@ impl Group {
     pub fn forget(&mut self) {}
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Force::Kill);
         self.forget();

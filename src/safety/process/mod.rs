@@ -27,13 +27,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::safety::sandbox::{self, Walls};
 
 use group::Force;
-use subject::{Killer, Pipes, Subject};
+use subject::{CommandKiller, Pipes, StartedCommand};
 
 pub use crate::base::output::Exit;
-pub use children::{Spent, Watch};
-pub use foreground::{PersonsLine, fed, found, in_foreground, paged};
+pub use children::{ChildWatch, ProcessUsage};
+pub use foreground::{PersonsLine, feed_program, in_foreground, is_on_path, run_pager};
 pub use group::kill_all;
-pub use shell::{SHELL, shell, shell_name};
+pub use shell::{SHELL, choose_shell, shell_name};
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -52,14 +52,14 @@ pub struct Launch<'a> {
     pub dir: &'a Path,
     /// The whole environment of the child.
     pub env: &'a [(String, String)],
-    pub patience: Patience<'a>,
+    pub patience: ChildPatience<'a>,
     /// The sandbox boundary; `None` if it was turned off, or if a person allowed running without it.
     pub walls: Option<&'a Walls>,
 }
 
 /// Time limits of a child. The first clock to expire ends it, or the holder of its leash.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Patience<'a> {
+pub struct ChildPatience<'a> {
     /// The limit of the whole call.
     pub call: Option<Duration>,
     /// The limit since its last output.
@@ -83,7 +83,7 @@ pub enum Cut {
 pub struct Leash {
     asked: Notify,
     /// Kills the child while it runs.
-    killer: Mutex<Option<Killer>>,
+    killer: Mutex<Option<CommandKiller>>,
 }
 
 impl Leash {
@@ -99,7 +99,7 @@ impl Leash {
         }
     }
 
-    fn hold(&self, killer: Option<Killer>) {
+    fn hold(&self, killer: Option<CommandKiller>) {
         *self.killer.lock().expect("no holder of a leash panics") = killer;
     }
 }
@@ -108,7 +108,7 @@ impl Leash {
 struct Held<'a>(&'a Leash);
 
 impl<'a> Held<'a> {
-    fn new(leash: &'a Leash, killer: Option<Killer>) -> Self {
+    fn new(leash: &'a Leash, killer: Option<CommandKiller>) -> Self {
         leash.hold(killer);
         Self(leash)
     }
@@ -120,7 +120,7 @@ impl Drop for Held<'_> {
     }
 }
 
-impl Patience<'_> {
+impl ChildPatience<'_> {
     /// The next clock to expire, and the time.
     fn next(&self, started: Instant, heard: Instant) -> Option<(Cut, Instant)> {
         let at = |clock, since: Instant, limit: Option<Duration>| Some((clock, since.checked_add(limit?)?));
@@ -132,7 +132,7 @@ impl Patience<'_> {
 
 /// The end of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct ChildEnd {
     pub exit: Exit,
     /// The reason that it was ended early, if it was.
     pub cut: Option<Cut>,
@@ -147,8 +147,8 @@ pub struct Ended {
 ///
 /// # Errors
 /// The child cannot be started or watched, or cannot be killed.
-pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
-    let mut running = Running::start(&launch)?;
+pub async fn run_child(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<ChildEnd> {
+    let mut running = RunningChild::start(&launch)?;
     let _held = launch.patience.leash.map(|leash| Held::new(leash, running.subject.killer()));
     let cut = running.feed_in_time(launch.patience, &mut seen).await?;
     if cut.is_some() {
@@ -159,9 +159,9 @@ pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::
         closed?;
     }
     let left_behind = running.end_survivors(&mut seen).await && cut.is_none();
-    let flooded = running.subject.flooded();
+    let flooded = running.subject.is_flooded();
     let exit = running.exit.expect("it was waited for");
-    Ok(Ended { exit, cut, flooded, left_behind })
+    Ok(ChildEnd { exit, cut, flooded, left_behind })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -173,8 +173,8 @@ enum Until {
 }
 
 /// A child that may still run.
-struct Running {
-    subject: Subject,
+struct RunningChild {
+    subject: StartedCommand,
     pipes: Pipes,
     buffer: Box<[u8]>,
     /// The time of the last read.
@@ -182,12 +182,12 @@ struct Running {
     exit: Option<Exit>,
 }
 
-impl Running {
+impl RunningChild {
     fn start(launch: &Launch<'_>) -> io::Result<Self> {
         // From the first child on, there is a process to hide from.
         static HIDDEN: std::sync::Once = std::sync::Once::new();
         HIDDEN.call_once(sandbox::hide_this_process);
-        let (subject, pipes) = Subject::start(launch)?;
+        let (subject, pipes) = StartedCommand::start(launch)?;
         let buffer = vec![0; READ_BYTES].into_boxed_slice();
         Ok(Self { subject, pipes, buffer, heard: Instant::now(), exit: None })
     }
@@ -195,7 +195,7 @@ impl Running {
     /// Passes output on until the child has exited or must be ended; returns the reason.
     async fn feed_in_time(
         &mut self,
-        patience: Patience<'_>,
+        patience: ChildPatience<'_>,
         seen: &mut (impl FnMut(&[u8]) + Send),
     ) -> io::Result<Option<Cut>> {
         let started = self.heard;
@@ -313,7 +313,7 @@ mod tests {
         runtime.expect("a runtime can be built").block_on(future)
     }
 
-    fn shell(line: &str, limit: Duration) -> (Ended, String) {
+    fn run_line(line: &str, limit: Duration) -> (ChildEnd, String) {
         let mut output = Vec::new();
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
         let launch = Launch {
@@ -321,10 +321,10 @@ mod tests {
             arguments: &[SHELL[1], line],
             dir: Path::new("/"),
             env: &env,
-            patience: Patience { call: Some(limit), ..Patience::default() },
+            patience: ChildPatience { call: Some(limit), ..ChildPatience::default() },
             walls: None,
         };
-        let ended = block_on(run(launch, |bytes| output.extend_from_slice(bytes))).expect("sh can be run");
+        let ended = block_on(run_child(launch, |bytes| output.extend_from_slice(bytes))).expect("sh can be run");
         (ended, String::from_utf8_lossy(&output).into_owned())
     }
 
@@ -333,41 +333,41 @@ mod tests {
 
     #[test]
     fn output_keeps_the_order_in_which_it_was_written() {
-        let (ended, output) = shell("echo 1; echo 2 >&2; echo 3; echo 4 >&2; exit 3", LONG);
+        let (ended, output) = run_line("echo 1; echo 2 >&2; echo 3; echo 4 >&2; exit 3", LONG);
         assert_eq!(output, "1\n2\n3\n4\n");
-        assert_eq!(ended, Ended { exit: Exit::Code(3), cut: None, flooded: false, left_behind: false });
+        assert_eq!(ended, ChildEnd { exit: Exit::Code(3), cut: None, flooded: false, left_behind: false });
     }
 
     #[test]
     fn nothing_can_be_read_and_the_environment_is_what_was_given() {
-        let (ended, output) = shell("cat; env | grep -v -e PWD -e SHLVL -e ^_", LONG);
+        let (ended, output) = run_line("cat; env | grep -v -e PWD -e SHLVL -e ^_", LONG);
         assert_eq!(output, "PATH=/usr/bin:/bin\n");
         assert_eq!(ended.exit, Exit::Code(0));
     }
 
     #[test]
     fn a_signal_has_its_name() {
-        assert_eq!(shell("kill -SEGV $$", LONG).0.exit, Exit::Signal("SIGSEGV".to_owned()));
+        assert_eq!(run_line("kill -SEGV $$", LONG).0.exit, Exit::Signal("SIGSEGV".to_owned()));
     }
 
     #[test]
     fn a_child_that_ignores_sigterm_is_killed_with_what_it_started() {
-        let (ended, output) = shell("trap '' TERM; echo start; sleep 1000 & wait; sleep 1000", SHORT);
+        let (ended, output) = run_line("trap '' TERM; echo start; sleep 1000 & wait; sleep 1000", SHORT);
         assert_eq!(ended.cut, Some(Cut::Call));
         assert_eq!((ended.exit, output.as_str()), (Exit::Signal("SIGKILL".to_owned()), "start\n"));
     }
 
     #[test]
     fn last_words_after_sigterm_are_heard() {
-        let (ended, output) = shell("trap 'echo bye; exit 9' TERM; sleep 1000 & wait", SHORT);
+        let (ended, output) = run_line("trap 'echo bye; exit 9' TERM; sleep 1000 & wait", SHORT);
         assert_eq!(ended.cut, Some(Cut::Call));
         assert_eq!((ended.exit, output.as_str()), (Exit::Code(9), "bye\n"));
     }
 
     #[test]
     fn a_process_left_behind_with_the_pipe_does_not_hold_the_call() {
-        let (ended, output) = shell("sleep 1000 & echo done", LONG);
-        assert_eq!(ended, Ended { exit: Exit::Code(0), cut: None, flooded: false, left_behind: true });
+        let (ended, output) = run_line("sleep 1000 & echo done", LONG);
+        assert_eq!(ended, ChildEnd { exit: Exit::Code(0), cut: None, flooded: false, left_behind: true });
         assert_eq!(output, "done\n");
     }
 
@@ -383,11 +383,11 @@ mod tests {
                 arguments: &[SHELL[1], "sleep 1000 & echo $!; wait"],
                 dir: dir.path(),
                 env: &env,
-                patience: Patience { call: Some(LONG), ..Patience::default() },
+                patience: ChildPatience { call: Some(LONG), ..ChildPatience::default() },
                 walls: None,
             };
             let hear = |bytes: &[u8]| pid.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(bytes));
-            let mut call = Box::pin(run(launch, hear));
+            let mut call = Box::pin(run_child(launch, hear));
             while !heard().ends_with('\n') {
                 assert!(timeout(Duration::from_millis(10), &mut call).await.is_err());
             }

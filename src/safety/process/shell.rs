@@ -10,29 +10,27 @@ pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", 
 const BASH: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
 
 /// The shell for the lines that a model writes, and the flag before the line. The file system is checked once.
-#[must_use]
-pub fn shell() -> [&'static str; 2] {
+pub fn choose_shell() -> [&'static str; 2] {
     static FOUND: OnceLock<&'static str> = OnceLock::new();
     let bash = || BASH.into_iter().filter(|_| cfg!(unix)).find(|path| Path::new(path).is_file());
     [*FOUND.get_or_init(|| bash().unwrap_or(SHELL[0])), SHELL[1]]
 }
 
 /// The name of the shell: `bash`, `sh`.
-#[must_use]
 pub fn shell_name() -> &'static str {
-    let program = shell()[0];
+    let program = choose_shell()[0];
     program.rsplit('/').next().unwrap_or(program)
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{shell, shell_name};
+    use super::{choose_shell, shell_name};
 
     #[test]
     fn the_shell_is_bash_where_there_is_one() {
         let has_bash = ["/bin/bash", "/usr/bin/bash"].iter().any(|path| std::fs::metadata(path).is_ok());
         assert_eq!(shell_name(), if has_bash { "bash" } else { "sh" });
-        let [program, flag] = shell();
+        let [program, flag] = choose_shell();
         let output = std::process::Command::new(program).args([flag, "printf '%s' \"${0##*/}\""]).output();
         assert_eq!(output.expect("it runs").stdout, shell_name().as_bytes());
     }

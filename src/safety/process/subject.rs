@@ -12,49 +12,49 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::children;
-use crate::safety::sandbox::{self, Walls, Watch};
+use crate::safety::sandbox::{self, GroupWatch, Walls};
 #[cfg(target_os = "linux")]
-use crate::safety::sandbox::{End, Entry, Inside, News, Status};
+use crate::safety::sandbox::{BoundaryEntry, CommandEnd, ConfinedCommand, News, ProcessStatus};
 
-use super::group::{self, Force, Group};
+use super::group::{self, Force, ProcessGroup};
 use super::{Exit, Launch};
 
 /// The reading ends of its output.
 pub(super) type Pipes = Vec<Pin<Box<dyn AsyncRead + Send>>>;
 
 /// A started command. Dropping it kills all of its processes, as far as they can be found.
-pub(super) enum Subject {
+pub(super) enum StartedCommand {
     /// The group is dropped, and so killed, before the child.
-    Group { group: Group, watch: Option<Watch>, child: Child },
+    Group { group: ProcessGroup, watch: Option<GroupWatch>, child: Child },
     #[cfg(target_os = "linux")]
-    Inside { inside: Inside, flooded: bool },
+    Inside { inside: ConfinedCommand, flooded: bool },
 }
 
 /// Kills a command from elsewhere.
 #[derive(Debug)]
-pub(super) enum Killer {
+pub(super) enum CommandKiller {
     Group(i32),
     #[cfg(target_os = "linux")]
-    Inside(sandbox::Killer),
+    Inside(sandbox::SpaceKiller),
 }
 
-impl Killer {
+impl CommandKiller {
     pub fn kill(&self) {
         match self {
-            Self::Group(group) => group::kill(*group),
+            Self::Group(group) => group::kill_group(*group),
             #[cfg(target_os = "linux")]
             Self::Inside(killer) => killer.kill(),
         }
     }
 }
 
-impl Subject {
+impl StartedCommand {
     pub fn start(launch: &Launch<'_>) -> io::Result<(Self, Pipes)> {
         #[cfg(target_os = "linux")]
         if let Some(walls) = launch.walls {
             let (reader, writer) = io::pipe()?;
             let Launch { program, arguments, dir, env, .. } = *launch;
-            if let Some(inside) = walls.start(&Entry { program, arguments, dir, env }, writer) {
+            if let Some(inside) = walls.start(&BoundaryEntry { program, arguments, dir, env }, writer) {
                 let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
                 return Ok((Self::Inside { inside: inside?, flooded: false }, vec![Box::pin(reader)]));
             }
@@ -73,34 +73,34 @@ impl Subject {
             .kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
-        let (child, pipes) = spawn(command, launch.walls)?;
-        let group = Group::of(&child);
+        let (child, pipes) = spawn_piped(command, launch.walls)?;
+        let group = ProcessGroup::lead(&child);
         let watch = launch.walls.zip(group.id()).map(|(walls, group)| walls.watch(group));
         Ok((Self::Group { group, watch, child }, pipes))
     }
 
     /// Kills it from elsewhere, as long as it runs.
-    pub fn killer(&self) -> Option<Killer> {
+    pub fn killer(&self) -> Option<CommandKiller> {
         match self {
-            Self::Group { group, .. } => group.id().map(Killer::Group),
+            Self::Group { group, .. } => group.id().map(CommandKiller::Group),
             #[cfg(target_os = "linux")]
-            Self::Inside { inside, .. } => Some(Killer::Inside(inside.killer())),
+            Self::Inside { inside, .. } => Some(CommandKiller::Inside(inside.killer())),
         }
     }
 
     /// Waits for the end of the command itself.
     pub fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Exit>> {
         match self {
-            Self::Group { child, .. } => pin!(child.wait()).poll(cx).map(|status| status.map(exit)),
+            Self::Group { child, .. } => pin!(child.wait()).poll(cx).map(|status| status.map(describe_exit)),
             #[cfg(target_os = "linux")]
             Self::Inside { inside, flooded } => match inside.poll_news(cx) {
                 Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(News::Ended(End { exit, flooded: too_many, cpu, peak_memory, .. }))) => {
+                Poll::Ready(Ok(News::Ended(CommandEnd { exit, flooded: too_many, cpu, peak_memory, .. }))) => {
                     *flooded = too_many;
                     children::count_child(Duration::from_micros(cpu), peak_memory);
                     Poll::Ready(Ok(match exit {
-                        Status::Code(code) => Exit::Code(code),
-                        Status::Signal(signal) => Exit::of_signal(signal),
+                        ProcessStatus::Code(code) => Exit::Code(code),
+                        ProcessStatus::Signal(signal) => Exit::of_signal(signal),
                     }))
                 }
                 Poll::Ready(Ok(News::Refused { not_found, why })) => {
@@ -132,9 +132,9 @@ impl Subject {
     }
 
     /// True if it had more processes than the limit.
-    pub fn flooded(&self) -> bool {
+    pub fn is_flooded(&self) -> bool {
         match self {
-            Self::Group { watch, .. } => watch.as_ref().is_some_and(Watch::flooded),
+            Self::Group { watch, .. } => watch.as_ref().is_some_and(GroupWatch::is_flooded),
             #[cfg(target_os = "linux")]
             Self::Inside { flooded, .. } => *flooded,
         }
@@ -189,7 +189,7 @@ impl Exit {
     }
 }
 
-pub(super) fn exit(status: ExitStatus) -> Exit {
+pub(super) fn describe_exit(status: ExitStatus) -> Exit {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return Exit::of_signal(signal);
@@ -198,14 +198,14 @@ pub(super) fn exit(status: ExitStatus) -> Exit {
 }
 
 /// Starts a child. It inherits the boundary of the thread that starts it; this thread's runtime waits for it.
-fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
+fn start_child(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
     let Some(walls) = walls else {
         let child = command.spawn()?;
         child.id().into_iter().for_each(sandbox::lift_limits);
         return Ok(child);
     };
     let runtime = tokio::runtime::Handle::current();
-    walls.inside(|| {
+    walls.run_inside(|| {
         let _entered = runtime.enter();
         command.spawn()
     })?
@@ -213,10 +213,10 @@ fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
 
 /// Uses one pipe for both streams, so that the kernel keeps their order.
 #[cfg(unix)]
-pub(super) fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
+pub(super) fn spawn_piped(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
-    let child = start(&mut command, walls)?;
+    let child = start_child(&mut command, walls)?;
     // The command has the writing end: the pipe would not close while it lives.
     drop(command);
     let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
@@ -224,9 +224,9 @@ pub(super) fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(
 }
 
 #[cfg(not(unix))]
-pub(super) fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
+pub(super) fn spawn_piped(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = start(&mut command, walls)?;
+    let mut child = start_child(&mut command, walls)?;
     let mut pipes: Pipes = Vec::new();
     pipes.extend(child.stdout.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
     pipes.extend(child.stderr.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));

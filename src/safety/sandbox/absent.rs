@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::places::Places;
-use super::{Boundary, Profile};
+use super::{Boundary, SandboxProfile};
 
 pub use super::without_namespaces::TEMP;
 pub(super) use super::without_namespaces::{Begun, Space, has_rules};
@@ -14,7 +14,7 @@ pub(super) use super::without_namespaces::{Begun, Space, has_rules};
 pub(super) enum Confinement {}
 
 impl Confinement {
-    pub fn build(_: &Boundary, _: &Path, _: &[Arc<Places>], _: Profile) -> Result<Self, String> {
+    pub fn build(_: &Boundary, _: &Path, _: &[Arc<Places>], _: SandboxProfile) -> Result<Self, String> {
         Err("none is known on this system".to_owned())
     }
 
@@ -22,7 +22,7 @@ impl Confinement {
         match *self {}
     }
 
-    pub fn inside<T: Send>(&self, _work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    pub fn run_inside<T: Send>(&self, _work: impl FnOnce() -> T + Send) -> io::Result<T> {
         match *self {}
     }
 
@@ -35,12 +35,12 @@ impl Confinement {
 pub(super) struct Watch;
 
 impl Watch {
-    pub fn over(_group: i32) -> Self {
+    pub fn start(_group: i32) -> Self {
         Self
     }
 
     #[expect(clippy::unused_self, reason = "other systems know")]
-    pub fn flooded(&self) -> bool {
+    pub fn is_flooded(&self) -> bool {
         false
     }
 }

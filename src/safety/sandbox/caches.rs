@@ -46,10 +46,10 @@ pub(super) struct Cache {
 }
 
 /// The caches that exist, with their layers, which are created if they are missing.
-pub(super) fn of(plan: &Boundary) -> Vec<Cache> {
+pub(super) fn find_caches(plan: &Boundary) -> Vec<Cache> {
     // Writable directories need no layer; the kernel reads `,` and `:` as separators of options.
     let is_plain = |path: &Path| path.to_str().is_some_and(|path| !path.contains([',', ':', '\\', '"']));
-    let written = plan.written();
+    let written = plan.list_writable();
     let is_wanted =
         |real: &PathBuf| real.is_dir() && is_plain(real) && !written.iter().any(|tree| real.starts_with(tree));
     let caches = IN_HOME.iter().map(|name| (name, plan.home.join(name))).filter(|(_, real)| is_wanted(real));

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Boundary, real};
+use super::plan::{Boundary, resolve_path};
 
 /// In a home directory: files, or directories with everything in them.
 #[rustfmt::skip]
@@ -91,9 +91,8 @@ const IN_HOME: &[&[&str]] = &[
 const OF_SYSTEM: &[&str] = &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/run/secrets"];
 
 /// The places of credentials, for the agent's own tools.
-#[must_use]
 pub fn credential_places(plan: &Boundary) -> Vec<PathBuf> {
-    paths(plan, is_superuser())
+    list_paths(plan, is_superuser())
 }
 
 #[cfg(unix)]
@@ -108,8 +107,8 @@ fn is_superuser() -> bool {
 
 /// Every path to hide, absolute and sorted, whether or not it exists yet. `superuser` adds the paths that only the
 /// superuser can read: the system's own and every other home.
-pub(super) fn paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
-    let home = real(&plan.home);
+pub(super) fn list_paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
+    let home = resolve_path(&plan.home);
     let mut homes = vec![home.clone()];
     if superuser {
         homes.push("/root".into());
@@ -121,12 +120,12 @@ pub(super) fn paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
     if superuser {
         found.extend(OF_SYSTEM.iter().map(PathBuf::from));
     }
-    let targets = targets(&found);
+    let targets = list_targets(&found);
     found.extend(targets);
     let owns_home = home.starts_with(&plan.workspace);
     found.retain(|path| owns_home || !path.starts_with(&plan.workspace));
     // Listing one of them among the writable directories is deliberate.
-    found.retain(|path| !plan.write.iter().any(|named| real(named).starts_with(path)));
+    found.retain(|path| !plan.write.iter().any(|named| resolve_path(named).starts_with(path)));
     found.sort();
     found.dedup();
     found
@@ -142,15 +141,15 @@ pub(super) fn are_named_in(text: &str, plan: &Boundary) -> bool {
 
 /// The targets of links on the way and at the end, which are hidden like the link itself. There are far fewer
 /// directories than paths, and most of those do not exist, so each is looked at once.
-fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let mut dirs = Dirs::default();
+fn list_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut dirs = CredentialDirs::default();
     let mut targets = Vec::new();
     for path in paths {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        let parent = dirs.resolved(parent);
+        let parent = dirs.resolve(parent);
         let target = parent.real.join(name);
         if parent.exists && target.is_symlink() {
-            targets.push(real(&target));
+            targets.push(resolve_path(&target));
         }
         targets.push(target);
     }
@@ -159,30 +158,32 @@ fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Directories, with links resolved as far as they exist.
 #[derive(Default)]
-struct Dirs(HashMap<PathBuf, Resolved>);
+struct CredentialDirs(HashMap<PathBuf, CredentialPath>);
 
 #[derive(Clone)]
-struct Resolved {
+struct CredentialPath {
     real: PathBuf,
     exists: bool,
 }
 
-impl Dirs {
-    fn resolved(&mut self, dir: &Path) -> Resolved {
+impl CredentialDirs {
+    fn resolve(&mut self, dir: &Path) -> CredentialPath {
         if let Some(known) = self.0.get(dir) {
             return known.clone();
         }
-        let resolved = match (dir.parent().map(|above| self.resolved(above)), dir.file_name()) {
+        let resolved = match (dir.parent().map(|above| self.resolve(above)), dir.file_name()) {
             (Some(above), Some(name)) => {
                 let path = above.real.join(name);
                 // Nothing exists below a path that does not exist.
                 match above.exists.then(|| std::fs::symlink_metadata(&path)) {
-                    Some(Ok(entry)) if entry.is_symlink() => Resolved { real: real(&path), exists: path.exists() },
-                    Some(Ok(_)) => Resolved { real: path, exists: true },
-                    Some(Err(_)) | None => Resolved { real: path, exists: false },
+                    Some(Ok(entry)) if entry.is_symlink() => {
+                        CredentialPath { real: resolve_path(&path), exists: path.exists() }
+                    }
+                    Some(Ok(_)) => CredentialPath { real: path, exists: true },
+                    Some(Err(_)) | None => CredentialPath { real: path, exists: false },
                 }
             }
-            _ => Resolved { real: dir.to_path_buf(), exists: true },
+            _ => CredentialPath { real: dir.to_path_buf(), exists: true },
         };
         self.0.insert(dir.to_path_buf(), resolved.clone());
         resolved
@@ -213,7 +214,7 @@ mod tests {
             caches: "/caches".into(),
             namespaces: false,
         };
-        let hides = |plan: &Boundary, path: &str| paths(plan, false).contains(&home.join(path));
+        let hides = |plan: &Boundary, path: &str| list_paths(plan, false).contains(&home.join(path));
         let outside = plan(&root.join("elsewhere"), &[]);
         for place in
             [".claude.json", ".cache/huggingface/token", ".config/github-copilot", ".psql_history", ".bitcoin"]

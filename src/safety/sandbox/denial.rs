@@ -46,7 +46,7 @@ pub struct Denial(String);
 impl Denial {
     /// Judges the output of a failed command (`signal` names the signal that killed it).
     #[must_use]
-    pub fn of(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Self> {
+    pub fn judge(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Self> {
         let output = output.to_lowercase();
         let found = WORDS.iter().find(|(words, _)| output.contains(words)).map(|(_, reason)| *reason);
         // A path under a lid seems not to exist.
@@ -56,7 +56,7 @@ impl Denial {
         let found = found.or((signal == Some("SIGXFSZ")).then_some(Reason::FileSize));
         match found? {
             Reason::Network if plan.network == Network::Open => None,
-            Reason::Refused | Reason::Network => Some(Self::named(plan)),
+            Reason::Refused | Reason::Network => Some(Self::describe(plan)),
             Reason::FileSize => {
                 let most = MOST_FILE_BYTES >> 30;
                 Some(Self(format!("the sandbox may be the reason: files may not grow beyond {most} GiB in it")))
@@ -64,7 +64,7 @@ impl Denial {
         }
     }
 
-    fn named(plan: &Boundary) -> Self {
+    fn describe(plan: &Boundary) -> Self {
         let mut also = String::new();
         for dir in &plan.write {
             let _ = write!(also, ", {}", dir.display());
@@ -86,7 +86,6 @@ impl Denial {
 
 /// True if the output of a failed command says that it could not write: "read-only" or "permission denied", by their
 /// words or by the numbers of the errors.
-#[must_use]
 pub fn says_it_could_not_write(output: &str) -> bool {
     const WORDS: [&str; 8] = [
         "read-only file system",
@@ -134,7 +133,7 @@ mod tests {
             ("error[E0308]: mismatched types", None, false, None),
         ];
         for (output, signal, network, expected) in table {
-            let denial = Denial::of(output, signal, &plan(network)).map(|denial| denial.to_string());
+            let denial = Denial::judge(output, signal, &plan(network)).map(|denial| denial.to_string());
             match (denial, expected) {
                 (Some(said), Some(part)) => assert!(said.contains(part), "{output}: {said}"),
                 (said, expected) => assert_eq!(said.as_deref(), expected, "{output}"),

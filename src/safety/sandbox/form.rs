@@ -2,7 +2,7 @@
 
 /// The form in which the boundary is enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum BoundaryForm {
     /// Commands have their own file system, processes and network, and rules for their calls besides.
     Whole,
     /// In namespaces as before, on a kernel without Landlock.
@@ -11,9 +11,8 @@ pub enum Form {
     WithoutNamespaces(String),
 }
 
-impl Form {
+impl BoundaryForm {
     /// The weakness compared with the whole boundary, if there is one.
-    #[must_use]
     pub fn weakness(&self) -> Option<String> {
         match self {
             Self::Whole => None,

@@ -49,7 +49,7 @@ const HARMLESS: &[(&str, Option<&[&str]>)] = &[
 
 /// True if the differences between two versions of a configuration are harmless. Unknown ones are not.
 pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
-    let (Some(mut before), Some(mut after)) = (settings(before), settings(after)) else { return false };
+    let (Some(mut before), Some(mut after)) = (read_settings(before), read_settings(after)) else { return false };
     before.retain(|setting| match after.iter().position(|other| other == setting) {
         Some(at) => {
             after.remove(at);
@@ -81,7 +81,7 @@ impl Setting {
 }
 
 /// Reads a configuration line by line; `None` if it contains anything else.
-fn settings(text: &str) -> Option<Vec<Setting>> {
+fn read_settings(text: &str) -> Option<Vec<Setting>> {
     let (mut section, mut heading) = (String::new(), String::new());
     let mut settings = Vec::new();
     for line in text.lines().map(str::trim) {

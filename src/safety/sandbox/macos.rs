@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::places::Places;
-use super::{Boundary, Profile, credentials, profile};
+use super::{Boundary, SandboxProfile, credentials, profile};
 
 pub use super::without_namespaces::TEMP;
 pub(super) use super::without_namespaces::{Begun, Space, has_rules};
@@ -20,13 +20,18 @@ pub(super) struct Confinement {
 impl Confinement {
     /// # Errors
     /// The program is not there.
-    pub fn build(plan: &Boundary, temp: &Path, places: &[Arc<Places>], walls: Profile) -> Result<Self, String> {
+    pub fn build(
+        plan: &Boundary,
+        temp: &Path,
+        places: &[Arc<Places>],
+        walls: SandboxProfile,
+    ) -> Result<Self, String> {
         if !Path::new(PROGRAM).exists() {
             return Err(format!("{PROGRAM} does not exist"));
         }
         let superuser = nix::unistd::geteuid().is_root();
-        let hidden = credentials::paths(plan, superuser);
-        Ok(Self { profile: profile::write(plan, temp, places, &hidden, walls) })
+        let hidden = credentials::list_paths(plan, superuser);
+        Ok(Self { profile: profile::write_profile(plan, temp, places, &hidden, walls) })
     }
 
     /// The profile names the hidden paths, so nothing has to be listed.
@@ -35,7 +40,7 @@ impl Confinement {
     }
 
     /// Only the programs that it starts are confined.
-    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    pub fn run_inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         Ok(work())
     }
 
@@ -48,12 +53,12 @@ impl Confinement {
 pub(super) struct Watch;
 
 impl Watch {
-    pub fn over(_group: i32) -> Self {
+    pub fn start(_group: i32) -> Self {
         Self
     }
 
     #[expect(clippy::unused_self, reason = "other systems know")]
-    pub fn flooded(&self) -> bool {
+    pub fn is_flooded(&self) -> bool {
         false
     }
 }

@@ -51,12 +51,12 @@ use protected::Snapshot;
 
 pub use credentials::credential_places;
 pub use denial::{Denial, says_it_could_not_write};
-pub use form::Form;
-pub use plan::{Boundary, Network, Profile};
+pub use form::BoundaryForm;
+pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
 pub use system::TEMP;
 #[cfg(target_os = "linux")]
-pub use system::{End, Inside, Killer, News, Status};
+pub use system::{CommandEnd, ConfinedCommand, News, ProcessStatus, SpaceKiller};
 
 /// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
@@ -67,10 +67,9 @@ pub const MOST_FILE_BYTES: u64 = 8 << 30;
 
 /// Runs this process as a part of the boundary if its arguments say so: the first thing that the program does.
 /// `None` in every other process.
-#[must_use]
-pub fn serve(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
+pub fn serve_part(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
     #[cfg(target_os = "linux")]
-    return system::serve(arguments);
+    return system::serve_part(arguments);
     #[cfg(not(target_os = "linux"))]
     {
         let _ = arguments;
@@ -79,7 +78,7 @@ pub fn serve(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
 }
 
 /// A command that enters the boundary.
-pub struct Entry<'a> {
+pub struct BoundaryEntry<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub dir: &'a Path,
@@ -89,10 +88,10 @@ pub struct Entry<'a> {
 
 /// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the last of
 /// them.
-pub struct Sandbox(Arc<Ground>);
+pub struct Sandbox(Arc<WallGround>);
 
 /// The state that the walls of all commands of a run share.
-struct Ground {
+struct WallGround {
     plan: Arc<Boundary>,
     /// With its path, links resolved.
     temp: OnceLock<(TempDir, PathBuf)>,
@@ -128,7 +127,7 @@ impl Sandbox {
     /// Stores the plan, without setting anything up.
     #[must_use]
     pub fn new(plan: impl Into<Arc<Boundary>>) -> Self {
-        Self(Arc::new(Ground {
+        Self(Arc::new(WallGround {
             plan: plan.into(),
             temp: OnceLock::new(),
             has_rules: OnceLock::new(),
@@ -140,7 +139,6 @@ impl Sandbox {
         }))
     }
 
-    #[must_use]
     pub fn plan(&self) -> &Boundary {
         &self.0.plan
     }
@@ -155,7 +153,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// This system lacks a feature, which the error names.
-    pub fn walls(&self, profile: Profile) -> Result<Walls, Unavailable> {
+    pub fn walls(&self, profile: SandboxProfile) -> Result<Walls, Unavailable> {
         let space = self.0.space()?;
         if space.is_none() {
             self.0.confinement(profile)?;
@@ -170,7 +168,6 @@ impl Sandbox {
     }
 
     /// The directory that commands see as [`TEMP`], once there are namespaces.
-    #[must_use]
     pub fn private_temp(&self) -> Option<PathBuf> {
         let is_up = matches!(*self.0.spaces(), Spaces::Begun(_) | Spaces::Up(_));
         if is_up { self.0.temp_dir().ok() } else { None }
@@ -180,19 +177,18 @@ impl Sandbox {
     ///
     /// # Errors
     /// This system lacks a feature, which the error names.
-    pub fn form(&self) -> Result<Form, Unavailable> {
-        self.walls(Profile::Read)?;
+    pub fn form(&self) -> Result<BoundaryForm, Unavailable> {
+        self.walls(SandboxProfile::Read)?;
         Ok(match &*self.0.spaces() {
-            Spaces::Refused(why) => Form::WithoutNamespaces(why.clone()),
-            _ if *self.0.has_rules.get_or_init(system::has_rules) => Form::Whole,
-            _ => Form::WithoutLandlock,
+            Spaces::Refused(why) => BoundaryForm::WithoutNamespaces(why.clone()),
+            _ if *self.0.has_rules.get_or_init(system::has_rules) => BoundaryForm::Whole,
+            _ => BoundaryForm::WithoutLandlock,
         })
     }
 
     /// True if walls can hide paths from a command.
-    #[must_use]
     pub fn hides(&self) -> bool {
-        self.form().is_ok_and(|form| !matches!(form, Form::WithoutNamespaces(_)))
+        self.form().is_ok_and(|form| !matches!(form, BoundaryForm::WithoutNamespaces(_)))
     }
 
     /// The weakness compared with the whole boundary, returned once.
@@ -207,13 +203,13 @@ impl Sandbox {
     }
 }
 
-impl Ground {
+impl WallGround {
     fn spaces(&self) -> MutexGuard<'_, Spaces> {
         self.spaces.lock().expect("nobody panics while namespaces are set up")
     }
 
     fn places(&self) -> &[Arc<Places>] {
-        self.places.get_or_init(|| places::of(&self.plan))
+        self.places.get_or_init(|| places::find_places(&self.plan))
     }
 
     /// Begins to set up namespaces, unless that has been tried.
@@ -247,16 +243,16 @@ impl Ground {
     }
 
     /// The rules that bind a thread of this program and what it starts.
-    fn confinement(&self, profile: Profile) -> Result<Arc<system::Confinement>, Unavailable> {
+    fn confinement(&self, profile: SandboxProfile) -> Result<Arc<system::Confinement>, Unavailable> {
         let mut both = self.confinements.lock().expect("nobody panics while walls are built");
-        let kept = &mut both[usize::from(profile == Profile::Write)];
+        let kept = &mut both[usize::from(profile == SandboxProfile::Write)];
         if let Some(kept) = kept.as_ref().filter(|kept| kept.is_current()) {
             return Ok(Arc::clone(kept));
         }
         let built = system::Confinement::build(&self.plan, &self.temp_dir()?, self.places(), profile);
         let built = Arc::new(built.map_err(Unavailable)?);
         // A kernel may know the calls and still refuse them (a container's own filter).
-        built.inside(|| ()).map_err(|error| Unavailable(error.to_string()))?;
+        built.run_inside(|| ()).map_err(|error| Unavailable(error.to_string()))?;
         Ok(kept.insert(built).clone())
     }
 
@@ -277,8 +273,8 @@ impl Ground {
 /// The boundary, ready to be put around a command.
 #[derive(Clone)]
 pub struct Walls {
-    ground: Arc<Ground>,
-    profile: Profile,
+    ground: Arc<WallGround>,
+    profile: SandboxProfile,
     space: Option<Arc<system::Space>>,
     /// The paths that commands must not see or write, besides those that the boundary knows.
     unseen: Arc<[PathBuf]>,
@@ -306,11 +302,10 @@ impl Walls {
 
     /// True if no command behind them can write in the workspace or in another directory of the settings.
     fn only_read(&self) -> bool {
-        self.space.is_some() && self.profile == Profile::Read
+        self.space.is_some() && self.profile == SandboxProfile::Read
     }
 
     /// The port of the loopback of commands on which a proxy is to listen, if hosts are allowed.
-    #[must_use]
     pub fn proxy_port(&self) -> Option<u16> {
         #[cfg(target_os = "linux")]
         return self.space.as_ref()?.proxy_port();
@@ -319,7 +314,6 @@ impl Walls {
     }
 
     /// The listener on that port, for the first caller.
-    #[must_use]
     pub fn proxy_listener(&self) -> Option<std::net::TcpListener> {
         #[cfg(target_os = "linux")]
         return self.space.as_ref()?.proxy_listener();
@@ -328,10 +322,9 @@ impl Walls {
     }
 
     /// Starts a command in the namespaces of the run; `None` if there are none, and the command is to be started by
-    /// [`Walls::inside`]. Its output goes to `output`.
+    /// [`Walls::run_inside`]. Its output goes to `output`.
     #[cfg(target_os = "linux")]
-    #[must_use]
-    pub fn start(&self, entry: &Entry<'_>, output: impl AsFd) -> Option<io::Result<Inside>> {
+    pub fn start(&self, entry: &BoundaryEntry<'_>, output: impl AsFd) -> Option<io::Result<ConfinedCommand>> {
         let space = self.space.as_ref()?;
         let started = space.start(entry, (self.profile, &self.unseen, &self.unwritten), output);
         if started.is_err() {
@@ -345,14 +338,13 @@ impl Walls {
     ///
     /// # Errors
     /// The boundary cannot be applied; then `work` was not done.
-    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-        self.ground.confinement(self.profile).map_err(io::Error::other)?.inside(work)
+    pub fn run_inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        self.ground.confinement(self.profile).map_err(io::Error::other)?.run_inside(work)
     }
 
     /// Watches a started process group until the watch is dropped.
-    #[must_use]
-    pub fn watch(&self, group: i32) -> Watch {
-        Watch(system::Watch::over(group))
+    pub fn watch(&self, group: i32) -> GroupWatch {
+        GroupWatch(system::Watch::start(group))
     }
 
     /// The command line that runs `program` inside, if a separate program enforces the boundary.
@@ -367,13 +359,12 @@ impl Walls {
 }
 
 /// Ends a group of processes that has more than [`MOST_PROCESSES`] members.
-pub struct Watch(system::Watch);
+pub struct GroupWatch(system::Watch);
 
-impl Watch {
+impl GroupWatch {
     /// True if the group exceeded the limit.
-    #[must_use]
-    pub fn flooded(&self) -> bool {
-        self.0.flooded()
+    pub fn is_flooded(&self) -> bool {
+        self.0.is_flooded()
     }
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::files::protected::{self, Kind, Row};
+use crate::files::protected::{self, ProtectedEntry, ProtectedKind};
 
 use super::Boundary;
 
@@ -34,23 +34,23 @@ pub(super) struct Places {
 }
 
 /// The places of a workspace, and those of the repositories in what its commands may write.
-pub(super) fn of(plan: &Boundary) -> Vec<Arc<Places>> {
+pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     let mut own = Places { repositories: vec![".git".into()], ..Places::default() };
     protected::from_commands().for_each(|row| own.add(row, Path::new("")));
     protected::of_git().for_each(|row| own.add(row, Path::new(".git")));
-    let nested = Search::through(plan);
+    let nested = PlaceSearch::run(plan);
     let places = [own, nested].into_iter().filter(|places| !places.files.is_empty() || !places.dirs.is_empty());
     places.map(Arc::new).collect()
 }
 
 impl Places {
-    fn add(&mut self, row: &Row, below: &Path) {
-        let list = if row.kind == Kind::Dir { &mut self.dirs } else { &mut self.files };
+    fn add(&mut self, row: &ProtectedEntry, below: &Path) {
+        let list = if row.kind == ProtectedKind::Dir { &mut self.dirs } else { &mut self.files };
         list.push(below.join(row.path));
     }
 }
 
-struct Search<'a> {
+struct PlaceSearch<'a> {
     workspace: &'a Path,
     /// Other places that commands may write, with links resolved.
     written: Vec<PathBuf>,
@@ -59,8 +59,8 @@ struct Search<'a> {
     nested: usize,
 }
 
-impl<'a> Search<'a> {
-    fn through(plan: &'a Boundary) -> Places {
+impl<'a> PlaceSearch<'a> {
+    fn run(plan: &'a Boundary) -> Places {
         let written: Vec<PathBuf> = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
         let places = Places::default();
         let mut search = Self { workspace: &plan.workspace, written: written.clone(), places, nested: 0 };
@@ -84,7 +84,7 @@ impl<'a> Search<'a> {
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 if name.eq_ignore_ascii_case(".git") {
                     search.entry(&entry.path());
-                } else if let Some(row) = search.named(&entry.path()) {
+                } else if let Some(row) = search.find_row(&entry.path()) {
                     search.place(row, &entry.path());
                 } else if is_dir && level < MOST_LEVELS && !PASSED_OVER.iter().any(|other| name == *other) {
                     queue.push_back((entry.path(), level + 1));
@@ -95,15 +95,16 @@ impl<'a> Search<'a> {
     }
 
     /// The row of the table that ends this path.
-    fn named(&self, path: &Path) -> Option<&'static Row> {
+    fn find_row(&self, path: &Path) -> Option<&'static ProtectedEntry> {
         protected::nested_row(path.strip_prefix(self.workspace).ok()?)
     }
 
-    fn place(&mut self, row: &Row, path: &Path) {
-        let Some(path) = self.watched(path).filter(|_| self.nested < MOST_NESTED) else { return };
+    fn place(&mut self, row: &ProtectedEntry, path: &Path) {
+        let Some(path) = self.find_watched(path).filter(|_| self.nested < MOST_NESTED) else { return };
         self.nested += 1;
         let Places { files, dirs, repositories, pointers } = &mut self.places;
-        let (watched, may_go) = if row.kind == Kind::Dir { (dirs, repositories) } else { (files, pointers) };
+        let (watched, may_go) =
+            if row.kind == ProtectedKind::Dir { (dirs, repositories) } else { (files, pointers) };
         watched.push(path.clone());
         may_go.push(path);
     }
@@ -115,7 +116,7 @@ impl<'a> Search<'a> {
             self.git_dir(path);
             return;
         }
-        if let Some(pointer) = self.watched(path) {
+        if let Some(pointer) = self.find_watched(path) {
             self.places.files.push(pointer.clone());
             self.places.pointers.push(pointer);
         }
@@ -150,7 +151,7 @@ impl<'a> Search<'a> {
     }
 
     fn add(&mut self, dir: &Path) {
-        let Some(dir) = self.watched(dir) else { return };
+        let Some(dir) = self.find_watched(dir) else { return };
         let is_root = dir == Path::new(".git");
         if is_root
             || self.places.repositories.contains(&dir)
@@ -163,7 +164,7 @@ impl<'a> Search<'a> {
     }
 
     /// The name of a path, if commands may write it at all.
-    fn watched(&self, path: &Path) -> Option<PathBuf> {
+    fn find_watched(&self, path: &Path) -> Option<PathBuf> {
         match path.strip_prefix(self.workspace) {
             Ok(inside) => Some(inside.to_path_buf()),
             Err(_) => self.written.iter().any(|dir| path.starts_with(dir)).then(|| path.to_path_buf()),

@@ -19,22 +19,22 @@ pub struct Boundary {
     pub undone: PathBuf,
     /// The directory for commands' writes to caches in the home, for this workspace.
     pub caches: PathBuf,
-    /// True if namespaces are tried. They need a program that calls [`super::serve`] first thing.
+    /// True if namespaces are tried. They need a program that calls [`super::serve_part`] first thing.
     pub namespaces: bool,
 }
 
 impl Boundary {
     /// The trees that may be written: the workspace, and the directories of the settings that exist.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
-    pub(super) fn written(&self) -> Vec<PathBuf> {
-        let dirs = self.write.iter().map(|dir| real(dir)).filter(|dir| dir.exists());
+    pub(super) fn list_writable(&self) -> Vec<PathBuf> {
+        let dirs = self.write.iter().map(|dir| resolve_path(dir)).filter(|dir| dir.exists());
         std::iter::once(self.workspace.clone()).chain(dirs).collect()
     }
 }
 
 /// The two sets of walls that a command may get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
+pub enum SandboxProfile {
     /// Nothing outside the private temporary directory can be written.
     Read,
     /// The workspace and the directories of the settings can be written.
@@ -53,12 +53,12 @@ pub enum Network {
 }
 
 /// Resolves links as far as the path exists.
-pub(super) fn real(path: &Path) -> PathBuf {
+pub(super) fn resolve_path(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
     match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => real(parent).join(name),
+        (Some(parent), Some(name)) => resolve_path(parent).join(name),
         _ => path.to_path_buf(),
     }
 }

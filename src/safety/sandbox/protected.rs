@@ -12,10 +12,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::files::disk::{self, Dir, Kind};
+use crate::files::disk::{self, Dir, DirEntryKind};
 
 use super::Walls;
-use super::dirs::Seen;
+use super::dirs::DirState;
 use super::git_config::differ_harmlessly;
 use super::places::Places;
 
@@ -42,7 +42,6 @@ pub struct Undone {
 }
 
 impl Undone {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.put_back.is_empty() && self.left.is_empty()
     }
@@ -55,7 +54,7 @@ impl Protection {
         let places = if cfg!(target_os = "linux") && !walls.only_read() { walls.ground.places() } else { &[] };
         let mut known = walls.ground.last.lock().expect("nobody panics while files are looked at");
         let before = places.iter().enumerate().map(|(at, places)| {
-            let now = Arc::new(Snapshot::of(workspace, places, known.get(at).map(Arc::as_ref)));
+            let now = Arc::new(Snapshot::take(workspace, places, known.get(at).map(Arc::as_ref)));
             (Arc::clone(places), now)
         });
         let before: Vec<_> = before.collect();
@@ -67,7 +66,6 @@ impl Protection {
     }
 
     /// Undoes the changes since.
-    #[must_use]
     pub fn end(mut self) -> Undone {
         self.undo()
     }
@@ -75,11 +73,11 @@ impl Protection {
     fn undo(&mut self) -> Undone {
         let mut changes = Vec::new();
         for (places, before) in self.before.drain(..) {
-            let after = Snapshot::of(&self.workspace, &places, Some(&before));
+            let after = Snapshot::take(&self.workspace, &places, Some(&before));
             let found = before.changes(&after, &places, &self.workspace);
             for (path, _) in &found {
                 let below = path.strip_prefix("/").unwrap_or(path);
-                keep(after.entries.get(path), &self.walls.ground.plan.undone.join(below));
+                keep_copy(after.entries.get(path), &self.walls.ground.plan.undone.join(below));
             }
             changes.extend(found);
         }
@@ -105,9 +103,9 @@ impl Drop for Protection {
 
 /// Files and links by their paths from the root. Directories have no entries.
 pub(super) struct Snapshot {
-    entries: BTreeMap<PathBuf, Entry>,
+    entries: BTreeMap<PathBuf, GuardedEntry>,
     /// The directories that contain them, or would.
-    dirs: BTreeMap<PathBuf, Seen>,
+    dirs: BTreeMap<PathBuf, DirState>,
     /// False if there was more than the limits allow to examine.
     whole: bool,
     /// The repositories that exist.
@@ -116,9 +114,9 @@ pub(super) struct Snapshot {
 }
 
 #[derive(Debug, Clone)]
-enum Entry {
+enum GuardedEntry {
     File {
-        stamp: Stamp,
+        stamp: GuardStamp,
         content: Option<Arc<[u8]>>,
     },
     Link(PathBuf),
@@ -127,13 +125,13 @@ enum Entry {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct GuardStamp {
     mode: u32,
     /// Device, inode, size, times of change of content and attributes.
     identity: [i128; 5],
 }
 
-impl PartialEq for Entry {
+impl PartialEq for GuardedEntry {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File { stamp: a, content: Some(x) }, Self::File { stamp: b, content: Some(y) }) => {
@@ -149,7 +147,7 @@ impl PartialEq for Entry {
 
 impl Snapshot {
     /// `known` avoids checking for files that are absent from an unchanged directory, and reading unchanged files.
-    fn of(root: &Path, places: &Places, known: Option<&Self>) -> Self {
+    fn take(root: &Path, places: &Places, known: Option<&Self>) -> Self {
         let repositories = places.repositories.iter().filter(|dir| root.join(dir).is_dir()).cloned().collect();
         let mut snapshot =
             Self { entries: BTreeMap::new(), dirs: BTreeMap::new(), whole: true, repositories, bytes: 0 };
@@ -167,23 +165,23 @@ impl Snapshot {
     }
 
     /// The state of a directory, and true if no entry was added or removed since the known snapshot.
-    fn seen(&mut self, root: &Path, dir: &Path, known: Option<&Self>) -> (Seen, bool) {
+    fn check_dir(&mut self, root: &Path, dir: &Path, known: Option<&Self>) -> (DirState, bool) {
         let then = known.filter(|known| known.whole).and_then(|known| known.dirs.get(dir)).copied();
         if let Some(seen) = self.dirs.get(dir) {
             return (*seen, then.is_some_and(|then| seen.is_as(then)));
         }
-        let above = dir.parent().map(|above| self.seen(root, above, known));
+        let above = dir.parent().map(|above| self.check_dir(root, above, known));
         let seen = match (above, then) {
-            (Some((Seen::Nothing, _)), _) | (Some((_, true)), Some(Seen::Nothing)) => Seen::Nothing,
-            _ => Seen::at(&root.join(dir)),
+            (Some((DirState::Nothing, _)), _) | (Some((_, true)), Some(DirState::Nothing)) => DirState::Nothing,
+            _ => DirState::check(&root.join(dir)),
         };
         self.dirs.insert(dir.to_path_buf(), seen);
         (seen, then.is_some_and(|then| seen.is_as(then)))
     }
 
     fn walk(&mut self, root: &Path, dir: &Path, known: Option<&Self>, depth: usize) {
-        let (seen, is_as_known) = self.seen(root, dir, known);
-        if seen == Seen::Nothing {
+        let (seen, is_as_known) = self.check_dir(root, dir, known);
+        if seen == DirState::Nothing {
             return;
         }
         if let Some(known) = known.filter(|_| is_as_known) {
@@ -215,8 +213,8 @@ impl Snapshot {
             self.whole = false;
             return;
         }
-        match self.seen(root, path.parent().unwrap_or(path), known) {
-            (Seen::Nothing, _) => return,
+        match self.check_dir(root, path.parent().unwrap_or(path), known) {
+            (DirState::Nothing, _) => return,
             (_, true) if known.is_some_and(|known| !known.entries.contains_key(path)) => return,
             _ => {}
         }
@@ -224,17 +222,17 @@ impl Snapshot {
         let Ok(metadata) = fs::symlink_metadata(&full) else { return };
         let entry = match metadata.file_type() {
             kind if kind.is_dir() => return,
-            kind if kind.is_symlink() => Entry::Link(fs::read_link(&full).unwrap_or_default()),
+            kind if kind.is_symlink() => GuardedEntry::Link(fs::read_link(&full).unwrap_or_default()),
             kind if kind.is_file() => {
-                let stamp = stamp(&metadata);
+                let stamp = read_stamp(&metadata);
                 match known.and_then(|known| known.entries.get(path)) {
-                    Some(Entry::File { stamp: then, content }) if *then == stamp => {
-                        Entry::File { stamp, content: content.clone() }
+                    Some(GuardedEntry::File { stamp: then, content }) if *then == stamp => {
+                        GuardedEntry::File { stamp, content: content.clone() }
                     }
-                    _ => Entry::File { stamp, content: self.read(&full, metadata.len()) },
+                    _ => GuardedEntry::File { stamp, content: self.read(&full, metadata.len()) },
                 }
             }
-            _ => Entry::Other,
+            _ => GuardedEntry::Other,
         };
         self.entries.insert(path.to_path_buf(), entry);
     }
@@ -249,7 +247,7 @@ impl Snapshot {
 
     /// The files to restore, or to remove if they are new. New ones come first, as one may be a link that blocks
     /// another.
-    fn changes(&self, after: &Self, places: &Places, root: &Path) -> Vec<(PathBuf, Option<Entry>)> {
+    fn changes(&self, after: &Self, places: &Places, root: &Path) -> Vec<(PathBuf, Option<GuardedEntry>)> {
         // A repository that is gone can run nothing, nor can a pointer whose directory is gone.
         let lost = |path: &Path| {
             let in_lost = |dir: &&PathBuf| path.starts_with(dir) && !after.repositories.contains(dir);
@@ -269,14 +267,14 @@ impl Snapshot {
     }
 
     /// True if a repository's configuration, changed or new, differs only in settings that run nothing.
-    fn is_harmless(&self, path: &Path, before: Option<&Entry>, after: Option<&Entry>) -> bool {
-        let text = |entry: Option<&Entry>| match entry {
+    fn is_harmless(&self, path: &Path, before: Option<&GuardedEntry>, after: Option<&GuardedEntry>) -> bool {
+        let text = |entry: Option<&GuardedEntry>| match entry {
             None => Some(String::new()),
-            Some(Entry::File { content: Some(content), .. }) => String::from_utf8(content.to_vec()).ok(),
+            Some(GuardedEntry::File { content: Some(content), .. }) => String::from_utf8(content.to_vec()).ok(),
             Some(_) => None,
         };
-        let mode = |entry: Option<&Entry>| match entry {
-            Some(Entry::File { stamp, .. }) => Some(stamp.mode),
+        let mode = |entry: Option<&GuardedEntry>| match entry {
+            Some(GuardedEntry::File { stamp, .. }) => Some(stamp.mode),
             _ => None,
         };
         let is_config = path.file_name().is_some_and(|name| name == "config");
@@ -299,16 +297,16 @@ fn is_sample(path: &Path) -> bool {
 
 /// Keeps a copy of a change before it is undone, as a person may have made it meanwhile. The change is undone even if
 /// no copy can be kept.
-fn keep(entry: Option<&Entry>, copy: &Path) {
-    if let (Some(Entry::File { content: Some(content), .. }), Some(dir)) = (entry, copy.parent()) {
+fn keep_copy(entry: Option<&GuardedEntry>, copy: &Path) {
+    if let (Some(GuardedEntry::File { content: Some(content), .. }), Some(dir)) = (entry, copy.parent()) {
         let _ = fs::create_dir_all(dir).and_then(|()| fs::write(copy, content));
     }
 }
 
 /// Restores an entry through handles, so a link that a command planted has no effect.
-fn put_back(root: &Path, path: &Path, entry: Option<&Entry>) -> io::Result<()> {
+fn put_back(root: &Path, path: &Path, entry: Option<&GuardedEntry>) -> io::Result<()> {
     let full = root.join(path);
-    let Some((parent, name)) = disk::parts(&full)? else { return Ok(()) };
+    let Some((parent, name)) = disk::split_path(&full)? else { return Ok(()) };
     let dir = match (Dir::open(parent), entry) {
         (Ok(dir), _) => dir,
         // The file was removed with its directory.
@@ -323,9 +321,11 @@ fn put_back(root: &Path, path: &Path, entry: Option<&Entry>) -> io::Result<()> {
     }
     match entry {
         None => Ok(()),
-        Some(Entry::File { stamp, content: Some(content) }) => dir.replace(name, content, Some(stamp.mode)),
-        Some(Entry::Link(target)) => dir.make_link(name, target),
-        Some(Entry::File { content: None, .. } | Entry::Other) => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        Some(GuardedEntry::File { stamp, content: Some(content) }) => dir.replace(name, content, Some(stamp.mode)),
+        Some(GuardedEntry::Link(target)) => dir.make_link(name, target),
+        Some(GuardedEntry::File { content: None, .. } | GuardedEntry::Other) => {
+            Err(io::Error::from(io::ErrorKind::Unsupported))
+        }
     }
 }
 
@@ -335,7 +335,7 @@ fn clear_the_way(from: &Path, dir: &Path) -> io::Result<()> {
     for part in dir.strip_prefix(from).unwrap_or(dir) {
         let here = Dir::open(&way)?;
         match here.facts(part) {
-            Ok(facts) if facts.kind == Kind::Dir => way.push(part),
+            Ok(facts) if facts.kind == DirEntryKind::Dir => way.push(part),
             Ok(_) => return here.remove(part),
             Err(_) => return Ok(()),
         }
@@ -344,7 +344,7 @@ fn clear_the_way(from: &Path, dir: &Path) -> io::Result<()> {
 }
 
 fn remove_all(dir: &Dir, name: &OsStr) -> io::Result<()> {
-    if dir.facts(name)?.kind != Kind::Dir {
+    if dir.facts(name)?.kind != DirEntryKind::Dir {
         return dir.remove(name);
     }
     let inner = dir.dir(name)?;
@@ -355,10 +355,10 @@ fn remove_all(dir: &Dir, name: &OsStr) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn stamp(metadata: &fs::Metadata) -> Stamp {
+fn read_stamp(metadata: &fs::Metadata) -> GuardStamp {
     use std::os::unix::fs::MetadataExt;
     let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Stamp {
+    GuardStamp {
         mode: metadata.mode() & 0o7777,
         identity: [
             metadata.dev().into(),
@@ -371,6 +371,6 @@ fn stamp(metadata: &fs::Metadata) -> Stamp {
 }
 
 #[cfg(not(unix))]
-fn stamp(metadata: &fs::Metadata) -> Stamp {
-    Stamp { mode: 0, identity: [0, 0, metadata.len().into(), 0, 0] }
+fn read_stamp(metadata: &fs::Metadata) -> GuardStamp {
+    GuardStamp { mode: 0, identity: [0, 0, metadata.len().into(), 0, 0] }
 }

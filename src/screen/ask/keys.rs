@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{Ask, Choice, Chosen, label};
+use super::{AnswerChoice, AskFunction, ChosenAnswer, write_label};
 use crate::base::text;
 use crate::config::Notify;
 use crate::screen::display::Suspended;
@@ -16,8 +16,8 @@ use crate::screen::ink::{Ink, Inks, Line, Theme};
 use crate::screen::loan::Loan;
 use crate::screen::notice::{self, LONG};
 use crate::screen::outlets::Outlets;
-use crate::screen::surface::{Moment, Part, Picture, Sketch, typed};
-use crate::screen::terminal::{Console, Edited, Field, Focus, Key, Listener};
+use crate::screen::surface::{DrawMoment, FramePart, Picture, Sketch, draw_typed};
+use crate::screen::terminal::{Console, Edited, Focus, Key, Listener, TextField};
 
 /// Asks on the screen, by the keys of the console.
 pub struct Keyed {
@@ -28,40 +28,40 @@ pub struct Keyed {
 }
 
 /// A question on the screen. Dropping it removes the question.
-struct Open<'k> {
+struct OpenQuestion<'k> {
     keyed: &'k Keyed,
     focus: Focus,
     /// True until the person reacts.
     is_waiting: bool,
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
-        self.keyed.outlets.display.set(Part::Question, None);
+        self.keyed.outlets.display.set(FramePart::Question, None);
     }
 }
 
 impl Keyed {
     /// Shows a question, which takes keys once it is on the screen.
-    async fn open(&self, picture: Picture) -> Open<'_> {
+    async fn open(&self, picture: Picture) -> OpenQuestion<'_> {
         let focus = self.console.focus().await;
         self.outlets.display.ask(picture, focus.gate());
-        Open { keyed: self, focus, is_waiting: true }
+        OpenQuestion { keyed: self, focus, is_waiting: true }
     }
 
     fn draw(&self, picture: Picture) {
-        self.outlets.display.set_now(Part::Question, Some(picture));
+        self.outlets.display.set_now(FramePart::Question, Some(picture));
     }
 }
 
-impl Open<'_> {
+impl OpenQuestion<'_> {
     /// Waits for the next key. Notifies a person who takes long.
     async fn key(&mut self) -> Option<Key> {
         if std::mem::take(&mut self.is_waiting) {
             tokio::select! {
                 key = self.focus.keys.recv() => return key,
                 () = tokio::time::sleep(Duration::from_secs(LONG)) => {
-                    notice::send(&self.keyed.outlets.display, self.keyed.notify, "agent: a question waits");
+                    notice::send_notice(&self.keyed.outlets.display, self.keyed.notify, "agent: a question waits");
                 }
             }
         }
@@ -69,18 +69,23 @@ impl Open<'_> {
     }
 }
 
-impl Ask for Keyed {
+impl AskFunction for Keyed {
     fn show(&self, lines: Vec<Line>) {
         self.outlets.display.lines(lines);
     }
 
-    fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>> {
+    fn choose<'a>(
+        &'a self,
+        question: &'a str,
+        choices: &'a [AnswerChoice],
+    ) -> BoxFuture<'a, Option<ChosenAnswer>> {
         async move {
             let asked = Line::from((Ink::Bold, question));
-            let offered = offer(choices);
+            let offered = format_offer(choices);
             let prompt = format!("{question} {offered}");
-            let mut open =
-                self.open(Box::new(move |moment: &Moment| Sketch::from(folded(&prompt, moment.room)))).await;
+            let mut open = self
+                .open(Box::new(move |moment: &DrawMoment| Sketch::from(fold_words(&prompt, moment.room))))
+                .await;
             loop {
                 let key = match open.key().await? {
                     Key::Ctrl('d') => return None,
@@ -89,8 +94,8 @@ impl Ask for Keyed {
                 };
                 if let Some(choice) = choices.iter().find(|choice| choice.key == key) {
                     drop(open);
-                    self.show(vec![asked.with(Inks::PLAIN, " ").with(Inks::PLAIN, choice.word)]);
-                    return Some(Chosen { key, words: String::new() });
+                    self.show(vec![asked.add(Inks::PLAIN, " ").add(Inks::PLAIN, choice.word)]);
+                    return Some(ChosenAnswer { key, words: String::new() });
                 }
             }
         }
@@ -99,8 +104,8 @@ impl Ask for Keyed {
 
     fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
-            let mut field = Field::with(begun);
-            let mut open = self.open(form(question, &field)).await;
+            let mut field = TextField::from_text(begun);
+            let mut open = self.open(draw_form(question, &field)).await;
             loop {
                 match open.key().await? {
                     Key::Enter => break,
@@ -111,11 +116,11 @@ impl Ask for Keyed {
                         field.press(&key);
                     }
                 }
-                self.draw(form(question, &field));
+                self.draw(draw_form(question, &field));
             }
             drop(open);
             let text = field.take();
-            self.show(said(question, &text));
+            self.show(format_answer(question, &text));
             Some(text)
         }
         .boxed()
@@ -123,7 +128,7 @@ impl Ask for Keyed {
 
     fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         async move {
-            let mut list = List { choices: choices.to_vec(), at: 0, field: Field::default() };
+            let mut list = ChoiceList { choices: choices.to_vec(), at: 0, field: TextField::default() };
             let mut open = self.open(list.picture(question)).await;
             let answer = loop {
                 let key = open.key().await?;
@@ -134,7 +139,7 @@ impl Ask for Keyed {
                 }
             };
             drop(open);
-            self.show(said(question, &answer));
+            self.show(format_answer(question, &answer));
             Some(answer)
         }
         .boxed()
@@ -146,8 +151,8 @@ impl Ask for Keyed {
 }
 
 /// Formats the choices: `[y]es  [n]o  [?] explain`.
-fn offer(choices: &[Choice]) -> String {
-    let shown = choices.iter().map(|Choice { key, word }| match word.strip_prefix(*key) {
+fn format_offer(choices: &[AnswerChoice]) -> String {
+    let shown = choices.iter().map(|AnswerChoice { key, word }| match word.strip_prefix(*key) {
         Some(rest) => format!("[{key}]{rest}"),
         None => format!("[{key}] {word}"),
     });
@@ -155,41 +160,41 @@ fn offer(choices: &[Choice]) -> String {
 }
 
 /// Formats a question and its answer for the scrollback.
-fn said(question: &str, answer: &str) -> Vec<Line> {
-    let mut rows = text::visible(answer).lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
+fn format_answer(question: &str, answer: &str) -> Vec<Line> {
+    let mut rows = text::make_visible(answer).lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
     let first = format!(" {}", rows.next().unwrap_or_default());
-    let asked = Line::from((Ink::Bold, question)).with(Inks::PLAIN, &first);
+    let asked = Line::from((Ink::Bold, question)).add(Inks::PLAIN, &first);
     std::iter::once(asked).chain(rows.map(|row| Line::from((Inks::PLAIN, format!("  {row}").as_str())))).collect()
 }
 
-fn folded(words: &str, room: usize) -> Vec<Line> {
-    text::fold(words, room).lines().map(|line| Line::from((Ink::Bold, line))).collect()
+fn fold_words(words: &str, room: usize) -> Vec<Line> {
+    text::fold_to_width(words, room).lines().map(|line| Line::from((Ink::Bold, line))).collect()
 }
 
 /// Draws a question with a line to type in.
-fn form(question: &str, field: &Field) -> Picture {
+fn draw_form(question: &str, field: &TextField) -> Picture {
     let question = question.to_owned();
     let field = field.clone();
-    Box::new(move |moment: &Moment| {
-        let mut lines = folded(&format!("{question} (Enter sends, Esc goes back)"), moment.room);
-        let mut line = typed(&field, moment.room);
+    Box::new(move |moment: &DrawMoment| {
+        let mut lines = fold_words(&format!("{question} (Enter sends, Esc goes back)"), moment.room);
+        let mut line = draw_typed(&field, moment.room);
         let above = lines.len();
         lines.append(&mut line.lines);
-        Sketch { lines, cursor: below(&line, above) }
+        Sketch { lines, cursor: find_cursor(&line, above) }
     })
 }
 
 /// The position of the line's cursor when `above` rows are above the line.
-fn below(line: &Sketch, above: usize) -> Option<(usize, usize)> {
+fn find_cursor(line: &Sketch, above: usize) -> Option<(usize, usize)> {
     line.cursor.map(|(row, column)| (row + above, column))
 }
 
 /// A list of choices, one of them marked, and a line to type another answer.
 #[derive(Clone)]
-struct List {
+struct ChoiceList {
     choices: Vec<String>,
     at: usize,
-    field: Field,
+    field: TextField,
 }
 
 enum Pressed {
@@ -198,7 +203,7 @@ enum Pressed {
     Changed,
 }
 
-impl List {
+impl ChoiceList {
     fn press(&mut self, key: &Key) -> Pressed {
         /// Up to this many choices, one digit picks at once.
         const DIGITS: usize = 9;
@@ -210,13 +215,13 @@ impl List {
                 let typed = self.field.text().trim();
                 let answer =
                     if typed.is_empty() { self.choices.get(self.at).cloned() } else { Some(typed.to_owned()) };
-                let answer = answer.map(|answer| self.numbered(&answer).unwrap_or(answer));
+                let answer = answer.map(|answer| self.find_number(&answer).unwrap_or(answer));
                 return answer.map_or(Pressed::Changed, Pressed::Done);
             }
             Key::Escape | Key::Ctrl('g') => return Pressed::GivenUp,
             Key::Ctrl('d') if self.field.is_empty() => return Pressed::GivenUp,
             Key::Char(c) if self.field.is_empty() && self.choices.len() <= DIGITS => {
-                if let Some(choice) = self.numbered(c.encode_utf8(&mut [0; 4])) {
+                if let Some(choice) = self.find_number(c.encode_utf8(&mut [0; 4])) {
                     return Pressed::Done(choice);
                 }
                 self.field.press(key);
@@ -229,26 +234,26 @@ impl List {
     }
 
     /// The choice with the typed number.
-    fn numbered(&self, typed: &str) -> Option<String> {
+    fn find_number(&self, typed: &str) -> Option<String> {
         let index = typed.parse::<usize>().ok()?.checked_sub(1)?;
         self.choices.get(index).cloned()
     }
 
     fn picture(&self, question: &str) -> Picture {
         let (list, question) = (self.clone(), question.to_owned());
-        Box::new(move |moment: &Moment| list.drawn(&question, moment))
+        Box::new(move |moment: &DrawMoment| list.draw(&question, moment))
     }
 
-    fn drawn(&self, question: &str, moment: &Moment) -> Sketch {
-        let mut lines = folded(question, moment.room);
-        let line = typed(&self.field, moment.room);
+    fn draw(&self, question: &str, moment: &DrawMoment) -> Sketch {
+        let mut lines = fold_words(question, moment.room);
+        let line = draw_typed(&self.field, moment.room);
         let room = moment.rows.saturating_sub(lines.len() + line.lines.len() + 1).max(1);
         let from = (self.at + 1).saturating_sub(room).min(self.choices.len().saturating_sub(room));
         for (index, choice) in self.choices.iter().enumerate().skip(from).take(room) {
             let is_marked = index == self.at && self.field.is_empty();
             let mark = if is_marked { "❯" } else { " " };
-            let inks = if is_marked { Inks::from(Ink::Bold).with(Ink::Cyan) } else { Inks::PLAIN };
-            lines.push(Line::from((inks, format!("{mark} {}. {}", index + 1, label(choice)).as_str())));
+            let inks = if is_marked { Inks::from(Ink::Bold).add(Ink::Cyan) } else { Inks::PLAIN };
+            lines.push(Line::from((inks, format!("{mark} {}. {}", index + 1, write_label(choice)).as_str())));
         }
         let hint = if self.choices.is_empty() {
             "Enter sends, Esc gives no answer"
@@ -257,7 +262,7 @@ impl List {
         };
         lines.push(Line::from((Ink::Dim, hint)));
         let above = lines.len();
-        let cursor = below(&line, above);
+        let cursor = find_cursor(&line, above);
         lines.extend(line.lines);
         Sketch { lines, cursor }
     }
@@ -291,7 +296,7 @@ mod tests {
 
     fn pressed(choices: &[&str], keys: &[Key]) -> Option<String> {
         let choices = choices.iter().map(|choice| (*choice).to_owned()).collect();
-        let mut list = List { choices, at: 0, field: Field::default() };
+        let mut list = ChoiceList { choices, at: 0, field: TextField::default() };
         keys.iter().find_map(|key| match list.press(key) {
             Pressed::Done(answer) => Some(answer),
             Pressed::GivenUp => Some("given up".to_owned()),
@@ -323,9 +328,9 @@ mod tests {
     #[test]
     fn a_long_list_shows_what_is_marked_in_the_rows_that_there_are() {
         let choices = (1..=50).map(|number| format!("choice {number}")).collect();
-        let list = List { choices, at: 30, field: Field::default() };
-        let moment = Moment { room: 40, rows: 12, elapsed: Duration::ZERO, tick: 0 };
-        let sketch = list.drawn("Which?", &moment);
+        let list = ChoiceList { choices, at: 30, field: TextField::default() };
+        let moment = DrawMoment { room: 40, rows: 12, elapsed: Duration::ZERO, tick: 0 };
+        let sketch = list.draw("Which?", &moment);
         assert!(sketch.lines.len() <= 12);
         assert!(sketch.lines.iter().any(|line| line.text() == "❯ 31. choice 31"), "{sketch:?}");
     }

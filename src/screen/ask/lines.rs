@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{Ask, Choice, Chosen, label};
+use super::{AnswerChoice, AskFunction, ChosenAnswer, write_label};
 use crate::base::text;
 use crate::screen::ink::{Inks, Line, Style};
 use crate::screen::loan::Loan;
@@ -37,17 +37,21 @@ impl<W: Write + Send> ByLines<W> {
     }
 }
 
-impl<W: Write + Send> Ask for ByLines<W> {
+impl<W: Write + Send> AskFunction for ByLines<W> {
     fn show(&self, lines: Vec<Line>) {
         self.write(&lines.iter().map(|line| line.painted(self.style) + "\n").collect::<String>());
     }
 
-    fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>> {
+    fn choose<'a>(
+        &'a self,
+        question: &'a str,
+        choices: &'a [AnswerChoice],
+    ) -> BoxFuture<'a, Option<ChosenAnswer>> {
         async move {
-            let prompt = format!("{question} {}: ", offer(choices));
+            let prompt = format!("{question} {}: ", format_offer(choices));
             loop {
                 let line = self.lines.ask(&prompt).await?;
-                if let Some(chosen) = chosen(&line, choices) {
+                if let Some(chosen) = parse_choice(&line, choices) {
                     return Some(chosen);
                 }
                 let keys: Vec<String> = choices.iter().map(|choice| choice.key.to_string()).collect();
@@ -63,10 +67,7 @@ impl<W: Write + Send> Ask for ByLines<W> {
     fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             if !begun.is_empty() {
-                self.show(vec![Line::from((
-                    Inks::PLAIN,
-                    format!("It is now: {}", text::revealed(begun)).as_str(),
-                ))]);
+                self.show(vec![Line::from((Inks::PLAIN, format!("It is now: {}", text::reveal(begun)).as_str()))]);
             }
             let line = self.lines.ask(&format!("{question} (empty: go back) ")).await?;
             Some(line).filter(|line| !line.trim().is_empty())
@@ -78,12 +79,12 @@ impl<W: Write + Send> Ask for ByLines<W> {
         async move {
             self.write(&format!("{question}\n"));
             for (number, choice) in (1..).zip(choices) {
-                self.write(&format!("  {number}. {}\n", label(choice)));
+                self.write(&format!("  {number}. {}\n", write_label(choice)));
             }
             let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number or words): " };
             loop {
                 let line = self.lines.ask(prompt).await?;
-                if let Some(answer) = picked(&line, choices) {
+                if let Some(answer) = pick_choice(&line, choices) {
                     return Some(answer);
                 }
                 self.write("Please type an answer, or Ctrl-D for none.\n");
@@ -98,8 +99,8 @@ impl<W: Write + Send> Ask for ByLines<W> {
 }
 
 /// Formats the choices: `[y]es, [n]o, n WHY, [a]lways`.
-fn offer(choices: &[Choice]) -> String {
-    let shown = choices.iter().flat_map(|Choice { key, word }| {
+fn format_offer(choices: &[AnswerChoice]) -> String {
+    let shown = choices.iter().flat_map(|AnswerChoice { key, word }| {
         let shown = match word.strip_prefix(*key) {
             Some(rest) => format!("[{key}]{rest}"),
             None => format!("[{key}] {word}"),
@@ -110,7 +111,7 @@ fn offer(choices: &[Choice]) -> String {
 }
 
 /// Parses a line; `None` if it is not an answer. Words after a key are accepted only after a no, as the reason.
-fn chosen(line: &str, choices: &[Choice]) -> Option<Chosen> {
+fn parse_choice(line: &str, choices: &[AnswerChoice]) -> Option<ChosenAnswer> {
     let line = line.trim();
     let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let word = word.trim_end_matches([',', ':', '.']).to_lowercase();
@@ -119,11 +120,11 @@ fn chosen(line: &str, choices: &[Choice]) -> Option<Chosen> {
         word.chars().eq([choice.key]) || word == first
     })?;
     let words = words.trim();
-    (words.is_empty() || choice.key == 'n').then(|| Chosen { key: choice.key, words: words.to_owned() })
+    (words.is_empty() || choice.key == 'n').then(|| ChosenAnswer { key: choice.key, words: words.to_owned() })
 }
 
 /// Returns the choice of a number, or the words as they are. `None` if nothing was typed.
-fn picked(line: &str, choices: &[String]) -> Option<String> {
+fn pick_choice(line: &str, choices: &[String]) -> Option<String> {
     let line = line.trim();
     let number = line.trim_end_matches('.').parse::<usize>().ok();
     let choice = number.and_then(|number| number.checked_sub(1)).and_then(|index| choices.get(index));

@@ -14,15 +14,15 @@ use crate::base::text;
 use crate::screen::ink::Line;
 
 /// A choice as one line. Blanks stay, so that choices with columns keep them.
-fn label(choice: &str) -> String {
+fn write_label(choice: &str) -> String {
     const WIDTH: usize = 200;
     let line = choice.replace(['\n', '\r', '\t'], " ");
-    text::cut(&text::visible(&line), WIDTH).into_owned()
+    text::cut_to_width(&text::make_visible(&line), WIDTH).into_owned()
 }
 
 /// An answer that a question offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
+pub struct AnswerChoice {
     pub key: char,
     /// The meaning of the key in a word or a few, which may begin with the key.
     pub word: &'static str,
@@ -30,19 +30,20 @@ pub struct Choice {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenAnswer {
     pub key: char,
     /// The words typed after it, if a line was read.
     pub words: String,
 }
 
 /// A way to ask.
-pub trait Ask: Send + Sync {
+pub trait AskFunction: Send + Sync {
     /// Writes lines that stay.
     fn show(&self, lines: Vec<Line>);
 
     /// Asks for one of the choices. `None` if no answer will come.
-    fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>>;
+    fn choose<'a>(&'a self, question: &'a str, choices: &'a [AnswerChoice])
+    -> BoxFuture<'a, Option<ChosenAnswer>>;
 
     /// Asks for a text, starting from `begun`. `None` if the person declines.
     fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>>;

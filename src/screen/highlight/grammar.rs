@@ -11,40 +11,40 @@ const LONGEST_LINE: usize = 2000;
 
 /// The inks of scopes, most specific first. Other scopes are plain.
 const SCOPES: &[(&str, Inks)] = &[
-    ("comment", of(Ink::Dim)),
-    ("string.regexp", of(Ink::Cyan)),
-    ("constant.character.escape", of(Ink::Cyan)),
-    ("string", of(Ink::Green)),
-    ("constant", of(Ink::Cyan)),
-    ("keyword.operator.word", of(Ink::Magenta)),
-    ("keyword.operator.logical.python", of(Ink::Magenta)),
+    ("comment", from_ink(Ink::Dim)),
+    ("string.regexp", from_ink(Ink::Cyan)),
+    ("constant.character.escape", from_ink(Ink::Cyan)),
+    ("string", from_ink(Ink::Green)),
+    ("constant", from_ink(Ink::Cyan)),
+    ("keyword.operator.word", from_ink(Ink::Magenta)),
+    ("keyword.operator.logical.python", from_ink(Ink::Magenta)),
     ("keyword.operator", Inks::PLAIN),
-    ("keyword", of(Ink::Magenta)),
-    ("storage.type.numeric", of(Ink::Cyan)),
-    ("storage", of(Ink::Magenta)),
-    ("entity.name.tag", of(Ink::Blue)),
-    ("entity.other.attribute-name", of(Ink::Yellow)),
-    ("entity.name.function", of(Ink::Blue)),
-    ("entity.name.section", of(Ink::Bold)),
-    ("entity.name", of(Ink::Yellow)),
-    ("entity.other.inherited-class", of(Ink::Yellow)),
-    ("variable.function", of(Ink::Blue)),
-    ("variable.language", of(Ink::Magenta)),
-    ("support.function", of(Ink::Blue)),
-    ("support.macro", of(Ink::Blue)),
-    ("support.type.property-name", of(Ink::Blue)),
-    ("support", of(Ink::Yellow)),
-    ("markup.heading", of(Ink::Bold)),
-    ("markup.bold", of(Ink::Bold)),
-    ("markup.italic", of(Ink::Italic)),
-    ("markup.inserted", of(Ink::Green)),
-    ("markup.deleted", of(Ink::Red)),
-    ("markup.raw", of(Ink::Cyan)),
-    ("markup.underline.link", of(Ink::Underline)),
+    ("keyword", from_ink(Ink::Magenta)),
+    ("storage.type.numeric", from_ink(Ink::Cyan)),
+    ("storage", from_ink(Ink::Magenta)),
+    ("entity.name.tag", from_ink(Ink::Blue)),
+    ("entity.other.attribute-name", from_ink(Ink::Yellow)),
+    ("entity.name.function", from_ink(Ink::Blue)),
+    ("entity.name.section", from_ink(Ink::Bold)),
+    ("entity.name", from_ink(Ink::Yellow)),
+    ("entity.other.inherited-class", from_ink(Ink::Yellow)),
+    ("variable.function", from_ink(Ink::Blue)),
+    ("variable.language", from_ink(Ink::Magenta)),
+    ("support.function", from_ink(Ink::Blue)),
+    ("support.macro", from_ink(Ink::Blue)),
+    ("support.type.property-name", from_ink(Ink::Blue)),
+    ("support", from_ink(Ink::Yellow)),
+    ("markup.heading", from_ink(Ink::Bold)),
+    ("markup.bold", from_ink(Ink::Bold)),
+    ("markup.italic", from_ink(Ink::Italic)),
+    ("markup.inserted", from_ink(Ink::Green)),
+    ("markup.deleted", from_ink(Ink::Red)),
+    ("markup.raw", from_ink(Ink::Cyan)),
+    ("markup.underline.link", from_ink(Ink::Underline)),
 ];
 
-const fn of(ink: Ink) -> Inks {
-    Inks::PLAIN.with(ink)
+const fn from_ink(ink: Ink) -> Inks {
+    Inks::PLAIN.add(ink)
 }
 
 /// Colours the lines of one block of code, in their order.
@@ -66,8 +66,8 @@ impl Highlighter {
     /// Creates a highlighter for a language, given its name or file extension. `None` if no grammar knows it.
     #[must_use]
     pub fn new(language: &str) -> Option<Self> {
-        let grammars = grammars();
-        let grammar = grammars.set.find_syntax_by_token(alias(language))?;
+        let grammars = load_grammars();
+        let grammar = grammars.set.find_syntax_by_token(resolve_alias(language))?;
         Some(Self { grammars, state: ParseState::new(grammar), scopes: ScopeStack::new() })
     }
 
@@ -106,7 +106,7 @@ impl Highlighter {
     }
 }
 
-fn grammars() -> &'static Grammars {
+fn load_grammars() -> &'static Grammars {
     static GRAMMARS: OnceLock<Grammars> = OnceLock::new();
     GRAMMARS.get_or_init(|| Grammars {
         set: two_face::syntax::extra_newlines(),
@@ -115,7 +115,7 @@ fn grammars() -> &'static Grammars {
 }
 
 /// Maps names of languages that models use to the names that the grammars know.
-fn alias(language: &str) -> &str {
+fn resolve_alias(language: &str) -> &str {
     const ALIASES: &[(&str, &str)] = &[
         ("console", "sh"),
         ("shell", "sh"),
@@ -149,16 +149,16 @@ mod tests {
         let parts = rust.line(line);
         assert_eq!(parts.iter().map(|(_, part)| *part).collect::<String>(), line);
         let inks = |wanted: &str| parts.iter().find(|(_, part)| part.trim() == wanted).map(|(inks, _)| *inks);
-        assert_eq!(inks("let"), Some(of(Ink::Magenta)));
-        assert_eq!(inks("é"), Some(of(Ink::Green)));
-        assert_eq!(inks("why"), Some(of(Ink::Dim)));
+        assert_eq!(inks("let"), Some(from_ink(Ink::Magenta)));
+        assert_eq!(inks("é"), Some(from_ink(Ink::Green)));
+        assert_eq!(inks("why"), Some(from_ink(Ink::Dim)));
     }
 
     #[test]
     fn what_a_line_opens_colours_the_next_one() {
         let mut c = Highlighter::new("c").expect("a grammar");
         c.line("int x; /* it goes");
-        assert_eq!(c.line("on here */ int y;")[0], (of(Ink::Dim), "on here "));
+        assert_eq!(c.line("on here */ int y;")[0], (from_ink(Ink::Dim), "on here "));
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_ink_belongs_to_a_scope_that_can_be_written() {
-        assert_eq!(grammars().inks.len(), SCOPES.len());
+        assert_eq!(load_grammars().inks.len(), SCOPES.len());
     }
 
     #[test]

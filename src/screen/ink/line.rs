@@ -33,7 +33,7 @@ impl Line {
 
     /// Adds a piece and returns the line.
     #[must_use]
-    pub fn with(mut self, inks: impl Into<Inks>, text: &str) -> Self {
+    pub fn add(mut self, inks: impl Into<Inks>, text: &str) -> Self {
         self.push(inks, text);
         self
     }
@@ -52,19 +52,17 @@ impl Line {
     }
 
     /// The text without inks.
-    #[must_use]
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
     /// The columns of the line.
-    #[must_use]
     pub fn columns(&self) -> usize {
         if self.spans.iter().all(|span| span.text.is_ascii()) {
-            return self.spans.iter().map(|span| text::columns(&span.text)).sum();
+            return self.spans.iter().map(|span| text::count_columns(&span.text)).sum();
         }
         // Measured as a whole: a mark at the start of a span combines with the end of the one before.
-        text::columns(&self.text())
+        text::count_columns(&self.text())
     }
 
     /// Cuts the line to at most `width` columns; a cut line ends in `…`.
@@ -76,10 +74,10 @@ impl Line {
         let mut room = width;
         for at in 0..self.spans.len() {
             let span = &mut self.spans[at].text;
-            let taken = text::columns(span);
+            let taken = text::count_columns(span);
             if taken >= room {
                 // More text follows, so the mark is needed even if this span fits.
-                *span = text::cut(&format!("{span}_"), room).into_owned();
+                *span = text::cut_to_width(&format!("{span}_"), room).into_owned();
                 self.spans.truncate(at + 1);
                 break;
             }
@@ -89,7 +87,6 @@ impl Line {
     }
 
     /// The line with escape codes for a terminal, without a line feed.
-    #[must_use]
     pub fn painted(&self, style: Style) -> String {
         let mut out = String::new();
         self.paint_to(&mut out, style);
@@ -114,12 +111,11 @@ impl Line {
 
 impl<I: Into<Inks>> From<(I, &str)> for Line {
     fn from((inks, text): (I, &str)) -> Self {
-        Self::new().with(inks, text)
+        Self::new().add(inks, text)
     }
 }
 
 /// True if an address is safe as a link: printable ASCII, with a scheme that only displays something.
-#[must_use]
 pub fn is_link(link: &str) -> bool {
     let is_known = ["https://", "http://", "mailto:"].iter().any(|scheme| link.starts_with(scheme));
     is_known && link.bytes().all(|byte| byte.is_ascii_graphic()) && link.len() <= 2000
@@ -132,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_by_columns_wherever_its_spans_end() {
-        let line = || Line::new().with(Ink::Bold, "日本").with(Inks::PLAIN, "abc").with(Ink::Dim, "def");
+        let line = || Line::new().add(Ink::Bold, "日本").add(Inks::PLAIN, "abc").add(Ink::Dim, "def");
         for (width, expected) in [
             (20, "日本abcdef"),
             (10, "日本abcdef"),

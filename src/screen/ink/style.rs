@@ -13,7 +13,7 @@ pub enum Colour {
 
 /// The environment variables about colours, if they are set and not empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wishes<'a> {
+pub struct ColourWishes<'a> {
     /// `NO_COLOR`: any value turns colours off.
     pub no_color: Option<&'a str>,
     /// `CLICOLOR`: `0` turns colours off.
@@ -24,7 +24,7 @@ pub struct Wishes<'a> {
     pub term: Option<&'a str>,
 }
 
-impl<'a> Wishes<'a> {
+impl<'a> ColourWishes<'a> {
     /// Reads the variables with `get`.
     pub fn read(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         Self {
@@ -39,8 +39,7 @@ impl<'a> Wishes<'a> {
 impl Colour {
     /// True if a stream gets colours. `--color` overrides the variables. Of these, the first that applies counts:
     /// `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`.
-    #[must_use]
-    pub fn allowed(self, terminal: bool, wishes: Wishes<'_>) -> bool {
+    pub fn allows(self, terminal: bool, wishes: ColourWishes<'_>) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
@@ -114,7 +113,7 @@ impl Inks {
 
     /// Adds an ink.
     #[must_use]
-    pub const fn with(self, ink: Ink) -> Self {
+    pub const fn add(self, ink: Ink) -> Self {
         Self(self.0 | 1 << ink as u16)
     }
 
@@ -125,7 +124,6 @@ impl Inks {
     }
 
     /// True if the set holds `ink`.
-    #[must_use]
     pub const fn has(self, ink: Ink) -> bool {
         self.0 & (1 << ink as u16) != 0
     }
@@ -133,13 +131,12 @@ impl Inks {
 
 impl From<Ink> for Inks {
     fn from(ink: Ink) -> Self {
-        Self::PLAIN.with(ink)
+        Self::PLAIN.add(ink)
     }
 }
 
 impl Style {
     /// Returns `text` in these inks, or unchanged if colours are off.
-    #[must_use]
     pub fn paint(self, inks: impl Into<Inks>, text: &str) -> Cow<'_, str> {
         let inks = inks.into();
         if !self.colours || inks == Inks::PLAIN || text.is_empty() {
@@ -175,34 +172,35 @@ mod tests {
 
     #[test]
     fn colours_need_a_terminal_that_wants_them_unless_they_are_asked_for() {
-        let nothing = Wishes::default();
-        let xterm = Wishes { term: Some("xterm"), ..nothing };
-        let (no_color, dumb) = (Wishes { no_color: Some("1"), ..xterm }, Wishes { term: Some("dumb"), ..nothing });
-        let forced = |value| Wishes { clicolor_force: Some(value), ..nothing };
+        let nothing = ColourWishes::default();
+        let xterm = ColourWishes { term: Some("xterm"), ..nothing };
+        let (no_color, dumb) =
+            (ColourWishes { no_color: Some("1"), ..xterm }, ColourWishes { term: Some("dumb"), ..nothing });
+        let forced = |value| ColourWishes { clicolor_force: Some(value), ..nothing };
         for (colour, terminal, wishes, expected) in [
             (Colour::Auto, true, xterm, true),
             (Colour::Auto, true, nothing, true),
             (Colour::Auto, false, xterm, false),
             (Colour::Auto, true, no_color, false),
             (Colour::Auto, true, dumb, false),
-            (Colour::Auto, true, Wishes { clicolor: Some("0"), ..xterm }, false),
-            (Colour::Auto, true, Wishes { clicolor: Some("1"), ..xterm }, true),
-            (Colour::Auto, false, Wishes { clicolor: Some("1"), ..xterm }, false),
+            (Colour::Auto, true, ColourWishes { clicolor: Some("0"), ..xterm }, false),
+            (Colour::Auto, true, ColourWishes { clicolor: Some("1"), ..xterm }, true),
+            (Colour::Auto, false, ColourWishes { clicolor: Some("1"), ..xterm }, false),
             (Colour::Auto, false, forced("1"), true),
             (Colour::Auto, false, forced("0"), false),
-            (Colour::Auto, true, Wishes { no_color: Some("1"), ..forced("1") }, false),
+            (Colour::Auto, true, ColourWishes { no_color: Some("1"), ..forced("1") }, false),
             (Colour::Always, false, no_color, true),
             (Colour::Never, true, xterm, false),
             (Colour::Never, true, forced("1"), false),
         ] {
-            assert_eq!(colour.allowed(terminal, wishes), expected, "{colour:?} {terminal} {wishes:?}");
+            assert_eq!(colour.allows(terminal, wishes), expected, "{colour:?} {terminal} {wishes:?}");
         }
     }
 
     #[test]
     fn inks_are_codes_of_the_theme_and_nothing_without_colours() {
         let style = Style { colours: true, theme: Theme::Dark, links: false };
-        let both = Inks::from(Ink::Bold).with(Ink::Cyan);
+        let both = Inks::from(Ink::Bold).add(Ink::Cyan);
         assert_eq!(style.paint(both, "x"), "\x1b[1;96mx\x1b[0m");
         assert_eq!(Style { theme: Theme::Light, ..style }.paint(both, "x"), "\x1b[1;36mx\x1b[0m");
         assert_eq!(Style::default().paint(both, "x"), "x");

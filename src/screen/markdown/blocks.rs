@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use super::indent::{after_quote, held, indented, is_blank, without_tabs};
+use super::indent::{after_quote, is_blank, strip_container, strip_indent, without_tabs};
 use super::inline;
 use super::starts::{self, Fence, HtmlEnd, Marker};
 use crate::base::text;
@@ -16,13 +16,13 @@ const MOST_CONTAINERS: usize = 32;
 
 /// The result of reading lines, in the order of the text.
 #[derive(Debug)]
-pub enum Piece<'t> {
+pub enum MarkdownPiece<'t> {
     Open(&'t Container),
     /// The innermost container ends.
     Close,
     /// One empty line or more.
     Blank,
-    /// A whole paragraph, in the form that [`inline::Reader::lines`] reads.
+    /// A whole paragraph, in the form that [`inline::InlineReader::lines`] reads.
     Paragraph(&'t str),
     Heading(usize, &'t str),
     Rule,
@@ -73,7 +73,7 @@ pub struct Blocks {
 }
 
 /// A line that is being read.
-struct Reading<'l> {
+struct LineReading<'l> {
     rest: &'l str,
     /// The number of open containers that it continues.
     depth: usize,
@@ -84,7 +84,7 @@ struct Reading<'l> {
 }
 
 /// The result of looking for the start of a block.
-enum Found {
+enum BlockStart {
     /// A container: another block may start after its mark.
     Container,
     /// A block that takes the rest of the line.
@@ -94,7 +94,7 @@ enum Found {
 
 impl Blocks {
     /// Reads one line, without its line feed.
-    pub fn line(&mut self, line: &str, out: &mut impl FnMut(Piece<'_>)) {
+    pub fn line(&mut self, line: &str, out: &mut impl FnMut(MarkdownPiece<'_>)) {
         let line = without_tabs(line);
         let (depth, rest) = self.goes_on(&line);
         let is_inside = depth == self.containers.len();
@@ -102,19 +102,19 @@ impl Blocks {
             return;
         }
         let interrupts = is_inside && matches!(self.leaf, Leaf::Paragraph(_));
-        let mut reading = Reading { rest, depth, interrupts, is_new: false };
+        let mut reading = LineReading { rest, depth, interrupts, is_new: false };
         loop {
             match self.opens(&mut reading, out) {
-                Found::Container => {}
-                Found::Leaf => return,
-                Found::Nothing => break,
+                BlockStart::Container => {}
+                BlockStart::Leaf => return,
+                BlockStart::Nothing => break,
             }
         }
-        let Reading { rest, depth, is_new, .. } = reading;
+        let LineReading { rest, depth, is_new, .. } = reading;
         if is_blank(rest) {
             self.keep(depth, out);
             if !is_new {
-                out(Piece::Blank);
+                out(MarkdownPiece::Blank);
             }
             return;
         }
@@ -132,12 +132,11 @@ impl Blocks {
     }
 
     /// Closes all open blocks.
-    pub fn finish(&mut self, out: &mut impl FnMut(Piece<'_>)) {
+    pub fn finish(&mut self, out: &mut impl FnMut(MarkdownPiece<'_>)) {
         self.keep(0, out);
     }
 
     /// True if the next line may be code.
-    #[must_use]
     pub fn in_code(&self) -> bool {
         matches!(self.leaf, Leaf::Fenced(..) | Leaf::Indented(_))
     }
@@ -148,7 +147,6 @@ impl Blocks {
     }
 
     /// The table that is kept until it ends.
-    #[must_use]
     pub fn table(&self) -> Option<&str> {
         if let Leaf::Table(rows) = &self.leaf { Some(rows) } else { None }
     }
@@ -157,8 +155,8 @@ impl Blocks {
     #[must_use]
     pub fn sketch(&self, bytes: usize) -> Self {
         let leaf = match &self.leaf {
-            Leaf::Paragraph(text) => Leaf::Paragraph(text::tail(text, bytes).to_owned()),
-            Leaf::Table(rows) => Leaf::Table(text::tail(rows, bytes).to_owned()),
+            Leaf::Paragraph(text) => Leaf::Paragraph(text::take_tail(text, bytes).to_owned()),
+            Leaf::Table(rows) => Leaf::Table(text::take_tail(rows, bytes).to_owned()),
             leaf => leaf.clone(),
         };
         Self { containers: self.containers.clone(), leaf }
@@ -168,13 +166,13 @@ impl Blocks {
     fn goes_on<'l>(&self, line: &'l str) -> (usize, &'l str) {
         let mut rest = line;
         for (depth, container) in self.containers.iter().enumerate() {
-            let (text, indent) = indented(rest);
+            let (text, indent) = strip_indent(rest);
             let inner = match container {
                 Container::Quote if indent < 4 => text.strip_prefix('>').map(after_quote),
                 Container::Quote => None,
                 Container::Item { is_filled, .. } if is_blank(text) && !is_filled => None,
-                Container::Item { indent: needed, .. } => held(rest, indent, *needed),
-                Container::Note(_) => held(rest, indent, 4),
+                Container::Item { indent: needed, .. } => strip_container(rest, indent, *needed),
+                Container::Note(_) => strip_container(rest, indent, 4),
             };
             match inner {
                 Some(inner) => rest = inner,
@@ -185,19 +183,19 @@ impl Blocks {
     }
 
     /// True if a line continues or ends the open code or HTML.
-    fn leaf_goes_on(&mut self, rest: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
-        let (text, indent) = indented(rest);
+    fn leaf_goes_on(&mut self, rest: &str, out: &mut impl FnMut(MarkdownPiece<'_>)) -> bool {
+        let (text, indent) = strip_indent(rest);
         match &mut self.leaf {
-            Leaf::Fenced(fence, _) if indent < 4 && starts::closes(text, *fence) => self.close_leaf(out),
-            Leaf::Fenced(_, fence_indent) => out(Piece::CodeLine(&rest[indent.min(*fence_indent)..])),
+            Leaf::Fenced(fence, _) if indent < 4 && starts::closes_fence(text, *fence) => self.close_leaf(out),
+            Leaf::Fenced(_, fence_indent) => out(MarkdownPiece::CodeLine(&rest[indent.min(*fence_indent)..])),
             Leaf::Indented(blanks) if is_blank(text) => blanks.push(rest[indent.min(4)..].to_owned()),
             Leaf::Indented(blanks) if indent >= 4 => {
-                blanks.drain(..).for_each(|blank| out(Piece::CodeLine(&blank)));
-                out(Piece::CodeLine(&rest[4..]));
+                blanks.drain(..).for_each(|blank| out(MarkdownPiece::CodeLine(&blank)));
+                out(MarkdownPiece::CodeLine(&rest[4..]));
             }
             Leaf::Html(end) if *end != HtmlEnd::Blank || !is_blank(text) => {
                 let ends = starts::ends_html(text, *end);
-                out(Piece::HtmlLine(rest));
+                out(MarkdownPiece::HtmlLine(rest));
                 if ends {
                     self.leaf = Leaf::None;
                 }
@@ -208,31 +206,31 @@ impl Blocks {
     }
 
     /// Looks for the start of a block at the start of the rest of a line.
-    fn opens(&mut self, reading: &mut Reading<'_>, out: &mut impl FnMut(Piece<'_>)) -> Found {
-        let (text, indent) = indented(reading.rest);
+    fn opens(&mut self, reading: &mut LineReading<'_>, out: &mut impl FnMut(MarkdownPiece<'_>)) -> BlockStart {
+        let (text, indent) = strip_indent(reading.rest);
         if is_blank(text) {
-            return Found::Nothing;
+            return BlockStart::Nothing;
         }
         if reading.interrupts && indent < 4 && (self.is_underlined(text, out) || self.is_head_of(text, out)) {
-            return Found::Leaf;
+            return BlockStart::Leaf;
         }
         if indent >= 4 {
             let may_go_on = !reading.is_new && matches!(self.leaf, Leaf::Paragraph(_));
             if may_go_on {
-                return Found::Nothing;
+                return BlockStart::Nothing;
             }
             self.keep(reading.depth, out);
-            out(Piece::Code(None, ""));
-            out(Piece::CodeLine(&reading.rest[4..]));
+            out(MarkdownPiece::Code(None, ""));
+            out(MarkdownPiece::CodeLine(&reading.rest[4..]));
             self.open(Leaf::Indented(Vec::new()));
-            return Found::Leaf;
+            return BlockStart::Leaf;
         }
         // Most lines begin with one of these, which never start a block.
         if text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '(')) {
-            return Found::Nothing;
+            return BlockStart::Nothing;
         }
         if self.opens_leaf(text, indent, reading, out) {
-            return Found::Leaf;
+            return BlockStart::Leaf;
         }
         self.opens_container(text, indent, reading, out)
     }
@@ -242,26 +240,26 @@ impl Blocks {
         &mut self,
         text: &str,
         indent: usize,
-        reading: &Reading<'_>,
-        out: &mut impl FnMut(Piece<'_>),
+        reading: &LineReading<'_>,
+        out: &mut impl FnMut(MarkdownPiece<'_>),
     ) -> bool {
-        let (piece, leaf) = if let Some((level, heading)) = starts::heading(text) {
-            (Piece::Heading(level, heading), Leaf::None)
-        } else if let Some((fence, info)) = starts::fence(text) {
-            (Piece::Code(Some(fence), info), Leaf::Fenced(fence, indent))
-        } else if let Some(end) = starts::html(text, reading.interrupts) {
+        let (piece, leaf) = if let Some((level, heading)) = starts::parse_heading(text) {
+            (MarkdownPiece::Heading(level, heading), Leaf::None)
+        } else if let Some((fence, info)) = starts::parse_fence(text) {
+            (MarkdownPiece::Code(Some(fence), info), Leaf::Fenced(fence, indent))
+        } else if let Some(end) = starts::find_html_end(text, reading.interrupts) {
             let is_whole = starts::ends_html(text, end);
-            (Piece::Html, if is_whole { Leaf::None } else { Leaf::Html(end) })
-        } else if starts::rule(text) {
-            (Piece::Rule, Leaf::None)
+            (MarkdownPiece::Html, if is_whole { Leaf::None } else { Leaf::Html(end) })
+        } else if starts::is_rule(text) {
+            (MarkdownPiece::Rule, Leaf::None)
         } else {
             return false;
         };
         self.keep(reading.depth, out);
-        let is_html = matches!(piece, Piece::Html);
+        let is_html = matches!(piece, MarkdownPiece::Html);
         out(piece);
         if is_html {
-            out(Piece::HtmlLine(reading.rest));
+            out(MarkdownPiece::HtmlLine(reading.rest));
         }
         self.open(leaf);
         true
@@ -272,37 +270,37 @@ impl Blocks {
         &mut self,
         text: &'l str,
         indent: usize,
-        reading: &mut Reading<'l>,
-        out: &mut impl FnMut(Piece<'_>),
-    ) -> Found {
+        reading: &mut LineReading<'l>,
+        out: &mut impl FnMut(MarkdownPiece<'_>),
+    ) -> BlockStart {
         if reading.depth >= MOST_CONTAINERS {
-            return Found::Nothing;
+            return BlockStart::Nothing;
         }
         let (container, offset) = if let Some(rest) = text.strip_prefix('>') {
             (Container::Quote, text.len() - after_quote(rest).len())
-        } else if let Some(marker) = starts::marker(text, reading.interrupts) {
+        } else if let Some(marker) = starts::parse_marker(text, reading.interrupts) {
             let rest = &text[marker.columns..];
-            let blanks = indented(rest).1;
+            let blanks = strip_indent(rest).1;
             // Of five or more spaces, one belongs to the marker and the rest begins code.
             let offset = marker.columns + if is_blank(rest) || blanks > 4 { 1 } else { blanks };
-            let marker = self.numbered(marker, reading.depth);
+            let marker = self.number_after(marker, reading.depth);
             (Container::Item { marker, indent: indent + offset, is_filled: false }, offset)
-        } else if let Some((label, rest)) = starts::note(text) {
+        } else if let Some((label, rest)) = starts::parse_note(text) {
             (Container::Note(label.to_owned()), text.len() - rest.len())
         } else {
-            return Found::Nothing;
+            return BlockStart::Nothing;
         };
         self.keep(reading.depth, out);
-        out(Piece::Open(&container));
+        out(MarkdownPiece::Open(&container));
         self.fill();
         self.containers.push(container);
         let rest = text.get(offset..).unwrap_or_default();
-        *reading = Reading { rest, depth: self.containers.len(), interrupts: false, is_new: true };
-        Found::Container
+        *reading = LineReading { rest, depth: self.containers.len(), interrupts: false, is_new: true };
+        BlockStart::Container
     }
 
     /// Numbers a marker after the item before it, if both are in the same list.
-    fn numbered(&self, marker: Marker, depth: usize) -> Marker {
+    fn number_after(&self, marker: Marker, depth: usize) -> Marker {
         match self.containers.get(depth) {
             Some(Container::Item { marker: before, .. }) if before.kind == marker.kind => {
                 Marker { number: before.number.map(|number| number.saturating_add(1)), ..marker }
@@ -312,31 +310,31 @@ impl Blocks {
     }
 
     /// True if a line turns the paragraph above it into a heading.
-    fn is_underlined(&mut self, text: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
-        let (Leaf::Paragraph(paragraph), Some(level)) = (&self.leaf, starts::underline(text)) else {
+    fn is_underlined(&mut self, text: &str, out: &mut impl FnMut(MarkdownPiece<'_>)) -> bool {
+        let (Leaf::Paragraph(paragraph), Some(level)) = (&self.leaf, starts::parse_underline(text)) else {
             return false;
         };
         if inline::is_only_definitions(paragraph) {
             self.close_leaf(out);
             self.open(Leaf::Paragraph(text.to_owned()));
         } else {
-            out(Piece::Heading(level, paragraph));
+            out(MarkdownPiece::Heading(level, paragraph));
             self.leaf = Leaf::None;
         }
         true
     }
 
     /// True if a line turns the last line of the paragraph above it into the head of a table.
-    fn is_head_of(&mut self, text: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
-        let (Leaf::Paragraph(paragraph), Some(columns)) = (&self.leaf, starts::delimiters(text)) else {
+    fn is_head_of(&mut self, text: &str, out: &mut impl FnMut(MarkdownPiece<'_>)) -> bool {
+        let (Leaf::Paragraph(paragraph), Some(columns)) = (&self.leaf, starts::count_columns(text)) else {
             return false;
         };
         let (before, head) = paragraph.rsplit_once('\n').unwrap_or(("", paragraph));
-        if starts::cells(head).count() != columns {
+        if starts::split_cells(head).count() != columns {
             return false;
         }
         if !before.is_empty() {
-            out(Piece::Paragraph(before));
+            out(MarkdownPiece::Paragraph(before));
         }
         let mut rows = head.trim_start_matches(' ').to_owned();
         inline::add_row(&mut rows, text);
@@ -357,24 +355,24 @@ impl Blocks {
     }
 
     /// Closes the leaf, and the containers deeper than `depth`.
-    fn keep(&mut self, depth: usize, out: &mut impl FnMut(Piece<'_>)) {
+    fn keep(&mut self, depth: usize, out: &mut impl FnMut(MarkdownPiece<'_>)) {
         self.close_leaf(out);
         while self.containers.len() > depth {
             self.containers.pop();
-            out(Piece::Close);
+            out(MarkdownPiece::Close);
         }
     }
 
-    fn close_leaf(&mut self, out: &mut impl FnMut(Piece<'_>)) {
+    fn close_leaf(&mut self, out: &mut impl FnMut(MarkdownPiece<'_>)) {
         match mem::take(&mut self.leaf) {
             Leaf::None | Leaf::Html(_) => {}
-            Leaf::Paragraph(text) => out(Piece::Paragraph(&text)),
-            Leaf::Table(rows) => out(Piece::Table(&rows)),
-            Leaf::Fenced(..) => out(Piece::CodeEnd),
+            Leaf::Paragraph(text) => out(MarkdownPiece::Paragraph(&text)),
+            Leaf::Table(rows) => out(MarkdownPiece::Table(&rows)),
+            Leaf::Fenced(..) => out(MarkdownPiece::CodeEnd),
             Leaf::Indented(blanks) => {
-                out(Piece::CodeEnd);
+                out(MarkdownPiece::CodeEnd);
                 if !blanks.is_empty() {
-                    out(Piece::Blank);
+                    out(MarkdownPiece::Blank);
                 }
             }
         }

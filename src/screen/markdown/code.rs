@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::inline::shown;
+use super::inline::show_text;
 use super::starts::Fence;
 use crate::base::text;
 use crate::screen::highlight::Highlighter;
@@ -38,27 +38,25 @@ impl Code {
     }
 
     /// The line above the code.
-    #[must_use]
     pub fn top(&self, info: &str) -> Line {
-        Line::new().with(Ink::Dim, &shown(&format!("{}{info}", self.fence)))
+        Line::new().add(Ink::Dim, &show_text(&format!("{}{info}", self.fence)))
     }
 
     /// The line beneath it.
-    #[must_use]
     pub fn bottom(&self) -> Line {
-        Line::new().with(Ink::Dim, &self.fence)
+        Line::new().add(Ink::Dim, &self.fence)
     }
 
     /// Draws a line of the code.
     pub fn line(&mut self, line: &str) -> Line {
         let line = without_tabs(line);
         match &mut self.colours {
-            Colours::None => Line::new().with(Inks::PLAIN, &shown(&line)),
-            Colours::Diff => Line::new().with(diff_inks(&line), &shown(&line)),
+            Colours::None => Line::new().add(Inks::PLAIN, &show_text(&line)),
+            Colours::Diff => Line::new().add(diff_inks(&line), &show_text(&line)),
             Colours::Language(highlighter) => {
                 let mut drawn = Line::new();
                 for (inks, part) in highlighter.line(&line) {
-                    drawn.push(inks, &shown(part));
+                    drawn.push(inks, &show_text(part));
                 }
                 drawn
             }
@@ -87,7 +85,7 @@ fn without_tabs(line: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(line.len() + 8);
     for (index, part) in line.split('\t').enumerate() {
         if index > 0 {
-            let free = STOP - text::columns(&out) % STOP;
+            let free = STOP - text::count_columns(&out) % STOP;
             out.extend(std::iter::repeat_n(' ', free));
         }
         out += part;

@@ -24,7 +24,7 @@ const MOST_MISSED: usize = 1000;
 
 /// Parses text, and remembers the addresses that it defines.
 #[derive(Debug, Clone)]
-pub struct Reader {
+pub struct InlineReader {
     style: Style,
     /// The addresses by label, shared with the copies that draw unfinished text.
     defined: Arc<HashMap<String, String>>,
@@ -34,7 +34,7 @@ pub struct Reader {
 
 /// The cells of a table, each without line feeds.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct TableCells {
     pub alignments: Vec<Alignment>,
     /// The first one is the head.
     pub rows: Vec<Vec<Line>>,
@@ -53,12 +53,12 @@ fn opens_block(c: char) -> bool {
 }
 
 /// Makes a text visible, with spaces in place of tabs and line feeds.
-pub fn shown(text: &str) -> Cow<'_, str> {
+pub fn show_text(text: &str) -> Cow<'_, str> {
     // Fast path for plain ASCII.
     if text::is_printable_ascii(text) {
         return Cow::Borrowed(text);
     }
-    match text::visible(text) {
+    match text::make_visible(text) {
         text if text.contains(['\t', '\n']) => Cow::Owned(text.replace(['\t', '\n'], " ")),
         text => text,
     }
@@ -71,12 +71,11 @@ pub fn add_row(rows: &mut String, row: &str) {
 }
 
 /// True if a paragraph consists only of definitions.
-#[must_use]
 pub fn is_only_definitions(paragraph: &str) -> bool {
     paragraph.starts_with('[') && Parser::new_ext(paragraph, TEXT).next().is_none()
 }
 
-impl Reader {
+impl InlineReader {
     #[must_use]
     pub fn new(style: Style) -> Self {
         Self { style, defined: Arc::default(), missed: Arc::default() }
@@ -85,22 +84,22 @@ impl Reader {
     /// Draws a paragraph or a heading in these inks.
     pub fn lines(&mut self, paragraph: &str, inks: Inks) -> Vec<Line> {
         if !paragraph.bytes().any(|byte| b"\\`*_[<&~".contains(&byte)) {
-            let plain = |line: &str| Line::new().with(inks, &shown(line.trim_matches([' ', '\t'])));
+            let plain = |line: &str| Line::new().add(inks, &show_text(line.trim_matches([' ', '\t'])));
             return paragraph.split('\n').map(plain).collect();
         }
         if paragraph.starts_with(opens_block) {
-            let mut lines = self.written(&format!("{GUARD}{paragraph}"), TEXT, inks).lines();
+            let mut lines = self.write_inline(&format!("{GUARD}{paragraph}"), TEXT, inks).lines();
             lines.remove(0);
             return lines;
         }
         let mut lines = if paragraph.starts_with('[') { self.define(paragraph) } else { Vec::new() };
-        lines.extend(self.written(paragraph, TEXT, inks).lines());
+        lines.extend(self.write_inline(paragraph, TEXT, inks).lines());
         lines
     }
 
     /// Draws the cells of a table; none if pulldown-cmark does not see a table.
-    pub fn table(&mut self, rows: &str) -> Table {
-        self.written(rows, TABLE, Inks::PLAIN).table
+    pub fn table(&mut self, rows: &str) -> TableCells {
+        self.write_inline(rows, TABLE, Inks::PLAIN).table
     }
 
     /// Stores the definitions of a paragraph. Returns lines for those whose labels were used before.
@@ -112,8 +111,8 @@ impl Reader {
         for (label, definition) in definitions {
             let key = label_key(label);
             if self.missed.contains(&key) {
-                let address = shown(&definition.dest).into_owned();
-                let mut line = Line::new().with(Ink::Dim, &shown(&format!("[{label}]: ")));
+                let address = show_text(&definition.dest).into_owned();
+                let mut line = Line::new().add(Ink::Dim, &show_text(&format!("[{label}]: ")));
                 let click = Some(definition.dest.to_string());
                 line.push_span(Span { text: address, inks: Ink::Dim.into(), link: click });
                 late.push(line);
@@ -123,7 +122,7 @@ impl Reader {
         late
     }
 
-    fn written(&mut self, markdown: &str, options: Options, inks: Inks) -> Writer {
+    fn write_inline(&mut self, markdown: &str, options: Options, inks: Inks) -> InlineWriter {
         let (defined, mut missed) = (&self.defined, Vec::new());
         let mut resolve = |link: BrokenLink<'_>| {
             let key = label_key(&link.reference);
@@ -133,7 +132,7 @@ impl Reader {
             }
             found
         };
-        let mut writer = Writer::new(self.style, inks);
+        let mut writer = InlineWriter::new(self.style, inks);
         for event in Parser::new_with_broken_link_callback(markdown, options, Some(&mut resolve)) {
             writer.event(event);
         }
@@ -151,7 +150,7 @@ fn label_key(label: &str) -> String {
 }
 
 /// A link or an image whose text is being written.
-struct Target {
+struct LinkTarget {
     address: String,
     link: Option<String>,
     /// The text so far.
@@ -159,17 +158,17 @@ struct Target {
 }
 
 /// Turns the events of pulldown-cmark into lines.
-struct Writer {
+struct InlineWriter {
     style: Style,
     /// A stack of inks, the innermost last.
     inks: Vec<Inks>,
-    targets: Vec<Target>,
+    targets: Vec<LinkTarget>,
     done: Vec<Line>,
     line: Line,
-    table: Table,
+    table: TableCells,
 }
 
-impl Writer {
+impl InlineWriter {
     fn new(style: Style, inks: Inks) -> Self {
         Self {
             style,
@@ -177,7 +176,7 @@ impl Writer {
             targets: Vec::new(),
             done: Vec::new(),
             line: Line::new(),
-            table: Table::default(),
+            table: TableCells::default(),
         }
     }
 
@@ -216,11 +215,11 @@ impl Writer {
             Tag::Strikethrough => self.open("~~", Ink::Strike.into()),
             Tag::Link { link_type, dest_url, .. } => {
                 let mail = if link_type == LinkType::Email { "mailto:" } else { "" };
-                self.open("", Inks::from(Ink::Blue).with(Ink::Underline));
+                self.open("", Inks::from(Ink::Blue).add(Ink::Underline));
                 self.aim(&dest_url, mail);
             }
             Tag::Image { dest_url, .. } => {
-                self.open("", Inks::from(Ink::Magenta).with(Ink::Underline));
+                self.open("", Inks::from(Ink::Magenta).add(Ink::Underline));
                 self.aim(&dest_url, "");
             }
             Tag::Table(alignments) => self.table.alignments = alignments,
@@ -272,7 +271,7 @@ impl Writer {
     fn aim(&mut self, address: &str, scheme: &str) {
         let link = format!("{scheme}{address}");
         let link = is_link(&link).then_some(link);
-        self.targets.push(Target { address: address.to_owned(), link, said: String::new() });
+        self.targets.push(LinkTarget { address: address.to_owned(), link, said: String::new() });
     }
 
     fn text(&mut self, text: &str, inks: Inks) {
@@ -281,7 +280,7 @@ impl Writer {
             if index > 0 {
                 self.done.push(mem::take(&mut self.line));
             }
-            let line = shown(line);
+            let line = show_text(line);
             let Some(target) = self.targets.last() else {
                 self.line.push(inks, &line);
                 continue;
@@ -293,9 +292,9 @@ impl Writer {
     }
 
     /// Shows the address of a link, unless its text or the terminal shows it.
-    fn show_address(&mut self, target: &Target) {
+    fn show_address(&mut self, target: &LinkTarget) {
         let is_click = self.style.links && target.link.is_some();
-        let address = shown(&target.address);
+        let address = show_text(&target.address);
         if target.said.is_empty() {
             self.text(&address, Ink::Underline.into());
         } else if !is_click && target.said != address && !address.is_empty() {

@@ -2,11 +2,11 @@
 //!
 //! Lines of code start at the first column, even in a list, to make copying easy; only quotes keep their bar.
 
-use super::blocks::{Container, Piece};
+use super::blocks::{Container, MarkdownPiece};
 use super::code::Code;
-use super::inline::{Reader, shown};
+use super::inline::{InlineReader, show_text};
 use super::table;
-use super::wrap::{trimmed, wrap};
+use super::wrap::{trim_line, wrap_line};
 use crate::base::text;
 use crate::screen::ink::{Ink, Inks, Line, Style};
 
@@ -17,14 +17,14 @@ const LONGEST_RULE: usize = 40;
 
 /// The state of the layout.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct PageLayout {
     width: usize,
     style: Style,
-    reader: Reader,
-    frames: Vec<Frame>,
+    reader: InlineReader,
+    frames: Vec<ContainerMark>,
     code: Option<Code>,
     /// The kind of the last block drawn.
-    last: Option<Kind>,
+    last: Option<BlockKind>,
     /// True if an empty line came since then.
     is_apart: bool,
     /// The number of frames that contain both the last and the next block.
@@ -33,7 +33,7 @@ pub struct Page {
 
 /// The mark before the lines of a container.
 #[derive(Debug, Clone)]
-struct Frame {
+struct ContainerMark {
     kind: FrameKind,
     /// The mark before the first line.
     mark: String,
@@ -51,33 +51,33 @@ enum FrameKind {
 
 /// The kind of a block, which decides the empty lines around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     Text,
     Heading,
     Table,
 }
 
-impl Frame {
+impl ContainerMark {
     fn new(container: &Container, bullets: usize) -> Self {
         let (kind, mark) = match container {
             Container::Quote => (FrameKind::Quote, BAR.to_owned()),
-            Container::Note(label) => (FrameKind::Named, shown(&format!("[^{label}]: ")).into_owned()),
+            Container::Note(label) => (FrameKind::Named, show_text(&format!("[^{label}]: ")).into_owned()),
             Container::Item { marker, .. } => match marker.number {
                 Some(number) => (FrameKind::Named, format!("{number}{} ", marker.kind)),
                 None => (FrameKind::Bullet, BULLETS[bullets % BULLETS.len()].to_owned()),
             },
         };
-        Self { kind, columns: text::columns(&mark), mark, is_drawn: kind == FrameKind::Quote }
+        Self { kind, columns: text::count_columns(&mark), mark, is_drawn: kind == FrameKind::Quote }
     }
 }
 
-impl Page {
+impl PageLayout {
     #[must_use]
     pub fn new(width: usize, style: Style) -> Self {
         Self {
             width: width.max(1),
             style,
-            reader: Reader::new(style),
+            reader: InlineReader::new(style),
             frames: Vec::new(),
             code: None,
             last: None,
@@ -92,45 +92,45 @@ impl Page {
     }
 
     /// Draws a piece.
-    pub fn draw(&mut self, piece: Piece<'_>, out: &mut Vec<Line>) {
+    pub fn draw(&mut self, piece: MarkdownPiece<'_>, out: &mut Vec<Line>) {
         match piece {
-            Piece::Open(container) => {
+            MarkdownPiece::Open(container) => {
                 let bullets = self.frames.iter().filter(|frame| frame.kind == FrameKind::Bullet).count();
-                self.frames.push(Frame::new(container, bullets));
+                self.frames.push(ContainerMark::new(container, bullets));
             }
-            Piece::Close => self.close(out),
-            Piece::Blank => self.is_apart = true,
-            Piece::Paragraph(text) => self.paragraph(text, out),
-            Piece::Heading(level, text) => self.heading(level, text, out),
-            Piece::Rule => {
+            MarkdownPiece::Close => self.close(out),
+            MarkdownPiece::Blank => self.is_apart = true,
+            MarkdownPiece::Paragraph(text) => self.paragraph(text, out),
+            MarkdownPiece::Heading(level, text) => self.heading(level, text, out),
+            MarkdownPiece::Rule => {
                 let columns = self.width.min(LONGEST_RULE);
-                self.place(vec![Line::new().with(Ink::Dim, &"─".repeat(columns))], Kind::Text, out);
+                self.place(vec![Line::new().add(Ink::Dim, &"─".repeat(columns))], BlockKind::Text, out);
             }
-            Piece::Code(fence, info) => {
+            MarkdownPiece::Code(fence, info) => {
                 let code = Code::new(fence, info);
                 let top = code.top(info);
                 self.code = Some(code);
                 self.draw_open_marks(out);
-                self.gap(Kind::Text, out);
+                self.gap(BlockKind::Text, out);
                 let width = self.width;
-                wrap(top, width, |line| self.place_unbroken(line, out));
+                wrap_line(top, width, |line| self.place_unbroken(line, out));
             }
-            Piece::CodeLine(line) => {
+            MarkdownPiece::CodeLine(line) => {
                 if let Some(code) = &mut self.code {
                     let line = code.line(line);
                     self.place_unbroken(line, out);
                 }
             }
-            Piece::CodeEnd => {
+            MarkdownPiece::CodeEnd => {
                 if let Some(code) = self.code.take() {
                     self.place_unbroken(code.bottom(), out);
                 }
             }
-            Piece::Html => self.gap(Kind::Text, out),
-            Piece::HtmlLine(line) => {
-                self.place(vec![Line::new().with(Ink::Dim, &shown(line))], Kind::Text, out);
+            MarkdownPiece::Html => self.gap(BlockKind::Text, out),
+            MarkdownPiece::HtmlLine(line) => {
+                self.place(vec![Line::new().add(Ink::Dim, &show_text(line))], BlockKind::Text, out);
             }
-            Piece::Table(rows) => self.table(rows, out),
+            MarkdownPiece::Table(rows) => self.table(rows, out),
         }
     }
 
@@ -144,40 +144,40 @@ impl Page {
     /// Draws the marks of items that have no text beside them.
     fn draw_open_marks(&mut self, out: &mut Vec<Line>) {
         if self.frames.iter().any(|frame| !frame.is_drawn) {
-            self.place(vec![Line::new()], Kind::Text, out);
+            self.place(vec![Line::new()], BlockKind::Text, out);
         }
     }
 
     fn paragraph(&mut self, text: &str, out: &mut Vec<Line>) {
         let (task, text) = match self.frames.last_mut() {
-            Some(frame) if !frame.is_drawn => task(frame, text),
+            Some(frame) if !frame.is_drawn => draw_task_box(frame, text),
             _ => ("", text),
         };
         let mut lines = self.reader.lines(text, Inks::PLAIN);
         if let Some(first) = lines.first_mut().filter(|_| !task.is_empty()) {
-            *first = joined(Line::new().with(Inks::PLAIN, task), std::mem::take(first));
+            *first = join_lines(Line::new().add(Inks::PLAIN, task), std::mem::take(first));
         }
         // A paragraph that only defines addresses shows nothing.
         if !lines.is_empty() {
-            self.place(lines, Kind::Text, out);
+            self.place(lines, BlockKind::Text, out);
         }
     }
 
     fn heading(&mut self, level: usize, text: &str, out: &mut Vec<Line>) {
         let bold = Inks::from(Ink::Bold);
         let inks = match level {
-            1 => bold.with(Ink::Underline),
+            1 => bold.add(Ink::Underline),
             2 => bold,
-            3 => bold.with(Ink::Italic),
+            3 => bold.add(Ink::Italic),
             _ => Ink::Italic.into(),
         };
         let mut lines = self.reader.lines(text, inks);
         // Without colours, the marks show the level.
         if let Some(first) = lines.first_mut().filter(|_| !self.style.colours) {
             let mark = format!("{} ", "#".repeat(level));
-            *first = joined(Line::new().with(Inks::PLAIN, &mark), std::mem::take(first));
+            *first = join_lines(Line::new().add(Inks::PLAIN, &mark), std::mem::take(first));
         }
-        self.place(lines, Kind::Heading, out);
+        self.place(lines, BlockKind::Heading, out);
     }
 
     fn table(&mut self, rows: &str, out: &mut Vec<Line>) {
@@ -186,7 +186,7 @@ impl Page {
             return self.paragraph(rows, out);
         }
         let room = self.room();
-        self.place(table::lines(table, room), Kind::Table, out);
+        self.place(table::draw_table(table, room), BlockKind::Table, out);
     }
 
     /// The columns for text within the frames.
@@ -197,24 +197,24 @@ impl Page {
     }
 
     /// Draws lines, wrapped to the width, after their marks.
-    fn place(&mut self, mut lines: Vec<Line>, kind: Kind, out: &mut Vec<Line>) {
+    fn place(&mut self, mut lines: Vec<Line>, kind: BlockKind, out: &mut Vec<Line>) {
         self.gap(kind, out);
         if self.frames.is_empty() {
-            return lines.into_iter().for_each(|line| wrap(line, self.width, |part| out.push(part)));
+            return lines.into_iter().for_each(|line| wrap_line(line, self.width, |part| out.push(part)));
         }
         let room = self.room();
         let is_narrow = room == self.width;
         if is_narrow {
             let marks: String = self.frames.iter().filter(|f| !f.is_drawn).map(|f| f.mark.as_str()).collect();
             if let Some(first) = lines.first_mut() {
-                *first = joined(Line::new().with(Inks::PLAIN, &marks), std::mem::take(first));
+                *first = join_lines(Line::new().add(Inks::PLAIN, &marks), std::mem::take(first));
             }
         }
         for line in lines {
-            wrap(line, room, |part| {
+            wrap_line(line, room, |part| {
                 let before = if is_narrow { Line::new() } else { self.marks() };
                 self.frames.iter_mut().for_each(|frame| frame.is_drawn = true);
-                out.push(trimmed(joined(before, part)));
+                out.push(trim_line(join_lines(before, part)));
             });
         }
     }
@@ -222,7 +222,7 @@ impl Page {
     /// Draws a line without wrapping it, at the first column or after the bars of quotes.
     fn place_unbroken(&self, line: Line, out: &mut Vec<Line>) {
         let bars = BAR.repeat(self.frames.iter().filter(|frame| frame.kind == FrameKind::Quote).count());
-        out.push(trimmed(joined(Line::new().with(Ink::Dim, &bars), line)));
+        out.push(trim_line(join_lines(Line::new().add(Ink::Dim, &bars), line)));
     }
 
     /// The marks before the next line.
@@ -239,9 +239,10 @@ impl Page {
     }
 
     /// Draws the empty line before a block, if it needs one.
-    fn gap(&mut self, kind: Kind, out: &mut Vec<Line>) {
+    fn gap(&mut self, kind: BlockKind, out: &mut Vec<Line>) {
         let is_new = self.frames.iter().any(|frame| !frame.is_drawn);
-        let stands_off = kind == Kind::Heading || kind == Kind::Table || self.last == Some(Kind::Table);
+        let stands_off =
+            kind == BlockKind::Heading || kind == BlockKind::Table || self.last == Some(BlockKind::Table);
         if self.last.is_some() && (self.is_apart || stands_off && !is_new) {
             let bars: String = self.frames[..self.shared.min(self.frames.len())]
                 .iter()
@@ -251,7 +252,7 @@ impl Page {
                     },
                 )
                 .collect();
-            out.push(Line::new().with(Ink::Dim, bars.trim_end()));
+            out.push(Line::new().add(Ink::Dim, bars.trim_end()));
         }
         self.last = Some(kind);
         self.is_apart = false;
@@ -261,7 +262,7 @@ impl Page {
 
 /// Turns the mark of an item into a box if its text begins with one. Returns the box if it could not replace the mark,
 /// and the rest of the text.
-fn task<'t>(frame: &mut Frame, text: &'t str) -> (&'static str, &'t str) {
+fn draw_task_box<'t>(frame: &mut ContainerMark, text: &'t str) -> (&'static str, &'t str) {
     let boxes = [("[ ] ", "☐ "), ("[x] ", "☑ "), ("[X] ", "☑ ")];
     let Some((written, drawn)) = boxes.into_iter().find(|(written, _)| text.starts_with(written)) else {
         return ("", text);
@@ -274,7 +275,7 @@ fn task<'t>(frame: &mut Frame, text: &'t str) -> (&'static str, &'t str) {
     (drawn, text)
 }
 
-fn joined(mut before: Line, after: Line) -> Line {
+fn join_lines(mut before: Line, after: Line) -> Line {
     if before.spans.is_empty() {
         return after;
     }

@@ -1,9 +1,9 @@
 //! The interface to the rest of the program: text goes in as it arrives, lines come out once they are final.
 
 use super::blocks::Blocks;
-use super::page::Page;
+use super::page::PageLayout;
 use super::unclosed;
-use super::wrap::wrap;
+use super::wrap::wrap_line;
 use crate::base::text;
 use crate::screen::ink::{Ink, Line, Style};
 
@@ -16,7 +16,7 @@ pub struct Printer {
     width: usize,
     style: Style,
     blocks: Blocks,
-    page: Page,
+    page: PageLayout,
     /// The unfinished line.
     line: String,
     /// True if the last piece ended with a carriage return: then a line feed that follows belongs to it.
@@ -32,7 +32,7 @@ impl Printer {
             width,
             style,
             blocks: Blocks::default(),
-            page: Page::new(width, style),
+            page: PageLayout::new(width, style),
             line: String::new(),
             is_returned: false,
         }
@@ -76,27 +76,26 @@ impl Printer {
 
     /// Draws the end of the text that [`Self::push`] has not returned yet: at most `rows` lines, none wider than the
     /// width. A table with more rows is summed up in one line until it ends.
-    #[must_use]
     pub fn tail(&self, rows: usize) -> Vec<Line> {
         if let Some(table) = self.blocks.table() {
             let known = table.lines().count().saturating_sub(2);
             if known > rows || table.len() > LONGEST_SKETCH {
-                let told = Line::new().with(Ink::Dim, &format!("… a table, {known} rows so far"));
+                let told = Line::new().add(Ink::Dim, &format!("… a table, {known} rows so far"));
                 return vec![told.cut(self.width.max(1))];
             }
         }
         let mut blocks = self.blocks.sketch(LONGEST_SKETCH);
         let mut page = self.page.clone();
         let mut out = Vec::new();
-        let mut line = text::tail(&self.line, LONGEST_SKETCH).to_owned();
+        let mut line = text::take_tail(&self.line, LONGEST_SKETCH).to_owned();
         if !is_undecided(&line, blocks.in_code()) {
             if !blocks.in_code() && line.trim_start().starts_with(['#', '|']) {
-                unclosed::close(&mut line);
+                unclosed::close_marks(&mut line);
             }
             blocks.line(&line, &mut |piece| page.draw(piece, &mut out));
         }
         if let Some(paragraph) = blocks.paragraph() {
-            unclosed::close(paragraph);
+            unclosed::close_marks(paragraph);
         }
         let in_code = blocks.in_code();
         blocks.finish(&mut |piece| page.draw(piece, &mut out));
@@ -106,7 +105,7 @@ impl Printer {
         }
         let mut lines = Vec::with_capacity(out.len());
         for line in out {
-            wrap(line, self.width.max(1), |part| lines.push(part));
+            wrap_line(line, self.width.max(1), |part| lines.push(part));
         }
         lines.split_off(lines.len().saturating_sub(rows))
     }

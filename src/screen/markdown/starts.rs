@@ -30,8 +30,7 @@ pub struct Marker {
 }
 
 /// Parses a heading to its level and its text.
-#[must_use]
-pub fn heading(line: &str) -> Option<(usize, &str)> {
+pub fn parse_heading(line: &str) -> Option<(usize, &str)> {
     let rest = line.trim_start_matches('#');
     let level = line.len() - rest.len();
     if !(1..=6).contains(&level) || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
@@ -44,24 +43,21 @@ pub fn heading(line: &str) -> Option<(usize, &str)> {
 }
 
 /// The level of the heading that this line makes of the paragraph above it.
-#[must_use]
-pub fn underline(line: &str) -> Option<usize> {
+pub fn parse_underline(line: &str) -> Option<usize> {
     let line = line.trim_end_matches([' ', '\t']);
     let all = |mark: char| !line.is_empty() && line.chars().all(|c| c == mark);
     if all('=') { Some(1) } else { all('-').then_some(2) }
 }
 
 /// True for a thematic break: three or more of one mark.
-#[must_use]
-pub fn rule(line: &str) -> bool {
+pub fn is_rule(line: &str) -> bool {
     let marks = || line.chars().filter(|c| !matches!(c, ' ' | '\t'));
     let Some(mark) = marks().next().filter(|mark| matches!(mark, '*' | '-' | '_')) else { return false };
     marks().count() >= 3 && marks().all(|c| c == mark)
 }
 
 /// Parses the opening fence of a code block and the text after it.
-#[must_use]
-pub fn fence(line: &str) -> Option<(Fence, &str)> {
+pub fn parse_fence(line: &str) -> Option<(Fence, &str)> {
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let rest = line.trim_start_matches(mark);
     let length = line.len() - rest.len();
@@ -70,15 +66,13 @@ pub fn fence(line: &str) -> Option<(Fence, &str)> {
 }
 
 /// True if a line closes the code block that this fence opened.
-#[must_use]
-pub fn closes(line: &str, fence: Fence) -> bool {
+pub fn closes_fence(line: &str, fence: Fence) -> bool {
     let rest = line.trim_start_matches(fence.mark);
     line.len() - rest.len() >= fence.length && rest.trim_matches([' ', '\t']).is_empty()
 }
 
 /// Parses the mark of a list item. `interrupts` is true below a line of a paragraph, where only some marks count.
-#[must_use]
-pub fn marker(line: &str, interrupts: bool) -> Option<Marker> {
+pub fn parse_marker(line: &str, interrupts: bool) -> Option<Marker> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let kind = line[digits..].chars().next()?;
     let marker = match (digits, kind) {
@@ -93,16 +87,14 @@ pub fn marker(line: &str, interrupts: bool) -> Option<Marker> {
 }
 
 /// Parses the label of a footnote at the start of a line. Returns it with the rest of the line.
-#[must_use]
-pub fn note(line: &str) -> Option<(&str, &str)> {
+pub fn parse_note(line: &str) -> Option<(&str, &str)> {
     let (label, rest) = line.strip_prefix("[^")?.split_once("]:")?;
     let is_label = !label.is_empty() && !label.contains(|c: char| c.is_whitespace() || matches!(c, '[' | ']'));
     is_label.then_some((label, rest))
 }
 
 /// The number of columns of a table, if this is its delimiter line.
-#[must_use]
-pub fn delimiters(line: &str) -> Option<usize> {
+pub fn count_columns(line: &str) -> Option<usize> {
     let is_cell = |cell: &str| {
         let cell = cell.trim_matches([' ', '\t']);
         let cell = cell.strip_prefix(':').unwrap_or(cell);
@@ -114,7 +106,7 @@ pub fn delimiters(line: &str) -> Option<usize> {
         return None;
     }
     let mut columns = 0;
-    for cell in cells(line) {
+    for cell in split_cells(line) {
         if !is_cell(cell) {
             return None;
         }
@@ -124,7 +116,7 @@ pub fn delimiters(line: &str) -> Option<usize> {
 }
 
 /// Splits a row of a table into cells.
-pub fn cells(line: &str) -> impl Iterator<Item = &str> {
+pub fn split_cells(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim_matches([' ', '\t']);
     let line = line.strip_prefix('|').unwrap_or(line);
     let line = line.strip_suffix('|').filter(|line| !line.ends_with('\\')).unwrap_or(line);
@@ -137,8 +129,7 @@ pub fn cells(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The end of the HTML block that a line opens, if it opens one. `interrupts` is true below a line of a paragraph.
-#[must_use]
-pub fn html(line: &str, interrupts: bool) -> Option<HtmlEnd> {
+pub fn find_html_end(line: &str, interrupts: bool) -> Option<HtmlEnd> {
     let after = line.strip_prefix('<')?;
     let name_end = |text: &str| text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(text.len());
     let (end, is_open) = match after.strip_prefix('/') {
@@ -163,7 +154,6 @@ pub fn html(line: &str, interrupts: bool) -> Option<HtmlEnd> {
 }
 
 /// True if an HTML block ends with this line.
-#[must_use]
 pub fn ends_html(line: &str, end: HtmlEnd) -> bool {
     match end {
         HtmlEnd::Blank => line.trim_matches([' ', '\t']).is_empty(),

@@ -3,8 +3,8 @@
 
 use pulldown_cmark::Alignment;
 
-use super::inline::Table;
-use super::wrap::{trimmed, widest_word, wrap};
+use super::inline::TableCells;
+use super::wrap::{trim_line, widest_word, wrap_line};
 use crate::screen::ink::{Ink, Inks, Line};
 
 /// The separator between two columns.
@@ -14,23 +14,22 @@ const GAP_COLUMNS: usize = 3;
 const LONGEST_WORD: usize = 12;
 
 /// Draws a table.
-#[must_use]
-pub fn lines(mut table: Table, width: usize) -> Vec<Line> {
+pub fn draw_table(mut table: TableCells, width: usize) -> Vec<Line> {
     let columns = table.rows.first().map_or(0, Vec::len);
     for row in &mut table.rows {
         row.resize(columns, Line::new());
     }
     if let Some(head) = table.rows.first_mut() {
-        head.iter_mut().flat_map(|cell| &mut cell.spans).for_each(|span| span.inks = span.inks.with(Ink::Bold));
+        head.iter_mut().flat_map(|cell| &mut cell.spans).for_each(|span| span.inks = span.inks.add(Ink::Bold));
     }
-    match widths(&table.rows, columns, width) {
-        Some(widths) => grid(table, &widths),
-        None => list(table, width),
+    match choose_widths(&table.rows, columns, width) {
+        Some(widths) => draw_grid(table, &widths),
+        None => draw_list(table, width),
     }
 }
 
 /// The width of each column; `None` if they do not fit side by side.
-fn widths(rows: &[Vec<Line>], columns: usize, width: usize) -> Option<Vec<usize>> {
+fn choose_widths(rows: &[Vec<Line>], columns: usize, width: usize) -> Option<Vec<usize>> {
     let widest = |measure: &dyn Fn(&Line) -> usize| -> Vec<usize> {
         (0..columns).map(|column| rows.iter().map(|row| measure(&row[column])).max().unwrap_or(0).max(1)).collect()
     };
@@ -43,12 +42,12 @@ fn widths(rows: &[Vec<Line>], columns: usize, width: usize) -> Option<Vec<usize>
     if needed.iter().sum::<usize>() > room {
         return None;
     }
-    Some(shrunk(&wanted, &needed, room))
+    Some(shrink_columns(&wanted, &needed, room))
 }
 
 /// Shrinks columns from their wanted widths down to no less than they need: all shrunk columns get the same width,
 /// except for the remainder.
-fn shrunk(wanted: &[usize], needed: &[usize], room: usize) -> Vec<usize> {
+fn shrink_columns(wanted: &[usize], needed: &[usize], room: usize) -> Vec<usize> {
     let at = |most: usize| -> Vec<usize> {
         wanted.iter().zip(needed).map(|(wanted, needed)| (*wanted).min(most.max(*needed))).collect()
     };
@@ -70,7 +69,7 @@ fn shrunk(wanted: &[usize], needed: &[usize], room: usize) -> Vec<usize> {
 }
 
 /// Draws the cells side by side, below a head and a rule.
-fn grid(table: Table, widths: &[usize]) -> Vec<Line> {
+fn draw_grid(table: TableCells, widths: &[usize]) -> Vec<Line> {
     let alignments = table.alignments;
     let mut lines = Vec::new();
     let mut is_tall = false;
@@ -86,7 +85,7 @@ fn grid(table: Table, widths: &[usize]) -> Vec<Line> {
     for (index, row) in rows.into_iter().enumerate() {
         // Rules separate rows of several lines.
         if index == 1 || index > 1 && is_tall {
-            lines.push(rule(widths));
+            lines.push(draw_rule(widths));
         }
         lines.extend(row);
     }
@@ -95,7 +94,7 @@ fn grid(table: Table, widths: &[usize]) -> Vec<Line> {
 
 fn row_lines(row: Vec<Line>, widths: &[usize], alignments: &[Alignment]) -> Vec<Line> {
     let mut cells: Vec<_> =
-        row.into_iter().zip(widths).map(|(cell, width)| wrapped(cell, *width).into_iter()).collect();
+        row.into_iter().zip(widths).map(|(cell, width)| wrap_cell(cell, *width).into_iter()).collect();
     let height = cells.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
     let mut lines = Vec::with_capacity(height);
     for _ in 0..height {
@@ -117,29 +116,29 @@ fn row_lines(row: Vec<Line>, widths: &[usize], alignments: &[Alignment]) -> Vec<
                 line.push(Inks::PLAIN, &" ".repeat(free - before));
             }
         }
-        lines.push(trimmed(line));
+        lines.push(trim_line(line));
     }
     lines
 }
 
-fn wrapped(cell: Line, width: usize) -> Vec<Line> {
+fn wrap_cell(cell: Line, width: usize) -> Vec<Line> {
     let mut parts = Vec::with_capacity(1);
-    wrap(cell, width, |part| parts.push(part));
+    wrap_line(cell, width, |part| parts.push(part));
     parts
 }
 
-fn rule(widths: &[usize]) -> Line {
+fn draw_rule(widths: &[usize]) -> Line {
     let columns: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-    Line::new().with(Ink::Dim, &columns.join("─┼─"))
+    Line::new().add(Ink::Dim, &columns.join("─┼─"))
 }
 
 /// Draws each row as lines of `head: cell`, with an empty line between rows.
-fn list(table: Table, width: usize) -> Vec<Line> {
+fn draw_list(table: TableCells, width: usize) -> Vec<Line> {
     let mut rows = table.rows.into_iter();
     let head = rows.next().unwrap_or_default();
     let mut lines = Vec::new();
     if rows.len() == 0 {
-        return head.into_iter().flat_map(|cell| wrapped(cell, width)).collect();
+        return head.into_iter().flat_map(|cell| wrap_cell(cell, width)).collect();
     }
     for row in rows {
         if !lines.is_empty() {
@@ -152,7 +151,7 @@ fn list(table: Table, width: usize) -> Vec<Line> {
                 line.push(Inks::PLAIN, " ");
             }
             cell.spans.into_iter().for_each(|span| line.push_span(span));
-            lines.extend(wrapped(line, width));
+            lines.extend(wrap_cell(line, width));
         }
     }
     lines

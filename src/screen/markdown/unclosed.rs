@@ -1,7 +1,7 @@
 //! Closes the marks of unfinished text, so it already looks as it will once the rest arrives.
 
 /// Closes the open marks of a paragraph. The result is drawn only until more text arrives, so a guess is enough.
-pub fn close(text: &mut String) {
+pub fn close_marks(text: &mut String) {
     text.truncate(text.trim_end().len());
     if text.rsplit_once("](").is_some_and(|(_, address)| !address.contains([')', ' ', '\n'])) {
         text.push(')');
@@ -101,7 +101,7 @@ mod tests {
             ("", ""),
         ] {
             let mut closed = text.to_owned();
-            close(&mut closed);
+            close_marks(&mut closed);
             assert_eq!(closed, expected, "{text:?}");
         }
     }

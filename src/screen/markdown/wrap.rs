@@ -8,30 +8,28 @@ use crate::base::text;
 use crate::screen::ink::{Line, Span};
 
 /// Passes the parts of a line, each of at most `width` columns, to `out`.
-pub fn wrap(line: Line, width: usize, mut out: impl FnMut(Line)) {
+pub fn wrap_line(line: Line, width: usize, mut out: impl FnMut(Line)) {
     let text = match line.spans.as_slice() {
         [span] => Cow::Borrowed(span.text.as_str()),
         _ => Cow::Owned(line.text()),
     };
-    if text::columns(&text) <= width {
+    if text::count_columns(&text) <= width {
         drop(text);
         return out(line);
     }
     let mut cutter = Cutter { spans: &line.spans, at: 0 };
-    for range in breaks(&text, width) {
+    for range in find_breaks(&text, width) {
         out(cutter.part(range));
     }
 }
 
 /// The columns of the widest word of a text.
-#[must_use]
 pub fn widest_word(text: &str) -> usize {
-    words(text).map(|word| text::columns(word.trim_end_matches(' '))).max().unwrap_or(0)
+    split_words(text).map(|word| text::count_columns(word.trim_end_matches(' '))).max().unwrap_or(0)
 }
 
 /// Removes the spaces at the end of a line.
-#[must_use]
-pub fn trimmed(mut line: Line) -> Line {
+pub fn trim_line(mut line: Line) -> Line {
     while let Some(span) = line.spans.last_mut() {
         span.text.truncate(span.text.trim_end_matches(' ').len());
         if !span.text.is_empty() {
@@ -68,22 +66,22 @@ impl Cutter<'_> {
 }
 
 /// Splits a text into parts that fit `width`, without the spaces between them.
-fn breaks(text: &str, width: usize) -> Vec<Range<usize>> {
+fn find_breaks(text: &str, width: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::with_capacity(text.len() / width.max(1) + 1);
     let mut part = 0..0;
     let mut used = 0;
     let mut at = 0;
-    for word in words(text) {
+    for word in split_words(text) {
         let bare = word.trim_end_matches(' ');
-        let columns = text::columns(bare);
+        let columns = text::count_columns(bare);
         if used + columns > width && used > 0 && !bare.is_empty() {
             parts.push(part);
             part = at..at;
             used = 0;
         }
         if columns > width {
-            for cluster in clusters(bare) {
-                let columns = text::columns(cluster);
+            for cluster in split_clusters(bare) {
+                let columns = text::count_columns(cluster);
                 if used + columns > width && used > 0 {
                     parts.push(part.clone());
                     part = part.end..part.end;
@@ -104,7 +102,7 @@ fn breaks(text: &str, width: usize) -> Vec<Range<usize>> {
 }
 
 /// Splits a text into the smallest parts that a line break may separate, each with the spaces after it.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (word, after) = rest.split_at(word_end(rest));
@@ -123,9 +121,9 @@ fn word_end(text: &str) -> usize {
     }
     let mut at = 0;
     let mut before = None;
-    for cluster in clusters(text) {
-        let here = Place::of(cluster);
-        if here == Place::Blank || before.is_some_and(|before| Place::may_part(before, here)) {
+    for cluster in split_clusters(text) {
+        let here = BreakBehaviour::classify(cluster);
+        if here == BreakBehaviour::Blank || before.is_some_and(|before| BreakBehaviour::may_part(before, here)) {
             break;
         }
         at += cluster.len();
@@ -136,7 +134,7 @@ fn word_end(text: &str) -> usize {
 
 /// The behaviour of a character at a possible line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum BreakBehaviour {
     Blank,
     /// A letter of a script that separates words by spaces.
     Narrow,
@@ -148,8 +146,8 @@ enum Place {
     Opening,
 }
 
-impl Place {
-    fn of(cluster: &str) -> Self {
+impl BreakBehaviour {
+    fn classify(cluster: &str) -> Self {
         let Some(first) = cluster.chars().next() else { return Self::Narrow };
         match first {
             ' ' => Self::Blank,
@@ -159,7 +157,7 @@ impl Place {
                 Self::Opening
             }
             '!'..='~' => Self::Narrow,
-            _ if text::columns(cluster) == 2 => Self::Wide,
+            _ if text::count_columns(cluster) == 2 => Self::Wide,
             _ => Self::Narrow,
         }
     }
@@ -173,7 +171,7 @@ impl Place {
 }
 
 /// Splits a text into characters as a terminal draws them: each with its marks, selectors and joiners.
-fn clusters(text: &str) -> impl Iterator<Item = &str> {
+fn split_clusters(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (cluster, after) = rest.split_at(cluster_end(rest));
@@ -189,7 +187,7 @@ fn cluster_end(text: &str) -> usize {
     for (at, c) in chars {
         let pairs = is_flag(c) && flags == 1;
         // A joiner only counts if the terminal draws the sequence as one character.
-        let joins = before == '\u{200d}' && text::columns(&text[..at + c.len_utf8()]) <= 2;
+        let joins = before == '\u{200d}' && text::count_columns(&text[..at + c.len_utf8()]) <= 2;
         let is_part = joins || pairs || matches!(c, '\u{1f3fb}'..='\u{1f3ff}') || is_zero(c);
         if !is_part {
             return at;
@@ -207,5 +205,5 @@ fn is_flag(c: char) -> bool {
 
 /// True for a mark, a selector or a joiner.
 fn is_zero(c: char) -> bool {
-    !c.is_ascii() && text::columns(c.encode_utf8(&mut [0; 4])) == 0
+    !c.is_ascii() && text::count_columns(c.encode_utf8(&mut [0; 4])) == 0
 }

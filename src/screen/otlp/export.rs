@@ -34,23 +34,23 @@ pub struct Collector {
 
 /// The exporters of spans and metrics.
 #[derive(Debug)]
-pub struct Export {
+pub struct OtlpExport {
     pub spans: SdkTracerProvider,
     pub metrics: SdkMeterProvider,
-    failure: Failure,
+    failure: ExportFailure,
 }
 
 /// The reason why the last export failed.
-type Failure = Arc<Mutex<Option<String>>>;
+type ExportFailure = Arc<Mutex<Option<String>>>;
 
-impl Export {
+impl OtlpExport {
     /// Starts the background threads. Nothing is sent yet.
     ///
     /// # Errors
     /// The endpoint is not a URL.
     pub fn start(collector: Collector) -> Result<Self, String> {
         let Collector { endpoint, headers, net } = collector;
-        let failure = Failure::default();
+        let failure = ExportFailure::default();
         let url = |path: &str| format!("{}/v1/{path}", endpoint.trim_end_matches('/'));
         net::parse_url(&url("traces")).map_err(|error| error.to_string())?;
         let door = || Door { net: Arc::clone(&net), runtime: Mutex::new(None), failure: Arc::clone(&failure) };
@@ -114,7 +114,7 @@ impl Export {
 struct Door {
     net: Arc<Net>,
     runtime: Mutex<Option<Runtime>>,
-    failure: Failure,
+    failure: ExportFailure,
 }
 
 type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
@@ -154,9 +154,9 @@ impl Door {
             }
         };
         runtime.block_on(async {
-            let response = request.send().await.map_err(|error| net::causes(&error))?;
+            let response = request.send().await.map_err(|error| net::list_causes(&error))?;
             let status = response.status();
-            let body = response.bytes().await.map_err(|error| net::causes(&error))?;
+            let body = response.bytes().await.map_err(|error| net::list_causes(&error))?;
             Response::builder().status(status).body(body).map_err(|error| error.to_string())
         })
     }

@@ -21,7 +21,7 @@ use crate::conversation::event::{
 };
 use crate::conversation::message::{FinishReason, Usage};
 
-use export::Export;
+use export::OtlpExport;
 
 pub use export::Collector;
 
@@ -32,14 +32,14 @@ const OPERATION: &str = "gen_ai.operation.name";
 pub struct Otlp {
     tracer: SdkTracer,
     instruments: Instruments,
-    run: Option<OpenRun>,
-    calls: HashMap<String, Open>,
+    run: Option<RunSpan>,
+    calls: HashMap<String, OpenSpan>,
 }
 
 /// Closes the export after the last event.
 #[derive(Debug)]
 pub struct Closing {
-    export: Export,
+    export: OtlpExport,
 }
 
 struct Instruments {
@@ -49,7 +49,7 @@ struct Instruments {
     run: Histogram<f64>,
 }
 
-struct OpenRun {
+struct RunSpan {
     context: Context,
     start: Instant,
     /// The attributes of every span in the run.
@@ -57,7 +57,7 @@ struct OpenRun {
     session_id: String,
 }
 
-struct Open {
+struct OpenSpan {
     span: SdkSpan,
     began: SystemTime,
 }
@@ -68,7 +68,7 @@ impl Otlp {
     /// # Errors
     /// The endpoint is not a URL.
     pub fn new(collector: Collector) -> Result<(Self, Closing), String> {
-        let export = Export::start(collector)?;
+        let export = OtlpExport::start(collector)?;
         let sink = Self {
             tracer: export.spans.tracer(SCOPE),
             instruments: Instruments::new(&export),
@@ -94,17 +94,17 @@ impl Otlp {
             .with_attributes(attributes)
             .start_with_context(&self.tracer, &Context::new());
         let context = Context::new().with_span(span);
-        self.run = Some(OpenRun { context, start: Instant::now(), about, session_id: event.session_id.clone() });
+        self.run = Some(RunSpan { context, start: Instant::now(), about, session_id: event.session_id.clone() });
     }
 
-    fn open(&self, run: &OpenRun, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> Open {
+    fn open(&self, run: &RunSpan, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> OpenSpan {
         let began = SystemTime::now();
         let span = SpanBuilder::from_name(name)
             .with_kind(kind)
             .with_start_time(began)
             .with_attributes(run.about.iter().cloned().chain(attributes))
             .start_with_context(&self.tracer, &run.context);
-        Open { span, began }
+        OpenSpan { span, began }
     }
 
     /// A request is one span, whoever sent it; it is known when it has ended.
@@ -119,12 +119,12 @@ impl Otlp {
         let mut attributes = about.clone();
         attributes.extend([
             KeyValue::new("gen_ai.conversation.id", run.session_id.clone()),
-            KeyValue::new("agent.step", signed(request.step)),
+            KeyValue::new("agent.step", to_signed(request.step)),
             KeyValue::new("agent.attempt", i64::from(request.attempt)),
             KeyValue::new("agent.role", request.role.clone()),
         ]);
         attributes.extend(request.helper.clone().map(|helper| KeyValue::new("agent.helper", helper)));
-        attributes.extend(usage(request.usage));
+        attributes.extend(list_usage(request.usage));
         attributes.extend(request.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
         attributes.extend(request.finish_reason.map(|reason| {
             let reason = StringValue::from(finish_reason(reason));
@@ -137,7 +137,7 @@ impl Otlp {
             .start_with_context(&self.tracer, &run.context);
         let mut about_duration = about.clone();
         if request.status != RequestStatus::Ok {
-            fail(&mut span, request.status.word().to_owned());
+            fail_span(&mut span, request.status.word().to_owned());
             about_duration.push(KeyValue::new("error.type", request.status.word()));
         }
         span.end_with_timestamp(end);
@@ -169,11 +169,11 @@ impl Otlp {
         if !self.calls.contains_key(call_id) {
             self.call_started(call_id, name);
         }
-        let Some(Open { mut span, began, .. }) = self.calls.remove(call_id) else { return };
+        let Some(OpenSpan { mut span, began, .. }) = self.calls.remove(call_id) else { return };
         let latency = telemetry.latency_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
         span.set_attributes(of_call(telemetry));
         if let Some(code) = &telemetry.error_code {
-            fail(&mut span, code.clone());
+            fail_span(&mut span, code.clone());
         }
         // Events of parallel calls come in the order of the calls, so this one may have waited for those before it.
         span.end_with_timestamp(latency.map_or_else(SystemTime::now, |latency| began + latency));
@@ -195,13 +195,13 @@ impl Otlp {
         };
         let Some(run) = self.run.take() else { return };
         for mut left in self.calls.drain().map(|(_, open)| open) {
-            fail(&mut left.span, code.unwrap_or("interrupted"));
+            fail_span(&mut left.span, code.unwrap_or("interrupted"));
             left.span.end();
         }
         let span = run.context.span();
-        span.set_attributes(usage(end.usage));
-        span.set_attribute(KeyValue::new("agent.steps", signed(end.steps)));
-        span.set_attribute(KeyValue::new("agent.tool_calls", signed(end.tool_calls)));
+        span.set_attributes(list_usage(end.usage));
+        span.set_attribute(KeyValue::new("agent.steps", to_signed(end.steps)));
+        span.set_attribute(KeyValue::new("agent.tool_calls", to_signed(end.tool_calls)));
         span.set_attribute(KeyValue::new("agent.exit_code", i64::from(end.exit_code)));
         span.set_attributes(end.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
         let mut about = of_run(&run);
@@ -248,7 +248,7 @@ impl Closing {
 }
 
 impl Instruments {
-    fn new(export: &Export) -> Self {
+    fn new(export: &OtlpExport) -> Self {
         /// The boundaries that the conventions recommend.
         const TOKENS: [f64; 14] = [
             1.0,
@@ -286,7 +286,7 @@ impl Instruments {
 }
 
 /// The attributes of a run's metrics: never a conversation id.
-fn of_run(run: &OpenRun) -> Vec<KeyValue> {
+fn of_run(run: &RunSpan) -> Vec<KeyValue> {
     run.about.iter().filter(|pair| pair.key.as_str() != "gen_ai.conversation.id").cloned().collect()
 }
 
@@ -296,29 +296,29 @@ fn of_call(telemetry: &CallTelemetry) -> Vec<KeyValue> {
         KeyValue::new("agent.execution_id", execution_id.clone()),
         KeyValue::new("agent.tool.version", tool_version.clone()),
         KeyValue::new("agent.tool.retries", i64::from(*retries)),
-        KeyValue::new("agent.tool.input_tokens", signed(*input_tokens)),
-        KeyValue::new("agent.tool.output_tokens", signed(*output_tokens)),
+        KeyValue::new("agent.tool.input_tokens", to_signed(*input_tokens)),
+        KeyValue::new("agent.tool.output_tokens", to_signed(*output_tokens)),
         KeyValue::new("agent.tool.duration_ms", telemetry.duration_ms),
     ];
     attributes.extend(telemetry.cpu_ms.map(|cpu| KeyValue::new("agent.tool.cpu_ms", cpu)));
     let memory = telemetry.peak_memory_bytes;
-    attributes.extend(memory.map(|bytes| KeyValue::new("agent.tool.peak_memory_bytes", signed(bytes))));
+    attributes.extend(memory.map(|bytes| KeyValue::new("agent.tool.peak_memory_bytes", to_signed(bytes))));
     let metrics = telemetry.metrics.iter();
     attributes.extend(metrics.map(|(name, value)| KeyValue::new(format!("agent.tool.metrics.{name}"), *value)));
     attributes
 }
 
-fn usage(usage: Usage) -> Vec<KeyValue> {
+fn list_usage(usage: Usage) -> Vec<KeyValue> {
     [
         ("gen_ai.usage.input_tokens", usage.input_tokens),
         ("gen_ai.usage.cache_read.input_tokens", usage.cached_input_tokens),
         ("gen_ai.usage.output_tokens", usage.output_tokens),
     ]
-    .map(|(name, tokens)| KeyValue::new(name, signed(tokens)))
+    .map(|(name, tokens)| KeyValue::new(name, to_signed(tokens)))
     .to_vec()
 }
 
-fn fail(span: &mut SdkSpan, code: impl Into<StringValue> + Into<std::borrow::Cow<'static, str>> + Clone) {
+fn fail_span(span: &mut SdkSpan, code: impl Into<StringValue> + Into<std::borrow::Cow<'static, str>> + Clone) {
     span.set_attribute(KeyValue::new("error.type", Value::String(code.clone().into())));
     span.set_status(Status::error(code));
 }
@@ -333,6 +333,6 @@ fn finish_reason(reason: FinishReason) -> &'static str {
     }
 }
 
-fn signed(number: u64) -> i64 {
+fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

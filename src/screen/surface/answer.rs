@@ -5,7 +5,7 @@ use crate::screen::ink::{Inks, Line, Style};
 use crate::screen::markdown::Printer;
 
 /// An answer on its way to the screen.
-pub(super) enum Answer {
+pub(super) enum ScreenAnswer {
     /// Shown as the model wrote it.
     Raw(Raw),
     /// Laid out as Markdown.
@@ -18,7 +18,7 @@ pub(super) struct Raw {
     open: String,
 }
 
-impl Answer {
+impl ScreenAnswer {
     /// Begins an answer with lines of `width` columns.
     pub fn new(markdown: bool, width: usize, style: Style) -> Self {
         if markdown { Self::Laid(Box::new(Printer::new(width, style))) } else { Self::Raw(Raw::default()) }
@@ -67,19 +67,19 @@ impl Raw {
     }
 
     fn line(&self) -> Line {
-        Line::from((Inks::PLAIN, &*text::visible(self.open.trim_end_matches('\r'))))
+        Line::from((Inks::PLAIN, &*text::make_visible(self.open.trim_end_matches('\r'))))
     }
 
     /// The end of the unfinished line, broken as the screen will break it.
     fn tail(&self, room: usize, rows: usize) -> Vec<Line> {
         /// An upper bound on the bytes per column, for characters that take no column.
         const BYTES_PER_COLUMN: usize = 16;
-        let end = text::tail(&self.open, room.saturating_mul(rows).saturating_mul(BYTES_PER_COLUMN));
-        let shown = text::visible(end).replace('\t', "    ");
+        let end = text::take_tail(&self.open, room.saturating_mul(rows).saturating_mul(BYTES_PER_COLUMN));
+        let shown = text::make_visible(end).replace('\t', "    ");
         let mut lines = vec![String::new()];
         let mut used = 0;
         for c in shown.chars() {
-            let taken = text::columns(c.encode_utf8(&mut [0; 4]));
+            let taken = text::count_columns(c.encode_utf8(&mut [0; 4]));
             if used + taken > room {
                 lines.push(String::new());
                 used = 0;

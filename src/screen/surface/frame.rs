@@ -7,7 +7,7 @@ use crate::screen::ink::{Line, Style};
 
 /// The parts of the live area, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum FramePart {
     /// The end of the answer, which may still change.
     Tail,
     /// The current work: the model thinks, calls run.
@@ -22,7 +22,7 @@ pub enum Part {
 
 /// The time and the space for drawing a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct DrawMoment {
     /// The columns of a line.
     pub room: usize,
     /// The rows that are left for the part.
@@ -48,12 +48,12 @@ impl From<Vec<Line>> for Sketch {
 }
 
 /// A function that draws a part.
-pub type Picture = Box<dyn FnMut(&Moment) -> Sketch + Send>;
+pub type Picture = Box<dyn FnMut(&DrawMoment) -> Sketch + Send>;
 
 /// The rows on the screen and the position of the cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Area {
-    pub rows: Vec<Row>,
+    pub rows: Vec<FrameRow>,
     /// The row and column of the cursor. `None`: hidden, after the last row.
     pub cursor: Option<(usize, usize)>,
     /// The columns of the screen when it was drawn.
@@ -61,7 +61,7 @@ pub(super) struct Area {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct FrameRow {
     pub painted: String,
     pub columns: usize,
 }
@@ -74,7 +74,7 @@ const SHOW: &str = "\x1b[?25h";
 
 impl Area {
     /// Stacks sketches from top to bottom.
-    pub fn of(sketches: Vec<Sketch>, room: usize, width: usize, style: Style) -> Self {
+    pub fn stack(sketches: Vec<Sketch>, room: usize, width: usize, style: Style) -> Self {
         let mut area = Self { width, ..Self::default() };
         for Sketch { lines, cursor } in sketches {
             if let Some((row, column)) = cursor {
@@ -82,22 +82,22 @@ impl Area {
             }
             area.rows.extend(lines.into_iter().map(|line| {
                 let line = line.cut(room);
-                Row { columns: line.columns(), painted: line.painted(style) }
+                FrameRow { columns: line.columns(), painted: line.painted(style) }
             }));
         }
         area
     }
 
     /// The row and column of the terminal's cursor.
-    fn at(&self) -> (usize, usize) {
+    fn find_cursor(&self) -> (usize, usize) {
         let last = self.rows.len().saturating_sub(1);
         self.cursor.unwrap_or((last, self.rows.last().map_or(0, |row| row.columns)))
     }
 
     /// The rows of the area above the cursor on a screen of this width. Most terminals rewrap lines when they get
     /// narrower.
-    fn above(&self, width: usize, reflows: bool) -> usize {
-        let (row, column) = self.at();
+    fn count_rows_above(&self, width: usize, reflows: bool) -> usize {
+        let (row, column) = self.find_cursor();
         if !reflows || width >= self.width || width == 0 {
             return row;
         }
@@ -127,22 +127,22 @@ impl Area {
 
     /// Redraws only the rows that differ.
     fn change_rows(&self, next: &Self, out: &mut String) {
-        let mut at = self.at().0;
+        let mut at = self.find_cursor().0;
         for (index, (old, new)) in self.rows.iter().zip(&next.rows).enumerate() {
             if old != new {
-                go(at, index, out);
+                move_cursor(at, index, out);
                 at = index;
                 let _ = write!(out, "\r{}\x1b[K", new.painted);
             }
         }
-        let (row, column) = next.at();
-        go(at, row, out);
+        let (row, column) = next.find_cursor();
+        move_cursor(at, row, out);
         set_column(column, out);
     }
 
     fn replace(&self, next: &Self, committed: &str, reflows: bool, out: &mut String) {
         if !self.rows.is_empty() {
-            go(self.above(next.width, reflows), 0, out);
+            move_cursor(self.count_rows_above(next.width, reflows), 0, out);
             out.push_str("\r\x1b[J");
         }
         out.push_str(committed);
@@ -153,14 +153,14 @@ impl Area {
             out.push_str(&row.painted);
         }
         if let Some((row, column)) = next.cursor {
-            go(next.rows.len().saturating_sub(1), row, out);
+            move_cursor(next.rows.len().saturating_sub(1), row, out);
             set_column(column, out);
         }
     }
 }
 
 /// Moves the cursor between rows.
-fn go(from: usize, to: usize, out: &mut String) {
+fn move_cursor(from: usize, to: usize, out: &mut String) {
     let _ = match from.cmp(&to) {
         std::cmp::Ordering::Greater => write!(out, "\x1b[{}A", from - to),
         std::cmp::Ordering::Less => write!(out, "\x1b[{}B", to - from),
@@ -179,7 +179,7 @@ mod tests {
 
     fn area(rows: &[&str], cursor: Option<(usize, usize)>, width: usize) -> Area {
         let lines: Vec<Line> = rows.iter().map(|row| Line::from((Inks::PLAIN, *row))).collect();
-        Area::of(vec![Sketch { lines, cursor }], width - 1, width, Style::default())
+        Area::stack(vec![Sketch { lines, cursor }], width - 1, width, Style::default())
     }
 
     /// The contents and the cursor of a screen after these bytes.

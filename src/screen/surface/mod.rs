@@ -9,6 +9,6 @@ mod frame;
 mod state;
 mod typed;
 
-pub use frame::{Moment, Part, Picture, Sketch};
-pub(super) use state::{Setup, Surface};
-pub use typed::{PROMPT, typed};
+pub use frame::{DrawMoment, FramePart, Picture, Sketch};
+pub(super) use state::{Surface, SurfaceSetup};
+pub use typed::{PROMPT, draw_typed};

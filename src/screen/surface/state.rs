@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::answer::Answer;
-use super::frame::{Area, Moment, Part, Picture, Sketch};
+use super::answer::ScreenAnswer;
+use super::frame::{Area, DrawMoment, FramePart, Picture, Sketch};
 use crate::screen::ink::{Line, Style, Theme};
 
 /// The shortest time between two frames.
@@ -18,7 +18,7 @@ const NOTICEABLE: Duration = Duration::from_millis(150);
 
 /// Facts about the terminal.
 #[derive(Clone, Copy)]
-pub(in crate::screen) struct Setup {
+pub(in crate::screen) struct SurfaceSetup {
     /// Columns and rows.
     pub size: fn() -> Option<(usize, usize)>,
     pub style: Style,
@@ -28,9 +28,9 @@ pub(in crate::screen) struct Setup {
 
 /// The screen.
 pub(in crate::screen) struct Surface {
-    setup: Setup,
-    answer: Option<Answer>,
-    parts: BTreeMap<Part, Shown>,
+    setup: SurfaceSetup,
+    answer: Option<ScreenAnswer>,
+    parts: BTreeMap<FramePart, ShownPicture>,
     /// Painted lines to write above the area.
     committed: String,
     /// The unfinished line of raw bytes.
@@ -46,7 +46,7 @@ pub(in crate::screen) struct Surface {
     last_frame: Option<Instant>,
 }
 
-struct Shown {
+struct ShownPicture {
     picture: Picture,
     since: Instant,
     /// True if it was part of the last frame.
@@ -56,7 +56,7 @@ struct Shown {
 }
 
 impl Surface {
-    pub fn new(setup: Setup) -> Self {
+    pub fn new(setup: SurfaceSetup) -> Self {
         Self {
             setup,
             answer: None,
@@ -76,7 +76,7 @@ impl Surface {
     pub fn say(&mut self, text: &str, markdown: bool) {
         let (width, _) = self.size();
         let style = self.setup.style;
-        let answer = self.answer.get_or_insert_with(|| Answer::new(markdown, width - 1, style));
+        let answer = self.answer.get_or_insert_with(|| ScreenAnswer::new(markdown, width - 1, style));
         let lines = answer.push(text);
         self.commit(&lines);
     }
@@ -113,7 +113,7 @@ impl Surface {
         self.dirty = true;
     }
 
-    pub fn set(&mut self, part: Part, picture: Option<Picture>) {
+    pub fn set(&mut self, part: FramePart, picture: Option<Picture>) {
         let now = Instant::now();
         self.dirty = true;
         match (picture, self.parts.get_mut(&part)) {
@@ -122,10 +122,12 @@ impl Surface {
                 shown.ends = None;
             }
             (Some(picture), None) => {
-                let shown = Shown { picture, since: now, is_drawn: false, ends: None };
+                let shown = ShownPicture { picture, since: now, is_drawn: false, ends: None };
                 self.parts.insert(part, shown);
             }
-            (None, Some(shown)) if part == Part::Work && shown.is_drawn => shown.ends = Some(now + NOTICEABLE),
+            (None, Some(shown)) if part == FramePart::Work && shown.is_drawn => {
+                shown.ends = Some(now + NOTICEABLE);
+            }
             (None, _) => {
                 self.parts.remove(&part);
             }
@@ -135,7 +137,7 @@ impl Surface {
     /// Ends the answer and removes the parts that belong to a turn.
     pub fn settle(&mut self) {
         self.end_answer();
-        self.parts.retain(|part, _| matches!(part, Part::Question | Part::Typed));
+        self.parts.retain(|part, _| matches!(part, FramePart::Question | FramePart::Typed));
         self.dirty = true;
     }
 
@@ -182,7 +184,7 @@ impl Surface {
         if !self.suspended.is_empty() || (self.parts.is_empty() && self.answer.is_none()) {
             return None;
         }
-        let moves = self.parts.contains_key(&Part::Work);
+        let moves = self.parts.contains_key(&FramePart::Work);
         Some(last + if moves { TICK } else { GLANCE })
     }
 
@@ -201,7 +203,7 @@ impl Surface {
             Area { width, ..Area::default() }
         } else {
             let sketches = self.sketches(now, width - 1, height - 1);
-            Area::of(sketches, width - 1, width, self.setup.style)
+            Area::stack(sketches, width - 1, width, self.setup.style)
         };
         let mut committed = std::mem::take(&mut self.owed);
         if !self.is_held() {
@@ -220,21 +222,21 @@ impl Surface {
         self.parts.retain(|_, shown| shown.ends.is_none_or(|ends| now < ends));
         let mut left = rows;
         let mut sketches = BTreeMap::new();
-        for part in [Part::Typed, Part::Question, Part::Work, Part::Lists] {
+        for part in [FramePart::Typed, FramePart::Question, FramePart::Work, FramePart::Lists] {
             let Some(shown) = self.parts.get_mut(&part) else { continue };
             let elapsed = now.duration_since(shown.since);
-            if part == Part::Work && !shown.is_drawn && elapsed < NOTICEABLE {
+            if part == FramePart::Work && !shown.is_drawn && elapsed < NOTICEABLE {
                 continue;
             }
             let tick = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
-            let mut sketch = (shown.picture)(&Moment { room, rows: left, elapsed, tick });
+            let mut sketch = (shown.picture)(&DrawMoment { room, rows: left, elapsed, tick });
             sketch.lines.truncate(left);
             shown.is_drawn = !sketch.lines.is_empty();
             left -= sketch.lines.len();
             sketches.insert(part, sketch);
         }
         if let Some(answer) = &mut self.answer {
-            sketches.insert(Part::Tail, Sketch::from(answer.tail(room, left)));
+            sketches.insert(FramePart::Tail, Sketch::from(answer.tail(room, left)));
         }
         sketches.into_values().collect()
     }

@@ -34,7 +34,7 @@ impl Abilities {
 
     /// Reads the variables that terminals set.
     #[must_use]
-    pub fn of<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
+    pub fn read<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
         let term = variable("TERM").unwrap_or_default();
         let program = variable("TERM_PROGRAM").unwrap_or_default();
         let vte = variable("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
@@ -48,19 +48,18 @@ impl Abilities {
             // A multiplexer in between may drop them.
             links: links && !in_multiplexer,
             reflows: variable("XTERM_VERSION").is_none() && term != "linux",
-            theme: variable("COLORFGBG").and_then(theme).unwrap_or_default(),
+            theme: variable("COLORFGBG").and_then(parse_theme).unwrap_or_default(),
         }
     }
 }
 
 /// Parses `COLORFGBG`: `15;0` or `0;default;15`. The last number is the background, one of sixteen colours.
-fn theme(colours: &str) -> Option<Theme> {
+fn parse_theme(colours: &str) -> Option<Theme> {
     let background: u8 = colours.rsplit(';').next()?.parse().ok()?;
     Some(if matches!(background, 7 | 9..=15) { Theme::Light } else { Theme::Dark })
 }
 
 /// The theme for a background of this colour, by its luminance (ITU-R BT.709).
-#[must_use]
 pub fn theme_of([red, green, blue]: [u8; 3]) -> Theme {
     let luminance = 2126 * u32::from(red) + 7152 * u32::from(green) + 722 * u32::from(blue);
     if luminance > 10_000 * 255 / 2 { Theme::Light } else { Theme::Dark }
@@ -73,7 +72,7 @@ mod tests {
     #[test]
     fn what_a_terminal_can_do_is_read_from_its_variables() {
         let of = |variables: &[(&str, &'static str)]| {
-            Abilities::of(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
+            Abilities::read(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
         };
         assert_eq!(of(&[]), Abilities { reflows: true, ..Abilities::default() });
         assert!(!of(&[("TERM", "dumb")]).draws);

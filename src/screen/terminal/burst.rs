@@ -4,7 +4,7 @@ use super::keys::Key;
 
 /// Joins text that arrived in one piece, with line feeds in it, into a paste: nobody types that fast. This works
 /// without the terminal's marks around pastes. A command of the chat (`/clear`) ends at its Enter.
-pub(super) fn joined(keys: Vec<Key>) -> Vec<Key> {
+pub(super) fn join_burst(keys: Vec<Key>) -> Vec<Key> {
     let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab | Key::Enter);
     let breaks = keys.iter().position(|key| *key == Key::Enter).is_some_and(|at| at + 1 < keys.len());
     let word = keys.iter().take_while(|key| !matches!(key, Key::Char(' ') | Key::Enter));
@@ -26,11 +26,11 @@ pub(super) fn joined(keys: Vec<Key>) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::terminal::keys::Decoder;
+    use crate::screen::terminal::keys::KeyDecoder;
 
     #[test]
     fn lines_in_one_piece_are_a_paste() {
-        let keys = |text: &str| joined(Decoder::default().feed(text.as_bytes()));
+        let keys = |text: &str| join_burst(KeyDecoder::default().feed(text.as_bytes()));
         let paste = |text: &str| Key::Paste(text.to_owned());
         for (text, expected) in [
             ("one\rtwo", vec![paste("one\ntwo")]),

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::abilities::theme_of;
-use super::burst::joined;
-use super::input::{self, Ready, wait};
-use super::keys::{Decoder, Key};
-use super::modes::{self, Modes, Stop};
+use super::burst::join_burst;
+use super::input::{self, WaitResult, wait_input};
+use super::keys::{Key, KeyDecoder};
+use super::modes::{self, Modes, SuspendMeaning};
 use crate::screen::ink::Theme;
 
 /// The time after which a lone escape is the key.
@@ -42,7 +42,7 @@ pub trait Listener: Send {
 
 /// A handle to the input.
 pub struct Console {
-    shared: Arc<Shared>,
+    shared: Arc<ConsoleState>,
     waker: UnixStream,
     modes: Modes,
 }
@@ -51,7 +51,7 @@ pub struct Console {
 pub struct Focus {
     pub keys: mpsc::UnboundedReceiver<Key>,
     is_open: Arc<AtomicBool>,
-    shared: Arc<Shared>,
+    shared: Arc<ConsoleState>,
     waker: UnixStream,
 }
 
@@ -61,18 +61,18 @@ pub struct Away {
 }
 
 #[derive(Default)]
-struct Shared {
-    wanted: Mutex<VecDeque<Request>>,
+struct ConsoleState {
+    wanted: Mutex<VecDeque<ConsoleRequest>>,
     /// The terminal has its original modes: another program has it, or nobody reads keys any more.
     is_away: AtomicBool,
 }
 
-enum Request {
+enum ConsoleRequest {
     /// Keys go here once the gate is open.
-    Focus(Claim, oneshot::Sender<()>),
+    Focus(KeyClaim, oneshot::Sender<()>),
     /// Keys go to the listener again.
     Blur,
-    /// Lets a function read the terminal. Afterwards keys wait for the next reader, or for [`Request::Listen`].
+    /// Lets a function read the terminal. Afterwards keys wait for the next reader, or for [`ConsoleRequest::Listen`].
     Lend(Box<dyn FnOnce() + Send>),
     /// Keys go to the listener again.
     Listen,
@@ -87,17 +87,17 @@ enum Request {
 }
 
 /// A claim to the keys.
-struct Claim {
+struct KeyClaim {
     keys: mpsc::UnboundedSender<Key>,
     is_open: Arc<AtomicBool>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
+impl ConsoleState {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<ConsoleRequest>> {
         self.wanted.lock().expect("nobody panics while holding the requests")
     }
 
-    fn send(&self, request: Request, mut waker: &UnixStream) {
+    fn send(&self, request: ConsoleRequest, mut waker: &UnixStream) {
         self.lock().push_back(request);
         // A full pipe wakes the thread as well.
         let _ = waker.write(&[0]);
@@ -109,7 +109,7 @@ impl Shared {
             let (wanted, ready) = back::channel();
             let (stopped, until_continued) = back::channel();
             if !self.is_away.load(Ordering::SeqCst) {
-                self.send(Request::Stop(wanted, until_continued), waker);
+                self.send(ConsoleRequest::Stop(wanted, until_continued), waker);
                 let _ = ready.recv();
             }
             input::stop_this_process();
@@ -130,12 +130,12 @@ impl Console {
         woken.set_nonblocking(true).ok()?;
         modes::put_back_after_panic();
         input::leave_signals_to_the_reader();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(ConsoleState::default());
         if !listens {
             let (shared, waker) = (Arc::clone(&shared), waker.try_clone().ok()?);
             std::thread::Builder::new().name("stops".to_owned()).spawn(move || shared.take_stops(&waker)).ok()?;
         }
-        let reader = Reader {
+        let reader = ConsoleReader {
             shared: Arc::clone(&shared),
             woken,
             modes,
@@ -146,7 +146,7 @@ impl Console {
             is_typing: false,
             last_key: None,
             asked: None,
-            decoder: Decoder::default(),
+            decoder: KeyDecoder::default(),
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.serve()).ok()?;
         Some(Self { shared, waker, modes })
@@ -157,8 +157,8 @@ impl Console {
         let (sender, keys) = mpsc::unbounded_channel();
         let (ready, is_ready) = oneshot::channel();
         let is_open = Arc::new(AtomicBool::new(false));
-        let claim = Claim { keys: sender, is_open: Arc::clone(&is_open) };
-        self.shared.send(Request::Focus(claim, ready), &self.waker);
+        let claim = KeyClaim { keys: sender, is_open: Arc::clone(&is_open) };
+        self.shared.send(ConsoleRequest::Focus(claim, ready), &self.waker);
         // An error means that the thread is gone; then no key arrives either.
         let _ = is_ready.await;
         let waker = self.waker.try_clone().expect("a socket can be cloned");
@@ -168,19 +168,19 @@ impl Console {
     /// Calls `read` on the reading thread, with exclusive use of the terminal. Keys that are typed afterwards stay in the
     /// terminal until the next call or [`Console::listen`]: whose they are is not known before.
     pub fn lend(&self, read: impl FnOnce() + Send + 'static) {
-        self.shared.send(Request::Lend(Box::new(read)), &self.waker);
+        self.shared.send(ConsoleRequest::Lend(Box::new(read)), &self.waker);
     }
 
     /// Passes keys to the listener again after [`Console::lend`].
     pub fn listen(&self) {
-        self.shared.send(Request::Listen, &self.waker);
+        self.shared.send(ConsoleRequest::Listen, &self.waker);
     }
 
     /// Leaves the terminal to another program, in its original modes, until the returned value is dropped.
     pub async fn leave(&self) -> Away {
         let (returned, is_returned) = back::channel();
         let (left, is_left) = oneshot::channel();
-        self.shared.send(Request::Leave(left, is_returned), &self.waker);
+        self.shared.send(ConsoleRequest::Leave(left, is_returned), &self.waker);
         // An error means that the thread is gone; then nobody else reads.
         let _ = is_left.await;
         Away { _returned: returned }
@@ -188,13 +188,13 @@ impl Console {
 
     /// Waits for the terminal's answer about its background before the terminal is lent next.
     pub fn expect_answer(&self) {
-        self.shared.send(Request::Asked, &self.waker);
+        self.shared.send(ConsoleRequest::Asked, &self.waker);
     }
 }
 
 impl Drop for Console {
     fn drop(&mut self) {
-        self.shared.send(Request::Rest, &self.waker);
+        self.shared.send(ConsoleRequest::Rest, &self.waker);
         self.modes.restore();
     }
 }
@@ -209,30 +209,30 @@ impl Focus {
 
 impl Drop for Focus {
     fn drop(&mut self) {
-        self.shared.send(Request::Blur, &self.waker);
+        self.shared.send(ConsoleRequest::Blur, &self.waker);
     }
 }
 
 /// The state of the reading thread.
-struct Reader {
-    shared: Arc<Shared>,
+struct ConsoleReader {
+    shared: Arc<ConsoleState>,
     woken: UnixStream,
     modes: Modes,
     listener: Box<dyn Listener>,
     listens: bool,
     /// A function that read the terminal has returned, and nobody has said what comes next.
     pauses: bool,
-    focus: Option<Claim>,
+    focus: Option<KeyClaim>,
     /// The person was typing when the question appeared, and has not paused since.
     is_typing: bool,
     /// The time of the last character that went to the listener.
     last_key: Option<Instant>,
     /// The time when the terminal was asked for its background.
     asked: Option<Instant>,
-    decoder: Decoder,
+    decoder: KeyDecoder,
 }
 
-impl Reader {
+impl ConsoleReader {
     fn serve(mut self) {
         if self.listens {
             input::take_signals();
@@ -241,30 +241,30 @@ impl Reader {
         loop {
             while let Some(request) = self.next_request() {
                 match request {
-                    Request::Focus(claim, ready) => self.give_focus(claim, ready),
-                    Request::Blur => self.blur(),
-                    Request::Lend(read) => self.lend(read),
-                    Request::Listen => self.pauses = false,
-                    Request::Leave(left, is_returned) => self.leave(left, &is_returned),
-                    Request::Stop(wanted, until_continued) => self.stop(|| {
+                    ConsoleRequest::Focus(claim, ready) => self.give_focus(claim, ready),
+                    ConsoleRequest::Blur => self.blur(),
+                    ConsoleRequest::Lend(read) => self.lend(read),
+                    ConsoleRequest::Listen => self.pauses = false,
+                    ConsoleRequest::Leave(left, is_returned) => self.leave(left, &is_returned),
+                    ConsoleRequest::Stop(wanted, until_continued) => self.stop(|| {
                         drop(wanted);
                         let _ = until_continued.recv();
                     }),
-                    Request::Asked => self.asked = Some(Instant::now()),
-                    Request::Rest => return self.shared.is_away.store(true, Ordering::SeqCst),
+                    ConsoleRequest::Asked => self.asked = Some(Instant::now()),
+                    ConsoleRequest::Rest => return self.shared.is_away.store(true, Ordering::SeqCst),
                 }
             }
             let reads = self.listens && !self.pauses || self.focus.is_some();
             let patience = self.decoder.is_waiting().then_some(ESCAPE);
-            match wait(reads, Some(&self.woken), patience) {
-                Ready::Input => {
+            match wait_input(reads, Some(&self.woken), patience) {
+                WaitResult::Input => {
                     if !self.read() {
                         // The terminal is gone.
                         return self.shared.is_away.store(true, Ordering::SeqCst);
                     }
                 }
-                Ready::Woken => {}
-                Ready::Nothing => {
+                WaitResult::Woken => {}
+                WaitResult::Nothing => {
                     if let Some(key) = self.decoder.give_up() {
                         self.route(key);
                     }
@@ -273,7 +273,7 @@ impl Reader {
         }
     }
 
-    fn next_request(&mut self) -> Option<Request> {
+    fn next_request(&mut self) -> Option<ConsoleRequest> {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
         self.shared.lock().pop_front()
@@ -282,12 +282,12 @@ impl Reader {
     /// Reads the available input. Returns false at its end.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4096];
-        let Some(count) = input::read(&mut bytes) else { return true };
+        let Some(count) = input::read_bytes(&mut bytes) else { return true };
         if count == 0 {
             return false;
         }
         let keys = self.decoder.feed(&bytes[..count]);
-        for key in joined(keys) {
+        for key in join_burst(keys) {
             self.route(key);
         }
         true
@@ -329,11 +329,11 @@ impl Reader {
         self.last_key.is_some_and(|last| last.elapsed() < TYPING)
     }
 
-    fn give_focus(&mut self, claim: Claim, ready: oneshot::Sender<()>) {
+    fn give_focus(&mut self, claim: KeyClaim, ready: oneshot::Sender<()>) {
         if !self.listens {
-            self.modes.hold_keys(Stop::IsKey);
+            self.modes.hold_keys(SuspendMeaning::IsKey);
         }
-        while wait(true, None, Some(Duration::ZERO)) == Ready::Input && self.read() {}
+        while wait_input(true, None, Some(Duration::ZERO)) == WaitResult::Input && self.read() {}
         self.is_typing = self.is_typing_still();
         self.focus = Some(claim);
         let _ = ready.send(());
@@ -347,7 +347,7 @@ impl Reader {
     /// Sets the modes for the time when no question has the focus.
     fn rest(&self) {
         if self.listens {
-            self.modes.hold_keys(Stop::IsKey);
+            self.modes.hold_keys(SuspendMeaning::IsKey);
         } else {
             self.modes.hush();
         }
@@ -355,7 +355,7 @@ impl Reader {
 
     fn lend(&mut self, read: Box<dyn FnOnce() + Send>) {
         self.await_answer();
-        self.modes.hold_keys(Stop::IsSignal);
+        self.modes.hold_keys(SuspendMeaning::IsSignal);
         read();
         self.pauses = true;
         self.rest();
@@ -376,8 +376,8 @@ impl Reader {
     /// Takes what the terminal says of its background out of the input, if it was asked.
     fn await_answer(&mut self) {
         while let Some(left) = self.asked.and_then(|asked| ANSWER.checked_sub(asked.elapsed())) {
-            match wait(true, None, Some(left)) {
-                Ready::Input if self.read() => {}
+            match wait_input(true, None, Some(left)) {
+                WaitResult::Input if self.read() => {}
                 _ => break,
             }
         }
@@ -390,7 +390,7 @@ impl Reader {
         super::put_back();
         until_continued();
         match self.focus {
-            Some(_) => self.modes.hold_keys(Stop::IsKey),
+            Some(_) => self.modes.hold_keys(SuspendMeaning::IsKey),
             None => self.rest(),
         }
         self.listener.come_back();

@@ -5,7 +5,7 @@ use crate::base::text;
 
 /// The text, and the cursor as a byte offset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Field {
+pub struct TextField {
     text: String,
     cursor: usize,
 }
@@ -18,27 +18,24 @@ pub enum Edited {
     Ignored,
 }
 
-impl Field {
+impl TextField {
     /// Creates a field with `text` and the cursor at its end.
     #[must_use]
-    pub fn with(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         Self { text: text.to_owned(), cursor: text.len() }
     }
 
     /// The text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// True if there is no text.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// The text before the cursor and the text after it.
-    #[must_use]
     pub fn split(&self) -> (&str, &str) {
         self.text.split_at(self.cursor)
     }
@@ -67,9 +64,9 @@ impl Field {
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             Key::Tab => self.insert("    "),
             Key::Paste(text) => self.insert(text),
-            Key::Backspace => self.remove(self.left(), self.cursor),
+            Key::Backspace => self.remove(self.find_left(), self.cursor),
             Key::Delete | Key::Ctrl('d') => self.remove(self.cursor, self.right()),
-            Key::Left | Key::Ctrl('b') => self.cursor = self.left(),
+            Key::Left | Key::Ctrl('b') => self.cursor = self.find_left(),
             Key::Right | Key::Ctrl('f') => self.cursor = self.right(),
             Key::Home | Key::Ctrl('a') => self.cursor = 0,
             Key::End | Key::Ctrl('e') => self.cursor = self.text.len(),
@@ -100,7 +97,7 @@ impl Field {
     }
 
     /// The start of the character on the left, including combining characters.
-    pub(super) fn left(&self) -> usize {
+    pub(super) fn find_left(&self) -> usize {
         let before = &self.text[..self.cursor];
         let mut at = before.len();
         for (index, c) in before.char_indices().rev() {
@@ -144,7 +141,7 @@ impl Field {
 
 /// True if a character takes room by itself; marks and joiners take no columns.
 fn takes_room(c: char) -> bool {
-    c == '\n' || text::columns(c.encode_utf8(&mut [0; 4])) > 0
+    c == '\n' || text::count_columns(c.encode_utf8(&mut [0; 4])) > 0
 }
 
 #[cfg(test)]
@@ -152,7 +149,7 @@ mod tests {
     use super::*;
 
     fn typed(keys: &[Key]) -> (String, String) {
-        let mut field = Field::default();
+        let mut field = TextField::default();
         for key in keys {
             field.press(key);
         }
@@ -186,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_field_tells_which_keys_it_does_not_know() {
-        let mut field = Field::with("x");
+        let mut field = TextField::from_text("x");
         assert_eq!(field.press(&Key::Escape), Edited::Ignored);
         assert_eq!((field.take().as_str(), field.is_empty()), ("x", true));
     }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
-use super::modes::{self, Modes, Stop};
+use super::modes::{self, Modes, SuspendMeaning};
 
 /// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ready {
+pub(super) enum WaitResult {
     /// stdin can be read, or has ended.
     Input,
     /// Another thread sent a request.
@@ -22,25 +22,25 @@ pub(super) enum Ready {
 }
 
 /// Waits for input (if `reads`), for a byte in `waker`, or until `patience` is over.
-pub(super) fn wait(reads: bool, waker: Option<&UnixStream>, patience: Option<Duration>) -> Ready {
+pub(super) fn wait_input(reads: bool, waker: Option<&UnixStream>, patience: Option<Duration>) -> WaitResult {
     let stdin = io::stdin();
     let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
-    let sources: [(Ready, Option<BorrowedFd<'_>>); 2] =
-        [(Ready::Woken, waker.map(AsFd::as_fd)), (Ready::Input, reads.then(|| stdin.as_fd()))];
-    let (names, mut fds): (Vec<Ready>, Vec<PollFd<'_>>) = sources
+    let sources: [(WaitResult, Option<BorrowedFd<'_>>); 2] =
+        [(WaitResult::Woken, waker.map(AsFd::as_fd)), (WaitResult::Input, reads.then(|| stdin.as_fd()))];
+    let (names, mut fds): (Vec<WaitResult>, Vec<PollFd<'_>>) = sources
         .into_iter()
         .filter_map(|(ready, fd)| fd.map(|fd| (ready, PollFd::new(fd, PollFlags::POLLIN))))
         .unzip();
     if poll(&mut fds, timeout).is_err() {
         // A signal interrupted the wait; the caller waits again.
-        return Ready::Woken;
+        return WaitResult::Woken;
     }
     let first = fds.iter().position(|fd| fd.any() == Some(true));
-    first.map_or(Ready::Nothing, |at| names[at])
+    first.map_or(WaitResult::Nothing, |at| names[at])
 }
 
 /// Reads available input into `bytes`. Returns 0 at its end, and `None` if the caller should try again.
-pub(super) fn read(bytes: &mut [u8]) -> Option<usize> {
+pub(super) fn read_bytes(bytes: &mut [u8]) -> Option<usize> {
     match nix::unistd::read(io::stdin().as_fd(), bytes) {
         Ok(count) => Some(count),
         Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => None,
@@ -49,12 +49,13 @@ pub(super) fn read(bytes: &mut [u8]) -> Option<usize> {
 }
 
 /// Takes the bytes that were already typed at the terminal on stdin. Never waits.
-#[must_use]
 pub fn typed_ahead() -> Vec<u8> {
     let mut typed = Vec::new();
     let mut buffer = [0; 4096];
-    while io::IsTerminal::is_terminal(&io::stdin()) && wait(true, None, Some(Duration::ZERO)) == Ready::Input {
-        match read(&mut buffer) {
+    while io::IsTerminal::is_terminal(&io::stdin())
+        && wait_input(true, None, Some(Duration::ZERO)) == WaitResult::Input
+    {
+        match read_bytes(&mut buffer) {
             Some(count) if count > 0 => typed.extend_from_slice(&buffer[..count]),
             _ => break,
         }
@@ -104,11 +105,11 @@ fn of_the_reader() -> nix::sys::signal::SigSet {
 
 /// Stops the program as Ctrl-Z does in a shell, with the terminal in its original modes. Returns when it continues, with
 /// keys held as for a borrower of the terminal. Call this on the thread that reads keys.
-pub fn stop() {
+pub fn stop_program() {
     modes::put_back();
     stop_process();
-    if let Some(modes) = Modes::saved() {
-        modes.hold_keys(Stop::IsSignal);
+    if let Some(modes) = Modes::get_saved() {
+        modes.hold_keys(SuspendMeaning::IsSignal);
     }
 }
 

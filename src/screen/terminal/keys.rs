@@ -34,7 +34,7 @@ pub enum Key {
 
 /// Turns bytes into keys. An incomplete sequence waits for the rest.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct KeyDecoder {
     bytes: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ const PASTE_ENDS: &[u8] = b"\x1b[201~";
 const LONGEST_SEQUENCE: usize = 256;
 
 /// The result of decoding the start of some bytes.
-enum Found {
+enum KeyStart {
     /// A key and its length in bytes.
     Key(Key, usize),
     /// The number of bytes that mean nothing.
@@ -53,20 +53,20 @@ enum Found {
     Unfinished,
 }
 
-impl Decoder {
+impl KeyDecoder {
     /// Takes bytes and returns the complete keys.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
         self.bytes.extend_from_slice(bytes);
         let mut keys = Vec::new();
         let mut from = 0;
         while from < self.bytes.len() {
-            match first(&self.bytes[from..]) {
-                Found::Key(key, length) => {
+            match decode_first(&self.bytes[from..]) {
+                KeyStart::Key(key, length) => {
                     keys.push(key);
                     from += length;
                 }
-                Found::Nothing(length) => from += length,
-                Found::Unfinished => break,
+                KeyStart::Nothing(length) => from += length,
+                KeyStart::Unfinished => break,
             }
         }
         self.bytes.drain(..from);
@@ -74,7 +74,6 @@ impl Decoder {
     }
 
     /// True if a sequence is incomplete. An escape that stays alone for a moment is the key.
-    #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS)
     }
@@ -86,23 +85,23 @@ impl Decoder {
     }
 }
 
-fn first(bytes: &[u8]) -> Found {
+fn decode_first(bytes: &[u8]) -> KeyStart {
     match bytes[0] {
-        b'\r' | b'\n' => Found::Key(Key::Enter, 1),
-        b'\t' => Found::Key(Key::Tab, 1),
-        0x7f | 0x08 => Found::Key(Key::Backspace, 1),
-        0x1b => escape(bytes),
-        control @ 1..=0x1a => Found::Key(Key::Ctrl(char::from(control + b'a' - 1)), 1),
-        control if control < 0x20 => Found::Nothing(1),
-        _ => character(bytes).map_or(Found::Unfinished, |(c, length)| match c {
-            Some(c) if !c.is_control() => Found::Key(Key::Char(c), length),
-            _ => Found::Nothing(length),
+        b'\r' | b'\n' => KeyStart::Key(Key::Enter, 1),
+        b'\t' => KeyStart::Key(Key::Tab, 1),
+        0x7f | 0x08 => KeyStart::Key(Key::Backspace, 1),
+        0x1b => decode_escape(bytes),
+        control @ 1..=0x1a => KeyStart::Key(Key::Ctrl(char::from(control + b'a' - 1)), 1),
+        control if control < 0x20 => KeyStart::Nothing(1),
+        _ => decode_character(bytes).map_or(KeyStart::Unfinished, |(c, length)| match c {
+            Some(c) if !c.is_control() => KeyStart::Key(Key::Char(c), length),
+            _ => KeyStart::Nothing(length),
         }),
     }
 }
 
 /// The first character and its length, without a character for bytes that are not UTF-8. `None` if it is incomplete.
-fn character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
+fn decode_character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     const LONGEST: usize = 4;
     let start = &bytes[..bytes.len().min(LONGEST)];
     let valid = match std::str::from_utf8(start) {
@@ -115,45 +114,45 @@ fn character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     valid.chars().next().map(|c| (Some(c), c.len_utf8()))
 }
 
-fn escape(bytes: &[u8]) -> Found {
+fn decode_escape(bytes: &[u8]) -> KeyStart {
     match bytes.get(1) {
-        None => Found::Unfinished,
-        Some(b'[') if bytes.starts_with(PASTE_BEGINS) => paste(bytes),
-        Some(b'[') => sequence(bytes),
+        None => KeyStart::Unfinished,
+        Some(b'[') if bytes.starts_with(PASTE_BEGINS) => decode_paste(bytes),
+        Some(b'[') => decode_sequence(bytes),
         // SS3: arrows and Home in application mode, F1 to F4.
-        Some(b'O') => bytes.get(2).map_or(Found::Unfinished, |last| match last {
-            b'M' => Found::Key(Key::Enter, 3),
-            last => known(named(*last, &[]), 3),
+        Some(b'O') => bytes.get(2).map_or(KeyStart::Unfinished, |last| match last {
+            b'M' => KeyStart::Key(Key::Enter, 3),
+            last => report_key(find_key(*last, &[]), 3),
         }),
         // OSC, DCS, APC, PM: answers that end with ST or BEL.
         Some(b']' | b'P' | b'_' | b'^') => text_sequence(bytes),
-        Some(b'\r' | b'\n') => Found::Key(Key::AltEnter, 2),
-        Some(0x7f) => Found::Key(Key::Ctrl('w'), 2),
-        Some(0x1b) => Found::Key(Key::Escape, 1),
-        Some(b'b') => Found::Key(Key::WordLeft, 2),
-        Some(b'f') => Found::Key(Key::WordRight, 2),
-        Some(_) => match character(&bytes[1..]) {
-            None => Found::Unfinished,
-            Some((Some(c), length)) if !c.is_control() => Found::Key(Key::Alt(c), length + 1),
-            Some((_, length)) => Found::Nothing(length + 1),
+        Some(b'\r' | b'\n') => KeyStart::Key(Key::AltEnter, 2),
+        Some(0x7f) => KeyStart::Key(Key::Ctrl('w'), 2),
+        Some(0x1b) => KeyStart::Key(Key::Escape, 1),
+        Some(b'b') => KeyStart::Key(Key::WordLeft, 2),
+        Some(b'f') => KeyStart::Key(Key::WordRight, 2),
+        Some(_) => match decode_character(&bytes[1..]) {
+            None => KeyStart::Unfinished,
+            Some((Some(c), length)) if !c.is_control() => KeyStart::Key(Key::Alt(c), length + 1),
+            Some((_, length)) => KeyStart::Nothing(length + 1),
         },
     }
 }
 
-fn known(key: Option<Key>, length: usize) -> Found {
-    key.map_or(Found::Nothing(length), |key| Found::Key(key, length))
+fn report_key(key: Option<Key>, length: usize) -> KeyStart {
+    key.map_or(KeyStart::Nothing(length), |key| KeyStart::Key(key, length))
 }
 
 /// CSI: parameters, intermediates, a final byte from `@` to `~` (ECMA-48, 5.4).
-fn sequence(bytes: &[u8]) -> Found {
+fn decode_sequence(bytes: &[u8]) -> KeyStart {
     let rest = &bytes[2..];
     let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else {
-        return if rest.len() > LONGEST_SEQUENCE { Found::Nothing(bytes.len()) } else { Found::Unfinished };
+        return if rest.len() > LONGEST_SEQUENCE { KeyStart::Nothing(bytes.len()) } else { KeyStart::Unfinished };
     };
     let length = end + 3;
     if !(0x40..=0x7e).contains(&rest[end]) {
         // A new key in the middle of a sequence: only the sequence is lost.
-        return Found::Nothing(length - 1);
+        return KeyStart::Nothing(length - 1);
     }
     let is_private = rest.first() == Some(&b'?');
     let numbers: Vec<u16> = rest[usize::from(is_private)..end]
@@ -163,13 +162,13 @@ fn sequence(bytes: &[u8]) -> Found {
     let key = match (is_private, rest[end]) {
         (true, b'c') => Some(Key::Attributes),
         (true, _) => None,
-        (false, last) => named(last, &numbers),
+        (false, last) => find_key(last, &numbers),
     };
-    known(key, length)
+    report_key(key, length)
 }
 
 /// The key of a sequence with this final byte and these numbers. The second number encodes the modifiers.
-fn named(last: u8, numbers: &[u16]) -> Option<Key> {
+fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
     let is_held = numbers.get(1).is_some_and(|modifiers| *modifiers > 1);
     Some(match (last, numbers.first().copied().unwrap_or(0)) {
         (b'A', _) => Key::Up,
@@ -189,35 +188,35 @@ fn named(last: u8, numbers: &[u16]) -> Option<Key> {
     })
 }
 
-fn paste(bytes: &[u8]) -> Found {
+fn decode_paste(bytes: &[u8]) -> KeyStart {
     let body = &bytes[PASTE_BEGINS.len()..];
     let Some(end) = body.windows(PASTE_ENDS.len()).position(|window| window == PASTE_ENDS) else {
-        return Found::Unfinished;
+        return KeyStart::Unfinished;
     };
     let text = String::from_utf8_lossy(&body[..end]).replace("\r\n", "\n").replace('\r', "\n");
-    Found::Key(Key::Paste(text), PASTE_BEGINS.len() + end + PASTE_ENDS.len())
+    KeyStart::Key(Key::Paste(text), PASTE_BEGINS.len() + end + PASTE_ENDS.len())
 }
 
 /// Decodes a sequence that contains text. Only the background colour is known.
-fn text_sequence(bytes: &[u8]) -> Found {
+fn text_sequence(bytes: &[u8]) -> KeyStart {
     let body = &bytes[2..];
     let Some(end) = body.iter().position(|byte| matches!(byte, 0x07 | 0x1b)) else {
-        return if body.len() > LONGEST_SEQUENCE { Found::Nothing(bytes.len()) } else { Found::Unfinished };
+        return if body.len() > LONGEST_SEQUENCE { KeyStart::Nothing(bytes.len()) } else { KeyStart::Unfinished };
     };
     let closing = match (body[end], body.get(end + 1)) {
         (0x07, _) => 1,
-        (_, None) => return Found::Unfinished,
+        (_, None) => return KeyStart::Unfinished,
         (_, Some(b'\\')) => 2,
         // Another sequence begins.
         (_, Some(_)) => 0,
     };
     let length = 2 + end + closing;
-    let colour = std::str::from_utf8(&body[..end]).ok().filter(|_| bytes[1] == b']').and_then(background);
-    known(colour.map(Key::Background), length)
+    let colour = std::str::from_utf8(&body[..end]).ok().filter(|_| bytes[1] == b']').and_then(parse_background);
+    report_key(colour.map(Key::Background), length)
 }
 
 /// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four digits each (XParseColor).
-fn background(answer: &str) -> Option<[u8; 3]> {
+fn parse_background(answer: &str) -> Option<[u8; 3]> {
     let colours = answer.strip_prefix("11;rgb:").or_else(|| answer.strip_prefix("11;rgba:"))?;
     let mut parts = colours.split('/').map(|digits| {
         let most = match digits.len() {
@@ -238,7 +237,7 @@ mod tests {
     use super::*;
 
     fn keys(bytes: &[u8]) -> Vec<Key> {
-        Decoder::default().feed(bytes)
+        KeyDecoder::default().feed(bytes)
     }
 
     #[test]
@@ -267,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_lone_escape_is_a_key_once_nothing_follows() {
-        let mut decoder = Decoder::default();
+        let mut decoder = KeyDecoder::default();
         assert_eq!(decoder.feed(b"\x1b"), []);
         assert!(decoder.is_waiting());
         assert_eq!(decoder.give_up(), Some(Key::Escape));
@@ -285,7 +284,7 @@ mod tests {
         ) {
             let bytes = text.as_bytes();
             let (before, after) = bytes.split_at(cut.min(bytes.len()));
-            let mut decoder = Decoder::default();
+            let mut decoder = KeyDecoder::default();
             let mut pieces = decoder.feed(before);
             pieces.extend(decoder.feed(after));
             prop_assert_eq!(pieces, keys(bytes));
@@ -293,7 +292,7 @@ mod tests {
 
         #[test]
         fn no_bytes_are_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let mut decoder = Decoder::default();
+            let mut decoder = KeyDecoder::default();
             for key in decoder.feed(&bytes) {
                 if let Key::Char(c) = key {
                     prop_assert!(!c.is_control());

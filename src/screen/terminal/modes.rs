@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The meaning of Ctrl-Z while keys are read one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum SuspendMeaning {
     /// An ordinary key: its reader stops the program once the screen is ready.
     IsKey,
     /// It stops the program at once.
@@ -49,12 +49,12 @@ impl Modes {
     }
 
     /// The modes that were saved; `None` if none were.
-    pub fn saved() -> Option<Self> {
+    pub fn get_saved() -> Option<Self> {
         BEFORE.get().copied()
     }
 
     /// Makes keys arrive one by one, without echo. Ctrl-C stays a signal.
-    pub fn hold_keys(&self, stop: Stop) {
+    pub fn hold_keys(&self, stop: SuspendMeaning) {
         use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};
 
         let mut held = nix::sys::termios::Termios::from(self.before);
@@ -64,11 +64,11 @@ impl Modes {
         held.input_flags.remove(InputFlags::ICRNL);
         held.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         held.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
-        if stop == Stop::IsKey {
+        if stop == SuspendMeaning::IsKey {
             held.control_chars[SpecialCharacterIndices::VSUSP as usize] = nix::libc::_POSIX_VDISABLE;
         }
         IS_CHANGED.store(true, Ordering::SeqCst);
-        set(&held);
+        set_modes(&held);
     }
 
     /// Turns off the echo. Typed text stays for the next reader of the terminal.
@@ -78,13 +78,13 @@ impl Modes {
         let mut quiet = nix::sys::termios::Termios::from(self.before);
         quiet.local_flags.remove(LocalFlags::ECHO);
         IS_CHANGED.store(true, Ordering::SeqCst);
-        set(&quiet);
+        set_modes(&quiet);
     }
 
     /// Restores the saved modes.
     pub fn restore(&self) {
         IS_CHANGED.store(false, Ordering::SeqCst);
-        set(&self.before.into());
+        set_modes(&self.before.into());
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn put_back_after_panic() {
 }
 
 #[cfg(unix)]
-fn set(modes: &nix::sys::termios::Termios) {
+fn set_modes(modes: &nix::sys::termios::Termios) {
     use nix::sys::termios::{SetArg, tcsetattr};
 
     // If the terminal is gone, nothing can be done.

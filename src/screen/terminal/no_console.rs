@@ -79,13 +79,12 @@ impl Drop for Focus {
 pub fn leave_signals_to_the_reader() {}
 
 /// Does nothing: programs are not stopped here.
-pub fn stop() {}
+pub fn stop_program() {}
 
 /// Does nothing: text that was typed ahead cannot be taken.
 pub fn forget_typed() {}
 
 /// Returns nothing: text that was typed ahead cannot be taken.
-#[must_use]
 pub fn typed_ahead() -> Vec<u8> {
     Vec::new()
 }

@@ -1,6 +1,6 @@
 //! The keys of vi for a field: the common motions and changes of its command mode. Every line begins in the insert mode.
 
-use super::field::Field;
+use super::field::TextField;
 use super::keys::Key;
 
 /// The state between two keys.
@@ -13,7 +13,7 @@ pub struct Vi {
 
 /// The three kinds of characters that words are made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Blank,
     Word,
     Mark,
@@ -21,7 +21,7 @@ enum Kind {
 
 impl Vi {
     /// Takes a key. Returns the key that is left to be handled as without these keys.
-    pub fn press(&mut self, field: &mut Field, key: &Key) -> Option<Key> {
+    pub fn press(&mut self, field: &mut TextField, key: &Key) -> Option<Key> {
         match key {
             Key::Escape | Key::Ctrl('[') => self.command_mode(field),
             // Esc, and a key right behind it.
@@ -45,29 +45,29 @@ impl Vi {
         None
     }
 
-    fn command_mode(&mut self, field: &mut Field) {
+    fn command_mode(&mut self, field: &mut TextField) {
         if !self.is_command_mode {
-            field.go(field.left());
+            field.go(field.find_left());
         }
         *self = Self { is_command_mode: true, operator: None };
     }
 
-    fn insert_mode(&mut self, field: &mut Field, at: usize) {
+    fn insert_mode(&mut self, field: &mut TextField, at: usize) {
         field.go(at);
         *self = Self::default();
     }
 
-    fn command(&mut self, field: &mut Field, c: char) {
+    fn command(&mut self, field: &mut TextField, c: char) {
         let at = field.cursor();
         if let Some(operator) = self.operator.take() {
-            let Some((from, to)) = span(field, operator, c) else { return };
+            let Some((from, to)) = find_span(field, operator, c) else { return };
             field.remove(from, to);
-            return if operator == 'c' { self.insert_mode(field, from) } else { rest(field) };
+            return if operator == 'c' { self.insert_mode(field, from) } else { rest_cursor(field) };
         }
         match c {
             'd' | 'c' => self.operator = Some(c),
             'x' => field.remove(at, field.right()),
-            'X' => field.remove(field.left(), at),
+            'X' => field.remove(field.find_left(), at),
             'D' => field.remove(at, row_end(field)),
             'C' => {
                 field.remove(at, row_end(field));
@@ -83,29 +83,29 @@ impl Vi {
             'I' => return self.insert_mode(field, row_start(field)),
             'A' => return self.insert_mode(field, row_end(field)),
             motion => {
-                if let Some(to) = target(field, motion) {
+                if let Some(to) = find_target(field, motion) {
                     field.go(to);
                 }
             }
         }
-        rest(field);
+        rest_cursor(field);
     }
 }
 
 /// In the command mode the cursor stands on a character.
-fn rest(field: &mut Field) {
+fn rest_cursor(field: &mut TextField) {
     let at = field.cursor();
     if at == row_end(field) && at > row_start(field) {
-        field.go(field.left());
+        field.go(field.find_left());
     }
 }
 
 /// Where a motion leads.
-fn target(field: &Field, motion: char) -> Option<usize> {
+fn find_target(field: &TextField, motion: char) -> Option<usize> {
     let (before, after) = field.split();
     let at = before.len();
     Some(match motion {
-        'h' => field.left().max(row_start(field)),
+        'h' => field.find_left().max(row_start(field)),
         'l' | ' ' => field.right().min(row_end(field)),
         '0' => row_start(field),
         '^' => {
@@ -115,8 +115,9 @@ fn target(field: &Field, motion: char) -> Option<usize> {
         }
         '$' => row_end(field),
         'w' => {
-            let first = after.chars().next().map(kind);
-            let word = after.trim_start_matches(|c| kind(c) != Kind::Blank && Some(kind(c)) == first);
+            let first = after.chars().next().map(classify_char);
+            let word = after
+                .trim_start_matches(|c| classify_char(c) != CharKind::Blank && Some(classify_char(c)) == first);
             at + after.len() - word.trim_start().len()
         }
         'e' => {
@@ -124,22 +125,22 @@ fn target(field: &Field, motion: char) -> Option<usize> {
             let next = field.right();
             let rest = &field.text()[next..];
             let word = rest.trim_start();
-            let first = word.chars().next().map(kind);
-            let end = word.trim_start_matches(|c| Some(kind(c)) == first);
+            let first = word.chars().next().map(classify_char);
+            let end = word.trim_start_matches(|c| Some(classify_char(c)) == first);
             let end = next + rest.len() - end.len();
             field.text()[..end].char_indices().next_back().map_or(at, |(last, _)| last.max(at))
         }
         'b' => {
             let word = before.trim_end();
-            let last = word.chars().next_back().map(kind);
-            word.trim_end_matches(|c| Some(kind(c)) == last).len()
+            let last = word.chars().next_back().map(classify_char);
+            word.trim_end_matches(|c| Some(classify_char(c)) == last).len()
         }
         _ => return None,
     })
 }
 
 /// The text that an operator takes: a whole row where it is doubled, else up to where the motion leads.
-fn span(field: &Field, operator: char, motion: char) -> Option<(usize, usize)> {
+fn find_span(field: &TextField, operator: char, motion: char) -> Option<(usize, usize)> {
     let at = field.cursor();
     if operator == motion {
         let (start, end) = (row_start(field), row_end(field));
@@ -153,28 +154,28 @@ fn span(field: &Field, operator: char, motion: char) -> Option<(usize, usize)> {
     let to = match (operator, motion) {
         // As vi has it: a changed word keeps the blanks behind it.
         ('c', 'w') | (_, 'e') => {
-            let end = target(field, 'e')?;
+            let end = find_target(field, 'e')?;
             end + field.text()[end..].chars().next().map_or(0, char::len_utf8)
         }
-        (_, motion) => target(field, motion)?,
+        (_, motion) => find_target(field, motion)?,
     };
     Some((at.min(to), at.max(to)))
 }
 
-fn row_start(field: &Field) -> usize {
+fn row_start(field: &TextField) -> usize {
     field.split().0.rfind('\n').map_or(0, |feed| feed + 1)
 }
 
-fn row_end(field: &Field) -> usize {
+fn row_end(field: &TextField) -> usize {
     let (before, after) = field.split();
     before.len() + after.find('\n').unwrap_or(after.len())
 }
 
-fn kind(c: char) -> Kind {
+fn classify_char(c: char) -> CharKind {
     match c {
-        c if c.is_whitespace() => Kind::Blank,
-        c if c.is_alphanumeric() || c == '_' => Kind::Word,
-        _ => Kind::Mark,
+        c if c.is_whitespace() => CharKind::Blank,
+        c if c.is_alphanumeric() || c == '_' => CharKind::Word,
+        _ => CharKind::Mark,
     }
 }
 
@@ -186,7 +187,7 @@ mod tests {
 
     /// The text with a bar at the cursor after these keys; `⎋` is Esc.
     fn typed(keys: &str) -> String {
-        let (mut field, mut vi) = (Field::default(), Vi::default());
+        let (mut field, mut vi) = (TextField::default(), Vi::default());
         for c in keys.chars() {
             let key = match c {
                 '⎋' => Key::Escape,
@@ -248,7 +249,7 @@ mod tests {
 
     #[test]
     fn keys_of_the_line_are_passed_on() {
-        let (mut field, mut vi) = (Field::with("x"), Vi::default());
+        let (mut field, mut vi) = (TextField::from_text("x"), Vi::default());
         assert_eq!(vi.press(&mut field, &Key::Tab), Some(Key::Tab));
         assert_eq!(vi.press(&mut field, &Key::Alt('k')), None);
         assert_eq!(vi.press(&mut field, &Key::Char('k')), Some(Key::Up));

@@ -1,8 +1,7 @@
 //! Formats amounts for people.
 
 /// Formats a number of tokens: `420`, `1.2k`, `3.4M`.
-#[must_use]
-pub fn tokens(count: u64) -> String {
+pub fn format_tokens(count: u64) -> String {
     match count {
         0..1000 => count.to_string(),
         1000..1_000_000 => format!("{}.{}k", count / 1000, count % 1000 / 100),
@@ -11,8 +10,7 @@ pub fn tokens(count: u64) -> String {
 }
 
 /// Formats a time: `340 ms`, `1.2 s`, `2 min 05 s`, `1 h 02 min`.
-#[must_use]
-pub fn elapsed(ms: u64) -> String {
+pub fn format_elapsed(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
         1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
@@ -30,7 +28,7 @@ mod tests {
         for (count, expected) in
             [(0, "0"), (999, "999"), (1000, "1.0k"), (81_960, "81.9k"), (999_999, "999.9k"), (3_450_000, "3.4M")]
         {
-            assert_eq!(tokens(count), expected);
+            assert_eq!(format_tokens(count), expected);
         }
         for (ms, expected) in [
             (0, "0 ms"),
@@ -40,7 +38,7 @@ mod tests {
             (125_000, "2 min 05 s"),
             (3_720_000, "1 h 02 min"),
         ] {
-            assert_eq!(elapsed(ms), expected);
+            assert_eq!(format_elapsed(ms), expected);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Draws tool calls: one line when a call ends, and a line with its last output while it runs.
 
-use super::amount::elapsed;
-use super::fit::{append, beside, indented, words};
+use super::amount::format_elapsed;
+use super::fit::{append_line, draw_words, indent_line, join_fitting};
 use crate::base::text;
 use crate::conversation::event::CallTelemetry;
 use crate::conversation::message::CallStatus;
@@ -37,8 +37,7 @@ pub struct RunningCall<'a> {
 }
 
 /// Draws a call that ended: `✓ read_file src/main.rs · 42 lines`. A failure is a word, not only a colour.
-#[must_use]
-pub fn finished(call: &Ended<'_>, room: usize) -> Line {
+pub fn draw_finished(call: &Ended<'_>, room: usize) -> Line {
     let (mark, ink, word) = match call.status {
         CallStatus::Ok => ("✓", Ink::Green, ""),
         // The summary says how the program ended.
@@ -48,75 +47,69 @@ pub fn finished(call: &Ended<'_>, room: usize) -> Line {
         CallStatus::Timeout => ("✗", Ink::Red, "timed out"),
         CallStatus::Cancelled => ("✗", Ink::Yellow, "cancelled"),
     };
-    let mut tail = outcome(word, call);
-    let ran_ms = whole(call.telemetry.latency_ms.unwrap_or(0.0));
+    let mut tail = word_outcome(word, call);
+    let ran_ms = to_whole(call.telemetry.latency_ms.unwrap_or(0.0));
     if ran_ms >= SHOWN_FROM_MS {
-        tail = if tail.is_empty() { String::new() } else { tail + " · " } + &elapsed(ran_ms);
+        tail = if tail.is_empty() { String::new() } else { tail + " · " } + &format_elapsed(ran_ms);
     }
-    let mut head =
-        Line::from((ink, mark)).with(Inks::PLAIN, " ").with(Ink::Bold, &text::one_line(call.name, room));
+    let mut head = Line::from((ink, mark)).add(Inks::PLAIN, " ").add(Ink::Bold, &text::one_line(call.name, room));
     // The tail says how the call ended, so a long subject leaves it two thirds of the room.
     let least = (room / 3).max(head.columns().min(room / 2));
-    subject(&mut head, call.subject, room);
+    draw_subject(&mut head, call.subject, room);
     let tail_ink = if ink == Ink::Green { Ink::Dim } else { ink };
-    beside(head, words(tail_ink, &tail, room), least, room)
+    join_fitting(head, draw_words(tail_ink, &tail, room), least, room)
 }
 
 /// Draws a call of a helper that ended: `  explore#2 ✓ grep fn main · 3 matches`.
-#[must_use]
-pub fn errand(whose: &str, call: &Ended<'_>, room: usize) -> Line {
-    let mut line = indented(words(Ink::Dim, whose, room / 2), room).with(Inks::PLAIN, " ");
+pub fn draw_errand(whose: &str, call: &Ended<'_>, room: usize) -> Line {
+    let mut line = indent_line(draw_words(Ink::Dim, whose, room / 2), room).add(Inks::PLAIN, " ");
     let rest = room.saturating_sub(line.columns());
-    append(&mut line, finished(call, rest));
+    append_line(&mut line, draw_finished(call, rest));
     line.cut(room)
 }
 
 /// Draws the lines that a tool shows below the line of its call.
-#[must_use]
-pub fn below(lines: &str, room: usize) -> Vec<Line> {
-    lines.lines().map(|line| indented(words(Ink::Dim, line, room), room)).collect()
+pub fn draw_lines(lines: &str, room: usize) -> Vec<Line> {
+    lines.lines().map(|line| indent_line(draw_words(Ink::Dim, line, room), room)).collect()
 }
 
 /// Draws a call that begins, for output that is not redrawn: `▸ read_file src/main.rs`.
-#[must_use]
-pub fn label(name: &str, about: &str, room: usize) -> Line {
-    words(Ink::Dim, &format!("▸ {name} {about}"), room)
+pub fn draw_label(name: &str, about: &str, room: usize) -> Line {
+    draw_words(Ink::Dim, &format!("▸ {name} {about}"), room)
 }
 
 /// Draws a line of a command's output, below the line of its call.
-#[must_use]
-pub fn output(line: &str, room: usize) -> Line {
+pub fn draw_output(line: &str, room: usize) -> Line {
     // A progress bar returns to the start of its line: only the last version of the line is shown.
     let line = line.trim_end_matches('\r');
     let shown = line.rsplit('\r').next().unwrap_or_default();
     // No script needs more bytes per column.
-    let shown = text::visible(text::head(shown, room.saturating_mul(64))).replace('\t', "    ");
-    Line::from((Ink::Dim, "  │ ")).with(Ink::Dim, &shown).cut(room)
+    let shown = text::make_visible(text::take_head(shown, room.saturating_mul(64))).replace('\t', "    ");
+    Line::from((Ink::Dim, "  │ ")).add(Ink::Dim, &shown).cut(room)
 }
 
 /// Draws running calls in at most `rows` lines: one for each call, with the last lines of its output below it. If rows
 /// are few, output is dropped before calls, and the calls that are not shown are counted.
-#[must_use]
-pub fn running(calls: &[RunningCall<'_>], room: usize, rows: usize) -> Vec<Line> {
+pub fn draw_running(calls: &[RunningCall<'_>], room: usize, rows: usize) -> Vec<Line> {
     if calls.len() > rows {
         let shown = rows.saturating_sub(1);
         let more = calls.len() - shown;
         let plural = if more == 1 { "" } else { "s" };
-        let rest = words(Ink::Dim, &format!("… {more} more call{plural}"), room);
-        let heads = calls[..shown].iter().map(|call| head(call, room));
+        let rest = draw_words(Ink::Dim, &format!("… {more} more call{plural}"), room);
+        let heads = calls[..shown].iter().map(|call| draw_head(call, room));
         return heads.chain([rest]).take(rows).collect();
     }
-    let shares = shares(calls, rows - calls.len());
+    let shares = share_rows(calls, rows - calls.len());
     let of_call = |(call, share): (&RunningCall<'_>, usize)| {
         let last = &call.output[call.output.len() - share..];
-        let lines: Vec<Line> = last.iter().map(|line| output(line, room)).collect();
-        std::iter::once(head(call, room)).chain(lines)
+        let lines: Vec<Line> = last.iter().map(|line| draw_output(line, room)).collect();
+        std::iter::once(draw_head(call, room)).chain(lines)
     };
     calls.iter().zip(shares).flat_map(of_call).collect()
 }
 
 /// The number of lines of output for each call: as many as fit, shared evenly.
-fn shares(calls: &[RunningCall<'_>], mut rows: usize) -> Vec<usize> {
+fn share_rows(calls: &[RunningCall<'_>], mut rows: usize) -> Vec<usize> {
     let mut shares = vec![0; calls.len()];
     for round in 0..LINES_OF_OUTPUT {
         for (share, call) in shares.iter_mut().zip(calls) {
@@ -130,19 +123,19 @@ fn shares(calls: &[RunningCall<'_>], mut rows: usize) -> Vec<usize> {
 }
 
 /// Draws the first line of a running call: `▸ run_command cargo test · 3.2 s`.
-fn head(call: &RunningCall<'_>, room: usize) -> Line {
-    let mut head = Line::from((Ink::Cyan, "▸")).with(Inks::PLAIN, " ");
+fn draw_head(call: &RunningCall<'_>, room: usize) -> Line {
+    let mut head = Line::from((Ink::Cyan, "▸")).add(Inks::PLAIN, " ");
     if !call.whose.is_empty() {
         head.push(Ink::Dim, &text::one_line(call.whose, room));
         head.push(Inks::PLAIN, " ");
     }
     head.push(Ink::Bold, &text::one_line(call.name, room));
-    subject(&mut head, call.subject, room);
-    let time = if call.elapsed_ms < SHOWN_FROM_MS { String::new() } else { elapsed(call.elapsed_ms) };
-    beside(head, words(Ink::Dim, &time, room), room / 2, room)
+    draw_subject(&mut head, call.subject, room);
+    let time = if call.elapsed_ms < SHOWN_FROM_MS { String::new() } else { format_elapsed(call.elapsed_ms) };
+    join_fitting(head, draw_words(Ink::Dim, &time, room), room / 2, room)
 }
 
-fn subject(head: &mut Line, subject: &str, room: usize) {
+fn draw_subject(head: &mut Line, subject: &str, room: usize) {
     if !subject.is_empty() {
         head.push(Inks::PLAIN, " ");
         head.push(Inks::PLAIN, &text::one_line(subject, room));
@@ -150,10 +143,10 @@ fn subject(head: &mut Line, subject: &str, room: usize) {
 }
 
 /// The outcome in words: `error: no such file`, without repeating a word that the summary begins with.
-fn outcome(word: &str, call: &Ended<'_>) -> String {
+fn word_outcome(word: &str, call: &Ended<'_>) -> String {
     let summary = call.summary.lines().next().unwrap_or_default();
     if word.is_empty() {
-        return tested(call, summary).unwrap_or_else(|| summary.to_owned());
+        return count_tests(call, summary).unwrap_or_else(|| summary.to_owned());
     }
     if summary.is_empty() {
         return word.to_owned();
@@ -163,21 +156,21 @@ fn outcome(word: &str, call: &Ended<'_>) -> String {
 
 /// The number of tests that passed, if the output of the command contained it: `214 passed`. An exit code of 0 is left
 /// out.
-fn tested(call: &Ended<'_>, summary: &str) -> Option<String> {
-    let passed = metric(call, "tests_passed")?;
-    let failed = metric(call, "tests_failed").filter(|failed| *failed > 0);
+fn count_tests(call: &Ended<'_>, summary: &str) -> Option<String> {
+    let passed = find_metric(call, "tests_passed")?;
+    let failed = find_metric(call, "tests_failed").filter(|failed| *failed > 0);
     let failed = failed.map(|failed| format!(", {failed} failed")).unwrap_or_default();
     let words = format!("{passed} passed{failed}");
-    let is_well = metric(call, "exit_code") == Some(0);
+    let is_well = find_metric(call, "exit_code") == Some(0);
     Some(if is_well { words } else { format!("{summary}, {words}") })
 }
 
-fn metric(call: &Ended<'_>, name: &str) -> Option<u64> {
-    call.telemetry.metrics.get(name).map(|number| whole(*number))
+fn find_metric(call: &Ended<'_>, name: &str) -> Option<u64> {
+    call.telemetry.metrics.get(name).map(|number| to_whole(*number))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range saturates")]
-fn whole(number: f64) -> u64 {
+fn to_whole(number: f64) -> u64 {
     number as u64
 }
 
@@ -187,7 +180,7 @@ mod tests {
 
     fn call(subject: &str, status: CallStatus, summary: &str, ms: u32, room: usize) -> String {
         let telemetry = CallTelemetry { latency_ms: Some(ms.into()), ..CallTelemetry::default() };
-        finished(&Ended { name: "read_file", subject, status, summary, telemetry: &telemetry }, room).text()
+        draw_finished(&Ended { name: "read_file", subject, status, summary, telemetry: &telemetry }, room).text()
     }
 
     #[test]
@@ -230,7 +223,7 @@ mod tests {
             let status = if code.is_none() { CallStatus::Ok } else { CallStatus::Error };
             let (name, subject) = ("run_command", "make");
             let call = Ended { name, subject, status, summary, telemetry: &telemetry };
-            assert_eq!(finished(&call, 80).text(), expected);
+            assert_eq!(draw_finished(&call, 80).text(), expected);
         }
     }
 
@@ -255,7 +248,7 @@ mod tests {
     }
 
     fn shown(calls: &[RunningCall<'_>], room: usize, rows: usize) -> String {
-        running(calls, room, rows).iter().map(Line::text).collect::<Vec<_>>().join("\n")
+        draw_running(calls, room, rows).iter().map(Line::text).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
@@ -268,7 +261,7 @@ mod tests {
         assert_eq!(shown(&both, 40, 5), expected);
         assert_eq!(shown(&both, 40, 2), "▸ run_command cargo test · 3.2 s\n▸ run_command make");
         assert_eq!(
-            below("✓ look\n▸ write\tit", 40).iter().map(Line::text).collect::<Vec<_>>(),
+            draw_lines("✓ look\n▸ write\tit", 40).iter().map(Line::text).collect::<Vec<_>>(),
             ["  ✓ look", "  ▸ write it"]
         );
         let helper = RunningCall { whose: "explore#2", name: "grep", ..of("main", 1000, &[]) };
@@ -291,7 +284,7 @@ mod tests {
             ("10 %\r20 %\r\r", "  │ 20 %"),
             ("\u{1b}[2Jx", "  │ ␛[2Jx"),
         ] {
-            assert_eq!(output(line, 40).text(), expected, "{line:?}");
+            assert_eq!(draw_output(line, 40).text(), expected, "{line:?}");
         }
     }
 
@@ -305,9 +298,13 @@ mod tests {
                 let ended = Ended { name: words, subject, status, summary, telemetry: &telemetry };
                 let output = vec![words.to_owned(); 9];
                 let call = RunningCall { whose: words, name: words, ..of(words, 5000, &output) };
-                let mut all = vec![finished(&ended, room), errand(words, &ended, room), label(words, words, room)];
+                let mut all = vec![
+                    draw_finished(&ended, room),
+                    draw_errand(words, &ended, room),
+                    draw_label(words, words, room),
+                ];
                 for rows in 0..9 {
-                    let live = running(&[call, call], room, rows);
+                    let live = draw_running(&[call, call], room, rows);
                     assert!(live.len() <= rows, "{live:?} in {rows}");
                     all.extend(live);
                 }

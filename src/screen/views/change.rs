@@ -1,6 +1,6 @@
 //! Draws a unified diff: numbered lines in colour, with the changed words marked.
 
-use super::fit::{append, indented, rows, words};
+use super::fit::{append_line, break_rows, draw_words, indent_line};
 use crate::base::diff;
 use crate::base::text;
 use crate::screen::ink::{Ink, Inks, Line};
@@ -12,7 +12,7 @@ const TAB: usize = 4;
 
 /// A line of the diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Row<'d> {
+enum DiffRow<'d> {
     /// The name of the file.
     File(&'d str),
     /// A gap between two hunks.
@@ -36,18 +36,21 @@ enum Row<'d> {
 
 /// Draws a unified diff in rows of at most `room` columns; longer lines continue in the next row. With a bound, there
 /// are at most `most` rows, the last of which counts the lines left out.
-#[must_use]
-pub fn change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
-    let found = read(diff);
+pub fn draw_change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
+    let found = parse_diff(diff);
     let most = most.unwrap_or(usize::MAX);
-    let digits = if room < ROOM_FOR_NUMBERS { 0 } else { found.iter().filter_map(number).max().map_or(0, digits) };
+    let digits = if room < ROOM_FOR_NUMBERS {
+        0
+    } else {
+        found.iter().filter_map(get_number).max().map_or(0, count_digits)
+    };
     let mut lines: Vec<Line> = Vec::new();
     // The rows of the diff that fit within the bound, with a row left for the count.
     let (mut whole, mut kept) = (0, 0);
     let mut at = 0;
     while at < found.len() && lines.len() <= most {
-        for (row, marked) in block(&found[at..]) {
-            lines.extend(numbered(row, marked, digits, room));
+        for (row, marked) in pair_block(&found[at..]) {
+            lines.extend(draw_numbered(row, marked, digits, room));
             at += 1;
             if lines.len() < most {
                 (whole, kept) = (at, lines.len());
@@ -63,20 +66,19 @@ pub fn change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     lines.truncate(kept);
     let left_out = found.len() - whole;
     let plural = if left_out == 1 { "line" } else { "lines" };
-    lines.extend((most > 0).then(|| words(Ink::Dim, &format!("… {left_out} {plural} not shown"), room)));
+    lines.extend((most > 0).then(|| draw_words(Ink::Dim, &format!("… {left_out} {plural} not shown"), room)));
     lines
 }
 
 /// True if the lines that a tool shows below its call are a diff.
-#[must_use]
 pub fn is_diff(lines: &str) -> bool {
     /// A remark about the file and its two headers may come before the first hunk.
     const BEFORE: usize = 3;
-    lines.lines().take(BEFORE + 1).any(|line| header(line).is_some())
+    lines.lines().take(BEFORE + 1).any(|line| parse_header(line).is_some())
 }
 
 /// Parses a diff into rows with line numbers.
-fn read(diff: &str) -> Vec<Row<'_>> {
+fn parse_diff(diff: &str) -> Vec<DiffRow<'_>> {
     let mut rows = Vec::new();
     let (mut old, mut new) = (0, 0);
     // The lines left in the hunk, so a removed line `-- x` is not mistaken for the name of a file.
@@ -85,39 +87,42 @@ fn read(diff: &str) -> Vec<Row<'_>> {
         let text = line.get(1..).unwrap_or_default();
         match line.as_bytes().first() {
             Some(b' ') | None if old_left > 0 && new_left > 0 => {
-                rows.push(Row::Kept { old, new, text });
+                rows.push(DiffRow::Kept { old, new, text });
                 (old, new, old_left, new_left) = (old + 1, new + 1, old_left - 1, new_left - 1);
             }
             Some(b'-') if old_left > 0 => {
-                rows.push(Row::Removed { old, text });
+                rows.push(DiffRow::Removed { old, text });
                 (old, old_left) = (old + 1, old_left - 1);
             }
             Some(b'+') if new_left > 0 => {
-                rows.push(Row::Added { new, text });
+                rows.push(DiffRow::Added { new, text });
                 (new, new_left) = (new + 1, new_left - 1);
             }
-            Some(b'@') if let Some((before, after)) = header(line) => {
-                if matches!(rows.last(), Some(Row::Kept { .. } | Row::Removed { .. } | Row::Added { .. })) {
-                    rows.push(Row::Gap);
+            Some(b'@') if let Some((before, after)) = parse_header(line) => {
+                if matches!(
+                    rows.last(),
+                    Some(DiffRow::Kept { .. } | DiffRow::Removed { .. } | DiffRow::Added { .. })
+                ) {
+                    rows.push(DiffRow::Gap);
                 }
                 ((old, old_left), (new, new_left)) = (before, after);
             }
-            Some(b'-') if line.starts_with("--- ") => rows.extend(file(&line[4..], "a/")),
+            Some(b'-') if line.starts_with("--- ") => rows.extend(parse_file(&line[4..], "a/")),
             Some(b'+') if line.starts_with("+++ ") => {
-                let name = file(&line[4..], "b/");
+                let name = parse_file(&line[4..], "b/");
                 // A file usually keeps its name.
                 if name.is_some() && rows.last() != name.as_ref() {
                     rows.extend(name);
                 }
             }
-            _ => rows.push(Row::Else(line)),
+            _ => rows.push(DiffRow::Else(line)),
         }
     }
     rows
 }
 
 /// Parses the first line and the number of lines of both sides: `@@ -1,3 +1,4 @@`.
-fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
+fn parse_header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     let mut sides = line.strip_prefix("@@ -")?.split(' ');
     let side = |side: &str| {
         let (start, count) = side.split_once(',').unwrap_or((side, "1"));
@@ -128,21 +133,21 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
 }
 
 /// The name in a file header; `None` if there is no file on this side.
-fn file<'d>(name: &'d str, side: &str) -> Option<Row<'d>> {
-    (name != "/dev/null").then(|| Row::File(name.strip_prefix(side).unwrap_or(name)))
+fn parse_file<'d>(name: &'d str, side: &str) -> Option<DiffRow<'d>> {
+    (name != "/dev/null").then(|| DiffRow::File(name.strip_prefix(side).unwrap_or(name)))
 }
 
 /// The rows of the change at the start of `rows`, or only the first row if it is not a change; each with its changed
 /// words, if known.
-fn block<'r, 'd>(rows: &'r [Row<'d>]) -> Vec<(&'r Row<'d>, Option<Vec<diff::Piece<'d>>>)> {
-    let removed = rows.iter().take_while(|row| matches!(row, Row::Removed { .. })).count();
-    let added = rows[removed..].iter().take_while(|row| matches!(row, Row::Added { .. })).count();
+fn pair_block<'r, 'd>(rows: &'r [DiffRow<'d>]) -> Vec<(&'r DiffRow<'d>, Option<Vec<diff::DiffPiece<'d>>>)> {
+    let removed = rows.iter().take_while(|row| matches!(row, DiffRow::Removed { .. })).count();
+    let added = rows[removed..].iter().take_while(|row| matches!(row, DiffRow::Added { .. })).count();
     let mut block: Vec<_> = rows[..(removed + added).max(1)].iter().map(|row| (row, None)).collect();
     // If a change has as many lines before as after, they are compared in pairs.
     for pair in 0..if removed == added { removed } else { 0 } {
-        if let (Row::Removed { text: old, .. }, Row::Added { text: new, .. }) =
+        if let (DiffRow::Removed { text: old, .. }, DiffRow::Added { text: new, .. }) =
             (&rows[pair], &rows[removed + pair])
-            && let Some([before, after]) = diff::words(old, new)
+            && let Some([before, after]) = diff::compare_words(old, new)
         {
             block[pair].1 = Some(before);
             block[removed + pair].1 = Some(after);
@@ -151,30 +156,35 @@ fn block<'r, 'd>(rows: &'r [Row<'d>]) -> Vec<(&'r Row<'d>, Option<Vec<diff::Piec
     block
 }
 
-fn number(row: &Row<'_>) -> Option<usize> {
+fn get_number(row: &DiffRow<'_>) -> Option<usize> {
     match *row {
-        Row::Kept { old, new, .. } => Some(old.max(new)),
-        Row::Removed { old: number, .. } | Row::Added { new: number, .. } => Some(number),
-        Row::File(_) | Row::Gap | Row::Else(_) => None,
+        DiffRow::Kept { old, new, .. } => Some(old.max(new)),
+        DiffRow::Removed { old: number, .. } | DiffRow::Added { new: number, .. } => Some(number),
+        DiffRow::File(_) | DiffRow::Gap | DiffRow::Else(_) => None,
     }
 }
 
-fn digits(number: usize) -> usize {
+fn count_digits(number: usize) -> usize {
     number.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
 /// Draws a row as `  12    - old`: the numbers of both sides, the mark, the line. Its continuation is indented.
-fn numbered(row: &Row<'_>, marked: Option<Vec<diff::Piece<'_>>>, digits: usize, room: usize) -> Vec<Line> {
+fn draw_numbered(
+    row: &DiffRow<'_>,
+    marked: Option<Vec<diff::DiffPiece<'_>>>,
+    digits: usize,
+    room: usize,
+) -> Vec<Line> {
     let (old, new, mark, ink, text) = match *row {
-        Row::File(name) => {
-            let name = Line::from((Ink::Bold, shown(name).as_str()));
-            return rows(&name, room).into_iter().map(|row| row.cut(room)).collect();
+        DiffRow::File(name) => {
+            let name = Line::from((Ink::Bold, show_text(name).as_str()));
+            return break_rows(&name, room).into_iter().map(|row| row.cut(room)).collect();
         }
-        Row::Gap => return vec![indented(words(Ink::Dim, "⋮", room), room)],
-        Row::Else(text) => return rows(&Line::from((Ink::Dim, shown(text).as_str())), room),
-        Row::Kept { old, new, text } => (Some(old), Some(new), " ", Inks::PLAIN, text),
-        Row::Removed { old, text } => (Some(old), None, "-", Ink::Red.into(), text),
-        Row::Added { new, text } => (None, Some(new), "+", Ink::Green.into(), text),
+        DiffRow::Gap => return vec![indent_line(draw_words(Ink::Dim, "⋮", room), room)],
+        DiffRow::Else(text) => return break_rows(&Line::from((Ink::Dim, show_text(text).as_str())), room),
+        DiffRow::Kept { old, new, text } => (Some(old), Some(new), " ", Inks::PLAIN, text),
+        DiffRow::Removed { old, text } => (Some(old), None, "-", Ink::Red.into(), text),
+        DiffRow::Added { new, text } => (None, Some(new), "+", Ink::Green.into(), text),
     };
     let number = |number: Option<usize>| number.map_or(String::new(), |number| number.to_string());
     let gutter = match digits {
@@ -184,22 +194,22 @@ fn numbered(row: &Row<'_>, marked: Option<Vec<diff::Piece<'_>>>, digits: usize, 
     let gutter = if gutter.len() + 2 < room { gutter } else { String::new() };
     let mut line = Line::new();
     for (differs, piece) in marked.unwrap_or_else(|| vec![(false, text)]) {
-        line.push(if differs { ink.with(Ink::Reverse) } else { ink }, &shown(piece));
+        line.push(if differs { ink.add(Ink::Reverse) } else { ink }, &show_text(piece));
     }
-    let width = room.saturating_sub(text::columns(&gutter) + 2).max(1);
+    let width = room.saturating_sub(text::count_columns(&gutter) + 2).max(1);
     let rest = " ".repeat(gutter.len());
     let with_gutter = |(at, row): (usize, Line)| {
         let (numbers, mark) = if at == 0 { (&gutter, mark) } else { (&rest, " ") };
-        let mut line = Line::from((Ink::Dim, numbers.as_str())).with(ink, mark).with(ink, " ");
-        append(&mut line, row);
+        let mut line = Line::from((Ink::Dim, numbers.as_str())).add(ink, mark).add(ink, " ");
+        append_line(&mut line, row);
         line.cut(room)
     };
-    rows(&line, width).into_iter().enumerate().map(with_gutter).collect()
+    break_rows(&line, width).into_iter().enumerate().map(with_gutter).collect()
 }
 
 /// Makes text visible, with spaces for tabs, whose width depends on the column.
-fn shown(text: &str) -> String {
-    text::visible(text).replace('\t', &" ".repeat(TAB))
+fn show_text(text: &str) -> String {
+    text::make_visible(text).replace('\t', &" ".repeat(TAB))
 }
 
 #[cfg(test)]
@@ -207,7 +217,7 @@ mod tests {
     use super::*;
 
     fn text(diff: &str, room: usize, most: Option<usize>) -> String {
-        change(diff, room, most).iter().map(Line::text).collect::<Vec<_>>().join("\n")
+        draw_change(diff, room, most).iter().map(Line::text).collect::<Vec<_>>().join("\n")
     }
 
     const DIFF: &str = "--- a/x.rs\n+++ b/x.rs\n@@ -8,4 +8,4 @@\n a\n-let b = 1;\n-gone\n+let c = 1;\n+came\n d\n@@ \
@@ -226,7 +236,7 @@ mod tests {
 
     #[test]
     fn words_that_changed_are_reversed() {
-        let lines = change("@@ -1 +1 @@\n-let b = 1;\n+let c = 1;\n", 80, None);
+        let lines = draw_change("@@ -1 +1 @@\n-let b = 1;\n+let c = 1;\n", 80, None);
         let marked = |line: &Line| -> Vec<String> {
             let spans = line.spans.iter().filter(|span| span.inks.has(Ink::Reverse));
             spans.map(|span| span.text.clone()).collect()
@@ -265,7 +275,7 @@ mod tests {
         let added = (1..=90).map(|line| format!("+line {line}\n")).collect::<Vec<_>>().concat();
         let diff = format!("--- a/x\n+++ b/x\n@@ -0,0 +1,90 @@\n{added}");
         assert_eq!(text(&diff, 80, Some(4)), "x\n    1 + line 1\n    2 + line 2\n… 88 lines not shown");
-        assert_eq!(change(&diff, 80, Some(91)).len(), 91);
+        assert_eq!(draw_change(&diff, 80, Some(91)).len(), 91);
         assert_eq!(text(&diff, 80, Some(1)), "… 91 lines not shown");
         assert_eq!(text(&diff, 80, Some(0)), "");
         let long = format!("@@ -0,0 +1,2 @@\n+{}\n+b\n", "x".repeat(200));
@@ -278,9 +288,9 @@ mod tests {
             format!("--- a/日本語\n+++ b/日本語\n@@ -7777 +7777 @@\n-{}\n+b日本\n", "日本 words ".repeat(20));
         for room in 1..100 {
             for most in [0, 1, 2, 7] {
-                assert!(change(&long, room, Some(most)).len() <= most);
+                assert!(draw_change(&long, room, Some(most)).len() <= most);
             }
-            let lines = change(&long, room, None);
+            let lines = draw_change(&long, room, None);
             assert!(lines.iter().all(|line| line.columns() <= room), "{lines:?} in {room}");
             if room > 4 {
                 let all: String = lines.iter().map(Line::text).collect();

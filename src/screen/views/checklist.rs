@@ -1,11 +1,11 @@
 //! Draws an orchestrated turn: the route, the plan as a list, each step as it begins and ends, and the judgement. A
 //! state is a mark and, if it matters, a word; never only a colour.
 
-use super::fit::{append, beside, indented, window, words};
+use super::fit::{append_line, choose_window, draw_words, indent_line, join_fitting};
 use crate::base::text;
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{
-    Decision, PlanCreated, PlanStep, Reflection, Routed, StepFinished, StepStarted, StepStatus,
+    PlanCreated, PlanStep, Reflection, Routed, ScoreDecision, StepFinished, StepStarted, StepStatus,
 };
 use crate::screen::ink::{Ink, Inks, Line};
 
@@ -13,18 +13,18 @@ use crate::screen::ink::{Ink, Inks, Line};
 #[derive(Debug, Default)]
 pub struct Checklist {
     title: String,
-    steps: Vec<Step>,
+    steps: Vec<ChecklistStep>,
 }
 
 #[derive(Debug)]
-struct Step {
+struct ChecklistStep {
     id: u32,
     description: String,
-    state: State,
+    state: ChecklistState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChecklistState {
     Waiting,
     Running,
     Done,
@@ -33,7 +33,7 @@ enum State {
     Skipped,
 }
 
-impl State {
+impl ChecklistState {
     const fn mark(self) -> (&'static str, Ink) {
         match self {
             Self::Waiting => ("☐", Ink::Dim),
@@ -44,7 +44,7 @@ impl State {
         }
     }
 
-    fn after(step: &StepFinished) -> Self {
+    fn from_end(step: &StepFinished) -> Self {
         let is_refuted = step.check.as_ref().is_some_and(|check| !check.passed);
         match step.status {
             StepStatus::Ok if is_refuted => Self::Failed,
@@ -64,75 +64,76 @@ impl Checklist {
                 *self = Self::default();
                 Vec::new()
             }
-            EventKind::RouteDecided(routed) => vec![route(routed, room)],
+            EventKind::RouteDecided(routed) => vec![draw_route(routed, room)],
             EventKind::PlanCreated(plan) => {
                 self.begin(plan);
-                listed(plan, &self.title, room)
+                draw_plan(plan, &self.title, room)
             }
             EventKind::StepStarted(step) => {
-                self.set(step.step_id, State::Running);
-                vec![self.started(step, room)]
+                self.set(step.step_id, ChecklistState::Running);
+                vec![self.draw_started(step, room)]
             }
             EventKind::StepFinished(step) => {
-                self.set(step.step_id, State::after(step));
-                vec![self.finished(step, room)]
+                self.set(step.step_id, ChecklistState::from_end(step));
+                vec![self.draw_finished(step, room)]
             }
-            EventKind::Reflection(reflection) => vec![judgement(reflection, room)],
+            EventKind::Reflection(reflection) => vec![draw_judgement(reflection, room)],
             _ => Vec::new(),
         }
     }
 
     /// Draws the plan in at most `rows` lines; none without a plan. If it does not fit, steps that have ended are
     /// dropped first; steps left out at the end are counted.
-    #[must_use]
     pub fn lines(&self, room: usize, rows: usize) -> Vec<Line> {
         if self.steps.is_empty() {
             return Vec::new();
         }
-        let has_ended = |step: &Step| !matches!(step.state, State::Waiting | State::Running);
+        let has_ended =
+            |step: &ChecklistStep| !matches!(step.state, ChecklistState::Waiting | ChecklistState::Running);
         let all = self.steps.len();
         let first = self.steps.iter().position(|step| !has_ended(step)).unwrap_or(all);
-        let (shown, left_out) = window(all, first, rows.saturating_sub(1));
+        let (shown, left_out) = choose_window(all, first, rows.saturating_sub(1));
         let steps = self.steps[shown].iter().map(|step| {
             let (mark, ink) = step.state.mark();
-            let line = Line::from((ink, mark)).with(Inks::PLAIN, &format!(" {}. ", step.id));
-            indented(line.with(Inks::PLAIN, &text::one_line(&step.description, room)), room)
+            let line = Line::from((ink, mark)).add(Inks::PLAIN, &format!(" {}. ", step.id));
+            indent_line(line.add(Inks::PLAIN, &text::one_line(&step.description, room)), room)
         });
-        let count = (left_out > 0).then(|| indented(words(Ink::Dim, &format!("… {left_out} more"), room), room));
-        let title = words(Ink::Bold, &self.title, room);
+        let count =
+            (left_out > 0).then(|| indent_line(draw_words(Ink::Dim, &format!("… {left_out} more"), room), room));
+        let title = draw_words(Ink::Bold, &self.title, room);
         std::iter::once(title).chain(steps).chain(count).take(rows).collect()
     }
 
     fn begin(&mut self, plan: &PlanCreated) {
         let revision = if plan.revision > 1 { format!(" {}", plan.revision) } else { String::new() };
         self.title = format!("plan{revision}: {}", plan.analysis);
-        let step = |step: &PlanStep| Step {
+        let step = |step: &PlanStep| ChecklistStep {
             id: step.step_id,
             description: step.description.clone(),
-            state: if plan.kept.contains(&step.step_id) { State::Done } else { State::Waiting },
+            state: if plan.kept.contains(&step.step_id) { ChecklistState::Done } else { ChecklistState::Waiting },
         };
         self.steps = plan.steps.iter().map(step).collect();
     }
 
-    fn set(&mut self, id: u32, state: State) {
+    fn set(&mut self, id: u32, state: ChecklistState) {
         if let Some(step) = self.steps.iter_mut().find(|step| step.id == id) {
             step.state = state;
         }
     }
 
     /// Draws a step that started: `▸ 2/3 Run the tests · run_command`.
-    fn started(&self, step: &StepStarted, room: usize) -> Line {
+    fn draw_started(&self, step: &StepStarted, room: usize) -> Line {
         let again = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
         let tail = format!("{}{again}", step.tool_name);
         let about = match &step.name {
             Some(name) => name.clone(),
             None => format!("{} {}", self.number(step.step_id), step.description),
         };
-        fitted((State::Running.mark().0, Ink::Dim), &about, &tail, Ink::Dim, room)
+        fit_step((ChecklistState::Running.mark().0, Ink::Dim), &about, &tail, Ink::Dim, room)
     }
 
     /// Draws a step that ended: `☑ 2/3 Run the tests · 12 passed`.
-    fn finished(&self, step: &StepFinished, room: usize) -> Line {
+    fn draw_finished(&self, step: &StepFinished, room: usize) -> Line {
         let word = match step.status {
             StepStatus::Ok => "",
             StepStatus::Failed => "failed",
@@ -155,8 +156,8 @@ impl Checklist {
             Some(name) => name.clone(),
             None => format!("{} {}", self.number(step.step_id), self.description(step.step_id)),
         };
-        let mark = State::after(step).mark();
-        fitted(mark, &about, &tail, if mark.1 == Ink::Green { Ink::Dim } else { mark.1 }, room)
+        let mark = ChecklistState::from_end(step).mark();
+        fit_step(mark, &about, &tail, if mark.1 == Ink::Green { Ink::Dim } else { mark.1 }, room)
     }
 
     fn description(&self, id: u32) -> &str {
@@ -173,10 +174,10 @@ impl Checklist {
 }
 
 /// Draws a new plan as a list of boxes; steps that are already done are ticked.
-fn listed(plan: &PlanCreated, title: &str, room: usize) -> Vec<Line> {
+fn draw_plan(plan: &PlanCreated, title: &str, room: usize) -> Vec<Line> {
     let line = |step: &PlanStep| {
         let is_kept = plan.kept.contains(&step.step_id);
-        let state = if is_kept { State::Done } else { State::Waiting };
+        let state = if is_kept { ChecklistState::Done } else { ChecklistState::Waiting };
         let after = match step.depends_on.as_slice() {
             [] => String::new(),
             ids => format!(", after {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
@@ -184,35 +185,35 @@ fn listed(plan: &PlanCreated, title: &str, room: usize) -> Vec<Line> {
         let done = if is_kept { ", done before" } else { "" };
         let about = format!("{}. {}", step.step_id, step.description);
         let tail = format!("{}{after}{done}", step.tool_name);
-        indented(fitted(state.mark(), &about, &tail, Ink::Dim, room.saturating_sub(2)), room)
+        indent_line(fit_step(state.mark(), &about, &tail, Ink::Dim, room.saturating_sub(2)), room)
     };
-    std::iter::once(words(Ink::Bold, title, room)).chain(plan.steps.iter().map(line)).collect()
+    std::iter::once(draw_words(Ink::Bold, title, room)).chain(plan.steps.iter().map(line)).collect()
 }
 
 /// Draws a route: `route: tool grep (0.92) · a search by pattern`.
-fn route(routed: &Routed, room: usize) -> Line {
+fn draw_route(routed: &Routed, room: usize) -> Line {
     let Routed { kind, name, reasoning, confidence } = routed;
     let chosen = if name == "none" { "none".to_owned() } else { format!("{kind} {name}") };
     let ink = if name == "none" { Ink::Yellow } else { Ink::Dim };
-    fitted(("route:", ink), &format!("{chosen} ({confidence:.2})"), reasoning, Ink::Dim, room)
+    fit_step(("route:", ink), &format!("{chosen} ({confidence:.2})"), reasoning, Ink::Dim, room)
 }
 
 /// Draws a judgement: `judged: complete 5, correct 4, form 5 · accepted`.
-fn judgement(reflection: &Reflection, room: usize) -> Line {
+fn draw_judgement(reflection: &Reflection, room: usize) -> Line {
     let ink = match reflection.decision {
-        Decision::Accept => Ink::Green,
-        Decision::RetryStep { .. } | Decision::Replan { .. } => Ink::Yellow,
-        Decision::Escalate { .. } => Ink::Red,
+        ScoreDecision::Accept => Ink::Green,
+        ScoreDecision::RetryStep { .. } | ScoreDecision::Replan { .. } => Ink::Yellow,
+        ScoreDecision::Escalate { .. } => Ink::Red,
     };
-    let (scores, decision) = (reflection.evaluation.told(), reflection.decision.told());
-    fitted(("judged:", Ink::Dim), &scores, &decision, ink, room)
+    let (scores, decision) = (reflection.evaluation.word_scores(), reflection.decision.word_decision());
+    fit_step(("judged:", Ink::Dim), &scores, &decision, ink, room)
 }
 
 /// Fits `mark about · tail` into `room` columns. `about` is shortened first, down to half of the room.
-fn fitted((mark, ink): (&str, Ink), about: &str, tail: &str, tail_ink: Ink, room: usize) -> Line {
-    let mut head = Line::from((ink, mark)).with(Inks::PLAIN, " ");
-    append(&mut head, words(Inks::PLAIN, about, room));
-    beside(head, words(tail_ink, tail, room), room / 2, room)
+fn fit_step((mark, ink): (&str, Ink), about: &str, tail: &str, tail_ink: Ink, room: usize) -> Line {
+    let mut head = Line::from((ink, mark)).add(Inks::PLAIN, " ");
+    append_line(&mut head, draw_words(Inks::PLAIN, about, room));
+    join_fitting(head, draw_words(tail_ink, tail, room), room / 2, room)
 }
 
 #[cfg(test)]
@@ -220,7 +221,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::conversation::event::plan::{Checked, Evaluation, Score};
+    use crate::conversation::event::plan::{Evaluation, ProgramCheck, Score};
 
     fn step(step_id: u32, description: &str, tool: &str, depends_on: &[u32]) -> PlanStep {
         PlanStep {
@@ -252,7 +253,7 @@ mod tests {
     }
 
     fn finished(status: StepStatus, summary: &str, check: Option<bool>) -> EventKind {
-        let check = check.map(|passed| Checked { passed, detail: "`true` exits with 0".to_owned() });
+        let check = check.map(|passed| ProgramCheck { passed, detail: "`true` exits with 0".to_owned() });
         let (summary, result) = (summary.to_owned(), Value::Null);
         EventKind::StepFinished(StepFinished {
             step_id: 2,
@@ -266,7 +267,7 @@ mod tests {
         })
     }
 
-    fn judged(decision: Decision) -> EventKind {
+    fn judged(decision: ScoreDecision) -> EventKind {
         let score = |score| Score { score, reason: String::new() };
         let evaluation = Evaluation { completeness: score(5), correctness: score(4), format: score(3) };
         EventKind::Reflection(Reflection { evaluation, overall_pass: true, decision, retries: 0 })
@@ -301,17 +302,17 @@ mod tests {
             ),
             (finished(StepStatus::Failed, "no such file", None), "☒ 2/2 Run␛ the tests · failed: no such file"),
             (finished(StepStatus::Skipped, "", None), "☐ 2/2 Run␛ the tests · skipped"),
-            (judged(Decision::Accept), "judged: complete 5, correct 4, form 3 · accepted"),
+            (judged(ScoreDecision::Accept), "judged: complete 5, correct 4, form 3 · accepted"),
             (
-                judged(Decision::RetryStep { step_id: 2, modification: words("use grep") }),
+                judged(ScoreDecision::RetryStep { step_id: 2, modification: words("use grep") }),
                 "judged: complete 5, correct 4, form 3 · step 2 again: use grep",
             ),
             (
-                judged(Decision::Replan { modification: words("begin with b") }),
+                judged(ScoreDecision::Replan { modification: words("begin with b") }),
                 "judged: complete 5, correct 4, form 3 · a new plan: begin with b",
             ),
             (
-                judged(Decision::Escalate { why: words("three retries") }),
+                judged(ScoreDecision::Escalate { why: words("three retries") }),
                 "judged: complete 5, correct 4, form 3 · not accepted: three retries",
             ),
             (EventKind::TurnStarted { input: words("x") }, ""),
@@ -349,7 +350,7 @@ mod tests {
                 plan(),
                 started(2),
                 finished(StepStatus::Failed, "日本語日本語日本語日本語", None),
-                judged(Decision::Replan {
+                judged(ScoreDecision::Replan {
                     modification: "a\nlong modification of the plan that stands".to_owned(),
                 }),
                 routed("agent", "an-agent-with-a-long-name"),

@@ -9,48 +9,47 @@ use crate::screen::ink::{Ink, Inks, Line, Span};
 const COLUMNS_OF_A_LOG: usize = 200;
 
 /// The columns of a line. The last column stays free, because some terminals wrap when it is filled.
-#[must_use]
-pub fn room(width: Option<usize>) -> usize {
+pub fn count_columns(width: Option<usize>) -> usize {
     width.map_or(COLUMNS_OF_A_LOG, |width| width.saturating_sub(1).max(1))
 }
 
 /// Fits `head · tail` into `room` columns. The head is shortened first, down to `least` columns, because the tail says
 /// how it ended; then the tail.
-pub(super) fn beside(head: Line, tail: Line, least: usize, room: usize) -> Line {
+pub(super) fn join_fitting(head: Line, tail: Line, least: usize, room: usize) -> Line {
     if tail.spans.is_empty() {
         return head.cut(room);
     }
     let mut after = Line::from((Ink::Dim, " · "));
-    append(&mut after, tail);
+    append_line(&mut after, tail);
     let kept = head.columns().min(least).min(room);
     let after = after.cut(room - kept);
     let mut line = head.cut(room - after.columns());
-    append(&mut line, after);
+    append_line(&mut line, after);
     line
 }
 
 /// Adds the spans of `more` at the end of `line`.
-pub(super) fn append(line: &mut Line, more: Line) {
+pub(super) fn append_line(line: &mut Line, more: Line) {
     for span in more.spans {
         line.push_span(span);
     }
 }
 
 /// Draws a text on one line of at most `room` columns.
-pub(super) fn words(inks: impl Into<Inks>, words: &str, room: usize) -> Line {
-    Line::new().with(inks, &text::one_line(words, room))
+pub(super) fn draw_words(inks: impl Into<Inks>, words: &str, room: usize) -> Line {
+    Line::new().add(inks, &text::one_line(words, room))
 }
 
 /// Indents a line by two columns, below the line that it belongs to.
-pub(super) fn indented(line: Line, room: usize) -> Line {
+pub(super) fn indent_line(line: Line, room: usize) -> Line {
     let mut whole = Line::from((Ink::Dim, "  "));
-    append(&mut whole, line);
+    append_line(&mut whole, line);
     whole.cut(room)
 }
 
 /// Chooses the part of a checklist of `all` items to show in `rows` lines, and counts the items left out after it. The
 /// items before `first`, which have ended, are dropped before the others.
-pub(super) fn window(all: usize, first: usize, rows: usize) -> (Range<usize>, usize) {
+pub(super) fn choose_window(all: usize, first: usize, rows: usize) -> (Range<usize>, usize) {
     let start = first.min(all.saturating_sub(rows));
     let rest = all - start;
     // One row shows the count of items left out, unless it is the only row.
@@ -59,7 +58,7 @@ pub(super) fn window(all: usize, first: usize, rows: usize) -> (Range<usize>, us
 }
 
 /// Breaks `line` anywhere into rows of at most `width` columns; a wider character gets a row to itself.
-pub(super) fn rows(line: &Line, width: usize) -> Vec<Line> {
+pub(super) fn break_rows(line: &Line, width: usize) -> Vec<Line> {
     if line.columns() <= width {
         return vec![line.clone()];
     }
@@ -68,7 +67,7 @@ pub(super) fn rows(line: &Line, width: usize) -> Vec<Line> {
         let span = |text: &str| Span { text: text.to_owned(), inks: *inks, link: link.clone() };
         let mut start = 0;
         for (at, c) in piece.char_indices() {
-            let taken = text::columns(c.encode_utf8(&mut [0; 4]));
+            let taken = text::count_columns(c.encode_utf8(&mut [0; 4]));
             if used > 0 && used + taken > width {
                 row.push_span(span(&piece[start..at]));
                 rows.push(std::mem::take(&mut row));
@@ -90,7 +89,7 @@ mod tests {
     fn the_head_gives_way_to_its_least_and_then_the_tail() {
         let fitted = |room| {
             let (head, tail) = (Line::from((Ink::Bold, "0123456789")), Line::from((Ink::Dim, "abcdef")));
-            beside(head, tail, 4, room).text()
+            join_fitting(head, tail, 4, room).text()
         };
         for (room, expected) in [
             (30, "0123456789 · abcdef"),
@@ -116,14 +115,14 @@ mod tests {
             (5, 0, 3, (0..2, 3)),
             (5, 5, 2, (3..5, 0)),
         ] {
-            assert_eq!(window(all, first, rows), expected, "{all} {first} {rows}");
+            assert_eq!(choose_window(all, first, rows), expected, "{all} {first} {rows}");
         }
     }
 
     #[test]
     fn a_long_line_is_broken_into_rows_that_hold_all_of_it() {
-        let line = Line::new().with(Ink::Red, "日本e\u{301}x").with(Ink::Bold, "yz");
-        let rows: Vec<String> = rows(&line, 4).iter().map(Line::text).collect();
+        let line = Line::new().add(Ink::Red, "日本e\u{301}x").add(Ink::Bold, "yz");
+        let rows: Vec<String> = break_rows(&line, 4).iter().map(Line::text).collect();
         assert_eq!(rows, ["日本", "e\u{301}xyz"]);
     }
 }

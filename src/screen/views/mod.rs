@@ -11,12 +11,14 @@ mod change;
 mod todo;
 mod checklist;
 
-pub use call::{Ended, RunningCall, below, errand, finished, label, output, running};
-pub use change::{change, is_diff};
+pub use call::{
+    Ended, RunningCall, draw_errand, draw_finished, draw_label, draw_lines, draw_output, draw_running,
+};
+pub use change::{draw_change, is_diff};
 pub use checklist::Checklist;
-pub use fit::room;
-pub use note::{compressed, failure, resolved, skill, warning};
-pub use status::{Context, Status, status};
+pub use fit::count_columns;
+pub use note::{draw_compression, draw_failure, draw_permission, draw_skill, draw_warning};
+pub use status::{ContextLevel, TurnStatus, draw_status};
 pub(in crate::screen) use todo::TOOL as TODO;
 pub use todo::TodoList;
-pub use work::{Work, retry, working};
+pub use work::{CurrentWork, draw_retry, draw_work};

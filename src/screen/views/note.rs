@@ -1,7 +1,7 @@
 //! Draws remarks: single lines that are written once.
 
-use super::amount::tokens;
-use super::fit::{indented, words};
+use super::amount::format_tokens;
+use super::fit::{draw_words, indent_line};
 use crate::base::text;
 use crate::conversation::event::{Compressed, DecidedBy, PermissionVerdict, RunCompleted, RunStatus};
 use crate::screen::ink::{Ink, Line};
@@ -10,14 +10,12 @@ use crate::screen::ink::{Ink, Line};
 const COLUMNS_OF_A_REASON: usize = 1000;
 
 /// Draws a skill that was loaded or unloaded.
-#[must_use]
-pub fn skill(name: &str, how: &str, count: u64, room: usize) -> Line {
-    indented(words(Ink::Dim, &format!("skill {name} {how}, {count} tokens"), room), room)
+pub fn draw_skill(name: &str, how: &str, count: u64, room: usize) -> Line {
+    indent_line(draw_words(Ink::Dim, &format!("skill {name} {how}, {count} tokens"), room), room)
 }
 
 /// Draws a compression: `context 81.0k → 49.2k tokens · 12 results shortened, 30 messages summarised`.
-#[must_use]
-pub fn compressed(done: &Compressed, room: usize) -> Line {
+pub fn draw_compression(done: &Compressed, room: usize) -> Line {
     let counts = [
         (done.masked, "result", "shortened"),
         (done.summarized, "message", "summarised"),
@@ -28,27 +26,24 @@ pub fn compressed(done: &Compressed, room: usize) -> Line {
         format!("{count} {what}{plural} {how}")
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let (before, after) = (tokens(done.tokens_before), tokens(done.tokens_after));
-    indented(words(Ink::Dim, &format!("context {before} → {after} tokens · {counts}"), room), room)
+    let (before, after) = (format_tokens(done.tokens_before), format_tokens(done.tokens_after));
+    indent_line(draw_words(Ink::Dim, &format!("context {before} → {after} tokens · {counts}"), room), room)
 }
 
 /// Draws a permission that was given or refused.
-#[must_use]
-pub fn resolved(name: &str, verdict: PermissionVerdict, by: DecidedBy, room: usize) -> Line {
+pub fn draw_permission(name: &str, verdict: PermissionVerdict, by: DecidedBy, room: usize) -> Line {
     let resolved = format!("{verdict:?} by {by:?}").to_lowercase();
-    indented(words(Ink::Dim, &format!("{name} {resolved}"), room), room)
+    indent_line(draw_words(Ink::Dim, &format!("{name} {resolved}"), room), room)
 }
 
 /// Draws a warning in one full line, which the screen may fold. `whose` names the helper it happened in, if any.
-#[must_use]
-pub fn warning(whose: &str, message: &str) -> Line {
+pub fn draw_warning(whose: &str, message: &str) -> Line {
     let colon = if whose.is_empty() { "" } else { ": " };
-    words(Ink::Yellow, &format!("warning: {whose}{colon}{message}"), usize::MAX / 8)
+    draw_words(Ink::Yellow, &format!("warning: {whose}{colon}{message}"), usize::MAX / 8)
 }
 
 /// Draws the reason of a failed run, which is shown last. It may have several lines, folded to `room` if given.
-#[must_use]
-pub fn failure(run: &RunCompleted, room: Option<usize>) -> Vec<Line> {
+pub fn draw_failure(run: &RunCompleted, room: Option<usize>) -> Vec<Line> {
     let word = match run.status {
         RunStatus::Completed | RunStatus::Error => "error",
         RunStatus::Limit | RunStatus::Interrupted => "stopped",
@@ -57,7 +52,7 @@ pub fn failure(run: &RunCompleted, room: Option<usize>) -> Vec<Line> {
     let reason = lines.collect::<Vec<_>>().join("\n");
     // `stopped by SIGTERM` begins with the word already.
     let reason = if reason.starts_with(word) { reason } else { format!("{word}: {reason}") };
-    let folded = room.map_or(reason.as_str().into(), |room| text::fold(&reason, room));
+    let folded = room.map_or(reason.as_str().into(), |room| text::fold_to_width(&reason, room));
     folded.lines().map(|line| Line::from((Ink::Red, line))).collect()
 }
 
@@ -83,18 +78,22 @@ mod tests {
             usage: Usage::default(),
             cost_usd: None,
         };
-        let allowed = |room| resolved("run_command", PermissionVerdict::Allowed, DecidedBy::Person, room);
+        let allowed = |room| draw_permission("run_command", PermissionVerdict::Allowed, DecidedBy::Person, room);
         for (line, expected) in [
-            (compressed(&done, 80), "  context 81.0k → 49.2k tokens · 12 results shortened, 1 message summarised"),
-            (skill("brew", "loaded", 120, 80), "  skill brew loaded, 120 tokens"),
+            (
+                draw_compression(&done, 80),
+                "  context 81.0k → 49.2k tokens · 12 results shortened, 1 message summarised",
+            ),
+            (draw_skill("brew", "loaded", 120, 80), "  skill brew loaded, 120 tokens"),
             (allowed(80), "  run_command allowed by person"),
-            (warning("", "odd\nindeed\u{1b}"), "warning: odd indeed␛"),
-            (warning("explore#2", "odd"), "warning: explore#2: odd"),
+            (draw_warning("", "odd\nindeed\u{1b}"), "warning: odd indeed␛"),
+            (draw_warning("explore#2", "odd"), "warning: explore#2: odd"),
         ] {
             assert_eq!(line.text(), expected);
         }
         for room in 1..80 {
-            for line in [compressed(&done, room), skill("日本語", "loaded", 120, room), allowed(room)] {
+            for line in [draw_compression(&done, room), draw_skill("日本語", "loaded", 120, room), allowed(room)]
+            {
                 assert!(line.columns() <= room, "{line:?} in {room}");
             }
         }
@@ -118,7 +117,7 @@ mod tests {
                 denied: 0,
                 duration_ms: 4210,
             };
-            failure(&run, room).iter().map(Line::text).collect::<Vec<_>>().join("\n")
+            draw_failure(&run, room).iter().map(Line::text).collect::<Vec<_>>().join("\n")
         };
         assert_eq!(failed(RunStatus::Limit, "50 steps\nwere taken", None), "stopped: 50 steps\nwere taken");
         assert_eq!(failed(RunStatus::Interrupted, "stopped by SIGTERM", None), "stopped by SIGTERM");

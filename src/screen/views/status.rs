@@ -1,7 +1,7 @@
 //! Draws the status line under a turn: its tokens, its cost, and how full the context is.
 
-use super::amount::{elapsed, tokens};
-use super::fit::append;
+use super::amount::{format_elapsed, format_tokens};
+use super::fit::append_line;
 use crate::base::text;
 use crate::config::StatusPart;
 use crate::conversation::event::RunCompleted;
@@ -15,18 +15,18 @@ const CELLS: u64 = 10;
 
 /// The facts of a turn.
 #[derive(Debug, Clone, Copy)]
-pub struct Status<'a> {
+pub struct TurnStatus<'a> {
     pub model: &'a str,
     pub usage: Usage,
-    pub cost: Cost,
+    pub cost: TurnCost,
     /// `None` if no request was made.
-    pub context: Option<Context>,
+    pub context: Option<ContextLevel>,
     pub duration_ms: u64,
 }
 
 /// The cost of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cost {
+pub enum TurnCost {
     /// The replies were scripted.
     Nothing,
     /// The prices of the model are unknown.
@@ -40,7 +40,7 @@ pub enum Cost {
 
 /// The fill level of the context, in tokens.
 #[derive(Debug, Clone, Copy)]
-pub struct Context {
+pub struct ContextLevel {
     pub used: u64,
     /// The most that a request may hold.
     pub budget: u64,
@@ -48,14 +48,14 @@ pub struct Context {
     pub compress_at: f64,
 }
 
-impl Status<'_> {
+impl TurnStatus<'_> {
     /// Takes the facts from a turn that ended, except the model's name and the context.
     #[must_use]
-    pub fn of(run: &RunCompleted, is_scripted: bool) -> Self {
+    pub fn from_run(run: &RunCompleted, is_scripted: bool) -> Self {
         let cost = match run.cost_usd {
-            Some(amount) => Cost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },
-            None if run.usage.total() > 0 && !is_scripted => Cost::Unknown,
-            None => Cost::Nothing,
+            Some(amount) => TurnCost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },
+            None if run.usage.total() > 0 && !is_scripted => TurnCost::Unknown,
+            None => TurnCost::Nothing,
         };
         Self { model: "", usage: run.usage, cost, context: None, duration_ms: run.duration_ms }
     }
@@ -63,56 +63,63 @@ impl Status<'_> {
 
 /// Draws these parts in this order: `small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 % · 4.2 s`. The
 /// line is empty if all parts are.
-#[must_use]
-pub fn status(facts: &Status<'_>, parts: &[StatusPart], room: usize) -> Line {
+pub fn draw_status(facts: &TurnStatus<'_>, parts: &[StatusPart], room: usize) -> Line {
     let mut parts: Vec<(StatusPart, Line)> =
-        parts.iter().filter_map(|part| Some((*part, shown(*part, facts, room)?))).collect();
+        parts.iter().filter_map(|part| Some((*part, draw_part(*part, facts, room)?))).collect();
     for least in GIVE_WAY {
-        if parts.len() > 1 && joined(&parts).columns() > room {
+        if parts.len() > 1 && join_parts(&parts).columns() > room {
             parts.retain(|(part, _)| *part != least);
         }
     }
-    joined(&parts).cut(room)
+    join_parts(&parts).cut(room)
 }
 
-fn joined(parts: &[(StatusPart, Line)]) -> Line {
+fn join_parts(parts: &[(StatusPart, Line)]) -> Line {
     let mut line = Line::new();
     for (_, part) in parts {
         if !line.spans.is_empty() {
             line.push(Ink::Dim, " · ");
         }
-        append(&mut line, part.clone());
+        append_line(&mut line, part.clone());
     }
     line
 }
 
-fn shown(part: StatusPart, facts: &Status<'_>, room: usize) -> Option<Line> {
+fn draw_part(part: StatusPart, facts: &TurnStatus<'_>, room: usize) -> Option<Line> {
     let dim = |text: &str| Line::from((Ink::Dim, text));
     match part {
         StatusPart::Model => Some(dim(&text::one_line(facts.model, room))).filter(|line| !line.spans.is_empty()),
         // A scripted model uses no tokens.
-        StatusPart::Tokens => Some(facts.usage).filter(|usage| usage.total() > 0).map(|usage| dim(&used(&usage))),
-        StatusPart::Cost => cost(facts.cost).map(|cost| dim(&cost)),
-        StatusPart::Context => facts.context.filter(|context| context.budget > 0).map(|context| bar(&context)),
-        StatusPart::Time => Some(dim(&elapsed(facts.duration_ms))),
+        StatusPart::Tokens => {
+            Some(facts.usage).filter(|usage| usage.total() > 0).map(|usage| dim(&format_usage(&usage)))
+        }
+        StatusPart::Cost => format_cost(facts.cost).map(|cost| dim(&cost)),
+        StatusPart::Context => {
+            facts.context.filter(|context| context.budget > 0).map(|context| draw_bar(&context))
+        }
+        StatusPart::Time => Some(dim(&format_elapsed(facts.duration_ms))),
     }
 }
 
 /// Formats the tokens: `1.2k in (1.0k cached) / 420 out`.
-fn used(usage: &Usage) -> String {
+fn format_usage(usage: &Usage) -> String {
     let about = if usage.estimated { "~" } else { "" };
     let cached = match usage.cached_input_tokens {
         0 => String::new(),
-        cached => format!(" ({} cached)", tokens(cached)),
+        cached => format!(" ({} cached)", format_tokens(cached)),
     };
-    format!("{about}{} in{cached} / {about}{} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
+    format!(
+        "{about}{} in{cached} / {about}{} out",
+        format_tokens(usage.input_tokens),
+        format_tokens(usage.output_tokens)
+    )
 }
 
-fn cost(cost: Cost) -> Option<String> {
+fn format_cost(cost: TurnCost) -> Option<String> {
     match cost {
-        Cost::Nothing => None,
-        Cost::Unknown => Some("cost unknown".to_owned()),
-        Cost::Dollars { amount, about } => Some(format!("{}${amount:.4}", if about { "~" } else { "" })),
+        TurnCost::Nothing => None,
+        TurnCost::Unknown => Some("cost unknown".to_owned()),
+        TurnCost::Dollars { amount, about } => Some(format!("{}${amount:.4}", if about { "~" } else { "" })),
     }
 }
 
@@ -123,7 +130,7 @@ fn cost(cost: Cost) -> Option<String> {
     clippy::cast_precision_loss,
     reason = "an error of one cell is acceptable"
 )]
-fn bar(context: &Context) -> Line {
+fn draw_bar(context: &ContextLevel) -> Line {
     let part = context.used as f64 / context.budget as f64;
     let cells = |part: f64| (part.clamp(0.0, 1.0) * CELLS as f64).round() as u64;
     let (full, mark) = (cells(part), cells(context.compress_at));
@@ -151,12 +158,12 @@ mod tests {
     const ALL: [StatusPart; 5] =
         [StatusPart::Model, StatusPart::Tokens, StatusPart::Cost, StatusPart::Context, StatusPart::Time];
 
-    fn facts() -> Status<'static> {
-        Status {
+    fn facts() -> TurnStatus<'static> {
+        TurnStatus {
             model: "small",
             usage: Usage { input_tokens: 1234, cached_input_tokens: 1024, output_tokens: 420, ..Usage::default() },
-            cost: Cost::Dollars { amount: 0.0031, about: false },
-            context: Some(Context { used: 41_000, budget: 100_000, compress_at: 0.8 }),
+            cost: TurnCost::Dollars { amount: 0.0031, about: false },
+            context: Some(ContextLevel { used: 41_000, budget: 100_000, compress_at: 0.8 }),
             duration_ms: 4210,
         }
     }
@@ -164,7 +171,7 @@ mod tests {
     #[test]
     fn the_parts_stand_in_their_order_and_the_least_important_go_first() {
         use StatusPart::{Cost, Time};
-        let shown = |parts: &[StatusPart], room| status(&facts(), parts, room).text();
+        let shown = |parts: &[StatusPart], room| draw_status(&facts(), parts, room).text();
         for (parts, room, expected) in [
             (&ALL[..], 80, "small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 % · 4.2 s"),
             (&ALL, 70, "small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 %"),
@@ -182,14 +189,14 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said_or_left_out() {
-        let nothing = Status { usage: Usage::default(), cost: Cost::Nothing, context: None, ..facts() };
-        assert_eq!(status(&nothing, &ALL, 80).text(), "small · 4.2 s");
-        let mut unsure = Status { cost: Cost::Unknown, context: None, ..facts() };
+        let nothing = TurnStatus { usage: Usage::default(), cost: TurnCost::Nothing, context: None, ..facts() };
+        assert_eq!(draw_status(&nothing, &ALL, 80).text(), "small · 4.2 s");
+        let mut unsure = TurnStatus { cost: TurnCost::Unknown, context: None, ..facts() };
         unsure.usage.estimated = true;
         unsure.usage.cached_input_tokens = 0;
-        assert_eq!(status(&unsure, &ALL, 80).text(), "small · ~1.2k in / ~420 out · cost unknown · 4.2 s");
-        let about = Status { cost: Cost::Dollars { amount: 1.5, about: true }, ..facts() };
-        assert_eq!(status(&about, &[StatusPart::Cost], 80).text(), "~$1.5000");
+        assert_eq!(draw_status(&unsure, &ALL, 80).text(), "small · ~1.2k in / ~420 out · cost unknown · 4.2 s");
+        let about = TurnStatus { cost: TurnCost::Dollars { amount: 1.5, about: true }, ..facts() };
+        assert_eq!(draw_status(&about, &[StatusPart::Cost], 80).text(), "~$1.5000");
     }
 
     #[test]
@@ -212,15 +219,15 @@ mod tests {
                 denied: 0,
                 duration_ms: 4210,
             };
-            Status::of(&run, is_scripted).cost
+            TurnStatus::from_run(&run, is_scripted).cost
         };
-        let dollars = |amount, about| Cost::Dollars { amount, about };
+        let dollars = |amount, about| TurnCost::Dollars { amount, about };
         assert_eq!(of(Some(0.5), |_| {}, false), dollars(0.5, false));
         assert_eq!(of(Some(0.5), |usage| usage.cost_about = true, false), dollars(0.5, true));
         assert_eq!(of(Some(0.5), |usage| usage.estimated = true, false), dollars(0.5, true));
-        assert_eq!(of(None, |_| {}, false), Cost::Unknown);
-        assert_eq!(of(None, |_| {}, true), Cost::Nothing);
-        assert_eq!(of(None, |usage| *usage = Usage::default(), false), Cost::Nothing);
+        assert_eq!(of(None, |_| {}, false), TurnCost::Unknown);
+        assert_eq!(of(None, |_| {}, true), TurnCost::Nothing);
+        assert_eq!(of(None, |usage| *usage = Usage::default(), false), TurnCost::Nothing);
     }
 
     #[test]
@@ -233,8 +240,8 @@ mod tests {
             (130, 0.5, "▓▓▓▓▓│▓▓▓▓ 130 %"),
             (10, 1.0, "▓░░░░░░░░░ 10 %"),
         ] {
-            let context = Some(Context { used, budget: 100, compress_at });
-            let line = status(&Status { context, ..facts() }, &[StatusPart::Context], 80);
+            let context = Some(ContextLevel { used, budget: 100, compress_at });
+            let line = draw_status(&TurnStatus { context, ..facts() }, &[StatusPart::Context], 80);
             assert_eq!(line.text(), expected);
         }
     }
@@ -242,7 +249,7 @@ mod tests {
     #[test]
     fn nothing_is_wider_than_the_terminal() {
         for room in 1..100 {
-            let line = status(&Status { model: "日本語日本語", ..facts() }, &ALL, room);
+            let line = draw_status(&TurnStatus { model: "日本語日本語", ..facts() }, &ALL, room);
             assert!(line.columns() <= room, "{line:?} in {room}");
         }
     }

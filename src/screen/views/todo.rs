@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::fit::{indented, window, words};
+use super::fit::{choose_window, draw_words, indent_line};
 use crate::base::text;
 use crate::conversation::event::EventKind;
 use crate::conversation::message::CallStatus;
@@ -16,25 +16,25 @@ pub(in crate::screen) const TOOL: &str = "todo";
 /// The current list; empty if there is none.
 #[derive(Debug, Default)]
 pub struct TodoList {
-    items: Vec<Item>,
+    items: Vec<ShownTodo>,
     /// The lists of running calls, by call id. A list takes effect once its call has succeeded.
-    called: HashMap<String, Vec<Item>>,
+    called: HashMap<String, Vec<ShownTodo>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
-    items: Vec<Item>,
+struct TodoInput {
+    items: Vec<ShownTodo>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Item {
+struct ShownTodo {
     text: String,
-    status: Status,
+    status: ShownTodoStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum ShownTodoStatus {
     Pending,
     Doing,
     Done,
@@ -45,7 +45,7 @@ impl TodoList {
     pub fn follow(&mut self, kind: &EventKind) -> bool {
         match kind {
             EventKind::ToolStarted { call_id, name, arguments, .. } if name == TOOL => {
-                if let Ok(Arguments { items }) = Arguments::deserialize(arguments) {
+                if let Ok(TodoInput { items }) = TodoInput::deserialize(arguments) {
                     self.called.insert(call_id.clone(), items);
                 }
                 false
@@ -62,38 +62,36 @@ impl TodoList {
     }
 
     /// True if every item is done, or there are none.
-    #[must_use]
     pub fn is_done(&self) -> bool {
-        self.items.iter().all(|item| item.status == Status::Done)
+        self.items.iter().all(|item| item.status == ShownTodoStatus::Done)
     }
 
     /// Draws the list in at most `rows` lines: `todo 1 of 3 done`, then one item per line. If they do not fit, done
     /// items are dropped first, since the title counts them; items left out at the end are counted.
-    #[must_use]
     pub fn lines(&self, room: usize, rows: usize) -> Vec<Line> {
         if self.items.is_empty() {
             return Vec::new();
         }
-        let (all, is_done) = (self.items.len(), |item: &Item| item.status == Status::Done);
+        let (all, is_done) = (self.items.len(), |item: &ShownTodo| item.status == ShownTodoStatus::Done);
         let done = self.items.iter().filter(|item| is_done(item)).count();
-        let title = words(Ink::Dim, &format!("todo {done} of {all} done"), room);
+        let title = draw_words(Ink::Dim, &format!("todo {done} of {all} done"), room);
         let first = self.items.iter().position(|item| !is_done(item)).unwrap_or(all);
-        let (shown, left_out) = window(all, first, rows.saturating_sub(1));
-        let count = (left_out > 0).then(|| words(Ink::Dim, &format!("… {left_out} more"), room));
-        let items = self.items[shown].iter().map(|item| line(item, room));
-        let count = count.map(|count| indented(count, room));
+        let (shown, left_out) = choose_window(all, first, rows.saturating_sub(1));
+        let count = (left_out > 0).then(|| draw_words(Ink::Dim, &format!("… {left_out} more"), room));
+        let items = self.items[shown].iter().map(|item| draw_item(item, room));
+        let count = count.map(|count| indent_line(count, room));
         std::iter::once(title).chain(items).chain(count).take(rows).collect()
     }
 }
 
-fn line(item: &Item, room: usize) -> Line {
+fn draw_item(item: &ShownTodo, room: usize) -> Line {
     let (mark, mark_ink, inks) = match item.status {
-        Status::Pending => ("☐", Ink::Dim, Inks::PLAIN),
-        Status::Doing => ("▸", Ink::Cyan, Ink::Bold.into()),
-        Status::Done => ("✓", Ink::Green, Ink::Dim.into()),
+        ShownTodoStatus::Pending => ("☐", Ink::Dim, Inks::PLAIN),
+        ShownTodoStatus::Doing => ("▸", Ink::Cyan, Ink::Bold.into()),
+        ShownTodoStatus::Done => ("✓", Ink::Green, Ink::Dim.into()),
     };
-    let line = Line::new().with(Inks::PLAIN, "  ").with(mark_ink, mark).with(Inks::PLAIN, " ");
-    line.with(inks, &text::one_line(&item.text, room)).cut(room)
+    let line = Line::new().add(Inks::PLAIN, "  ").add(mark_ink, mark).add(Inks::PLAIN, " ");
+    line.add(inks, &text::one_line(&item.text, room)).cut(room)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(super) struct Spec {
 }
 
 /// Pads to the width. `body` is the text after the sign; `default` is the alignment unless the spec has one.
-pub(super) fn pad(sign: &str, body: &str, spec: Spec, default: char) -> String {
+pub(super) fn pad_text(sign: &str, body: &str, spec: Spec, default: char) -> String {
     let missing = spec.width.saturating_sub(sign.chars().count() + body.chars().count());
     let fill = |count: usize| spec.fill.to_string().repeat(count);
     match spec.align.unwrap_or(default) {

@@ -1,7 +1,7 @@
 //! Numbers in the forms of Python's format specs.
 
-use super::layout::{Spec, pad};
-use crate::template::python::{float, not_finite, written_exponent};
+use super::layout::{Spec, pad_text};
+use crate::template::python::{format_float, not_finite, written_exponent};
 
 /// An integer; types of floats make one of it first.
 pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
@@ -16,7 +16,7 @@ pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
         Some('c') => {
             let c = u32::try_from(number).ok().and_then(char::from_u32);
             let c = c.ok_or_else(|| format!("{number} is not a character"))?;
-            return Ok(pad("", &c.to_string(), spec, '<'));
+            return Ok(pad_text("", &c.to_string(), spec, '<'));
         }
         Some(other) => return Err(format!("`{other}` is not a format for an integer")),
     };
@@ -36,7 +36,7 @@ pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
     };
     let prefix = if spec.alternate { prefix } else { "" };
     let size = if radix == 10 { 3 } else { 4 };
-    Ok(placed(&format!("{}{prefix}", sign(number < 0, spec)), &digits, "", size, spec))
+    Ok(place_digits(&format!("{}{prefix}", choose_sign(number < 0, spec)), &digits, "", size, spec))
 }
 
 /// A float.
@@ -50,11 +50,11 @@ pub(super) fn of_float(number: f64, spec: Spec) -> Result<String, String> {
         _ if !number.is_finite() => not_finite(magnitude).to_owned(),
         Some('f' | 'F') => format!("{magnitude:.precision$}"),
         Some('%') => format!("{:.precision$}", magnitude * 100.0),
-        Some('e' | 'E') => scientific(magnitude, precision),
-        Some('g' | 'G') => general(magnitude, precision.max(1), 0),
+        Some('e' | 'E') => format_scientific(magnitude, precision),
+        Some('g' | 'G') => format_general(magnitude, precision.max(1), 0),
         None => match spec.precision {
-            None => float(magnitude),
-            Some(precision) => general(magnitude, precision.max(1), 1),
+            None => format_float(magnitude),
+            Some(precision) => format_general(magnitude, precision.max(1), 1),
         },
         Some(other) => return Err(format!("`{other}` is not a format for a float")),
     };
@@ -62,10 +62,10 @@ pub(super) fn of_float(number: f64, spec: Spec) -> Result<String, String> {
     let whole = text.bytes().take_while(u8::is_ascii_digit).count();
     let (whole, rest) = text.split_at(whole);
     let rest = if spec.kind == Some('%') { format!("{rest}%") } else { rest.to_owned() };
-    Ok(placed(sign(number.is_sign_negative() && !number.is_nan(), spec), whole, &rest, 3, spec))
+    Ok(place_digits(choose_sign(number.is_sign_negative() && !number.is_nan(), spec), whole, &rest, 3, spec))
 }
 
-fn sign(negative: bool, spec: Spec) -> &'static str {
+fn choose_sign(negative: bool, spec: Spec) -> &'static str {
     match spec.sign {
         _ if negative => "-",
         '+' => "+",
@@ -75,28 +75,28 @@ fn sign(negative: bool, spec: Spec) -> &'static str {
 }
 
 /// `1.235e+04`
-fn scientific(number: f64, precision: usize) -> String {
+fn format_scientific(number: f64, precision: usize) -> String {
     let written = format!("{number:.precision$e}");
     let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
     format!("{digits}{}", written_exponent(exponent.parse().unwrap_or(0)))
 }
 
 /// Formats with `precision` digits, without zeros at the end, but with at least `kept` digits after the point.
-fn general(number: f64, precision: usize, kept: usize) -> String {
+fn format_general(number: f64, precision: usize, kept: usize) -> String {
     let rounded = format!("{number:.*e}", precision - 1);
     let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
     let digits = i32::try_from(precision).unwrap_or(i32::MAX);
     let last = digits - i32::from(kept > 0);
     if exponent < -4 || exponent >= last {
-        let written = scientific(number, precision - 1);
+        let written = format_scientific(number, precision - 1);
         let (digits, exponent) = written.split_once('e').unwrap_or((&written, ""));
-        return format!("{}e{exponent}", trimmed(digits, 0));
+        return format!("{}e{exponent}", trim_digits(digits, 0));
     }
     let behind = usize::try_from(digits - 1 - exponent).unwrap_or(0);
-    trimmed(&format!("{number:.behind$}"), kept)
+    trim_digits(&format!("{number:.behind$}"), kept)
 }
 
-fn trimmed(digits: &str, kept: usize) -> String {
+fn trim_digits(digits: &str, kept: usize) -> String {
     match digits.split_once('.') {
         None if kept == 0 => digits.to_owned(),
         None => format!("{digits}.{}", "0".repeat(kept)),
@@ -109,11 +109,11 @@ fn trimmed(digits: &str, kept: usize) -> String {
 }
 
 /// Groups the digits and pads to the width. Zeros of the padding are grouped too.
-fn placed(sign: &str, digits: &str, rest: &str, size: usize, spec: Spec) -> String {
+fn place_digits(sign: &str, digits: &str, rest: &str, size: usize, spec: Spec) -> String {
     let is_zero_filled = spec.align == Some('0') || (spec.align == Some('=') && spec.fill == '0');
     let spec = Spec { align: spec.align.map(|align| if align == '0' { '=' } else { align }), ..spec };
     let Some(separator) = spec.grouping.filter(|_| !digits.is_empty()) else {
-        return pad(sign, &format!("{digits}{rest}"), spec, '>');
+        return pad_text(sign, &format!("{digits}{rest}"), spec, '>');
     };
     let room = spec.width.saturating_sub(sign.chars().count() + rest.chars().count());
     let mut digits = digits.to_owned();
@@ -128,5 +128,5 @@ fn placed(sign: &str, digits: &str, rest: &str, size: usize, spec: Spec) -> Stri
         }
         grouped.push(digit);
     }
-    pad(sign, &format!("{grouped}{rest}"), spec, '>')
+    pad_text(sign, &format!("{grouped}{rest}"), spec, '>')
 }

@@ -6,26 +6,26 @@ use crate::template::error::TemplateError;
 
 /// A piece of a template.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum FStringPiece {
     Text(String),
-    Field(Field),
+    Field(FStringField),
 }
 
 /// `{first.name[0]!r:spec}`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct FStringField {
     pub first: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<FieldStep>,
     pub conversion: Option<Conversion>,
     /// Text and fields, without their own conversion and spec.
-    pub spec: Vec<Piece>,
+    pub spec: Vec<FStringPiece>,
     /// The range in the source, including the braces.
     pub range: Range<usize>,
 }
 
 /// One step into a value.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum FieldStep {
     /// `.name`
     Attribute(String),
     /// `[0]`
@@ -42,36 +42,36 @@ pub(super) enum Conversion {
     Ascii,
 }
 
-impl Field {
+impl FStringField {
     /// The fields of its spec.
-    pub(super) fn within(&self) -> impl Iterator<Item = &Self> {
+    pub(super) fn list_fields(&self) -> impl Iterator<Item = &Self> {
         self.spec.iter().filter_map(|piece| match piece {
-            Piece::Field(field) => Some(field),
-            Piece::Text(_) => None,
+            FStringPiece::Field(field) => Some(field),
+            FStringPiece::Text(_) => None,
         })
     }
 
     /// The name as it is written: `a.b[0]`.
     pub(super) fn name(&self) -> String {
         self.steps.iter().fold(self.first.clone(), |name, step| match step {
-            Step::Attribute(attribute) => name + "." + attribute,
-            Step::Item(at) => format!("{name}[{at}]"),
-            Step::Key(key) => format!("{name}[{key}]"),
+            FieldStep::Attribute(attribute) => name + "." + attribute,
+            FieldStep::Item(at) => format!("{name}[{at}]"),
+            FieldStep::Key(key) => format!("{name}[{key}]"),
         })
     }
 
     /// Its name up to the first item: `a.b`.
     pub(super) fn attributes(&self) -> String {
         let attributes = self.steps.iter().map_while(|step| match step {
-            Step::Attribute(name) | Step::Key(name) => Some(name),
-            Step::Item(_) => None,
+            FieldStep::Attribute(name) | FieldStep::Key(name) => Some(name),
+            FieldStep::Item(_) => None,
         });
         attributes.fold(self.first.clone(), |name, attribute| name + "." + attribute)
     }
 }
 
 /// Reads a whole template.
-pub(super) fn pieces(source: &str) -> Result<Vec<Piece>, TemplateError> {
+pub(super) fn parse_pieces(source: &str) -> Result<Vec<FStringPiece>, TemplateError> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut at = 0;
@@ -83,19 +83,19 @@ pub(super) fn pieces(source: &str) -> Result<Vec<Piece>, TemplateError> {
             at = brace + 2;
         } else if sign == "}" {
             let message = "a lone `}` ends no field: write `}}` for a brace in the text";
-            return Err(TemplateError::at(source, brace..brace + 1, message));
+            return Err(TemplateError::place_at(source, brace..brace + 1, message));
         } else {
             if !text.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut text)));
+                pieces.push(FStringPiece::Text(std::mem::take(&mut text)));
             }
             let end = end_of_field(source, brace + 1)?;
-            pieces.push(Piece::Field(field(source, brace + 1..end)?));
+            pieces.push(FStringPiece::Field(parse_field(source, brace + 1..end)?));
             at = end + 1;
         }
     }
     text += &source[at..];
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(FStringPiece::Text(text));
     }
     Ok(pieces)
 }
@@ -116,15 +116,15 @@ fn end_of_field(source: &str, start: usize) -> Result<usize, TemplateError> {
         }
     }
     let message = "a lone `{` begins a field that nothing ends: write `{{` for a brace in the text";
-    Err(TemplateError::at(source, start - 1..start, message))
+    Err(TemplateError::place_at(source, start - 1..start, message))
 }
 
 /// Reads a field; `inside` is the range between its braces.
-fn field(source: &str, inside: Range<usize>) -> Result<Field, TemplateError> {
+fn parse_field(source: &str, inside: Range<usize>) -> Result<FStringField, TemplateError> {
     let text = &source[inside.clone()];
-    let wrong = |message: String| TemplateError::at(source, inside.start - 1..inside.end + 1, message);
+    let wrong = |message: String| TemplateError::place_at(source, inside.start - 1..inside.end + 1, message);
     let (name, rest) = text.split_at(end_of_name(text));
-    let (first, steps) = path(name).map_err(&wrong)?;
+    let (first, steps) = parse_path(name).map_err(&wrong)?;
     let (conversion, rest) = match rest.strip_prefix('!') {
         None => (None, rest),
         Some(rest) => {
@@ -139,11 +139,11 @@ fn field(source: &str, inside: Range<usize>) -> Result<Field, TemplateError> {
         }
     };
     let spec = match rest.strip_prefix(':') {
-        Some(written) => spec(source, inside.end - written.len()..inside.end)?,
+        Some(written) => parse_spec(source, inside.end - written.len()..inside.end)?,
         None if rest.is_empty() => Vec::new(),
         None => return Err(wrong(format!("after a conversion comes `:` or the end of the field, not `{rest}`"))),
     };
-    Ok(Field { first, steps, conversion, spec, range: inside.start - 1..inside.end + 1 })
+    Ok(FStringField { first, steps, conversion, spec, range: inside.start - 1..inside.end + 1 })
 }
 
 fn end_of_name(text: &str) -> usize {
@@ -160,30 +160,30 @@ fn end_of_name(text: &str) -> usize {
 }
 
 /// A spec may have fields in it: `{x:{width}}`.
-fn spec(source: &str, range: Range<usize>) -> Result<Vec<Piece>, TemplateError> {
+fn parse_spec(source: &str, range: Range<usize>) -> Result<Vec<FStringPiece>, TemplateError> {
     let mut pieces = Vec::new();
     let mut at = range.start;
     while let Some(open) = source[at..range.end].find('{').map(|open| at + open) {
         if open > at {
-            pieces.push(Piece::Text(source[at..open].to_owned()));
+            pieces.push(FStringPiece::Text(source[at..open].to_owned()));
         }
         let inside = open + 1..end_of_field(source, open + 1)?;
-        let field = field(source, inside.clone())?;
+        let field = parse_field(source, inside.clone())?;
         if field.conversion.is_some() || !field.spec.is_empty() {
             let message = "a field within a format has a name and nothing else";
-            return Err(TemplateError::at(source, field.range, message));
+            return Err(TemplateError::place_at(source, field.range, message));
         }
-        pieces.push(Piece::Field(field));
+        pieces.push(FStringPiece::Field(field));
         at = inside.end + 1;
     }
     if at < range.end {
-        pieces.push(Piece::Text(source[at..range.end].to_owned()));
+        pieces.push(FStringPiece::Text(source[at..range.end].to_owned()));
     }
     Ok(pieces)
 }
 
 /// `a.b[0]`.
-fn path(name: &str) -> Result<(String, Vec<Step>), String> {
+fn parse_path(name: &str) -> Result<(String, Vec<FieldStep>), String> {
     let length = name.find(['.', '[']).unwrap_or(name.len());
     let (first, mut rest) = name.split_at(length);
     if first.is_empty() || first.bytes().all(|b| b.is_ascii_digit()) {
@@ -205,7 +205,7 @@ fn path(name: &str) -> Result<(String, Vec<Step>), String> {
             if !is_name(attribute) {
                 return Err(format!("`{attribute}` is not the name of an attribute in `{name}`"));
             }
-            steps.push(Step::Attribute(attribute.to_owned()));
+            steps.push(FieldStep::Attribute(attribute.to_owned()));
             rest = left;
         } else if let Some((key, left)) = rest.strip_prefix('[').and_then(|after| after.split_once(']')) {
             if key.is_empty() || key.starts_with(['"', '\'', '-']) {
@@ -215,7 +215,7 @@ fn path(name: &str) -> Result<(String, Vec<Step>), String> {
                 ));
             }
             let number = key.bytes().all(|b| b.is_ascii_digit()).then(|| key.parse().ok()).flatten();
-            steps.push(number.map_or_else(|| Step::Key(key.to_owned()), Step::Item));
+            steps.push(number.map_or_else(|| FieldStep::Key(key.to_owned()), FieldStep::Item));
             rest = left;
         } else {
             return Err(format!("`{name}` continues with neither `.` nor `[…]`"));

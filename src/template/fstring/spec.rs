@@ -3,18 +3,18 @@
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-use super::layout::{Spec, pad};
+use super::layout::{Spec, pad_text};
 use super::number;
 
 /// The most that a width or a precision may ask for.
 const MOST: usize = 10_000;
 
 /// The value in the form that the spec asks for.
-pub(super) fn format(value: &Value, written: &str) -> Result<String, String> {
+pub(super) fn format_value(value: &Value, written: &str) -> Result<String, String> {
     if written.is_empty() {
         return Ok(value.to_string());
     }
-    let spec = read(written)?;
+    let spec = read_spec(written)?;
     let is_text = value.kind() == ValueKind::String;
     if let Some(text) = value.as_str().filter(|_| is_text) {
         return of_text(text, spec);
@@ -40,12 +40,12 @@ fn of_text(text: &str, spec: Spec) -> Result<String, String> {
             let cut =
                 spec.precision.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(at, _)| at);
             let align = spec.align.filter(|align| *align != '0');
-            Ok(pad("", &text[..cut], Spec { align, ..spec }, '<'))
+            Ok(pad_text("", &text[..cut], Spec { align, ..spec }, '<'))
         }
     }
 }
 
-fn read(written: &str) -> Result<Spec, String> {
+fn read_spec(written: &str) -> Result<Spec, String> {
     let signs: Vec<char> = written.chars().collect();
     let mut at = 0;
     let is_align = |c: Option<&char>| c.is_some_and(|c| matches!(c, '<' | '>' | '^' | '='));
@@ -89,7 +89,7 @@ fn read(written: &str) -> Result<Spec, String> {
         read
     };
     let width = digits();
-    spec.width = bounded(&width)?.unwrap_or(0);
+    spec.width = read_bounded(&width)?.unwrap_or(0);
     let rest: String = signs[at..].iter().collect();
     let (grouping, rest) = match rest.strip_prefix([',', '_']) {
         Some(after) => (rest.chars().next(), after.to_owned()),
@@ -100,7 +100,7 @@ fn read(written: &str) -> Result<Spec, String> {
         None => rest,
         Some(after) => {
             let length = after.bytes().take_while(u8::is_ascii_digit).count();
-            let Some(precision) = bounded(&after[..length])? else {
+            let Some(precision) = read_bounded(&after[..length])? else {
                 return Err("a precision has digits behind its point".to_owned());
             };
             spec.precision = Some(precision);
@@ -122,7 +122,7 @@ fn read(written: &str) -> Result<Spec, String> {
     }
 }
 
-fn bounded(digits: &str) -> Result<Option<usize>, String> {
+fn read_bounded(digits: &str) -> Result<Option<usize>, String> {
     if digits.is_empty() {
         return Ok(None);
     }
@@ -132,7 +132,7 @@ fn bounded(digits: &str) -> Result<Option<usize>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::format;
+    use super::format_value;
     use crate::template::Value;
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
             (123_456.0.into(), ".6", "1.23456e+05"),
         ];
         for (value, spec, expected) in cases {
-            assert_eq!(format(&value, spec).as_deref(), Ok(expected), "{value}:{spec}");
+            assert_eq!(format_value(&value, spec).as_deref(), Ok(expected), "{value}:{spec}");
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
             (1.into(), ",x"),
             (().into(), ">5"),
         ] {
-            assert!(format(&value, spec).is_err(), "{value}:{spec}");
+            assert!(format_value(&value, spec).is_err(), "{value}:{spec}");
         }
     }
 }

@@ -3,50 +3,55 @@
 use gotmpl::parse::{CommandNode, Expr, Number, PipeNode, SmolStr};
 use minijinja::Value;
 
-use super::run::{Leave, Named, Outcome, Run, wrong};
+use super::run::{GoOutcome, GoRun, Leave, NamedValue, leave_with_error};
 use super::values::{is_list, is_map, is_true, type_name};
-use super::{Problem, functions};
+use super::{GoProblem, functions};
 use crate::template::LONGEST_OUTPUT;
 
 /// The most bytes of all values that functions make.
 const MOST_MADE: usize = 64 * LONGEST_OUTPUT;
 
-impl<'t> Run<'t> {
-    pub(super) fn pipe(&mut self, pipe: &'t PipeNode, dot: &Named) -> Outcome<Named> {
+impl<'t> GoRun<'t> {
+    pub(super) fn pipe(&mut self, pipe: &'t PipeNode, dot: &NamedValue) -> GoOutcome<NamedValue> {
         let value = self.commands(pipe, dot)?;
         match pipe.decl.as_slice() {
             [] => {}
             [name] => self.bind(name, value.clone(), pipe.is_assign),
-            _ => return Err(wrong(pipe.pos.offset, "only a `range` has two variables".to_owned())),
+            _ => return Err(leave_with_error(pipe.pos.offset, "only a `range` has two variables".to_owned())),
         }
         Ok(value)
     }
 
-    pub(super) fn commands(&mut self, pipe: &'t PipeNode, dot: &Named) -> Outcome<Named> {
+    pub(super) fn commands(&mut self, pipe: &'t PipeNode, dot: &NamedValue) -> GoOutcome<NamedValue> {
         let mut value = None;
         for command in &pipe.commands {
             value = Some(self.command(command, value, dot)?);
         }
-        value.ok_or_else(|| wrong(pipe.pos.offset, "there is no value here".to_owned()))
+        value.ok_or_else(|| leave_with_error(pipe.pos.offset, "there is no value here".to_owned()))
     }
 
-    fn command(&mut self, command: &'t CommandNode, piped: Option<Named>, dot: &Named) -> Outcome<Named> {
+    fn command(
+        &mut self,
+        command: &'t CommandNode,
+        piped: Option<NamedValue>,
+        dot: &NamedValue,
+    ) -> GoOutcome<NamedValue> {
         let at = command.pos.offset;
         self.step(at, 0)?;
         let Some((first, rest)) = command.args.split_first() else {
-            return Err(wrong(at, "there is no value here".to_owned()));
+            return Err(leave_with_error(at, "there is no value here".to_owned()));
         };
         match first {
-            Expr::Identifier(_, name) => self.call(name, at, rest, piped, dot).map(Named::unnamed),
+            Expr::Identifier(_, name) => self.call(name, at, rest, piped, dot).map(NamedValue::unnamed),
             Expr::Chain(place, inner, names) if matches!(**inner, Expr::Identifier(..)) => {
-                let Expr::Identifier(_, name) = &**inner else { return Err(wrong(at, String::new())) };
+                let Expr::Identifier(_, name) = &**inner else { return Err(leave_with_error(at, String::new())) };
                 let value = self.call(name, at, rest, piped, dot)?;
-                self.fields(Named::unnamed(value), names, place.offset)
+                self.fields(NamedValue::unnamed(value), names, place.offset)
             }
             _ if piped.is_some() || !rest.is_empty() => {
-                Err(wrong(at, "only a function takes arguments, and this is none".to_owned()))
+                Err(leave_with_error(at, "only a function takes arguments, and this is none".to_owned()))
             }
-            Expr::Nil(_) => Err(wrong(at, "`nil` alone is not a value to show".to_owned())),
+            Expr::Nil(_) => Err(leave_with_error(at, "`nil` alone is not a value to show".to_owned())),
             _ => self.expression(first, dot),
         }
     }
@@ -56,9 +61,9 @@ impl<'t> Run<'t> {
         name: &str,
         at: usize,
         arguments: &'t [Expr],
-        piped: Option<Named>,
-        dot: &Named,
-    ) -> Outcome<Value> {
+        piped: Option<NamedValue>,
+        dot: &NamedValue,
+    ) -> GoOutcome<Value> {
         if let Some(decides) = match name {
             "and" => Some(false),
             "or" => Some(true),
@@ -71,12 +76,12 @@ impl<'t> Run<'t> {
             given.push(self.expression(argument, dot)?.value);
         }
         given.extend(piped.map(|piped| piped.value));
-        self.step(at, given.iter().map(size).sum())?;
-        let value = functions::call(name, &given).map_err(|message| wrong(at, message))?;
-        self.made += if name == "index" { 0 } else { size(&value) };
+        self.step(at, given.iter().map(estimate_size).sum())?;
+        let value = functions::call_function(name, &given).map_err(|message| leave_with_error(at, message))?;
+        self.made += if name == "index" { 0 } else { estimate_size(&value) };
         if self.made > MOST_MADE {
             let message = format!("its values take more than {} MiB", MOST_MADE / LONGEST_OUTPUT);
-            return Err(Leave::Bound(Problem { at, message }));
+            return Err(Leave::Bound(GoProblem { at, message }));
         }
         Ok(value)
     }
@@ -87,9 +92,9 @@ impl<'t> Run<'t> {
         decides: bool,
         at: usize,
         arguments: &'t [Expr],
-        piped: Option<Named>,
-        dot: &Named,
-    ) -> Outcome<Value> {
+        piped: Option<NamedValue>,
+        dot: &NamedValue,
+    ) -> GoOutcome<Value> {
         let mut last = None;
         for argument in arguments {
             let value = self.expression(argument, dot)?.value;
@@ -99,47 +104,47 @@ impl<'t> Run<'t> {
             last = Some(value);
         }
         let last = piped.map(|piped| piped.value).or(last);
-        last.ok_or_else(|| wrong(at, "`and` and `or` take at least 1 argument, not 0".to_owned()))
+        last.ok_or_else(|| leave_with_error(at, "`and` and `or` take at least 1 argument, not 0".to_owned()))
     }
 
-    fn expression(&mut self, expression: &'t Expr, dot: &Named) -> Outcome<Named> {
+    fn expression(&mut self, expression: &'t Expr, dot: &NamedValue) -> GoOutcome<NamedValue> {
         Ok(match expression {
             Expr::Dot(_) => dot.clone(),
             Expr::Field(at, names) => self.fields(dot.clone(), names, at.offset)?,
             Expr::Variable(at, name, names) => {
                 let found = self.variables.iter().rev().find(|(known, _)| known == name);
                 let Some((_, held)) = found else {
-                    return Err(wrong(at.offset, format!("no variable `{name}` is declared here")));
+                    return Err(leave_with_error(at.offset, format!("no variable `{name}` is declared here")));
                 };
                 self.fields(held.clone(), names, at.offset)?
             }
-            Expr::Identifier(at, name) => Named::unnamed(self.call(name, at.offset, &[], None, dot)?),
+            Expr::Identifier(at, name) => NamedValue::unnamed(self.call(name, at.offset, &[], None, dot)?),
             Expr::Pipe(_, pipe) => self.pipe(pipe, dot)?,
             Expr::Chain(at, of, names) => {
                 let value = self.expression(of, dot)?;
                 self.fields(value, names, at.offset)?
             }
-            Expr::String(_, text) => Named::unnamed(Value::from(&**text)),
-            Expr::Number(_, Number::Int(number)) => Named::unnamed((*number).into()),
-            Expr::Number(_, Number::Float(number)) => Named::unnamed((*number).into()),
+            Expr::String(_, text) => NamedValue::unnamed(Value::from(&**text)),
+            Expr::Number(_, Number::Int(number)) => NamedValue::unnamed((*number).into()),
+            Expr::Number(_, Number::Float(number)) => NamedValue::unnamed((*number).into()),
             Expr::Number(at, Number::Uint(number)) => {
-                return Err(wrong(at.offset, format!("{number} is too large for a number")));
+                return Err(leave_with_error(at.offset, format!("{number} is too large for a number")));
             }
-            Expr::Bool(_, value) => Named::unnamed((*value).into()),
-            Expr::Nil(_) => Named::unnamed(Value::from(())),
+            Expr::Bool(_, value) => NamedValue::unnamed((*value).into()),
+            Expr::Nil(_) => NamedValue::unnamed(Value::from(())),
         })
     }
 
-    fn fields(&mut self, of: Named, names: &[SmolStr], at: usize) -> Outcome<Named> {
+    fn fields(&mut self, of: NamedValue, names: &[SmolStr], at: usize) -> GoOutcome<NamedValue> {
         let mut value = of.value.clone();
         for name in names {
             if value.is_none() {
-                return Err(wrong(at, format!("`{}` is nil up to `.{name}`", of.told(names))));
+                return Err(leave_with_error(at, format!("`{}` is nil up to `.{name}`", of.name_below(names))));
             }
             let is_text_or_number = !is_map(&value) && value.as_object().is_none() && !value.is_undefined();
             if is_text_or_number || is_list(&value) {
                 let message = format!("a value of type {} has no field `{name}`", type_name(&value));
-                return Err(wrong(at, message));
+                return Err(leave_with_error(at, message));
             }
             value = value.get_attr(name).unwrap_or_default();
         }
@@ -150,14 +155,14 @@ impl<'t> Run<'t> {
             if self.missing.is_empty() {
                 self.first = at;
             }
-            self.missing.insert(of.told(names));
+            self.missing.insert(of.name_below(names));
         }
-        let name = of.name.as_ref().map(|_| of.told(names).into());
-        Ok(Named { value, name })
+        let name = of.name.as_ref().map(|_| of.name_below(names).into());
+        Ok(NamedValue { value, name })
     }
 }
 
 /// About how many bytes a function reads of a value, or made for it.
-fn size(value: &Value) -> usize {
+fn estimate_size(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(32), str::len)
 }

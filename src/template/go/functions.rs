@@ -5,33 +5,33 @@ use std::fmt::Write;
 
 use minijinja::Value;
 
-use super::values::{self, Basic, basic, for_formatting, is_list, is_map, too_long, type_name};
+use super::values::{self, Basic, classify_value, for_formatting, is_list, is_map, too_long, type_name};
 use crate::template::LONGEST_OUTPUT;
 
-type Function = fn(&[Value]) -> Result<Value, String>;
+type GoFunction = fn(&[Value]) -> Result<Value, String>;
 
 /// Every function with the fewest and the most arguments that it takes.
-const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
+const FUNCTIONS: &[(&str, usize, usize, GoFunction)] = &[
     ("eq", 2, usize::MAX, equal_to_any),
-    ("ne", 2, 2, |of| Ok(Value::from(!equal(&of[0], &of[1])?))),
-    ("lt", 2, 2, |of| ordered(of, Ordering::is_lt)),
-    ("le", 2, 2, |of| ordered(of, Ordering::is_le)),
-    ("gt", 2, 2, |of| ordered(of, Ordering::is_gt)),
-    ("ge", 2, 2, |of| ordered(of, Ordering::is_ge)),
+    ("ne", 2, 2, |of| Ok(Value::from(!is_equal(&of[0], &of[1])?))),
+    ("lt", 2, 2, |of| compare_order(of, Ordering::is_lt)),
+    ("le", 2, 2, |of| compare_order(of, Ordering::is_le)),
+    ("gt", 2, 2, |of| compare_order(of, Ordering::is_gt)),
+    ("ge", 2, 2, |of| compare_order(of, Ordering::is_ge)),
     ("not", 1, 1, |of| Ok(Value::from(!values::is_true(&of[0])))),
-    ("len", 1, 1, length),
-    ("index", 1, usize::MAX, |of| of[1..].iter().try_fold(of[0].clone(), |value, key| index(&value, key))),
-    ("slice", 1, 4, slice),
-    ("print", 0, usize::MAX, |of| print(of, false)),
-    ("println", 0, usize::MAX, |of| print(of, true)),
-    ("printf", 1, usize::MAX, printf),
-    ("html", 1, usize::MAX, |of| escaped(of, gotmpl::html_escape)),
-    ("js", 1, usize::MAX, |of| escaped(of, gotmpl::js_escape)),
-    ("urlquery", 1, usize::MAX, |of| escaped(of, gotmpl::url_encode)),
+    ("len", 1, 1, get_length),
+    ("index", 1, usize::MAX, |of| of[1..].iter().try_fold(of[0].clone(), |value, key| get_index(&value, key))),
+    ("slice", 1, 4, get_slice),
+    ("print", 0, usize::MAX, |of| print_values(of, false)),
+    ("println", 0, usize::MAX, |of| print_values(of, true)),
+    ("printf", 1, usize::MAX, print_format),
+    ("html", 1, usize::MAX, |of| escape_texts(of, gotmpl::html_escape)),
+    ("js", 1, usize::MAX, |of| escape_texts(of, gotmpl::js_escape)),
+    ("urlquery", 1, usize::MAX, |of| escape_texts(of, gotmpl::url_encode)),
 ];
 
 /// The numbers of arguments that a function takes; an error says that there is no such function.
-pub(super) fn arguments(name: &str) -> Result<(usize, usize), String> {
+pub(super) fn count_arguments(name: &str) -> Result<(usize, usize), String> {
     match name {
         "and" | "or" => Ok((1, usize::MAX)),
         "call" => Err("`call` is not supported: no value is a function".to_owned()),
@@ -46,8 +46,8 @@ pub(super) fn arguments(name: &str) -> Result<(usize, usize), String> {
 }
 
 /// Calls a function by its name.
-pub(super) fn call(name: &str, given: &[Value]) -> Result<Value, String> {
-    let (fewest, most) = arguments(name)?;
+pub(super) fn call_function(name: &str, given: &[Value]) -> Result<Value, String> {
+    let (fewest, most) = count_arguments(name)?;
     if given.len() < fewest || given.len() > most {
         let wanted = if given.len() < fewest { format!("at least {fewest}") } else { format!("at most {most}") };
         return Err(format!("`{name}` takes {wanted} arguments, not {}", given.len()));
@@ -59,61 +59,61 @@ pub(super) fn call(name: &str, given: &[Value]) -> Result<Value, String> {
 }
 
 /// The value as `{{.}}` shows it; `<no value>` for nothing.
-pub(super) fn shown(value: &Value) -> Result<String, String> {
-    match basic(value) {
+pub(super) fn show_value(value: &Value) -> Result<String, String> {
+    match classify_value(value) {
         Basic::Text(text) => Ok(text.to_owned()),
         Basic::Nil => Ok("<no value>".to_owned()),
-        _ => values::shown(value),
+        _ => values::show_value(value),
     }
 }
 
 fn equal_to_any(of: &[Value]) -> Result<Value, String> {
     for other in &of[1..] {
-        if equal(&of[0], other)? {
+        if is_equal(&of[0], other)? {
             return Ok(Value::from(true));
         }
     }
     Ok(Value::from(false))
 }
 
-fn equal(one: &Value, other: &Value) -> Result<bool, String> {
-    match (basic(one), basic(other)) {
+fn is_equal(one: &Value, other: &Value) -> Result<bool, String> {
+    match (classify_value(one), classify_value(other)) {
         (Basic::Other, _) | (_, Basic::Other) => {
             Err(format!("a {} and a {} cannot be compared", type_name(one), type_name(other)))
         }
         (Basic::Nil, other) | (other, Basic::Nil) => Ok(other == Basic::Nil),
         (one, other) if std::mem::discriminant(&one) == std::mem::discriminant(&other) => Ok(one == other),
-        _ => Err(incompatible(one, other)),
+        _ => Err(refuse_comparison(one, other)),
     }
 }
 
-fn ordered(of: &[Value], wanted: fn(Ordering) -> bool) -> Result<Value, String> {
-    let order = match (basic(&of[0]), basic(&of[1])) {
+fn compare_order(of: &[Value], wanted: fn(Ordering) -> bool) -> Result<Value, String> {
+    let order = match (classify_value(&of[0]), classify_value(&of[1])) {
         (Basic::Int(one), Basic::Int(other)) => Some(one.cmp(&other)),
         (Basic::Text(one), Basic::Text(other)) => Some(one.cmp(other)),
         (Basic::Float(one), Basic::Float(other)) => one.partial_cmp(&other),
-        _ => return Err(incompatible(&of[0], &of[1])),
+        _ => return Err(refuse_comparison(&of[0], &of[1])),
     };
     Ok(Value::from(order.is_some_and(wanted)))
 }
 
-fn incompatible(one: &Value, other: &Value) -> String {
+fn refuse_comparison(one: &Value, other: &Value) -> String {
     format!("a value of type {} cannot be compared with one of type {}", type_name(one), type_name(other))
 }
 
-fn length(of: &[Value]) -> Result<Value, String> {
+fn get_length(of: &[Value]) -> Result<Value, String> {
     let value = &of[0];
     // Bytes, as in Go.
     let length = value.as_str().map(str::len).or_else(|| value.len().filter(|_| is_list(value) || is_map(value)));
     length.map(Value::from).ok_or_else(|| format!("a value of type {} has no length", type_name(value)))
 }
 
-fn index(value: &Value, key: &Value) -> Result<Value, String> {
-    let number = || match basic(key) {
+fn get_index(value: &Value, key: &Value) -> Result<Value, String> {
+    let number = || match classify_value(key) {
         Basic::Int(number) => Ok(number),
         _ => Err(format!("a value of type {} is not an index of a {}", type_name(key), type_name(value))),
     };
-    match basic(value) {
+    match classify_value(value) {
         Basic::Text(text) => {
             let at = number()?;
             let byte = usize::try_from(at).ok().and_then(|at| text.as_bytes().get(at));
@@ -136,7 +136,7 @@ fn out_of_range(at: i128, length: usize) -> String {
     format!("there is no item {at} in {length}")
 }
 
-fn slice(of: &[Value]) -> Result<Value, String> {
+fn get_slice(of: &[Value]) -> Result<Value, String> {
     let value = &of[0];
     let length = match value.as_str() {
         Some(text) if of.len() < 4 => text.len(),
@@ -146,7 +146,7 @@ fn slice(of: &[Value]) -> Result<Value, String> {
     };
     let mut bounds = Vec::new();
     for bound in &of[1..] {
-        let Basic::Int(at) = basic(bound) else {
+        let Basic::Int(at) = classify_value(bound) else {
             return Err(format!("a value of type {} is not a bound of a slice", type_name(bound)));
         };
         let at = usize::try_from(at).ok().filter(|at| *at <= length).ok_or_else(|| out_of_range(at, length))?;
@@ -169,16 +169,16 @@ fn slice(of: &[Value]) -> Result<Value, String> {
     }
 }
 
-fn escaped(of: &[Value], escape: fn(&str) -> String) -> Result<Value, String> {
+fn escape_texts(of: &[Value], escape: fn(&str) -> String) -> Result<Value, String> {
     let text = match of {
         [one] if one.as_str().is_some() => one.clone(),
-        _ => print(of, false)?,
+        _ => print_values(of, false)?,
     };
-    bounded(escape(text.as_str().unwrap_or_default()))
+    bound_text(escape(text.as_str().unwrap_or_default()))
 }
 
 /// `printf`, unless its result could be too large: widths are clamped, but each verb has its own.
-fn printf(of: &[Value]) -> Result<Value, String> {
+fn print_format(of: &[Value]) -> Result<Value, String> {
     const WIDEST: usize = u16::MAX as usize;
     const MOST: usize = 64 * LONGEST_OUTPUT;
     let Some(format) = of[0].as_str() else {
@@ -193,16 +193,16 @@ fn printf(of: &[Value]) -> Result<Value, String> {
     let mut largest = if is_wide { WIDEST } else { 100 };
     for value in &of[1..] {
         // A byte is at most `\x00` or ` 0x00` of a quoted text or of one in hexadecimal digits.
-        largest = largest.max(shown(value)?.len().saturating_mul(6));
+        largest = largest.max(show_value(value)?.len().saturating_mul(6));
     }
     if verbs.saturating_mul(largest) > MOST {
         return Err(too_long());
     }
-    formatted(of)
+    format_values(of)
 }
 
 /// The result of the crate's own `printf`, which can only be called by a template.
-fn formatted(of: &[Value]) -> Result<Value, String> {
+fn format_values(of: &[Value]) -> Result<Value, String> {
     let mut source = "{{printf".to_owned();
     let mut named = std::collections::BTreeMap::new();
     let mut bytes = 0;
@@ -217,11 +217,11 @@ fn formatted(of: &[Value]) -> Result<Value, String> {
     source += "}}";
     let template = gotmpl::Template::new("").parse(&source).map_err(|error| error.to_string())?;
     let text = template.execute_to_string(&gotmpl::Value::Map(named.into())).map_err(|error| error.to_string())?;
-    bounded(text)
+    bound_text(text)
 }
 
 /// `print`, with a space between values that are not texts; or `println`, with one between all.
-fn print(of: &[Value], is_line: bool) -> Result<Value, String> {
+fn print_values(of: &[Value], is_line: bool) -> Result<Value, String> {
     let mut out = String::new();
     let mut after_text = true;
     for (number, value) in of.iter().enumerate() {
@@ -229,7 +229,7 @@ fn print(of: &[Value], is_line: bool) -> Result<Value, String> {
         if number > 0 && (is_line || !(is_text || after_text)) {
             out.push(' ');
         }
-        out += &values::shown(value)?;
+        out += &values::show_value(value)?;
         if out.len() > LONGEST_OUTPUT {
             return Err(too_long());
         }
@@ -238,9 +238,9 @@ fn print(of: &[Value], is_line: bool) -> Result<Value, String> {
     if is_line {
         out.push('\n');
     }
-    bounded(out)
+    bound_text(out)
 }
 
-fn bounded(text: String) -> Result<Value, String> {
+fn bound_text(text: String) -> Result<Value, String> {
     if text.len() > LONGEST_OUTPUT { Err(too_long()) } else { Ok(Value::from(text)) }
 }

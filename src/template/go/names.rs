@@ -5,13 +5,18 @@ use std::collections::BTreeSet;
 
 use gotmpl::parse::{BranchNode, Expr, ListNode, Node, PipeNode, SmolStr};
 
-use super::functions::arguments;
-use super::{Problem, Tree};
+use super::functions::count_arguments;
+use super::{GoProblem, GoTree};
 
 /// The names that the template reads, with dots: `user.name`.
-pub(super) fn read(tree: &Tree) -> Result<BTreeSet<String>, Problem> {
-    let mut walk =
-        Walk { tree, names: BTreeSet::new(), variables: Vec::new(), entered: BTreeSet::new(), open: Vec::new() };
+pub(super) fn read_names(tree: &GoTree) -> Result<BTreeSet<String>, GoProblem> {
+    let mut walk = NameWalk {
+        tree,
+        names: BTreeSet::new(),
+        variables: Vec::new(),
+        entered: BTreeSet::new(),
+        open: Vec::new(),
+    };
     walk.template(&tree.root, Some(String::new()))?;
     for body in tree.defined.values() {
         walk.template(body, None)?;
@@ -20,12 +25,12 @@ pub(super) fn read(tree: &Tree) -> Result<BTreeSet<String>, Problem> {
 }
 
 /// The name of a value in the context: an empty text for the context itself, `None` for a value without a name there.
-type Place = Option<String>;
+type ContextName = Option<String>;
 
-struct Walk<'t> {
-    tree: &'t Tree,
+struct NameWalk<'t> {
+    tree: &'t GoTree,
     names: BTreeSet<String>,
-    variables: Vec<(SmolStr, Place)>,
+    variables: Vec<(SmolStr, ContextName)>,
     /// The templates that were entered, with the names of their arguments.
     entered: BTreeSet<(String, String)>,
     /// The templates that the walk is in: one that calls itself reads the same names below any depth.
@@ -36,19 +41,19 @@ struct Walk<'t> {
 const DEEPEST: usize = 20;
 const MOST_ENTERED: usize = 1000;
 
-impl<'t> Walk<'t> {
-    fn template(&mut self, body: &'t ListNode, dot: Place) -> Result<(), Problem> {
+impl<'t> NameWalk<'t> {
+    fn template(&mut self, body: &'t ListNode, dot: ContextName) -> Result<(), GoProblem> {
         let outer = std::mem::replace(&mut self.variables, vec![(SmolStr::new_static("$"), dot.clone())]);
         let done = self.list(body, &dot);
         self.variables = outer;
         done
     }
 
-    fn list(&mut self, list: &'t ListNode, dot: &Place) -> Result<(), Problem> {
+    fn list(&mut self, list: &'t ListNode, dot: &ContextName) -> Result<(), GoProblem> {
         list.nodes.iter().try_for_each(|node| self.node(node, dot))
     }
 
-    fn node(&mut self, node: &'t Node, dot: &Place) -> Result<(), Problem> {
+    fn node(&mut self, node: &'t Node, dot: &ContextName) -> Result<(), GoProblem> {
         match node {
             Node::Text(_) | Node::Define(_) | Node::Break(_) | Node::Continue(_) => Ok(()),
             Node::List(list) => self.list(list, dot),
@@ -63,7 +68,7 @@ impl<'t> Walk<'t> {
                 };
                 let Some(body) = self.tree.defined.get(call.name.as_str()) else {
                     let message = format!("no template `{}` is defined", call.name);
-                    return Err(Problem { at: call.pos.offset, message });
+                    return Err(GoProblem { at: call.pos.offset, message });
                 };
                 let name = call.name.as_str();
                 let is_new = |walk: &Self| {
@@ -85,9 +90,9 @@ impl<'t> Walk<'t> {
     fn branch(
         &mut self,
         branch: &'t BranchNode,
-        dot: &Place,
-        inner: impl FnOnce(Place) -> Place,
-    ) -> Result<(), Problem> {
+        dot: &ContextName,
+        inner: impl FnOnce(ContextName) -> ContextName,
+    ) -> Result<(), GoProblem> {
         let outer = self.variables.len();
         let place = self.pipe(&branch.pipe, dot)?;
         self.list(&branch.body, &inner(place))?;
@@ -98,7 +103,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    fn pipe(&mut self, pipe: &'t PipeNode, dot: &Place) -> Result<Place, Problem> {
+    fn pipe(&mut self, pipe: &'t PipeNode, dot: &ContextName) -> Result<ContextName, GoProblem> {
         let mut place = None;
         for command in &pipe.commands {
             place = self.command(&command.args, dot)?;
@@ -108,7 +113,7 @@ impl<'t> Walk<'t> {
         }
         for name in &pipe.decl {
             if pipe.is_assign {
-                self.known(name, pipe.pos.offset)?;
+                self.find_variable(name, pipe.pos.offset)?;
             } else {
                 // Two variables are those of a `range`, and hold its items.
                 let held = place.clone().filter(|_| pipe.decl.len() == 1);
@@ -118,7 +123,7 @@ impl<'t> Walk<'t> {
         Ok(place)
     }
 
-    fn command(&mut self, arguments: &'t [Expr], dot: &Place) -> Result<Place, Problem> {
+    fn command(&mut self, arguments: &'t [Expr], dot: &ContextName) -> Result<ContextName, GoProblem> {
         // `index . "a" "b"` reads `a.b`.
         if let [Expr::Identifier(_, name), of, keys @ ..] = arguments
             && name == "index"
@@ -128,7 +133,7 @@ impl<'t> Walk<'t> {
             for key in keys {
                 self.expression(key, dot)?;
                 place = match key {
-                    Expr::String(_, key) => below(place, [&**key]),
+                    Expr::String(_, key) => extend_name(place, [&**key]),
                     _ => None,
                 };
                 self.note(&place);
@@ -142,22 +147,22 @@ impl<'t> Walk<'t> {
         Ok(place.filter(|_| arguments.len() == 1))
     }
 
-    fn expression(&mut self, expression: &'t Expr, dot: &Place) -> Result<Place, Problem> {
+    fn expression(&mut self, expression: &'t Expr, dot: &ContextName) -> Result<ContextName, GoProblem> {
         let place = match expression {
             Expr::Dot(_) => return Ok(dot.clone()),
-            Expr::Field(_, names) => below(dot.clone(), names.iter().map(SmolStr::as_str)),
+            Expr::Field(_, names) => extend_name(dot.clone(), names.iter().map(SmolStr::as_str)),
             Expr::Variable(at, name, names) => {
-                let place = self.known(name, at.offset)?;
-                below(place, names.iter().map(SmolStr::as_str))
+                let place = self.find_variable(name, at.offset)?;
+                extend_name(place, names.iter().map(SmolStr::as_str))
             }
             Expr::Identifier(at, name) => {
-                arguments(name).map_err(|message| Problem { at: at.offset, message })?;
+                count_arguments(name).map_err(|message| GoProblem { at: at.offset, message })?;
                 None
             }
             Expr::Pipe(_, pipe) => return self.pipe(pipe, dot),
             Expr::Chain(_, of, names) => {
                 let place = self.expression(of, dot)?;
-                below(place, names.iter().map(SmolStr::as_str))
+                extend_name(place, names.iter().map(SmolStr::as_str))
             }
             Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_) => None,
         };
@@ -165,19 +170,19 @@ impl<'t> Walk<'t> {
         Ok(place)
     }
 
-    fn note(&mut self, place: &Place) {
+    fn note(&mut self, place: &ContextName) {
         self.names.extend(place.clone().filter(|name| !name.is_empty()));
     }
 
-    fn known(&self, name: &str, at: usize) -> Result<Place, Problem> {
+    fn find_variable(&self, name: &str, at: usize) -> Result<ContextName, GoProblem> {
         let found = self.variables.iter().rev().find(|(known, _)| known == name);
-        let unknown = || Problem { at, message: format!("no variable `{name}` is declared here") };
+        let unknown = || GoProblem { at, message: format!("no variable `{name}` is declared here") };
         found.map(|(_, place)| place.clone()).ok_or_else(unknown)
     }
 }
 
 /// The name of a value below a place.
-pub(super) fn below<'n>(place: Place, names: impl IntoIterator<Item = &'n str>) -> Place {
+pub(super) fn extend_name<'n>(place: ContextName, names: impl IntoIterator<Item = &'n str>) -> ContextName {
     names.into_iter().fold(place, |place, name| {
         let place = place?;
         Some(if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") })

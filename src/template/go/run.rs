@@ -7,8 +7,8 @@ use std::rc::Rc;
 use gotmpl::parse::{BranchNode, ListNode, Node, SmolStr, TemplateNode};
 use minijinja::Value;
 
-use super::values::{Basic, basic, is_list, is_map, is_true, sorted_keys, type_name};
-use super::{Problem, Tree, functions};
+use super::values::{Basic, classify_value, is_list, is_map, is_true, sorted_keys, type_name};
+use super::{GoProblem, GoTree, functions};
 use crate::template::{LONGEST_OUTPUT, STEPS, Undefined, too_long, too_many_steps};
 
 /// The depth to which blocks and templates may be nested.
@@ -17,8 +17,8 @@ const DEEPEST: usize = 100;
 const BYTES_A_STEP: usize = 1024;
 
 /// The reason that nothing was rendered.
-pub(super) struct End {
-    pub problem: Problem,
+pub(super) struct RenderStop {
+    pub problem: GoProblem,
     /// The names that nothing defines, if that is the reason.
     pub missing: BTreeSet<String>,
 }
@@ -27,25 +27,25 @@ pub(super) struct End {
 pub(super) enum Leave {
     Break,
     Continue,
-    Problem(Problem),
+    Problem(GoProblem),
     /// A limit was exceeded, whatever is missing.
-    Bound(Problem),
+    Bound(GoProblem),
 }
 
 /// A value, and its name in the context, which is empty for the context itself.
 #[derive(Clone)]
-pub(super) struct Named {
+pub(super) struct NamedValue {
     pub value: Value,
     pub name: Option<Rc<str>>,
 }
 
-impl Named {
+impl NamedValue {
     pub(super) fn unnamed(value: Value) -> Self {
         Self { value, name: None }
     }
 
     /// The full name of a name below it.
-    pub(super) fn told(&self, below: &[SmolStr]) -> String {
+    pub(super) fn name_below(&self, below: &[SmolStr]) -> String {
         let mut told = self.name.as_deref().map_or_else(String::new, |name| format!("{name}."));
         for (number, part) in below.iter().enumerate() {
             told += if number > 0 { "." } else { "" };
@@ -55,13 +55,13 @@ impl Named {
     }
 }
 
-pub(super) type Outcome<T> = Result<T, Leave>;
+pub(super) type GoOutcome<T> = Result<T, Leave>;
 
-pub(super) struct Run<'t> {
-    tree: &'t Tree,
+pub(super) struct GoRun<'t> {
+    tree: &'t GoTree,
     pub(super) is_strict: bool,
     out: String,
-    pub(super) variables: Vec<(SmolStr, Named)>,
+    pub(super) variables: Vec<(SmolStr, NamedValue)>,
     steps: u64,
     depth: usize,
     pub(super) made: usize,
@@ -70,8 +70,8 @@ pub(super) struct Run<'t> {
     pub(super) first: usize,
 }
 
-impl<'t> Run<'t> {
-    pub(super) fn new(tree: &'t Tree, undefined: Undefined) -> Self {
+impl<'t> GoRun<'t> {
+    pub(super) fn new(tree: &'t GoTree, undefined: Undefined) -> Self {
         Self {
             tree,
             is_strict: undefined == Undefined::Error,
@@ -85,25 +85,25 @@ impl<'t> Run<'t> {
         }
     }
 
-    pub(super) fn render(mut self, context: &Value) -> Result<String, End> {
-        let dot = Named { value: context.clone(), name: Some("".into()) };
+    pub(super) fn render(mut self, context: &Value) -> Result<String, RenderStop> {
+        let dot = NamedValue { value: context.clone(), name: Some("".into()) };
         let root = &self.tree.root;
         let problem = match self.template(root, &dot) {
-            Err(Leave::Bound(problem)) => return Err(End { problem, missing: BTreeSet::new() }),
+            Err(Leave::Bound(problem)) => return Err(RenderStop { problem, missing: BTreeSet::new() }),
             Err(Leave::Problem(problem)) => Some(problem),
             Err(Leave::Break | Leave::Continue) | Ok(()) => None,
         };
         match problem {
             _ if !self.missing.is_empty() => {
-                let problem = Problem { at: self.first, message: String::new() };
-                Err(End { problem, missing: self.missing })
+                let problem = GoProblem { at: self.first, message: String::new() };
+                Err(RenderStop { problem, missing: self.missing })
             }
-            Some(problem) => Err(End { problem, missing: BTreeSet::new() }),
+            Some(problem) => Err(RenderStop { problem, missing: BTreeSet::new() }),
             None => Ok(self.out),
         }
     }
 
-    fn template(&mut self, body: &'t ListNode, dot: &Named) -> Outcome<()> {
+    fn template(&mut self, body: &'t ListNode, dot: &NamedValue) -> GoOutcome<()> {
         let dollar = vec![(SmolStr::new_static("$"), dot.clone())];
         let outer = std::mem::replace(&mut self.variables, dollar);
         let done = self.list(body, dot);
@@ -111,7 +111,7 @@ impl<'t> Run<'t> {
         done
     }
 
-    fn list(&mut self, list: &'t ListNode, dot: &Named) -> Outcome<()> {
+    fn list(&mut self, list: &'t ListNode, dot: &NamedValue) -> GoOutcome<()> {
         for node in &list.nodes {
             match self.node(node, dot) {
                 // Continues, to find all missing names.
@@ -122,7 +122,7 @@ impl<'t> Run<'t> {
         Ok(())
     }
 
-    fn node(&mut self, node: &'t Node, dot: &Named) -> Outcome<()> {
+    fn node(&mut self, node: &'t Node, dot: &NamedValue) -> GoOutcome<()> {
         match node {
             Node::Text(text) => self.write(&text.text, text.pos.offset),
             Node::Action(action) => {
@@ -134,21 +134,22 @@ impl<'t> Run<'t> {
                 match value.as_str() {
                     Some(text) => self.write(text, at),
                     None => {
-                        let text = functions::shown(&value).map_err(|message| wrong(at, message))?;
+                        let text =
+                            functions::show_value(&value).map_err(|message| leave_with_error(at, message))?;
                         self.write(&text, at)
                     }
                 }
             }
-            Node::If(branch) => self.inside(branch.pos.offset, |run| {
+            Node::If(branch) => self.run_deeper(branch.pos.offset, |run| {
                 let value = run.pipe(&branch.pipe, dot)?.value;
                 run.one_of(branch, is_true(&value).then_some(dot), dot)
             }),
-            Node::With(branch) => self.inside(branch.pos.offset, |run| {
+            Node::With(branch) => self.run_deeper(branch.pos.offset, |run| {
                 let value = run.pipe(&branch.pipe, dot)?;
                 run.one_of(branch, is_true(&value.value).then_some(&value), dot)
             }),
-            Node::Range(branch) => self.inside(branch.pos.offset, |run| run.range(branch, dot)),
-            Node::Template(call) => self.inside(call.pos.offset, |run| run.call_template(call, dot)),
+            Node::Range(branch) => self.run_deeper(branch.pos.offset, |run| run.range(branch, dot)),
+            Node::Template(call) => self.run_deeper(call.pos.offset, |run| run.call_template(call, dot)),
             Node::List(list) => self.list(list, dot),
             Node::Define(_) => Ok(()),
             Node::Break(_) => Err(Leave::Break),
@@ -157,9 +158,12 @@ impl<'t> Run<'t> {
     }
 
     /// Runs `act` one level deeper, with its own variables.
-    fn inside(&mut self, at: usize, act: impl FnOnce(&mut Self) -> Outcome<()>) -> Outcome<()> {
+    fn run_deeper(&mut self, at: usize, act: impl FnOnce(&mut Self) -> GoOutcome<()>) -> GoOutcome<()> {
         if self.depth == DEEPEST {
-            return Err(Leave::Bound(Problem { at, message: format!("it goes more than {DEEPEST} levels deep") }));
+            return Err(Leave::Bound(GoProblem {
+                at,
+                message: format!("it goes more than {DEEPEST} levels deep"),
+            }));
         }
         self.depth += 1;
         let outer = self.variables.len();
@@ -169,7 +173,7 @@ impl<'t> Run<'t> {
         done
     }
 
-    fn one_of(&mut self, branch: &'t BranchNode, chosen: Option<&Named>, dot: &Named) -> Outcome<()> {
+    fn one_of(&mut self, branch: &'t BranchNode, chosen: Option<&NamedValue>, dot: &NamedValue) -> GoOutcome<()> {
         match (chosen, &branch.else_body) {
             (Some(chosen), _) => self.list(&branch.body, chosen),
             (None, Some(otherwise)) => self.list(otherwise, dot),
@@ -177,34 +181,34 @@ impl<'t> Run<'t> {
         }
     }
 
-    fn call_template(&mut self, call: &'t TemplateNode, dot: &Named) -> Outcome<()> {
+    fn call_template(&mut self, call: &'t TemplateNode, dot: &NamedValue) -> GoOutcome<()> {
         let at = call.pos.offset;
         self.step(at, 0)?;
         let given = match &call.pipe {
             Some(pipe) => self.pipe(pipe, dot)?,
-            None => Named::unnamed(Value::from(())),
+            None => NamedValue::unnamed(Value::from(())),
         };
         let Some(body) = self.tree.defined.get(call.name.as_str()) else {
-            return Err(wrong(at, format!("no template `{}` is defined", call.name)));
+            return Err(leave_with_error(at, format!("no template `{}` is defined", call.name)));
         };
         self.template(body, &given)
     }
 
-    fn range(&mut self, branch: &'t BranchNode, dot: &Named) -> Outcome<()> {
+    fn range(&mut self, branch: &'t BranchNode, dot: &NamedValue) -> GoOutcome<()> {
         let at = branch.pos.offset;
         let over = self.commands(&branch.pipe, dot)?;
         let name: Option<Rc<str>> = over.name.as_deref().map(|name| format!("{name}[]").into());
-        let named = |value: Value| Named { value, name: name.clone() };
+        let named = |value: Value| NamedValue { value, name: name.clone() };
         let value = &over.value;
         let mut went = false;
-        let mut turn = |run: &mut Self, key: Value, item: Named| {
+        let mut turn = |run: &mut Self, key: Value, item: NamedValue| {
             went = true;
             run.turn(branch, key, item)
         };
-        match basic(value) {
+        match classify_value(value) {
             Basic::Nil => {}
             Basic::Int(_) if branch.pipe.decl.len() > 1 => {
-                return Err(wrong(at, "a `range` over a number has one variable".to_owned()));
+                return Err(leave_with_error(at, "a `range` over a number has one variable".to_owned()));
             }
             Basic::Int(most) => {
                 let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -215,7 +219,8 @@ impl<'t> Run<'t> {
                 }
             }
             _ if is_list(value) => {
-                let items = value.try_iter().map_err(|_| wrong(at, "a list cannot be read".to_owned()))?;
+                let items =
+                    value.try_iter().map_err(|_| leave_with_error(at, "a list cannot be read".to_owned()))?;
                 for (number, item) in items.enumerate() {
                     if !turn(self, number.into(), named(item))? {
                         break;
@@ -232,7 +237,12 @@ impl<'t> Run<'t> {
                     }
                 }
             }
-            _ => return Err(wrong(at, format!("`range` cannot go through a value of type {}", type_name(value)))),
+            _ => {
+                return Err(leave_with_error(
+                    at,
+                    format!("`range` cannot go through a value of type {}", type_name(value)),
+                ));
+            }
         }
         match &branch.else_body {
             Some(otherwise) if !went => self.list(otherwise, dot),
@@ -241,12 +251,12 @@ impl<'t> Run<'t> {
     }
 
     /// One iteration of a loop. Returns false if it was the last.
-    fn turn(&mut self, branch: &'t BranchNode, key: Value, item: Named) -> Outcome<bool> {
+    fn turn(&mut self, branch: &'t BranchNode, key: Value, item: NamedValue) -> GoOutcome<bool> {
         self.step(branch.pos.offset, 0)?;
         let outer = self.variables.len();
         let declared = &branch.pipe.decl;
-        let values: &mut dyn Iterator<Item = Named> = match declared.len() {
-            2 => &mut [Named::unnamed(key), item.clone()].into_iter(),
+        let values: &mut dyn Iterator<Item = NamedValue> = match declared.len() {
+            2 => &mut [NamedValue::unnamed(key), item.clone()].into_iter(),
             _ => &mut [item.clone()].into_iter(),
         };
         for (name, value) in declared.iter().zip(values) {
@@ -261,31 +271,31 @@ impl<'t> Run<'t> {
         }
     }
 
-    pub(super) fn bind(&mut self, name: &SmolStr, value: Named, is_assigned: bool) {
+    pub(super) fn bind(&mut self, name: &SmolStr, value: NamedValue, is_assigned: bool) {
         match self.variables.iter_mut().rev().find(|(known, _)| is_assigned && known == name) {
             Some((_, held)) => *held = value,
             None => self.variables.push((name.clone(), value)),
         }
     }
 
-    fn write(&mut self, text: &str, at: usize) -> Outcome<()> {
+    fn write(&mut self, text: &str, at: usize) -> GoOutcome<()> {
         self.step(at, text.len())?;
         if self.out.len() + text.len() > LONGEST_OUTPUT {
-            return Err(Leave::Bound(Problem { at, message: too_long() }));
+            return Err(Leave::Bound(GoProblem { at, message: too_long() }));
         }
         self.out.push_str(text);
         Ok(())
     }
 
-    pub(super) fn step(&mut self, at: usize, bytes: usize) -> Outcome<()> {
+    pub(super) fn step(&mut self, at: usize, bytes: usize) -> GoOutcome<()> {
         self.steps = self.steps.saturating_add(1 + (bytes / BYTES_A_STEP) as u64);
         if self.steps > STEPS {
-            return Err(Leave::Bound(Problem { at, message: too_many_steps() }));
+            return Err(Leave::Bound(GoProblem { at, message: too_many_steps() }));
         }
         Ok(())
     }
 }
 
-pub(super) fn wrong(at: usize, message: String) -> Leave {
-    Leave::Problem(Problem { at, message })
+pub(super) fn leave_with_error(at: usize, message: String) -> Leave {
+    Leave::Problem(GoProblem { at, message })
 }

@@ -1,23 +1,23 @@
 //! Checks that every block is closed, and the length of its chains, neither of which the parser does.
 
-use super::Problem;
+use super::GoProblem;
 
 /// The most `else if` and `else with` of a template. The parser recurses for each.
 const MOST_CHAINED: usize = 100;
 
 /// An open block: its word, its position, and true if its `else` was seen.
-struct Open<'s> {
+struct OpenGoBlock<'s> {
     word: &'s str,
     at: usize,
     had_else: bool,
 }
 
 /// Refuses text that the parser would misread.
-pub(super) fn check(source: &str) -> Result<(), Problem> {
-    let mut open: Vec<Open<'_>> = Vec::new();
+pub(super) fn check_tags(source: &str) -> Result<(), GoProblem> {
+    let mut open: Vec<OpenGoBlock<'_>> = Vec::new();
     let mut chained = 0;
-    for (at, inside) in tags(source) {
-        let wrong = |message: String| Err(Problem { at, message });
+    for (at, inside) in find_tags(source) {
+        let wrong = |message: String| Err(GoProblem { at, message });
         let mut words = inside.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
         let starts_with_word = inside.starts_with(char::is_alphabetic);
         let word = words.next().filter(|_| starts_with_word).unwrap_or_default();
@@ -25,7 +25,7 @@ pub(super) fn check(source: &str) -> Result<(), Problem> {
             "define" if !open.is_empty() => {
                 return wrong("`{{define}}` is allowed only at the top level".to_owned());
             }
-            "if" | "range" | "with" | "define" | "block" => open.push(Open { word, at, had_else: false }),
+            "if" | "range" | "with" | "define" | "block" => open.push(OpenGoBlock { word, at, had_else: false }),
             "end" => match open.pop() {
                 Some(_) => {}
                 None => return wrong("this `{{end}}` closes nothing".to_owned()),
@@ -53,14 +53,14 @@ pub(super) fn check(source: &str) -> Result<(), Problem> {
     }
     match open.pop() {
         None => Ok(()),
-        Some(Open { word, at, .. }) => {
-            Err(Problem { at, message: format!("no `{{{{end}}}}` closes this `{{{{{word}}}}}`") })
+        Some(OpenGoBlock { word, at, .. }) => {
+            Err(GoProblem { at, message: format!("no `{{{{end}}}}` closes this `{{{{{word}}}}}`") })
         }
     }
 }
 
 /// The positions of all `{{`, with the text after each, without the marks that trim spaces. Comments are left out.
-fn tags(source: &str) -> Vec<(usize, &str)> {
+fn find_tags(source: &str) -> Vec<(usize, &str)> {
     let mut tags = Vec::new();
     let mut at = 0;
     while let Some(open) = source[at..].find("{{").map(|open| at + open) {
@@ -75,7 +75,7 @@ fn tags(source: &str) -> Vec<(usize, &str)> {
             at = start + end + 2;
             continue;
         }
-        let end = end(source, start);
+        let end = find_end(source, start);
         tags.push((open, source[start..end].trim_start()));
         at = end;
     }
@@ -83,7 +83,7 @@ fn tags(source: &str) -> Vec<(usize, &str)> {
 }
 
 /// The position of the `}}` that ends the tag whose content begins at `start`, skipping texts.
-fn end(source: &str, start: usize) -> usize {
+fn find_end(source: &str, start: usize) -> usize {
     let bytes = source.as_bytes();
     let mut at = start;
     while at < bytes.len() {

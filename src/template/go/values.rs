@@ -25,7 +25,7 @@ pub(super) enum Basic<'v> {
     Other,
 }
 
-pub(super) fn basic(value: &Value) -> Basic<'_> {
+pub(super) fn classify_value(value: &Value) -> Basic<'_> {
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => Basic::Nil,
         ValueKind::Bool => Basic::Bool(value.is_true()),
@@ -37,7 +37,7 @@ pub(super) fn basic(value: &Value) -> Basic<'_> {
 
 /// The name of its type, for errors.
 pub(super) fn type_name(value: &Value) -> &'static str {
-    match basic(value) {
+    match classify_value(value) {
         Basic::Nil => "nil",
         Basic::Bool(_) => "bool",
         Basic::Int(_) => "int",
@@ -59,7 +59,7 @@ pub(super) fn is_map(value: &Value) -> bool {
 
 /// True if it counts as true for `{{if}}`: it is neither zero nor empty.
 pub(super) fn is_true(value: &Value) -> bool {
-    match basic(value) {
+    match classify_value(value) {
         Basic::Nil => false,
         Basic::Bool(value) => value,
         Basic::Int(value) => value != 0,
@@ -78,14 +78,14 @@ pub(super) fn sorted_keys(map: &Value) -> Vec<Value> {
 
 /// Converts it to a value of the formatting crate; an error if it is too large.
 pub(super) fn for_formatting(value: &Value) -> Result<gotmpl::Value, String> {
-    let mut left = Left { items: MOST_ITEMS, bytes: LONGEST_OUTPUT };
-    converted(value, &mut left, 0).ok_or_else(|| "a value is too large to be shown".to_owned())
+    let mut left = ValueAllowance { items: MOST_ITEMS, bytes: LONGEST_OUTPUT };
+    convert_value(value, &mut left, 0).ok_or_else(|| "a value is too large to be shown".to_owned())
 }
 
 /// Formats it like Go's `%v`; an error if that is too long.
-pub(super) fn shown(value: &Value) -> Result<String, String> {
+pub(super) fn show_value(value: &Value) -> Result<String, String> {
     let mut out = String::new();
-    let done = write(&mut out, value, 0);
+    let done = write_value(&mut out, value, 0);
     done.map(|()| out).ok_or_else(too_long)
 }
 
@@ -94,22 +94,22 @@ pub(super) fn too_long() -> String {
     format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
 }
 
-fn write(out: &mut String, value: &Value, depth: usize) -> Option<()> {
+fn write_value(out: &mut String, value: &Value, depth: usize) -> Option<()> {
     let mut put = |text: &str| {
         let fits = depth <= DEEPEST && out.len() + text.len() <= LONGEST_OUTPUT;
         fits.then(|| out.push_str(text))
     };
-    match basic(value) {
+    match classify_value(value) {
         Basic::Nil => put("<nil>"),
         Basic::Bool(value) => put(if value { "true" } else { "false" }),
         Basic::Int(number) => put(&number.to_string()),
-        Basic::Float(number) => put(&float(number)),
+        Basic::Float(number) => put(&format_float(number)),
         Basic::Text(text) => put(text),
         Basic::Other if is_list(value) => {
             put("[")?;
             for (number, item) in value.try_iter().ok()?.enumerate() {
                 out.push_str(if number > 0 { " " } else { "" });
-                write(out, &item, depth + 1)?;
+                write_value(out, &item, depth + 1)?;
             }
             out.push(']');
             Some(())
@@ -118,9 +118,9 @@ fn write(out: &mut String, value: &Value, depth: usize) -> Option<()> {
             put("map[")?;
             for (number, key) in sorted_keys(value).iter().enumerate() {
                 out.push_str(if number > 0 { " " } else { "" });
-                write(out, key, depth + 1)?;
+                write_value(out, key, depth + 1)?;
                 out.push(':');
-                write(out, &value.get_item(key).unwrap_or_default(), depth + 1)?;
+                write_value(out, &value.get_item(key).unwrap_or_default(), depth + 1)?;
             }
             out.push(']');
             Some(())
@@ -130,7 +130,7 @@ fn write(out: &mut String, value: &Value, depth: usize) -> Option<()> {
 }
 
 /// The shortest digits that read back, with an exponent if the number is large or small.
-fn float(number: f64) -> String {
+fn format_float(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
     }
@@ -147,24 +147,24 @@ fn float(number: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-struct Left {
+struct ValueAllowance {
     items: usize,
     bytes: usize,
 }
 
-impl Left {
+impl ValueAllowance {
     fn text(&mut self, text: &str) -> Option<Arc<str>> {
         self.bytes = self.bytes.checked_sub(text.len())?;
         Some(Arc::from(text))
     }
 }
 
-fn converted(value: &Value, left: &mut Left, depth: usize) -> Option<gotmpl::Value> {
+fn convert_value(value: &Value, left: &mut ValueAllowance, depth: usize) -> Option<gotmpl::Value> {
     left.items = left.items.checked_sub(1)?;
     if depth > DEEPEST {
         return None;
     }
-    Some(match basic(value) {
+    Some(match classify_value(value) {
         Basic::Nil => gotmpl::Value::Nil,
         Basic::Bool(value) => gotmpl::Value::Bool(value),
         Basic::Int(number) => match (i64::try_from(number), u64::try_from(number)) {
@@ -177,14 +177,14 @@ fn converted(value: &Value, left: &mut Left, depth: usize) -> Option<gotmpl::Val
         Basic::Other if is_list(value) => {
             let mut items = Vec::new();
             for item in value.try_iter().ok()? {
-                items.push(converted(&item, left, depth + 1)?);
+                items.push(convert_value(&item, left, depth + 1)?);
             }
             gotmpl::Value::List(items.into())
         }
         Basic::Other if is_map(value) && value.try_iter().is_ok() => {
             let mut entries = BTreeMap::new();
             for key in value.try_iter().ok()? {
-                let item = converted(&value.get_item(&key).unwrap_or_default(), left, depth + 1)?;
+                let item = convert_value(&value.get_item(&key).unwrap_or_default(), left, depth + 1)?;
                 entries.insert(left.text(&key.to_string())?, item);
             }
             gotmpl::Value::Map(Arc::new(entries))

@@ -3,13 +3,13 @@
 use crate::base::output::Kept;
 use crate::base::secrets::Redacting;
 use crate::base::text;
-use crate::conversation::spill::{self, Writer};
+use crate::conversation::spill::{self, SpillWriter};
 use crate::tools::Keep;
 
-use crate::tools::counted;
+use crate::tools::count_noun;
 
 /// Keeps the first and the last bytes of its input; the whole goes to the spill store once it is too long.
-pub struct Bounded<'a> {
+pub struct BoundedInput<'a> {
     /// Bytes kept at each end.
     keep: usize,
     head: String,
@@ -25,7 +25,7 @@ pub struct Bounded<'a> {
 
 /// A text that is being written to the spill store.
 struct Spilling<'a> {
-    writer: Writer,
+    writer: SpillWriter,
     redacting: Redacting<'a>,
     /// The last, incomplete line: a secret is recognised only in a whole line.
     line: String,
@@ -33,7 +33,7 @@ struct Spilling<'a> {
 
 /// The part of a text that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownText {
     pub text: String,
     /// True if something was left out; the text says how much.
     pub truncated: bool,
@@ -41,7 +41,7 @@ pub struct Shown {
     pub kept: Option<Kept>,
 }
 
-impl<'a> Bounded<'a> {
+impl<'a> BoundedInput<'a> {
     /// For a text of which at most `keep` bytes will be shown.
     pub fn new(keep: usize, store: Option<Keep<'a>>) -> Self {
         let (head, tail) = (String::new(), String::new());
@@ -53,11 +53,11 @@ impl<'a> Bounded<'a> {
         self.bytes += text.len() as u64;
         self.lines += line_feeds(text);
         let room = if self.tail.is_empty() { self.keep.saturating_sub(self.head.len()) } else { 0 };
-        let first = text::head(text, room);
+        let first = text::take_head(text, room);
         self.head.push_str(first);
         self.tail.push_str(&text[first.len()..]);
         if self.tail.len() > self.keep * 2 {
-            let last = text::tail(&self.tail, self.keep).len();
+            let last = text::take_tail(&self.tail, self.keep).len();
             self.tail.drain(..self.tail.len() - last);
         }
     }
@@ -78,7 +78,7 @@ impl<'a> Bounded<'a> {
             let writer = match store.spill.begin() {
                 Ok(writer) => writer,
                 Err(error) => {
-                    self.lost = Some(Kept::Nothing(spill::lost(&error)));
+                    self.lost = Some(Kept::Nothing(spill::explain_loss(&error)));
                     self.store = None;
                     return;
                 }
@@ -94,7 +94,7 @@ impl<'a> Bounded<'a> {
         }
     }
 
-    fn spilled(&mut self) -> Option<Kept> {
+    fn take_spilled(&mut self) -> Option<Kept> {
         let Some(mut spilling) = self.spilling.take() else { return self.lost.take() };
         let rest = std::mem::take(&mut spilling.line);
         spilling.writer.write(&spilling.redacting.push(&rest));
@@ -103,27 +103,29 @@ impl<'a> Bounded<'a> {
 
     /// The text, or as much of its head and tail as fits into `keep` bytes; `head_percent` of them go to the head.
     /// Cuts are between lines if there are lines.
-    pub fn show(mut self, head_percent: usize) -> Shown {
-        let kept = self.spilled();
+    pub fn show(mut self, head_percent: usize) -> ShownText {
+        let kept = self.take_spilled();
         self.show_kept(head_percent, kept)
     }
 
     /// Does the same for a text that the caller keeps.
-    pub fn show_kept(self, head_percent: usize, kept: Option<Kept>) -> Shown {
+    pub fn show_kept(self, head_percent: usize, kept: Option<Kept>) -> ShownText {
         let buffered = self.head + &self.tail;
         if buffered.len() as u64 == self.bytes && buffered.len() <= self.keep {
-            return Shown { text: buffered, truncated: false, kept };
+            return ShownText { text: buffered, truncated: false, kept };
         }
-        let head = whole_lines_of_head(text::head(&buffered, self.keep * head_percent / 100));
-        let tail =
-            whole_lines_of_tail(text::tail(&buffered[head.len()..], self.keep - self.keep * head_percent / 100));
+        let head = whole_lines_of_head(text::take_head(&buffered, self.keep * head_percent / 100));
+        let tail = whole_lines_of_tail(text::take_tail(
+            &buffered[head.len()..],
+            self.keep - self.keep * head_percent / 100,
+        ));
         let bytes = self.bytes - (head.len() + tail.len()) as u64;
         let lines = self.lines - line_feeds(head) - line_feeds(tail);
-        let lines = if lines == 0 { String::new() } else { counted(lines, "line", "lines") + ", " };
+        let lines = if lines == 0 { String::new() } else { count_noun(lines, "line", "lines") + ", " };
         let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
         let how = kept.as_ref().map_or(String::new(), |kept| format!("; {}", kept.notice()));
         let text = format!("{head}{gap}[… {lines}{bytes} bytes left out{how} …]\n{tail}");
-        Shown { text, truncated: true, kept }
+        ShownText { text, truncated: true, kept }
     }
 }
 
@@ -172,10 +174,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::conversation::spill::{Limits, Spill};
+    use crate::conversation::spill::{Spill, SpillLimits};
 
-    fn shown(keep: usize, head_percent: usize, pieces: impl IntoIterator<Item = String>) -> Shown {
-        let mut bounded = Bounded::new(keep, None);
+    fn shown(keep: usize, head_percent: usize, pieces: impl IntoIterator<Item = String>) -> ShownText {
+        let mut bounded = BoundedInput::new(keep, None);
         for piece in pieces {
             bounded.push(&piece);
             assert!(bounded.head.len() + bounded.tail.len() <= keep * 3, "memory is bounded");
@@ -186,7 +188,7 @@ mod tests {
     #[test]
     fn what_fits_is_kept_whole() {
         let shown = shown(20, 50, ["one\n".to_owned(), "two\n".to_owned(), "three".to_owned()]);
-        assert_eq!(shown, Shown { text: "one\ntwo\nthree".to_owned(), truncated: false, kept: None });
+        assert_eq!(shown, ShownText { text: "one\ntwo\nthree".to_owned(), truncated: false, kept: None });
     }
 
     #[test]
@@ -216,14 +218,14 @@ mod tests {
 
     #[test]
     fn a_full_store_is_told_in_the_notice() {
-        let spill = Arc::new(Spill::default().within(Limits { of_one: 30, of_all: 50 }));
+        let spill = Arc::new(Spill::default().set_limits(SpillLimits { of_one: 30, of_all: 50 }));
         let redactor = Arc::default();
         for (id, notice) in [
             ("r1", "left out; recall id=r1 reads the first 30 bytes; the rest is not kept: the store is full …]"),
             ("r2", "left out; recall id=r2 reads the first 20 bytes; the rest is not kept: the store is full …]"),
             ("", "left out; the rest is not kept: the store is full …]"),
         ] {
-            let mut bounded = Bounded::new(20, Some(Keep { spill: &spill, redactor: &redactor }));
+            let mut bounded = BoundedInput::new(20, Some(Keep { spill: &spill, redactor: &redactor }));
             for n in 0..1000 {
                 bounded.push(&format!("{n:03}\n"));
             }

@@ -11,11 +11,11 @@ use crate::base::output::ToolError;
 use crate::base::text;
 use crate::config::{CommandLine, ToolConfig};
 use crate::safety::process::SHELL;
-use crate::template::{self, Piece, PieceTemplate, TemplateError, Undefined};
+use crate::template::{self, PieceTemplate, RenderedPiece, TemplateError, Undefined};
 
 /// A command that is ready to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ready {
+pub struct ReadyCommand {
     /// Program and arguments.
     pub line: Vec<String>,
     /// The command for a person: exact, quoted for a shell.
@@ -32,8 +32,8 @@ pub struct Ready {
 ///
 /// # Errors
 /// A template cannot be rendered with these arguments.
-pub fn render(tool: &ToolConfig, arguments: &Value) -> Result<Ready, ToolError> {
-    let given = Given::new(arguments);
+pub fn render_command(tool: &ToolConfig, arguments: &Value) -> Result<ReadyCommand, ToolError> {
+    let given = GivenArguments::new(arguments);
     let (line, shown, judged) = match &tool.command {
         Some(CommandLine::Arguments(parts)) => {
             let rendered: Result<Vec<Option<String>>, ToolError> =
@@ -58,19 +58,19 @@ pub fn render(tool: &ToolConfig, arguments: &Value) -> Result<Ready, ToolError> 
             env.push((name.clone(), value));
         }
     }
-    Ok(Ready { line, shown, judged, workdir, env })
+    Ok(ReadyCommand { line, shown, judged, workdir, env })
 }
 
 /// The arguments of a call, as templates read them. `null` counts as missing.
-struct Given(template::Value);
+struct GivenArguments(template::Value);
 
-impl Given {
+impl GivenArguments {
     fn new(arguments: &Value) -> Self {
         let mut arguments = arguments.clone();
         if let Some(fields) = arguments.as_object_mut() {
             fields.retain(|_, value| !value.is_null());
         }
-        Self(template::value(&arguments))
+        Self(template::convert_value(&arguments))
     }
 
     /// One text; `None` if a required argument is missing.
@@ -81,9 +81,9 @@ impl Given {
         let rendered = PieceTemplate::compile("command", source, Undefined::Error)
             .and_then(|template| template.render(&self.0));
         match rendered {
-            Ok(pieces) => Ok(Some(pieces.iter().map(Piece::text).collect())),
+            Ok(pieces) => Ok(Some(pieces.iter().map(RenderedPiece::text).collect())),
             Err(error) if !error.missing.is_empty() => Ok(None),
-            Err(error) => Err(refused(&error)),
+            Err(error) => Err(refuse_template(&error)),
         }
     }
 
@@ -95,22 +95,22 @@ impl Given {
         }
         let pieces = PieceTemplate::compile("command", source, Undefined::Empty)
             .and_then(|template| template.render(&self.0))
-            .map_err(|error| refused(&error))?;
+            .map_err(|error| refuse_template(&error))?;
         let (mut script, mut shown, mut judged, mut values) =
             (String::new(), String::new(), String::new(), Vec::new());
         // Within quotes, comments and here-documents a quoted value is not the word that the shell would make of it.
         let is_plain = pieces.iter().all(|piece| match piece {
-            Piece::Literal(text) => !text.contains(['\'', '"', '\\', '`', '#']) && !text.contains("<<"),
-            Piece::Given(_) => true,
+            RenderedPiece::Literal(text) => !text.contains(['\'', '"', '\\', '`', '#']) && !text.contains("<<"),
+            RenderedPiece::Given(_) => true,
         });
         for piece in pieces {
             match piece {
-                Piece::Literal(text) => {
+                RenderedPiece::Literal(text) => {
                     script += &text;
                     shown += &text;
                     judged += &text;
                 }
-                Piece::Given(value) => {
+                RenderedPiece::Given(value) => {
                     shown += &text::shell_word(&value);
                     judged += &text::shell_quoted(&value);
                     values.push(value);
@@ -125,7 +125,7 @@ impl Given {
     }
 }
 
-impl Piece {
+impl RenderedPiece {
     fn text(&self) -> &str {
         match self {
             Self::Literal(text) | Self::Given(text) => text,
@@ -133,7 +133,7 @@ impl Piece {
     }
 }
 
-fn refused(error: &TemplateError) -> ToolError {
+fn refuse_template(error: &TemplateError) -> ToolError {
     ToolError::parameter(format!("the command cannot be made from these arguments: {error}"))
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn tool(yaml: &str) -> ToolConfig {
-        crate::base::yaml::parse(&format!("name: t\n{yaml}")).expect("a tool")
+        crate::base::yaml::parse_document(&format!("name: t\n{yaml}")).expect("a tool")
     }
 
     #[test]
@@ -164,9 +164,9 @@ mod tests {
             (json!({"package": ["a", "b"]}), vec!["cargo", "test", "-p", "[\"a\",\"b\"]", "--"]),
         ];
         for (arguments, expected) in table {
-            assert_eq!(render(&tool, &arguments).expect("renders").line, expected, "{arguments}");
+            assert_eq!(render_command(&tool, &arguments).expect("renders").line, expected, "{arguments}");
         }
-        let shown = render(&tool, &json!({"package": "it's"})).expect("renders").shown;
+        let shown = render_command(&tool, &json!({"package": "it's"})).expect("renders").shown;
         assert_eq!(shown, r"cargo test -p 'it'\''s' --");
     }
 
@@ -174,7 +174,8 @@ mod tests {
     fn no_value_is_part_of_a_line_for_the_shell() {
         let tool =
             tool("shell: true\ncommand: \"grep {{ pattern }}{% if path %} {{ path }}{% endif %} | head {{ n }}\"");
-        let ready = render(&tool, &json!({"pattern": "'; rm -rf $(x) #", "path": "a b"})).expect("renders");
+        let ready =
+            render_command(&tool, &json!({"pattern": "'; rm -rf $(x) #", "path": "a b"})).expect("renders");
         let expected = ["/bin/sh", "-c", "grep \"${1}\" \"${2}\" | head ", "sh", "'; rm -rf $(x) #", "a b"];
         assert_eq!(ready.line, expected);
         assert_eq!(ready.shown, r"grep ''\''; rm -rf $(x) #' 'a b' | head ");
@@ -189,7 +190,7 @@ mod tests {
             ("shell: true\ncommand: \"a '{{ v }}'\"", r#"a '"${1}"'"#),
             ("shell: true\ncommand: \"a <<E\\n{{ v }}\\nE\"", "a <<E\n\"${1}\"\nE"),
         ] {
-            let ready = render(&tool(yaml), &json!({"v": "'$(x)"})).expect("renders");
+            let ready = render_command(&tool(yaml), &json!({"v": "'$(x)"})).expect("renders");
             assert_eq!(ready.judged, expected, "{yaml}");
         }
     }
@@ -199,10 +200,10 @@ mod tests {
         let tool = tool(
             "command: [x]\nworkdir: \"crates/{{ name }}\"\nenv: {A: \"{{ name }}\", B: \"{{ other }}\", C: c}",
         );
-        let ready = render(&tool, &json!({"name": "n"})).expect("renders");
+        let ready = render_command(&tool, &json!({"name": "n"})).expect("renders");
         assert_eq!(ready.workdir.as_deref(), Some("crates/n"));
         assert_eq!(ready.env, [("A".to_owned(), "n".to_owned()), ("C".to_owned(), "c".to_owned())]);
-        assert_eq!(render(&tool, &json!({})).expect("renders").workdir, None);
-        assert!(render(&tool, &json!({"name": "a\u{0}"})).is_err());
+        assert_eq!(render_command(&tool, &json!({})).expect("renders").workdir, None);
+        assert!(render_command(&tool, &json!({"name": "a\u{0}"})).is_err());
     }
 }

@@ -10,8 +10,10 @@ use crate::base::output::{ToolError, ToolErrorKind};
 use crate::conversation::event::EventKind;
 use crate::safety::net::Proxies;
 use crate::safety::net::proxy::{self, Hosts};
-use crate::safety::process::{self, Ended, Exit, Launch, Patience};
-use crate::safety::sandbox::{self, Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
+use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
+use crate::safety::sandbox::{
+    self, Denial, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls,
+};
 use crate::safety::{Enclosure, Hold, Refused};
 use crate::tools::CallContext;
 
@@ -28,13 +30,13 @@ pub struct Confined {
 }
 
 /// A program to run.
-pub struct Order<'a> {
+pub struct ProgramOrder<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub dir: &'a Path,
     /// Variables besides those of every command.
     pub variables: &'a [(String, String)],
-    pub patience: Patience<'a>,
+    pub patience: ChildPatience<'a>,
 }
 
 /// The signal for a file that grew beyond its limit.
@@ -49,8 +51,8 @@ pub struct Denied {
 }
 
 /// A finished command, and its forbidden changes.
-pub struct Outcome {
-    pub ended: Ended,
+pub struct ProgramOutcome {
+    pub ended: ChildEnd,
     undone: Undone,
 }
 
@@ -61,7 +63,7 @@ impl Confined {
 
     /// The walls that there are for commands.
     pub fn hold(&self) -> Hold {
-        hold(self.sandbox.as_deref())
+        choose_hold(self.sandbox.as_deref())
     }
 
     /// True if commands have network access: the boundary permits it, or there is none.
@@ -82,7 +84,7 @@ impl Confined {
     }
 
     /// A sentence about the boundary for a tool's description, with a leading space; or an empty string.
-    pub fn described(&self) -> &'static str {
+    pub fn describe_boundary(&self) -> &'static str {
         match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {
             None => "",
             Some(plan) if plan.network == Network::Open => " Writes only in workspace and $TMPDIR.",
@@ -96,14 +98,14 @@ impl Confined {
     /// The boundary is unavailable; the error is of the kind `Unavailable`.
     pub fn walls(&self, context: &CallContext<'_>) -> Result<Option<Walls>, ToolError> {
         let profile = match context.enclosure {
-            Enclosure::Read => Profile::Read,
-            Enclosure::Write => Profile::Write,
+            Enclosure::Read => SandboxProfile::Read,
+            Enclosure::Write => SandboxProfile::Write,
             Enclosure::Outside => return Ok(None),
         };
         let Some(sandbox) = &self.sandbox else { return Ok(None) };
         let walls = sandbox.walls(profile);
         let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
-        let Hidden { unseen, unwritten } = Hidden::of(context.reach)?;
+        let Hidden { unseen, unwritten } = Hidden::find(context.reach)?;
         Ok(Some(walls.hiding(unseen, unwritten)))
     }
 
@@ -113,10 +115,10 @@ impl Confined {
     /// It cannot be started; the error is of the kind `Unavailable` if there is no sandbox to start it in.
     pub async fn run(
         &self,
-        order: Order<'_>,
+        order: ProgramOrder<'_>,
         context: &CallContext<'_>,
         seen: impl FnMut(&[u8]) + Send,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<ProgramOutcome, ToolError> {
         let walls = self.walls(context)?;
         if walls.is_some() {
             self.tell_weakness(context);
@@ -124,7 +126,7 @@ impl Confined {
         let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
         let ended = self.run_within(walls.as_ref(), order, seen).await?;
         let undone = protection.map(Protection::end).unwrap_or_default();
-        Ok(Outcome { ended, undone })
+        Ok(ProgramOutcome { ended, undone })
     }
 
     /// Tells observers, once per run, what is weaker on this system.
@@ -142,10 +144,10 @@ impl Confined {
     pub async fn run_within(
         &self,
         walls: Option<&Walls>,
-        order: Order<'_>,
+        order: ProgramOrder<'_>,
         seen: impl FnMut(&[u8]) + Send,
-    ) -> Result<Ended, ToolError> {
-        let Order { program, arguments, dir, variables, patience } = order;
+    ) -> Result<ChildEnd, ToolError> {
+        let ProgramOrder { program, arguments, dir, variables, patience } = order;
         let mut env = self.env.variables().to_vec();
         env.extend_from_slice(variables);
         if let Some(walls) = walls {
@@ -155,7 +157,7 @@ impl Confined {
             self.open_hosts(walls, &mut env)?;
         }
         let launch = Launch { program, arguments, dir, env: &env, patience, walls };
-        process::run(launch, seen)
+        process::run_child(launch, seen)
             .await
             .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))
     }
@@ -169,7 +171,7 @@ impl Confined {
             return Ok(());
         };
         if let Some(listener) = walls.proxy_listener() {
-            let started = proxy::start(listener, Hosts::new(hosts, self.proxies.clone()));
+            let started = proxy::start_proxy(listener, Hosts::new(hosts, self.proxies.clone()));
             started.map_err(|error| {
                 ToolError::permanent(format!("the proxy for commands does not start: {error}"))
             })?;
@@ -182,19 +184,19 @@ impl Confined {
 
     /// Remarks about the sandbox and the outcome, as lines for the model; the observers are notified as well.
     /// `output` is the command's output.
-    pub fn remarks(&self, outcome: &Outcome, output: &str, context: &CallContext<'_>) -> String {
-        let denied = self.denied(&outcome.ended, output, context.enclosure);
+    pub fn remarks(&self, outcome: &ProgramOutcome, output: &str, context: &CallContext<'_>) -> String {
+        let denied = self.find_denial(&outcome.ended, output, context.enclosure);
         let undone: Vec<String> = put_back(&outcome.undone).collect();
         let refused =
             if undone.is_empty() { denied.as_ref().map(|denied| denied.how) } else { Some(Refused::Known) };
         if let Some(how) = refused {
             (context.refused)(how);
         }
-        bracketed(denied.into_iter().map(|denied| denied.why).chain(undone))
+        bracket_remarks(denied.into_iter().map(|denied| denied.why).chain(undone))
     }
 
     /// Returns the reason that the sandbox may have caused the end of a command inside it, if it may have.
-    pub fn denied(&self, ended: &Ended, output: &str, enclosure: Enclosure) -> Option<Denied> {
+    pub fn find_denial(&self, ended: &ChildEnd, output: &str, enclosure: Enclosure) -> Option<Denied> {
         let plan = self.sandbox.as_ref().filter(|_| enclosure != Enclosure::Outside)?.plan();
         if ended.flooded {
             let why = format!("the command was ended: it had started more than {MOST_PROCESSES} processes");
@@ -210,12 +212,12 @@ impl Confined {
             return Some(Denied { why, how: Refused::Writing });
         }
         let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
-        Denial::of(output, signal, plan).map(|denial| Denied { why: denial.to_string(), how })
+        Denial::judge(output, signal, plan).map(|denial| Denied { why: denial.to_string(), how })
     }
 }
 
 /// The limits that the walls of a sandbox can enforce on a command.
-pub fn hold(sandbox: Option<&Sandbox>) -> Hold {
+pub fn choose_hold(sandbox: Option<&Sandbox>) -> Hold {
     match sandbox {
         None => Hold::Nothing,
         Some(sandbox) if sandbox.hides() => Hold::Permitted,
@@ -241,6 +243,6 @@ pub fn put_back(undone: &Undone) -> impl Iterator<Item = String> {
 }
 
 /// Formats remarks as separate lines at the end of a text.
-pub fn bracketed(remarks: impl IntoIterator<Item = String>) -> String {
+pub fn bracket_remarks(remarks: impl IntoIterator<Item = String>) -> String {
     remarks.into_iter().fold(String::new(), |lines, remark| lines + "\n[" + &remark + "]")
 }

@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-type Make = Box<dyn FnOnce() -> Vec<(String, String)> + Send>;
+type MakeVariables = Box<dyn FnOnce() -> Vec<(String, String)> + Send>;
 
 /// All variables of commands, in the order of their names.
 #[derive(Clone)]
-pub struct Environment(Arc<LazyLock<Vec<(String, String)>, Make>>);
+pub struct Environment(Arc<LazyLock<Vec<(String, String)>, MakeVariables>>);
 
 impl Environment {
     /// The result of `make`, which is called at most once.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::base::output::ToolError;
-use crate::base::text::Glob;
+use crate::base::text::GlobPattern;
 use crate::safety::Reach;
 
 /// The most entries that are examined.
@@ -20,24 +20,27 @@ pub struct Hidden {
 impl Hidden {
     /// # Errors
     /// There are too many entries to examine: the rules could not be enforced.
-    pub fn of(reach: &Reach) -> Result<Self, ToolError> {
+    pub fn find(reach: &Reach) -> Result<Self, ToolError> {
         let root = reach.workspace().root();
-        Ok(Self { unseen: found(root, reach.denied())?, unwritten: found(root, reach.unwritten())? })
+        Ok(Self {
+            unseen: find_matches(root, reach.list_denied())?,
+            unwritten: find_matches(root, reach.list_unwritten())?,
+        })
     }
 }
 
 /// Every path that one of the patterns matches; a directory stands for everything in it.
-fn found(root: &Path, patterns: &[Glob]) -> Result<Vec<PathBuf>, ToolError> {
+fn find_matches(root: &Path, patterns: &[GlobPattern]) -> Result<Vec<PathBuf>, ToolError> {
     let mut found = Vec::new();
     let mut left = MOST;
     for pattern in patterns {
         // `secrets/**` applies to the directory as well as to its contents.
-        let whole = pattern.as_str().strip_suffix("/**").and_then(|dir| Glob::path(dir).ok());
+        let whole = pattern.as_str().strip_suffix("/**").and_then(|dir| GlobPattern::path(dir).ok());
         let matches = |path: &Path| {
             let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
             pattern.matches(&relative) || whole.as_ref().is_some_and(|whole| whole.matches(&relative))
         };
-        let mut waiting = vec![root.join(fixed(pattern.as_str()))];
+        let mut waiting = vec![root.join(take_fixed(pattern.as_str()))];
         while let Some(path) = waiting.pop() {
             left = left.checked_sub(1).ok_or_else(|| {
                 ToolError::permanent(format!(
@@ -57,7 +60,7 @@ fn found(root: &Path, patterns: &[Glob]) -> Result<Vec<PathBuf>, ToolError> {
 }
 
 /// The directories that a pattern names before its first wildcard.
-fn fixed(pattern: &str) -> PathBuf {
+fn take_fixed(pattern: &str) -> PathBuf {
     let is_plain = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\']);
     Path::new(pattern).components().take_while(is_plain).collect()
 }
@@ -81,7 +84,8 @@ mod tests {
             ("nothing/**", vec![]),
             ("src/x", vec!["src/x"]),
         ] {
-            let mut found = found(dir.path(), &[Glob::path(pattern).expect("a pattern")]).expect("few");
+            let mut found =
+                find_matches(dir.path(), &[GlobPattern::path(pattern).expect("a pattern")]).expect("few");
             found.sort();
             let expected: Vec<PathBuf> = expected.iter().map(|path| dir.path().join(path)).collect();
             // A pattern without wildcards is found whether or not it is there.

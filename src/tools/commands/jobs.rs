@@ -20,9 +20,9 @@ use crate::safety::process::Leash;
 use crate::safety::sandbox::{Protection, Walls};
 use crate::tools::CallContext;
 
-use super::bounded::Shown;
+use super::bounded::ShownText;
 use super::confined::{Confined, put_back};
-use super::work::{End, Unread, Work, unread};
+use super::work::{CommandWork, Unread, WorkEnd, lock_unread};
 use crate::tools::bytes_for;
 
 /// The most commands that run at the same time.
@@ -35,16 +35,16 @@ pub struct Jobs {
     /// The reason that no command may be started.
     closed: OnceLock<&'static str>,
     /// Shared with the agent whose commands were taken over.
-    table: Mutex<Arc<Table>>,
+    table: Mutex<Arc<JobTable>>,
 }
 
 /// The background commands of a run. Dropping it kills them.
 #[derive(Default)]
-struct Table(Mutex<State>);
+struct JobTable(Mutex<JobsState>);
 
 #[derive(Default)]
-struct State {
-    jobs: BTreeMap<String, Job>,
+struct JobsState {
+    jobs: BTreeMap<String, BackgroundJob>,
     guard: Option<Protection>,
     /// The number of calls that are about to change files themselves.
     paused: usize,
@@ -52,13 +52,13 @@ struct State {
     remarks: Vec<String>,
 }
 
-struct Job {
+struct BackgroundJob {
     /// The command in one short line.
     command: String,
     started: Instant,
     leash: Arc<Leash>,
     output: Arc<Mutex<Unread>>,
-    end: watch::Receiver<Option<End>>,
+    end: watch::Receiver<Option<WorkEnd>>,
     task: AbortHandle,
     walls: Option<Walls>,
     root: PathBuf,
@@ -75,12 +75,12 @@ pub struct Start<'a> {
 }
 
 /// The output and state of a command since the last look.
-pub struct Look {
+pub struct JobLook {
     pub command: String,
-    pub shown: Shown,
+    pub shown: ShownText,
     pub running_for: Duration,
     /// `None` while it runs. A command whose end was read is forgotten.
-    pub end: Option<End>,
+    pub end: Option<WorkEnd>,
 }
 
 impl Jobs {
@@ -123,7 +123,7 @@ impl Jobs {
         let keep = bytes_for(context.max_tokens);
         let (output, leash) = (Arc::new(Mutex::new(Unread::new(keep, writer))), Arc::new(Leash::default()));
         let (ended, end) = watch::channel(None);
-        let work = Work {
+        let work = CommandWork {
             confined: Arc::clone(confined),
             redactor: Arc::clone(&self.redactor),
             command: start.command.to_owned(),
@@ -135,7 +135,7 @@ impl Jobs {
             leash: Arc::clone(&leash),
             output: Arc::clone(&output),
         };
-        let job = |task| Job {
+        let job = |task| BackgroundJob {
             command: text::one_line(start.command, 80),
             started: Instant::now(),
             leash,
@@ -171,8 +171,8 @@ impl Jobs {
         }
         let table = self.table();
         let state = table.state();
-        if state.running().count() >= MOST {
-            let running = state.running().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ");
+        if state.list_running().count() >= MOST {
+            let running = state.list_running().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ");
             let why = format!("{MOST} commands run in the background already ({running}): stop one of them first");
             return Err(ToolError::parameter(why));
         }
@@ -184,11 +184,11 @@ impl Jobs {
     ///
     /// # Errors
     /// There is no such command, or it does not end even when killed.
-    pub async fn look(&self, id: &str, wait: Duration, stop: bool) -> Result<Look, ToolError> {
+    pub async fn look(&self, id: &str, wait: Duration, stop: bool) -> Result<JobLook, ToolError> {
         let table = self.table();
         let (mut end, output) = {
             let state = table.state();
-            let job = state.jobs.get(id).ok_or_else(|| state.unknown(id))?;
+            let job = state.jobs.get(id).ok_or_else(|| state.refuse_unknown(id))?;
             if stop {
                 job.leash.stop();
             }
@@ -198,18 +198,17 @@ impl Jobs {
         let wait = if stop { Duration::MAX } else { wait };
         let _ = tokio::time::timeout(wait, end.wait_for(Option::is_some)).await;
         let end = end.borrow().clone();
-        let shown = unread(&output).read();
+        let shown = lock_unread(&output).read();
         let mut state = table.state();
-        let job = state.jobs.get(id).ok_or_else(|| state.unknown(id))?;
+        let job = state.jobs.get(id).ok_or_else(|| state.refuse_unknown(id))?;
         let (command, running_for) = (job.command.clone(), job.started.elapsed());
         if end.is_some() {
             state.jobs.remove(id);
         }
-        Ok(Look { command, shown, running_for, end })
+        Ok(JobLook { command, shown, running_for, end })
     }
 
     /// News since the last call: commands that ended by themselves, and files that were restored.
-    #[must_use]
     pub fn news(&self) -> Vec<String> {
         let table = self.table();
         let mut state = table.state();
@@ -217,14 +216,13 @@ impl Jobs {
         for (id, job) in &mut state.jobs {
             if let Some(end) = job.end.borrow().as_ref().filter(|_| !job.told) {
                 job.told = true;
-                news.push(format!("{id} in the background: {}; `background` reads the rest", end.told()));
+                news.push(format!("{id} in the background: {}; `background` reads the rest", end.describe()));
             }
         }
         news
     }
 
     /// Kills all running commands; returns their descriptions.
-    #[must_use]
     pub fn end_all(&self) -> Vec<String> {
         self.table().end_all()
     }
@@ -237,12 +235,12 @@ impl Jobs {
         Paused(table)
     }
 
-    fn table(&self) -> Arc<Table> {
+    fn table(&self) -> Arc<JobTable> {
         Arc::clone(&self.table.lock().expect("no holder of the table panics"))
     }
 }
 
-impl Table {
+impl JobTable {
     fn end_all(&self) -> Vec<String> {
         let (jobs, guard) = {
             let mut state = self.state();
@@ -267,13 +265,13 @@ impl Table {
         self.state().remarks.extend(put_back(&undone));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JobsState> {
         self.0.lock().expect("no holder of the jobs panics")
     }
 }
 
 /// Dropping it resumes watching, with the state of the files at that time as the one to keep.
-pub struct Paused(Arc<Table>);
+pub struct Paused(Arc<JobTable>);
 
 impl Drop for Paused {
     fn drop(&mut self) {
@@ -283,14 +281,14 @@ impl Drop for Paused {
     }
 }
 
-impl Drop for Table {
+impl Drop for JobTable {
     fn drop(&mut self) {
         self.end_all();
     }
 }
 
-impl State {
-    fn running(&self) -> impl Iterator<Item = (&String, &Job)> {
+impl JobsState {
+    fn list_running(&self) -> impl Iterator<Item = (&String, &BackgroundJob)> {
         self.jobs.iter().filter(|(_, job)| job.is_running())
     }
 
@@ -298,11 +296,11 @@ impl State {
         if self.guard.is_some() || self.paused > 0 {
             return;
         }
-        let confined = self.running().find_map(|(_, job)| Some((job.walls.clone()?, job.root.clone())));
+        let confined = self.list_running().find_map(|(_, job)| Some((job.walls.clone()?, job.root.clone())));
         self.guard = confined.map(|(walls, root)| Protection::begin(&walls, &root));
     }
 
-    fn unknown(&self, id: &str) -> ToolError {
+    fn refuse_unknown(&self, id: &str) -> ToolError {
         let known: Vec<&str> = self.jobs.keys().map(String::as_str).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let id = text::one_line(id, 40);
@@ -310,7 +308,7 @@ impl State {
     }
 }
 
-impl Job {
+impl BackgroundJob {
     fn is_running(&self) -> bool {
         self.end.borrow().is_none()
     }

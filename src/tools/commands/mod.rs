@@ -10,8 +10,8 @@ mod work;
 pub(super) mod jobs;
 pub(super) mod tests_run;
 
-pub use bounded::Bounded;
+pub use bounded::BoundedInput;
 pub use confined::Confined;
 pub use environment::Environment;
 pub use jobs::Jobs;
-pub use plain::Plain;
+pub use plain::PlainState;

@@ -24,17 +24,17 @@ const SPECIAL: [bool; 256] = {
 
 /// The state between two reads.
 #[derive(Debug, Default)]
-pub struct Plain {
+pub struct PlainState {
     /// An incomplete character at the end of the input.
     split: Vec<u8>,
-    escape: Escape,
+    escape: EscapeState,
     line: String,
     /// True if a carriage return came: the next character restarts the line.
     returned: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Escape {
+enum EscapeState {
     #[default]
     None,
     /// After ESC, and after its intermediate bytes.
@@ -45,7 +45,7 @@ enum Escape {
     Text,
 }
 
-impl Plain {
+impl PlainState {
     /// Takes the next bytes; appends the completed text to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut String) {
         let joined;
@@ -85,7 +85,9 @@ impl Plain {
     fn text(&mut self, mut rest: &str, out: &mut String) {
         while !rest.is_empty() {
             let ordinary = match self.escape {
-                Escape::None => rest.bytes().position(|byte| SPECIAL[usize::from(byte)]).unwrap_or(rest.len()),
+                EscapeState::None => {
+                    rest.bytes().position(|byte| SPECIAL[usize::from(byte)]).unwrap_or(rest.len())
+                }
                 _ => 0,
             };
             if ordinary > 0 {
@@ -118,29 +120,29 @@ impl Plain {
 
     fn take(&mut self, c: char, out: &mut String) {
         match (self.escape, c) {
-            (Escape::None, _) => self.show(c, out),
+            (EscapeState::None, _) => self.show(c, out),
             // A text ends with ESC \, which is itself an escape that shows nothing.
-            (_, '\x1b') => self.escape = Escape::Begun,
-            (Escape::Begun, '[') => self.escape = Escape::Control,
-            (Escape::Begun, ']' | 'P' | 'X' | '^' | '_') => self.escape = Escape::Text,
-            (Escape::Begun, ' '..='/') => {}
-            (Escape::Begun, _) | (Escape::Control, '@'..='~') | (Escape::Text, '\x07') => {
-                self.escape = Escape::None;
+            (_, '\x1b') => self.escape = EscapeState::Begun,
+            (EscapeState::Begun, '[') => self.escape = EscapeState::Control,
+            (EscapeState::Begun, ']' | 'P' | 'X' | '^' | '_') => self.escape = EscapeState::Text,
+            (EscapeState::Begun, ' '..='/') => {}
+            (EscapeState::Begun, _) | (EscapeState::Control, '@'..='~') | (EscapeState::Text, '\x07') => {
+                self.escape = EscapeState::None;
             }
             // No sequence spans lines: this one was garbage, and must not swallow the output.
             (_, '\n') => {
-                self.escape = Escape::None;
+                self.escape = EscapeState::None;
                 self.show(c, out);
             }
-            (Escape::Control | Escape::Text, _) => {}
+            (EscapeState::Control | EscapeState::Text, _) => {}
         }
     }
 
     fn show(&mut self, c: char, out: &mut String) {
         match c {
             '\r' => self.returned = true,
-            '\x1b' => self.escape = Escape::Begun,
-            '\u{9b}' => self.escape = Escape::Control,
+            '\x1b' => self.escape = EscapeState::Begun,
+            '\u{9b}' => self.escape = EscapeState::Control,
             '\x08' => {
                 self.line.pop();
             }
@@ -155,7 +157,7 @@ mod tests {
     use super::*;
 
     fn plain(pieces: &[&[u8]]) -> String {
-        let (mut plain, mut out) = (Plain::default(), String::new());
+        let (mut plain, mut out) = (PlainState::default(), String::new());
         for piece in pieces {
             plain.push(piece, &mut out);
         }
@@ -195,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_handed_on() {
-        let (mut plain, mut out) = (Plain::default(), String::new());
+        let (mut plain, mut out) = (PlainState::default(), String::new());
         plain.push(&vec![b'x'; LINE_BYTES * 2], &mut out);
         assert_eq!(out.len(), LINE_BYTES * 2);
         assert!(plain.line.is_empty());

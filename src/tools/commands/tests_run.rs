@@ -14,7 +14,7 @@ const BEGINNINGS: &[&str] = &["Tests:", "Tests ", "Summary ["];
 /// these are added; for other runners the last line counts.
 pub fn tests_run(output: &str) -> Option<TestsRun> {
     let programs: Vec<TestsRun> =
-        output.lines().filter_map(|line| line.strip_prefix("test result: ")).filter_map(counts).collect();
+        output.lines().filter_map(|line| line.strip_prefix("test result: ")).filter_map(count_tests).collect();
     if !programs.is_empty() {
         return Some(programs.iter().fold(TestsRun::default(), |sum, run| TestsRun {
             passed: sum.passed.saturating_add(run.passed),
@@ -26,12 +26,12 @@ pub fn tests_run(output: &str) -> Option<TestsRun> {
         let line = line.trim().trim_matches('=').trim();
         let is_of_pytest = line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(" in ");
         let is_known = is_of_pytest || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning));
-        is_known.then(|| counts(line)).flatten()
+        is_known.then(|| count_tests(line)).flatten()
     })
 }
 
 /// `213 passed`, `1 failed` within a line, in any order.
-fn counts(line: &str) -> Option<TestsRun> {
+fn count_tests(line: &str) -> Option<TestsRun> {
     let words: Vec<&str> = line.split([' ', ',', ';', '|', '.']).filter(|word| !word.is_empty()).collect();
     let before = |name| words.windows(2).find(|pair| pair[1] == name)?[0].parse::<u64>().ok();
     let (passed, failed) = (before("passed"), before("failed"));

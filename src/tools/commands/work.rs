@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use crate::base::output::ToolError;
 use crate::base::secrets::{Redacting, Redactor};
-use crate::conversation::spill::Writer;
+use crate::conversation::spill::SpillWriter;
 use crate::safety::Enclosure;
-use crate::safety::process::{Cut, Ended, Exit, Leash, Patience, shell};
+use crate::safety::process::{ChildEnd, ChildPatience, Cut, Exit, Leash, choose_shell};
 use crate::safety::sandbox::Walls;
 
-use super::bounded::{Bounded, Shown};
-use super::confined::{Confined, Denied, Order};
-use super::plain::Plain;
+use super::bounded::{BoundedInput, ShownText};
+use super::confined::{Confined, Denied, ProgramOrder};
+use super::plain::PlainState;
 
 /// The share of the room of a reading for its head.
 const HEAD_PERCENT: usize = 30;
 
 /// A command and the destinations of its output.
-pub(super) struct Work {
+pub(super) struct CommandWork {
     pub confined: Arc<Confined>,
     pub redactor: Arc<Redactor>,
     pub command: String,
@@ -34,8 +34,8 @@ pub(super) struct Work {
 
 /// The end of a command.
 #[derive(Debug, Clone)]
-pub struct End {
-    pub outcome: Result<Ended, ToolError>,
+pub struct WorkEnd {
+    pub outcome: Result<ChildEnd, ToolError>,
     /// The time that it ran.
     pub after: Duration,
     /// The reason that the sandbox may have caused it.
@@ -45,26 +45,27 @@ pub struct End {
 /// Output that was not read yet.
 pub(super) struct Unread {
     keep: usize,
-    text: Bounded<'static>,
-    writer: Writer,
+    text: BoundedInput<'static>,
+    writer: SpillWriter,
 }
 
-impl Work {
+impl CommandWork {
     /// Runs the command to its end.
-    pub async fn run(self) -> End {
+    pub async fn run(self) -> WorkEnd {
         let started = Instant::now();
-        let (mut plain, mut redacting) = (Plain::default(), Redacting::new(&self.redactor));
+        let (mut plain, mut redacting) = (PlainState::default(), Redacting::new(&self.redactor));
         let mut piece = String::new();
         let mut take = |piece: &mut String| {
             if !piece.is_empty() {
-                unread(&self.output).push(&redacting.push(piece));
+                lock_unread(&self.output).push(&redacting.push(piece));
                 piece.clear();
             }
         };
-        let [program, flag] = shell();
+        let [program, flag] = choose_shell();
         let arguments = [flag, &self.command];
-        let patience = Patience { call: self.lifetime, leash: Some(&self.leash), ..Patience::default() };
-        let order = Order { program, arguments: &arguments, dir: &self.dir, variables: &self.variables, patience };
+        let patience = ChildPatience { call: self.lifetime, leash: Some(&self.leash), ..ChildPatience::default() };
+        let order =
+            ProgramOrder { program, arguments: &arguments, dir: &self.dir, variables: &self.variables, patience };
         let heard = |bytes: &[u8]| {
             plain.push(bytes, &mut piece);
             take(&mut piece);
@@ -73,22 +74,24 @@ impl Work {
         plain.finish(&mut piece);
         take(&mut piece);
         let denied = match (&outcome, &self.walls) {
-            (Ok(ended), Some(_)) => self.confined.denied(ended, unread(&self.output).text.tail(), self.enclosure),
+            (Ok(ended), Some(_)) => {
+                self.confined.find_denial(ended, lock_unread(&self.output).text.tail(), self.enclosure)
+            }
             _ => None,
         };
-        End { outcome, after: started.elapsed(), denied }
+        WorkEnd { outcome, after: started.elapsed(), denied }
     }
 }
 
 /// The output, for one look or one piece.
-pub(super) fn unread(output: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
+pub(super) fn lock_unread(output: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
     output.lock().expect("no holder of the output panics")
 }
 
 impl Unread {
     /// Nothing so far; at most `keep` bytes of what comes are shown, and all of it goes to `writer`.
-    pub fn new(keep: usize, writer: Writer) -> Self {
-        Self { keep, text: Bounded::new(keep, None), writer }
+    pub fn new(keep: usize, writer: SpillWriter) -> Self {
+        Self { keep, text: BoundedInput::new(keep, None), writer }
     }
 
     fn push(&mut self, text: &str) {
@@ -97,22 +100,21 @@ impl Unread {
     }
 
     /// The output since the last reading.
-    pub fn read(&mut self) -> Shown {
-        let kept = Some(self.writer.kept());
-        std::mem::replace(&mut self.text, Bounded::new(self.keep, None)).show_kept(HEAD_PERCENT, kept)
+    pub fn read(&mut self) -> ShownText {
+        let kept = Some(self.writer.describe_kept());
+        std::mem::replace(&mut self.text, BoundedInput::new(self.keep, None)).show_kept(HEAD_PERCENT, kept)
     }
 }
 
-impl End {
+impl WorkEnd {
     /// `exit 1 after 3 s`
-    #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let after = self.after.as_secs();
         match &self.outcome {
-            Ok(Ended { cut: Some(Cut::Asked), .. }) => format!("stopped after {after} s"),
-            Ok(Ended { cut: Some(_), .. }) => format!("timed out after {after} s"),
-            Ok(Ended { exit: Exit::Code(code), .. }) => format!("exit {code} after {after} s"),
-            Ok(Ended { exit: Exit::Signal(name), .. }) => format!("killed by {name} after {after} s"),
+            Ok(ChildEnd { cut: Some(Cut::Asked), .. }) => format!("stopped after {after} s"),
+            Ok(ChildEnd { cut: Some(_), .. }) => format!("timed out after {after} s"),
+            Ok(ChildEnd { exit: Exit::Code(code), .. }) => format!("exit {code} after {after} s"),
+            Ok(ChildEnd { exit: Exit::Signal(name), .. }) => format!("killed by {name} after {after} s"),
             Err(error) => format!("failed: {error}"),
         }
     }

@@ -10,10 +10,10 @@ use crate::base::text;
 
 /// The result of searching the place of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Match {
+pub enum EditMatch {
     /// Each range of the text is replaced by its new bytes; in order, never overlapping.
     Found {
-        edits: Vec<Edit>,
+        edits: Vec<Replacement>,
         forgiven: Option<&'static str>,
     },
     /// The old text occurs more than once, and one place was asked for: the lines where it begins, from 1.
@@ -26,7 +26,7 @@ pub enum Match {
 
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct Replacement {
     pub range: Range<usize>,
     pub new: String,
 }
@@ -53,52 +53,52 @@ const TOLERANCES: [Tolerance; 3] = [
 ];
 
 /// Finds the non-empty `old` in `text` and returns the effect of replacing it by `new`.
-pub fn find(text: &str, old: &str, new: &str, all: bool) -> Match {
+pub fn find_match(text: &str, old: &str, new: &str, all: bool) -> EditMatch {
     let exact: Vec<Range<usize>> = text.match_indices(old).map(|(at, _)| at..at + old.len()).collect();
     if !exact.is_empty() {
-        return decide(text, exact, old, new, all, &TOLERANCES[0]);
+        return decide_match(text, exact, old, new, all, &TOLERANCES[0]);
     }
     for tolerance in &TOLERANCES {
-        let wanted = Normal::of(old, tolerance).text;
+        let wanted = Normal::new(old, tolerance).text;
         // Text of only forgiven characters would match everywhere.
         if wanted.trim().is_empty() {
             continue;
         }
-        let normal = Normal::of(text, tolerance);
+        let normal = Normal::new(text, tolerance);
         let found: Vec<Range<usize>> = normal
             .text
             .match_indices(&wanted)
             .filter_map(|(at, _)| normal.original(at..at + wanted.len(), old))
             .collect();
         if !found.is_empty() {
-            return decide(text, found, old, new, all, tolerance);
+            return decide_match(text, found, old, new, all, tolerance);
         }
     }
-    Match::Missing
+    EditMatch::Missing
 }
 
 /// A way to compare whole lines.
 #[derive(Debug, Clone, Copy)]
-pub struct Form {
+pub struct LineForm {
     /// The differences that it forgives.
     pub name: Option<&'static str>,
     tolerance: Tolerance,
 }
 
 /// The ways to compare lines, the strictest first.
-pub fn forms() -> impl Iterator<Item = Form> {
-    TOLERANCES.into_iter().map(|tolerance| Form { name: tolerance.name, tolerance })
+pub fn list_forms() -> impl Iterator<Item = LineForm> {
+    TOLERANCES.into_iter().map(|tolerance| LineForm { name: tolerance.name, tolerance })
 }
 
-impl Form {
+impl LineForm {
     /// A line, without its line feed, with the forgiven differences removed.
-    pub fn of(self, line: &str) -> String {
-        Normal::of(line, &self.tolerance).text
+    pub fn normalise(self, line: &str) -> String {
+        Normal::new(line, &self.tolerance).text
     }
 }
 
 /// `text` with the edits of a match applied.
-pub fn apply(text: &str, edits: &[Edit]) -> String {
+pub fn apply_edits(text: &str, edits: &[Replacement]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for edit in edits {
@@ -121,25 +121,32 @@ pub fn lines_of(text: &str, positions: impl Iterator<Item = usize>) -> Vec<usize
     positions.map(&mut advance).collect()
 }
 
-fn decide(text: &str, found: Vec<Range<usize>>, old: &str, new: &str, all: bool, tolerance: &Tolerance) -> Match {
+fn decide_match(
+    text: &str,
+    found: Vec<Range<usize>>,
+    old: &str,
+    new: &str,
+    all: bool,
+    tolerance: &Tolerance,
+) -> EditMatch {
     if found.len() > 1 && !(all && tolerance.exact) {
         let lines = lines_of(text, found.iter().map(|range| range.start));
-        return Match::Ambiguous { lines, forgiven: tolerance.name };
+        return EditMatch::Ambiguous { lines, forgiven: tolerance.name };
     }
-    let change = Change { old: &unix(old), new: &unix(new), file_has_crlf: has_crlf(text) };
-    let edits = found.into_iter().map(|range| change.at(text, range)).collect();
-    Match::Found { edits, forgiven: tolerance.name }
+    let change = EditChange { old: &unify_ends(old), new: &unify_ends(new), file_has_crlf: has_crlf(text) };
+    let edits = found.into_iter().map(|range| change.place_edit(text, range)).collect();
+    EditMatch::Found { edits, forgiven: tolerance.name }
 }
 
-struct Change<'a> {
+struct EditChange<'a> {
     old: &'a str,
     new: &'a str,
     file_has_crlf: bool,
 }
 
-impl Change<'_> {
+impl EditChange<'_> {
     /// Narrows a match to the lines that the edit changes, and gives the new ones the line endings of the place.
-    fn at(&self, text: &str, range: Range<usize>) -> Edit {
+    fn place_edit(&self, text: &str, range: Range<usize>) -> Replacement {
         // A match that begins with a line feed includes the carriage return before it.
         let splits_crlf = text[range.start..].starts_with('\n') && text[..range.start].ends_with('\r');
         let range = range.start - usize::from(splits_crlf)..range.end;
@@ -160,7 +167,7 @@ impl Change<'_> {
         let changed = new[same_start..new.len() - same_end].concat();
         let matched = &text[range];
         let crlf = if matched.contains('\n') { has_crlf(matched) } else { self.file_has_crlf };
-        Edit { range: start..end, new: if crlf { changed.replace('\n', "\r\n") } else { changed } }
+        Replacement { range: start..end, new: if crlf { changed.replace('\n', "\r\n") } else { changed } }
     }
 }
 
@@ -169,7 +176,7 @@ fn has_crlf(text: &str) -> bool {
     text.matches("\r\n").count() * 2 > text.matches('\n').count()
 }
 
-fn unix(text: &str) -> String {
+fn unify_ends(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
@@ -183,7 +190,7 @@ struct Normal<'a> {
 }
 
 impl<'a> Normal<'a> {
-    fn of(original: &'a str, tolerance: &Tolerance) -> Self {
+    fn new(original: &'a str, tolerance: &Tolerance) -> Self {
         let mut text = String::with_capacity(original.len());
         let mut starts = Vec::with_capacity(original.len() + 1);
         let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -193,7 +200,7 @@ impl<'a> Normal<'a> {
             let kept = if tolerance.trailing_spaces { body.trim_end_matches(is_space) } else { body };
             let feed = line.ends_with('\n').then_some((body.len(), '\n'));
             for (offset, c) in kept.char_indices().chain(feed) {
-                match if tolerance.punctuation { plain(c) } else { None } {
+                match if tolerance.punctuation { simplify_char(c) } else { None } {
                     Some(plain) => text.push_str(plain),
                     None => text.push(c),
                 }
@@ -234,7 +241,7 @@ fn is_space(c: char) -> bool {
 }
 
 /// The ASCII form of typographic punctuation.
-fn plain(c: char) -> Option<&'static str> {
+fn simplify_char(c: char) -> Option<&'static str> {
     Some(match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' | '\u{2032}' => "'",
         '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' | '\u{2033}' => "\"",
@@ -247,7 +254,7 @@ fn plain(c: char) -> Option<&'static str> {
 
 /// The lines of `text` most similar to `old`: the number of the first, from 1, and the count; `None` if nothing is
 /// similar.
-pub fn nearest(text: &str, old: &str) -> Option<(usize, usize)> {
+pub fn find_nearest(text: &str, old: &str) -> Option<(usize, usize)> {
     const MOST_LINES: usize = 50_000;
     const CANDIDATES: usize = 5;
     const NEAR: f64 = 0.4;
@@ -259,13 +266,13 @@ pub fn nearest(text: &str, old: &str) -> Option<(usize, usize)> {
         .iter()
         .enumerate()
         .filter(|(_, line)| line.len() <= wanted.len() * 3 && wanted.len() <= line.len() * 3)
-        .map(|(at, line)| (text::likeness(wanted, line), at))
+        .map(|(at, line)| (text::measure_likeness(wanted, line), at))
         .filter(|(score, _)| *score >= NEAR)
         .collect();
     places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let likeness = |first: usize| {
         let pairs = old.iter().zip(lines.iter().skip(first));
-        pairs.map(|(a, b)| text::likeness(a, b)).sum::<f64>()
+        pairs.map(|(a, b)| text::measure_likeness(a, b)).sum::<f64>()
     };
     let firsts = places.iter().take(CANDIDATES).map(|(_, at)| at.saturating_sub(anchor));
     let first = firsts.max_by(|a, b| likeness(*a).total_cmp(&likeness(*b)).then(b.cmp(a)))?;
@@ -277,12 +284,12 @@ pub fn nearest_shown(content: &str, old: &str) -> Option<String> {
     const CONTEXT: usize = 2;
     const MOST_LINES: usize = 30;
     const LINE_BYTES: usize = 300;
-    let (first, count) = nearest(content, old)?;
+    let (first, count) = find_nearest(content, old)?;
     let from = first.saturating_sub(CONTEXT).max(1);
     let shown = (first - from + count + CONTEXT).min(MOST_LINES);
     let mut out = String::new();
     for (index, line) in content.lines().enumerate().skip(from - 1).take(shown) {
-        let head = text::head(line, LINE_BYTES);
+        let head = text::take_head(line, LINE_BYTES);
         let _ = writeln!(out, "{}\t{head}{}", index + 1, if head.len() < line.len() { "…" } else { "" });
     }
     Some(out)
@@ -295,8 +302,8 @@ mod tests {
     use super::*;
 
     fn edited(text: &str, old: &str, new: &str, all: bool) -> Option<String> {
-        match find(text, old, new, all) {
-            Match::Found { edits, .. } => Some(apply(text, &edits)),
+        match find_match(text, old, new, all) {
+            EditMatch::Found { edits, .. } => Some(apply_edits(text, &edits)),
             _ => None,
         }
     }
@@ -350,18 +357,21 @@ mod tests {
             ("only forgiven characters", "a\nb", " \n "),
         ];
         for (name, text, old) in missing {
-            assert_eq!(find(text, old, "X", false), Match::Missing, "{name}");
+            assert_eq!(find_match(text, old, "X", false), EditMatch::Missing, "{name}");
         }
     }
 
     #[test]
     fn several_places() {
         let text = "a\nb\na\n“a”\n“a”\n";
-        assert_eq!(find(text, "a\n", "x\n", false), Match::Ambiguous { lines: vec![1, 3], forgiven: None });
+        assert_eq!(
+            find_match(text, "a\n", "x\n", false),
+            EditMatch::Ambiguous { lines: vec![1, 3], forgiven: None }
+        );
         assert_eq!(edited(text, "a\n", "x\n", true).as_deref(), Some("x\nb\nx\n“a”\n“a”\n"));
         // Guesses are never applied to several places.
         assert!(
-            matches!(find(text, "\"a\"", "x", true), Match::Ambiguous { lines, forgiven: Some(_) } if lines == [4, 5])
+            matches!(find_match(text, "\"a\"", "x", true), EditMatch::Ambiguous { lines, forgiven: Some(_) } if lines == [4, 5])
         );
         // But line endings are not a guess.
         assert_eq!(edited("a\r\nb\r\na\r\nb\r\n", "a\nb", "c", true).as_deref(), Some("c\r\nc\r\n"));
@@ -370,9 +380,9 @@ mod tests {
     #[test]
     fn the_nearest_lines() {
         let text = "fn one() {\n    work(1);\n}\n\nfn two() {\n    work(2, deep);\n}\n";
-        assert_eq!(nearest(text, "fn two() {\n  work(2, depth);\n}"), Some((5, 3)));
-        assert_eq!(nearest(text, "something else entirely"), None);
-        assert_eq!(nearest("", "x"), None);
+        assert_eq!(find_nearest(text, "fn two() {\n  work(2, depth);\n}"), Some((5, 3)));
+        assert_eq!(find_nearest(text, "something else entirely"), None);
+        assert_eq!(find_nearest("", "x"), None);
     }
 
     proptest! {
@@ -385,14 +395,14 @@ mod tests {
             new in "[xy\n ]{0,5}",
             all: bool,
         ) {
-            if let Match::Found { edits, forgiven } = find(&text, &old, &new, all) {
+            if let EditMatch::Found { edits, forgiven } = find_match(&text, &old, &new, all) {
                 let mut kept = 0;
                 for edit in &edits {
                     prop_assert!(edit.range.start >= kept && edit.range.end >= edit.range.start);
                     prop_assert!(text.is_char_boundary(edit.range.start) && text.is_char_boundary(edit.range.end));
                     kept = edit.range.end;
                 }
-                let after = apply(&text, &edits);
+                let after = apply_edits(&text, &edits);
                 prop_assert!(after.starts_with(&text[..edits[0].range.start]));
                 prop_assert!(after.ends_with(&text[kept..]));
                 if forgiven.is_none() && !text.contains('\r') {

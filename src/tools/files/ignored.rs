@@ -8,27 +8,27 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::files::disk::{Dir, Entry};
+use crate::files::disk::{Dir, DirEntry};
 
 /// Only this much of a longer ignore file counts.
 const MOST_BYTES: u64 = 256 * 1024;
 
 /// The exclusions of the ignore files of a directory and of those above it.
 #[derive(Clone, Default)]
-pub struct Ignored(Option<Arc<Layer>>);
+pub struct Exclusions(Option<Arc<IgnoreLayer>>);
 
 /// The ignore files of one directory.
-struct Layer {
+struct IgnoreLayer {
     /// `.ignore`, `.gitignore`, `.git/info/exclude`: an earlier one takes precedence, however far above it is.
     files: [Option<Gitignore>; 3],
     /// True if it is the top of a repository: git's files above it do not count.
     has_git: bool,
-    above: Ignored,
+    above: Exclusions,
 }
 
-impl Ignored {
+impl Exclusions {
     /// The ignore files above `dir`.
-    pub fn above(dir: &Path) -> Self {
+    pub fn read_above(dir: &Path) -> Self {
         let mut above: Vec<&Path> = dir.ancestors().skip(1).collect();
         above.reverse();
         above.into_iter().fold(Self::default(), |ignored, path| match Dir::open(path) {
@@ -38,7 +38,7 @@ impl Ignored {
     }
 
     /// The ignore files that apply to the entries of `dir`, whose path is `path`.
-    pub fn within(&self, dir: &Dir, path: &Path, entries: &[Entry]) -> Self {
+    pub fn read_in(&self, dir: &Dir, path: &Path, entries: &[DirEntry]) -> Self {
         let has = |name: &str| entries.iter().any(|entry| entry.name == name);
         let has_git = has(".git");
         if has_git || has(".ignore") || has(".gitignore") { self.layer(dir, path, has_git) } else { self.clone() }
@@ -46,12 +46,12 @@ impl Ignored {
 
     fn layer(&self, dir: &Dir, path: &Path, has_git: bool) -> Self {
         let git = || dir.dir(OsStr::new(".git"))?.dir(OsStr::new("info"));
-        let exclude = if has_git { git().ok().and_then(|info| read(&info, "exclude", path)) } else { None };
-        let files = [read(dir, ".ignore", path), read(dir, ".gitignore", path), exclude];
+        let exclude = if has_git { git().ok().and_then(|info| read_file(&info, "exclude", path)) } else { None };
+        let files = [read_file(dir, ".ignore", path), read_file(dir, ".gitignore", path), exclude];
         if !has_git && files.iter().all(Option::is_none) {
             return self.clone();
         }
-        Self(Some(Arc::new(Layer { files, has_git, above: self.clone() })))
+        Self(Some(Arc::new(IgnoreLayer { files, has_git, above: self.clone() })))
     }
 
     /// True if an entry is left out.
@@ -77,7 +77,7 @@ impl Ignored {
 }
 
 /// An ignore file; `None` if there is none or it has no patterns.
-fn read(dir: &Dir, name: &str, path: &Path) -> Option<Gitignore> {
+fn read_file(dir: &Dir, name: &str, path: &Path) -> Option<Gitignore> {
     let bytes = dir.file(OsStr::new(name)).and_then(|mut opened| opened.read(MOST_BYTES)).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let mut builder = GitignoreBuilder::new(path);
@@ -103,11 +103,11 @@ mod tests {
             ("repo/.gitignore", "*.tmp\n"),
         ]);
         let root = place.workspace.root();
-        let enter = |ignored: &Ignored, path: &Path| {
+        let enter = |ignored: &Exclusions, path: &Path| {
             let dir = Dir::open(path).expect("it is there");
-            ignored.within(&dir, path, &dir.entries().expect("it can be listed"))
+            ignored.read_in(&dir, path, &dir.entries().expect("it can be listed"))
         };
-        let top = enter(&Ignored::above(root), root);
+        let top = enter(&Exclusions::read_above(root), root);
         let (sub, repo) = (enter(&top, &root.join("sub")), enter(&top, &root.join("repo")));
         for (ignored, path, expected) in [
             (&top, "a.log", true),

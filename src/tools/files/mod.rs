@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::output::ToolError;
 use crate::base::text;
-use crate::files::disk::{self, Dir, Facts, Kind, Opened};
+use crate::files::disk::{self, Dir, DirEntryKind, FileFacts, Opened};
 use crate::files::file_name;
 use crate::files::workspace::Workspace;
 use crate::safety::Reach;
@@ -23,10 +23,10 @@ use crate::safety::Reach;
 pub const WHOLE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A file or directory that exists.
-pub struct Found {
+pub struct FoundPath {
     /// Absolute, links followed.
     pub path: PathBuf,
-    pub facts: Facts,
+    pub facts: FileFacts,
 }
 
 /// A regular file, opened.
@@ -40,12 +40,12 @@ pub struct FoundFile {
 ///
 /// # Errors
 /// Nothing is there; the message names similar paths.
-pub fn find(reach: &Reach, path: &str) -> Result<Found, ToolError> {
+pub fn find_path(reach: &Reach, path: &str) -> Result<FoundPath, ToolError> {
     let resolved = reach.find(path)?;
-    match disk::look(&resolved) {
-        Ok(facts) => Ok(Found { path: resolved, facts }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(reach, path, &resolved)),
-        Err(error) => Err(failed(path, &error)),
+    match disk::read_facts(&resolved) {
+        Ok(facts) => Ok(FoundPath { path: resolved, facts }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(refuse_missing(reach, path, &resolved)),
+        Err(error) => Err(word_failure(path, &error)),
     }
 }
 
@@ -54,12 +54,12 @@ pub fn find(reach: &Reach, path: &str) -> Result<Found, ToolError> {
 /// # Errors
 /// Nothing is there, or something that is not a file.
 pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
-    let Found { path: resolved, facts } = find(reach, path)?;
-    if facts.kind == Kind::Dir {
+    let FoundPath { path: resolved, facts } = find_path(reach, path)?;
+    if facts.kind == DirEntryKind::Dir {
         return Err(ToolError::parameter(format!("{path} is a directory: use list_dir to see what is in it")));
     }
     refuse_special(path, facts.kind)?;
-    let opened = disk::open(&resolved).map_err(|error| failed(path, &error))?;
+    let opened = disk::open_file(&resolved).map_err(|error| word_failure(path, &error))?;
     Ok(FoundFile { path: resolved, opened })
 }
 
@@ -69,7 +69,7 @@ pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
 /// The path cannot name a file, or something that is not a file is there.
 pub fn find_or_new(reach: &Reach, path: &str) -> Result<Option<FoundFile>, ToolError> {
     names_a_file(reach.workspace(), path)?;
-    match disk::look(&reach.find(path)?) {
+    match disk::read_facts(&reach.find(path)?) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         _ => find_file(reach, path).map(Some),
     }
@@ -81,8 +81,8 @@ pub fn find_or_new(reach: &Reach, path: &str) -> Result<Option<FoundFile>, ToolE
 /// Nothing is there, or something that is not a directory.
 pub fn find_dir(reach: &Reach, path: Option<&str>) -> Result<PathBuf, ToolError> {
     let path = path.unwrap_or(".");
-    let found = find(reach, path)?;
-    if found.facts.kind != Kind::Dir {
+    let found = find_path(reach, path)?;
+    if found.facts.kind != DirEntryKind::Dir {
         return Err(ToolError::parameter(format!("{path} is not a directory")));
     }
     Ok(found.path)
@@ -94,7 +94,7 @@ pub fn find_dir(reach: &Reach, path: Option<&str>) -> Result<PathBuf, ToolError>
 /// The path names a directory, or a home by `~`: no shell expands it, and a directory of that name is a trap for
 /// anyone who removes it.
 pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> {
-    let read = file_name::read(path);
+    let read = file_name::unquote(path);
     let name = read.to_string_lossy();
     if name.trim().is_empty() || name.ends_with('/') {
         return Err(ToolError::parameter(format!("`{path}` names no file")));
@@ -109,15 +109,15 @@ pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> 
 
 /// # Errors
 /// It is neither a file nor a directory.
-pub fn refuse_special(path: &str, kind: Kind) -> Result<(), ToolError> {
+pub fn refuse_special(path: &str, kind: DirEntryKind) -> Result<(), ToolError> {
     match kind {
-        Kind::File | Kind::Dir => Ok(()),
+        DirEntryKind::File | DirEntryKind::Dir => Ok(()),
         kind => Err(ToolError::parameter(format!("{path} is {}, not a file: it is not opened", kind.name()))),
     }
 }
 
 /// An error of the operating system about `path`, for the model.
-pub fn failed(path: &str, error: &io::Error) -> ToolError {
+pub fn word_failure(path: &str, error: &io::Error) -> ToolError {
     ToolError::permanent(match error.kind() {
         io::ErrorKind::PermissionDenied => format!("{path}: no permission"),
         io::ErrorKind::NotADirectory => format!("{path}: a part of the path is a file, not a directory"),
@@ -132,7 +132,7 @@ pub fn failed(path: &str, error: &io::Error) -> ToolError {
 /// # Errors
 /// The file cannot be read.
 pub fn read_whole(path: &str, found: &mut FoundFile) -> Result<Vec<u8>, ToolError> {
-    found.opened.read(WHOLE_BYTES).map_err(|error| failed(path, &error))
+    found.opened.read(WHOLE_BYTES).map_err(|error| word_failure(path, &error))
 }
 
 /// A sentence about entries that were left out without being read.
@@ -142,7 +142,7 @@ pub fn left_out(count: u64) -> String {
 }
 
 /// `12 B`, `3.4 KB`, `5.0 GB`.
-pub fn size(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
         #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
@@ -151,7 +151,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-fn missing(reach: &Reach, path: &str, resolved: &Path) -> ToolError {
+fn refuse_missing(reach: &Reach, path: &str, resolved: &Path) -> ToolError {
     let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
         return ToolError::permanent(format!("{path} does not exist"));
     };
@@ -165,7 +165,7 @@ fn missing(reach: &Reach, path: &str, resolved: &Path) -> ToolError {
         .filter(|name| !reach.omits(&parent.join(name), parent))
         .map(|name| (name.to_string_lossy().into_owned(), name))
         .collect();
-    let near: Vec<String> = text::nearest(&name, names.keys().map(String::as_str))
+    let near: Vec<String> = text::find_nearest(&name, names.keys().map(String::as_str))
         .into_iter()
         .map(|name| workspace.display(&parent.join(&names[name])))
         .collect();

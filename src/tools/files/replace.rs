@@ -13,21 +13,21 @@ use crate::files::disk::{self, Dir};
 /// # Errors
 /// The file cannot be written, and is then unchanged. A file without write permission is not replaced either, even if
 /// the directory would allow it.
-pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     with_mode(path, content, None)
 }
 
 fn with_mode(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
-    let (parent, name) = parts(path)?;
+    let (parent, name) = split_path(path)?;
     Dir::create(parent)?.replace(name, content, mode)
 }
 
-fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
-    Ok(disk::parts(path)?.ok_or(io::ErrorKind::IsADirectory)?)
+fn split_path(path: &Path) -> io::Result<(&Path, &OsStr)> {
+    Ok(disk::split_path(path)?.ok_or(io::ErrorKind::IsADirectory)?)
 }
 
 /// One of several changes.
-pub struct Step {
+pub struct ReplaceStep {
     pub path: PathBuf,
     /// `None` removes the file.
     pub content: Option<Vec<u8>>,
@@ -37,7 +37,7 @@ pub struct Step {
 
 /// The reason that none of the changes was made.
 #[derive(Debug)]
-pub struct Failed {
+pub struct ReplaceFailure {
     pub path: PathBuf,
     pub error: io::Error,
     /// Files that could not be restored.
@@ -57,62 +57,63 @@ struct Before {
 ///
 /// # Errors
 /// A step failed, and the steps before it are undone.
-pub fn all(mut steps: Vec<Step>) -> Result<(), Failed> {
+pub fn replace_all(mut steps: Vec<ReplaceStep>) -> Result<(), ReplaceFailure> {
     steps.sort_by_key(|step| step.content.is_none());
     let mut undo = Vec::new();
     for step in &steps {
-        let outcome = Before::of(&step.path).and_then(|before| {
+        let outcome = Before::read(&step.path).and_then(|before| {
             undo.push(before);
             step.take()
         });
         if let Err(error) = outcome {
             let taken_back = |before: Before| before.restore().err().map(|_| before.path);
             let lost = undo.into_iter().rev().filter_map(taken_back).collect();
-            return Err(Failed { path: step.path.clone(), error, lost });
+            return Err(ReplaceFailure { path: step.path.clone(), error, lost });
         }
     }
     Ok(())
 }
 
-impl Step {
+impl ReplaceStep {
     fn take(&self) -> io::Result<()> {
-        let Some(content) = &self.content else { return remove(&self.path) };
-        let mode = self.mode_of.as_deref().map(disk::look).transpose()?.map(|facts| facts.mode);
+        let Some(content) = &self.content else { return remove_file(&self.path) };
+        let mode = self.mode_of.as_deref().map(disk::read_facts).transpose()?.map(|facts| facts.mode);
         with_mode(&self.path, content, mode)
     }
 }
 
 impl Before {
-    fn of(path: &Path) -> io::Result<Self> {
-        let file = match disk::open(path) {
+    fn read(path: &Path) -> io::Result<Self> {
+        let file = match disk::open_file(path) {
             Ok(mut opened) => Some((opened.read(u64::MAX)?, opened.facts.mode)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let is_missing = |dir: &&Path| disk::look(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let is_missing =
+            |dir: &&Path| disk::read_facts(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         let made = path.ancestors().skip(1).take_while(is_missing).map(Path::to_path_buf).collect();
         Ok(Self { path: path.to_path_buf(), file, made })
     }
 
     fn restore(&self) -> io::Result<()> {
-        let now = disk::open(&self.path).and_then(|mut opened| opened.read(u64::MAX));
+        let now = disk::open_file(&self.path).and_then(|mut opened| opened.read(u64::MAX));
         match (&self.file, now) {
             // A file that could not be written cannot be restored and need not be.
             (Some((content, _)), Ok(now)) if now == *content => Ok(()),
             (Some((content, mode)), _) => with_mode(&self.path, content, Some(*mode)),
-            (None, Ok(_)) => remove(&self.path),
+            (None, Ok(_)) => remove_file(&self.path),
             (None, Err(_)) => Ok(()),
         }?;
         // Empty by now, unless another process has put something there.
         for dir in &self.made {
-            let _ = parts(dir).and_then(|(parent, name)| Dir::open(parent)?.remove_dir(name));
+            let _ = split_path(dir).and_then(|(parent, name)| Dir::open(parent)?.remove_dir(name));
         }
         Ok(())
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
-    let (parent, name) = parts(path)?;
+fn remove_file(path: &Path) -> io::Result<()> {
+    let (parent, name) = split_path(path)?;
     Dir::open(parent)?.remove(name)
 }
 
@@ -133,8 +134,8 @@ mod tests {
         fs::write(&script, "old").expect("it can be written");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o751)).expect("its mode can be set");
         fs::write(&plain, "").expect("it can be written");
-        replace(&script, b"new").expect("it can be replaced");
-        replace(&fresh, b"new").expect("it can be made");
+        replace_file(&script, b"new").expect("it can be replaced");
+        replace_file(&fresh, b"new").expect("it can be made");
         assert_eq!((mode(&script), mode(&fresh)), (0o751, mode(&plain)));
         assert_eq!(fs::read(&script).expect("it can be read"), b"new");
     }
@@ -143,7 +144,7 @@ mod tests {
     fn a_failure_leaves_the_old_file_and_nothing_else() {
         let dir = tempfile::tempdir().expect("a directory can be made");
         fs::write(dir.path().join("file"), "old").expect("it can be written");
-        assert!(replace(&dir.path().join("file/below"), b"new").is_err());
+        assert!(replace_file(&dir.path().join("file/below"), b"new").is_err());
         assert_eq!(fs::read(dir.path().join("file")).expect("it can be read"), b"old");
         assert_eq!(fs::read_dir(dir.path()).expect("it can be listed").count(), 1);
     }
@@ -155,7 +156,7 @@ mod tests {
         let (kept, gone, fresh) = (path("kept"), path("gone"), path("new/dir/file"));
         fs::write(&kept, "kept").expect("it can be written");
         fs::write(&gone, "gone").expect("it can be written");
-        let step = |path: &Path, content: Option<&str>| Step {
+        let step = |path: &Path, content: Option<&str>| ReplaceStep {
             path: path.to_path_buf(),
             content: content.map(|content| content.as_bytes().to_vec()),
             mode_of: None,
@@ -163,11 +164,11 @@ mod tests {
         let steps = |last: &Path| {
             vec![step(&gone, None), step(&fresh, Some("f")), step(&kept, Some("x")), step(last, Some(""))]
         };
-        let failed = all(steps(&kept.join("below a file"))).expect_err("a file is in the way");
+        let failed = replace_all(steps(&kept.join("below a file"))).expect_err("a file is in the way");
         assert_eq!((failed.path, failed.lost), (kept.join("below a file"), Vec::new()));
         assert_eq!(fs::read(&kept).expect("it is there"), b"kept");
         assert!(gone.exists() && !path("new").exists());
-        all(steps(&path("last"))).expect("nothing is in the way");
+        replace_all(steps(&path("last"))).expect("nothing is in the way");
         assert!(!gone.exists() && fresh.exists());
         assert_eq!(fs::read(&kept).expect("it is there"), b"x");
     }

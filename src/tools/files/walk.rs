@@ -12,23 +12,29 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::base::output::ToolError;
-use crate::files::disk::{Dir, Entry, Kind};
+use crate::files::disk::{Dir, DirEntry, DirEntryKind};
 use crate::safety::Reach;
 
 use super::super::aside::Abandoned;
-use super::ignored::Ignored;
+use super::ignored::Exclusions;
 
 const MOST_THREADS: usize = 12;
 
 /// Visits everything below `root` that is not a directory, on several threads, in no order. Each thread makes its own
 /// visitor, which gets the directory, the entry in it, and its path. Returns the number of entries left out.
-pub fn walk<V>(root: &Path, reach: &Reach, abandoned: &Abandoned, visitor: impl Fn() -> V + Sync) -> u64
+pub fn walk_files<V>(root: &Path, reach: &Reach, abandoned: &Abandoned, visitor: impl Fn() -> V + Sync) -> u64
 where
-    V: FnMut(&Dir, &Entry, PathBuf),
+    V: FnMut(&Dir, &DirEntry, PathBuf),
 {
-    let walk =
-        Walk { root, reach, abandoned, queue: Mutex::default(), more: Condvar::new(), omitted: AtomicU64::new(0) };
-    walk.queue().waiting.push((root.to_path_buf(), Ignored::above(root)));
+    let walk = FileWalk {
+        root,
+        reach,
+        abandoned,
+        queue: Mutex::default(),
+        more: Condvar::new(),
+        omitted: AtomicU64::new(0),
+    };
+    walk.queue().waiting.push((root.to_path_buf(), Exclusions::read_above(root)));
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -38,27 +44,27 @@ where
     walk.omitted.into_inner()
 }
 
-struct Walk<'a> {
+struct FileWalk<'a> {
     root: &'a Path,
     reach: &'a Reach,
     abandoned: &'a Abandoned,
-    queue: Mutex<Queue>,
+    queue: Mutex<WalkQueue>,
     more: Condvar,
     omitted: AtomicU64,
 }
 
 #[derive(Default)]
-struct Queue {
+struct WalkQueue {
     /// Directories, with the ignore files above them.
-    waiting: Vec<(PathBuf, Ignored)>,
+    waiting: Vec<(PathBuf, Exclusions)>,
     /// Threads that may still add to it.
     busy: usize,
 }
 
-impl Walk<'_> {
-    fn work<V: FnMut(&Dir, &Entry, PathBuf)>(&self, visitor: &mut V) {
+impl FileWalk<'_> {
+    fn work<V: FnMut(&Dir, &DirEntry, PathBuf)>(&self, visitor: &mut V) {
         while let Some((path, ignored)) = self.next() {
-            let _done = Done(self);
+            let _done = WalkDone(self);
             if !self.abandoned.get() {
                 let below = self.directory(&path, &ignored, visitor);
                 self.queue().waiting.extend(below);
@@ -67,7 +73,7 @@ impl Walk<'_> {
     }
 
     /// The next directory; `None` if there will be no more.
-    fn next(&self) -> Option<(PathBuf, Ignored)> {
+    fn next(&self) -> Option<(PathBuf, Exclusions)> {
         let mut queue = self.queue();
         loop {
             if let Some(next) = queue.waiting.pop() {
@@ -82,18 +88,18 @@ impl Walk<'_> {
     }
 
     /// Visits the entries of a directory; returns the directories in it.
-    fn directory<V>(&self, path: &Path, ignored: &Ignored, visitor: &mut V) -> Vec<(PathBuf, Ignored)>
+    fn directory<V>(&self, path: &Path, ignored: &Exclusions, visitor: &mut V) -> Vec<(PathBuf, Exclusions)>
     where
-        V: FnMut(&Dir, &Entry, PathBuf),
+        V: FnMut(&Dir, &DirEntry, PathBuf),
     {
         let listed = Dir::open(path).and_then(|dir| Ok((dir.entries()?, dir)));
         // Directories that cannot be listed are skipped.
         let Ok((entries, dir)) = listed else { return Vec::new() };
-        let ignored = ignored.within(&dir, path, &entries);
+        let ignored = ignored.read_in(&dir, path, &entries);
         let mut below = Vec::new();
         for entry in entries.iter().filter(|entry| entry.name != ".git") {
             let path = path.join(&entry.name);
-            let is_dir = entry.kind == Kind::Dir;
+            let is_dir = entry.kind == DirEntryKind::Dir;
             if ignored.excludes(&path, is_dir) || self.abandoned.get() {
                 continue;
             }
@@ -108,16 +114,16 @@ impl Walk<'_> {
         below
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, WalkQueue> {
         self.queue.lock().expect("no holder of the lock panics")
     }
 }
 
 /// Dropping it reports that a thread is done with its directory, even if its visitor panicked: the others wait for
 /// that.
-struct Done<'a>(&'a Walk<'a>);
+struct WalkDone<'a>(&'a FileWalk<'a>);
 
-impl Drop for Done<'_> {
+impl Drop for WalkDone<'_> {
     fn drop(&mut self) {
         self.0.queue().busy -= 1;
         self.0.more.notify_all();
@@ -125,13 +131,13 @@ impl Drop for Done<'_> {
 }
 
 /// A pattern for paths relative to the search directory. Without a slash it matches names at any depth.
-pub struct Pattern {
+pub struct SearchPattern {
     /// A set with one pattern: unlike a single matcher it compares names and extensions without a regular expression.
     matcher: GlobSet,
     names_only: bool,
 }
 
-impl Pattern {
+impl SearchPattern {
     /// # Errors
     /// It is not a valid pattern, or no file below the directory can match it.
     pub fn new(pattern: &str) -> Result<Self, ToolError> {
@@ -175,7 +181,7 @@ mod tests {
             ("**", "a/b", true),
         ];
         for (pattern, path, expected) in cases {
-            let pattern_of = Pattern::new(pattern).expect("it is a pattern");
+            let pattern_of = SearchPattern::new(pattern).expect("it is a pattern");
             assert_eq!(
                 pattern_of.matches(Path::new("/w"), &Path::new("/w").join(path)),
                 expected,
@@ -186,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_says_so() {
-        let message = |pattern| Pattern::new(pattern).err().map(|error| error.message).unwrap_or_default();
+        let message = |pattern| SearchPattern::new(pattern).err().map(|error| error.message).unwrap_or_default();
         assert!(message("a[").contains("a[ is not a valid pattern"), "{}", message("a["));
         assert!(message("../*.rs").contains("give that directory as path"));
         assert!(message("/etc/*").contains("give that directory as path"));

@@ -5,4 +5,4 @@ pub(super) mod ranking;
 mod select;
 
 pub use ranking::Judge;
-pub use select::{Choice, select};
+pub use select::{SelectableName, select_names};

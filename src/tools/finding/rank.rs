@@ -8,19 +8,18 @@ const SATURATION: f64 = 1.2;
 const LENGTH_WEIGHT: f64 = 0.75;
 
 /// The positions of the texts that have any word of the query, best first.
-#[must_use]
-pub fn rank(query: &str, texts: &[String]) -> Vec<usize> {
-    let documents: Vec<HashMap<String, f64>> = texts.iter().map(|text| counted(text)).collect();
+pub fn rank_texts(query: &str, texts: &[String]) -> Vec<usize> {
+    let documents: Vec<HashMap<String, f64>> = texts.iter().map(|text| count_words(text)).collect();
     let lengths: Vec<f64> = documents.iter().map(|words| words.values().sum()).collect();
-    let count = float(documents.len());
+    let count = to_float(documents.len());
     let mean = (lengths.iter().sum::<f64>() / count.max(1.0)).max(1.0);
-    let mut wanted: Vec<String> = words(query).collect();
+    let mut wanted: Vec<String> = split_words(query).collect();
     wanted.sort();
     wanted.dedup();
     let weights: Vec<(String, f64)> = wanted
         .into_iter()
         .map(|word| {
-            let holding = float(documents.iter().filter(|document| document.contains_key(&word)).count());
+            let holding = to_float(documents.iter().filter(|document| document.contains_key(&word)).count());
             let weight = ((count - holding + 0.5) / (holding + 0.5)).ln_1p();
             (word, weight)
         })
@@ -42,8 +41,7 @@ pub fn rank(query: &str, texts: &[String]) -> Vec<usize> {
 }
 
 /// The positions of the vectors, nearest to the query first (cosine). A vector of another length ranks last.
-#[must_use]
-pub fn closest(query: &[f32], vectors: &[Vec<f32>]) -> Vec<usize> {
+pub fn rank_vectors(query: &[f32], vectors: &[Vec<f32>]) -> Vec<usize> {
     let product = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let near = |vector: &Vec<f32>| {
         let length = (product(query, query) * product(vector, vector)).sqrt();
@@ -54,16 +52,16 @@ pub fn closest(query: &[f32], vectors: &[Vec<f32>]) -> Vec<usize> {
     scored.into_iter().map(|(_, position)| position).collect()
 }
 
-fn counted(text: &str) -> HashMap<String, f64> {
+fn count_words(text: &str) -> HashMap<String, f64> {
     let mut counts = HashMap::new();
-    for word in words(text) {
+    for word in split_words(text) {
         *counts.entry(word).or_default() += 1.0;
     }
     counts
 }
 
 /// Words in lower case, with names split (`create_issue`, `createIssue`) and plurals as singulars.
-fn words(text: &str) -> impl Iterator<Item = String> {
+fn split_words(text: &str) -> impl Iterator<Item = String> {
     let mut apart = String::with_capacity(text.len() + 16);
     let mut before_is_small = false;
     for c in text.chars() {
@@ -86,18 +84,18 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no list of tools is so long")]
-fn float(count: usize) -> f64 {
+fn to_float(count: usize) -> f64 {
     count as f64
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{closest, rank};
+    use super::{rank_texts, rank_vectors};
 
     #[test]
     fn the_nearest_comes_first_however_long_it_is() {
         let vectors = [vec![0.0, 1.0], vec![5.0, 0.1], vec![1.0], vec![1.0, 1.0], vec![0.0, 0.0]];
-        assert_eq!(closest(&[2.0, 0.0], &vectors), [1, 3, 0, 2, 4]);
+        assert_eq!(rank_vectors(&[2.0, 0.0], &vectors), [1, 3, 0, 2, 4]);
     }
 
     #[test]
@@ -120,9 +118,13 @@ mod tests {
             ("quantum", &[]),
         ];
         for (query, expected) in table {
-            let found = rank(query, &texts);
+            let found = rank_texts(query, &texts);
             assert!(found.starts_with(expected), "{query}: {found:?}, expected {expected:?} first");
         }
-        assert!(rank("quantum", &texts).is_empty() && rank("", &texts).is_empty() && rank("x", &[]).is_empty());
+        assert!(
+            rank_texts("quantum", &texts).is_empty()
+                && rank_texts("", &texts).is_empty()
+                && rank_texts("x", &[]).is_empty()
+        );
     }
 }

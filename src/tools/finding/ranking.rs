@@ -10,11 +10,11 @@ use tokio::sync::OnceCell;
 
 use crate::base::text;
 use crate::conversation::event::EventKind;
-use crate::conversation::message::{Item, Part, Said};
-use crate::model::{ChatModel, Embedder, Request, ToolDefinition};
+use crate::conversation::message::{Item, ReplyPart, UserText};
+use crate::model::{ChatModel, Embedder, ModelRequest, ToolDefinition};
 use crate::tools::CallContext;
 
-use super::rank::{closest, rank};
+use super::rank::{rank_texts, rank_vectors};
 
 /// The longest wait for a ranking.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -54,17 +54,17 @@ pub struct Ranked {
 
 impl Ranking {
     pub fn new(judge: Judge, tools: &[ToolDefinition]) -> Self {
-        let texts = tools.iter().map(searched).collect();
+        let texts = tools.iter().map(write_searched).collect();
         Self { judge, texts, vectors: OnceCell::new(), warned: AtomicBool::new(false) }
     }
 
     /// The tools that fit, best first.
-    pub async fn of(&self, query: &str, tools: &[ToolDefinition], context: &CallContext<'_>) -> Ranked {
+    pub async fn rank(&self, query: &str, tools: &[ToolDefinition], context: &CallContext<'_>) -> Ranked {
         let asked = async {
             match &self.judge {
                 Judge::Words => Ok(Ranked::default()),
                 Judge::Embedding(embedder) => self.by_meaning(embedder.as_ref(), query, context).await,
-                Judge::Model(model) => asked(model.as_ref(), query, tools, context).await,
+                Judge::Model(model) => ask_model(model.as_ref(), query, tools, context).await,
             }
         };
         let patience = PATIENCE.min(context.timeout);
@@ -78,7 +78,11 @@ impl Ranking {
             }
             Ranked::default()
         });
-        if ranked.positions.is_empty() { Ranked { positions: rank(query, &self.texts), ..ranked } } else { ranked }
+        if ranked.positions.is_empty() {
+            Ranked { positions: rank_texts(query, &self.texts), ..ranked }
+        } else {
+            ranked
+        }
     }
 
     async fn by_meaning(
@@ -98,12 +102,12 @@ impl Ranking {
             .await?;
         let query = context.models.embed(embedder, &[query.to_owned()]).await?;
         embedded_tokens += query.tokens;
-        Ok(Ranked { positions: closest(&query.vectors[0], vectors), embedded_tokens })
+        Ok(Ranked { positions: rank_vectors(&query.vectors[0], vectors), embedded_tokens })
     }
 }
 
 /// Asks a model in one small request, whose tokens count.
-async fn asked(
+async fn ask_model(
     model: &dyn ChatModel,
     query: &str,
     tools: &[ToolDefinition],
@@ -111,12 +115,12 @@ async fn asked(
 ) -> Result<Ranked, String> {
     let listed =
         tools.iter().fold(String::new(), |listed, tool| listed + "\n" + &tool.name + ": " + tool.summary());
-    let (system, items) = (format!("{TASK}\n{listed}"), [Item::Said(Said::by_person(query))]);
-    let request = Request { system: &system, ..Request::of(&items, crate::tools::FIND_TOOLS) };
+    let (system, items) = (format!("{TASK}\n{listed}"), [Item::Said(UserText::by_person(query))]);
+    let request = ModelRequest { system: &system, ..ModelRequest::from_items(&items, crate::tools::FIND_TOOLS) };
     let end = context.models.ask(crate::tools::FIND_TOOLS, model, request).await?;
-    let text = |part: &Part| match part {
-        Part::Text { text, .. } => text.clone(),
-        Part::Reasoning { .. } | Part::Call(_) => String::new(),
+    let text = |part: &ReplyPart| match part {
+        ReplyPart::Text { text, .. } => text.clone(),
+        ReplyPart::Reasoning { .. } | ReplyPart::Call(_) => String::new(),
     };
     let reply: String = end.parts.iter().map(text).collect();
     let named = reply.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c)));
@@ -133,7 +137,7 @@ async fn asked(
 }
 
 /// The name counts twice: a query that contains it means this tool.
-fn searched(tool: &ToolDefinition) -> String {
+fn write_searched(tool: &ToolDefinition) -> String {
     let mut text = format!("{} {} {}", tool.name, tool.name, tool.description);
     for (name, property) in tool.parameters["properties"].as_object().into_iter().flatten() {
         text.extend([" ", name, " ", property["description"].as_str().unwrap_or_default()]);

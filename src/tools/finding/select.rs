@@ -6,7 +6,7 @@ use crate::base::text;
 
 /// A name that can be selected.
 #[derive(Debug, Clone, Copy)]
-pub struct Choice<'a> {
+pub struct SelectableName<'a> {
     pub name: &'a str,
     /// True if `*` alone selects it.
     pub default: bool,
@@ -16,11 +16,11 @@ pub struct Choice<'a> {
 ///
 /// # Errors
 /// A pattern is not a valid glob, or a plain name is not among the choices; the error is a sentence.
-pub fn select<'a>(patterns: &[String], choices: &[Choice<'a>]) -> Result<Vec<&'a str>, String> {
+pub fn select_names<'a>(patterns: &[String], choices: &[SelectableName<'a>]) -> Result<Vec<&'a str>, String> {
     let mut taken = vec![false; choices.len()];
     for pattern in patterns {
         let (wanted, name) = pattern.strip_prefix('!').map_or((true, pattern.as_str()), |name| (false, name));
-        let rule = Rule::new(name)?;
+        let rule = SelectRule::new(name)?;
         let mut known = rule.is_pattern();
         for (choice, taken) in choices.iter().zip(&mut taken) {
             if rule.matches(choice, wanted) {
@@ -29,7 +29,7 @@ pub fn select<'a>(patterns: &[String], choices: &[Choice<'a>]) -> Result<Vec<&'a
             }
         }
         if !known {
-            let near = text::nearest(name, choices.iter().map(|choice| choice.name));
+            let near = text::find_nearest(name, choices.iter().map(|choice| choice.name));
             let hint = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(format!("`{pattern}` names nothing that exists{hint}"));
         }
@@ -37,13 +37,13 @@ pub fn select<'a>(patterns: &[String], choices: &[Choice<'a>]) -> Result<Vec<&'a
     Ok(choices.iter().zip(taken).filter(|(_, taken)| *taken).map(|(choice, _)| choice.name).collect())
 }
 
-enum Rule<'p> {
+enum SelectRule<'p> {
     Default,
     Glob(GlobMatcher),
     Name(&'p str),
 }
 
-impl<'p> Rule<'p> {
+impl<'p> SelectRule<'p> {
     fn new(pattern: &'p str) -> Result<Self, String> {
         if pattern == "*" {
             return Ok(Self::Default);
@@ -59,7 +59,7 @@ impl<'p> Rule<'p> {
     }
 
     /// `*` includes only the defaults, but excludes everything.
-    fn matches(&self, choice: &Choice<'_>, taking_in: bool) -> bool {
+    fn matches(&self, choice: &SelectableName<'_>, taking_in: bool) -> bool {
         match self {
             Self::Default => choice.default || !taking_in,
             Self::Glob(glob) => glob.is_match(choice.name),
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn names_globs_and_exclusions_apply_in_order() {
         let choices = [("read_file", true), ("run_command", true), ("fetch_url", false), ("fetch_feed", false)]
-            .map(|(name, default)| Choice { name, default });
+            .map(|(name, default)| SelectableName { name, default });
         let table: [(&[&str], &str); 6] = [
             (&["*"], "read_file run_command"),
             (&["*", "!run_command"], "read_file"),
@@ -86,9 +86,13 @@ mod tests {
         ];
         for (patterns, expected) in table {
             let patterns: Vec<String> = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
-            assert_eq!(select(&patterns, &choices).expect("all are known").join(" "), expected, "{patterns:?}");
+            assert_eq!(
+                select_names(&patterns, &choices).expect("all are known").join(" "),
+                expected,
+                "{patterns:?}"
+            );
         }
-        let wrong = select(&["read_fil".to_owned()], &choices).expect_err("it is unknown");
+        let wrong = select_names(&["read_fil".to_owned()], &choices).expect_err("it is unknown");
         assert!(wrong.contains("did you mean `read_file`?"), "{wrong}");
     }
 }

@@ -1,27 +1,27 @@
 //! Hunks, the same in both forms: `@@` with numbers or a line to search below, then unchanged, removed and added
 //! lines.
 
-use super::{Hunk, Line, Lines, PatchError};
+use super::{HunkLine, PatchError, PatchHunk, PatchLines};
 
 /// All hunks up to the next file, or to the end.
-pub(super) fn all<'a>(lines: &mut Lines<'a>) -> Result<Vec<Hunk<'a>>, PatchError> {
+pub(super) fn parse_hunks<'a>(lines: &mut PatchLines<'a>) -> Result<Vec<PatchHunk<'a>>, PatchError> {
     let mut hunks = Vec::new();
     while let Some(line) = lines.peek() {
         let bare = lines.in_envelope && line.starts_with([' ', '+', '-']);
         if !(line.starts_with("@@") || bare) {
             break;
         }
-        hunks.push(one(lines)?);
+        hunks.push(parse_hunk(lines)?);
         lines.skip_blank();
     }
     Ok(hunks)
 }
 
-fn one<'a>(lines: &mut Lines<'a>) -> Result<Hunk<'a>, PatchError> {
-    let mut hunk = Hunk { line: lines.number(), ..Hunk::default() };
+fn parse_hunk<'a>(lines: &mut PatchLines<'a>) -> Result<PatchHunk<'a>, PatchError> {
+    let mut hunk = PatchHunk { line: lines.number(), ..PatchHunk::default() };
     let mut owed = (0, 0);
     while let Some(line) = lines.peek().filter(|line| line.starts_with("@@")) {
-        match numbers(line) {
+        match parse_numbers(line) {
             Some((start, counts)) => (hunk.start, owed) = (Some(start), counts),
             None => {
                 let heading = line.trim_matches('@').trim();
@@ -41,10 +41,10 @@ fn one<'a>(lines: &mut Lines<'a>) -> Result<Hunk<'a>, PatchError> {
         }
         let kind = line.as_bytes().first();
         let (parsed, old, new) = match kind {
-            None => (Some(Line::Same("")), 1, 1),
-            Some(b' ') => (Some(Line::Same(&line[1..])), 1, 1),
-            Some(b'-') => (Some(Line::Old(&line[1..])), 1, 0),
-            Some(b'+') => (Some(Line::New(&line[1..])), 0, 1),
+            None => (Some(HunkLine::Same("")), 1, 1),
+            Some(b' ') => (Some(HunkLine::Same(&line[1..])), 1, 1),
+            Some(b'-') => (Some(HunkLine::Old(&line[1..])), 1, 0),
+            Some(b'+') => (Some(HunkLine::New(&line[1..])), 0, 1),
             // `\ No newline at end of file`
             Some(b'\\') => (None, 0, 0),
             Some(_) => break,
@@ -53,8 +53,8 @@ fn one<'a>(lines: &mut Lines<'a>) -> Result<Hunk<'a>, PatchError> {
             Some(line) => hunk.lines.push(line),
             None => {
                 let last = hunk.lines.last();
-                hunk.old_unended |= matches!(last, Some(Line::Old(_) | Line::Same(_)));
-                hunk.new_unended |= matches!(last, Some(Line::New(_) | Line::Same(_)));
+                hunk.old_unended |= matches!(last, Some(HunkLine::Old(_) | HunkLine::Same(_)));
+                hunk.new_unended |= matches!(last, Some(HunkLine::New(_) | HunkLine::Same(_)));
             }
         }
         empty = if kind.is_none() { empty + 1 } else { 0 };
@@ -66,7 +66,7 @@ fn one<'a>(lines: &mut Lines<'a>) -> Result<Hunk<'a>, PatchError> {
         hunk.at_end = true;
         lines.next();
     }
-    if hunk.lines.iter().all(|line| matches!(line, Line::Same(_))) {
+    if hunk.lines.iter().all(|line| matches!(line, HunkLine::Same(_))) {
         let message = "this hunk changes nothing: no line begins with - or +".to_owned();
         return Err(PatchError { line: hunk.line, message });
     }
@@ -74,7 +74,7 @@ fn one<'a>(lines: &mut Lines<'a>) -> Result<Hunk<'a>, PatchError> {
 }
 
 /// `@@ -START[,COUNT] +START[,COUNT] @@`: the old start, and both counts.
-fn numbers(line: &str) -> Option<(usize, (usize, usize))> {
+fn parse_numbers(line: &str) -> Option<(usize, (usize, usize))> {
     let (old, new) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let range = |text: &str| {
         let (start, count) = text.split_once(',').unwrap_or((text, "1"));

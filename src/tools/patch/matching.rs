@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{Hunk, Line};
+use super::{HunkLine, PatchHunk};
 use crate::tools::files::edit_match;
 
 /// The reason that a hunk does not apply.
@@ -38,10 +38,10 @@ const BOM: char = '\u{feff}';
 ///
 /// # Errors
 /// Hunks do not apply; the error lists them with their indices.
-pub fn apply(text: &str, hunks: &[Hunk<'_>]) -> Result<Patched, Vec<(usize, Misfit)>> {
+pub fn apply_hunks(text: &str, hunks: &[PatchHunk<'_>]) -> Result<Patched, Vec<(usize, Misfit)>> {
     let (bom, body) = text.strip_prefix(BOM).map_or(("", text), |body| (&text[..BOM.len_utf8()], body));
-    let file = File::of(body);
-    let (mut places, mut misfits, mut forgiven): (Vec<(Range<usize>, &Hunk<'_>)>, _, _) =
+    let file = FileLines::split(body);
+    let (mut places, mut misfits, mut forgiven): (Vec<(Range<usize>, &PatchHunk<'_>)>, _, _) =
         (Vec::new(), Vec::new(), None);
     for (index, hunk) in hunks.iter().enumerate() {
         match file.place(hunk, &places) {
@@ -56,29 +56,29 @@ pub fn apply(text: &str, hunks: &[Hunk<'_>]) -> Result<Patched, Vec<(usize, Misf
         return Err(misfits);
     }
     places.sort_by_key(|(lines, _)| (lines.start, lines.end));
-    let names = edit_match::forms().map(|form| form.name).collect::<Vec<_>>();
+    let names = edit_match::list_forms().map(|form| form.name).collect::<Vec<_>>();
     Ok(Patched {
-        text: format!("{bom}{}", file.with(&places)),
+        text: format!("{bom}{}", file.apply(&places)),
         forgiven: forgiven.and_then(|at: usize| names[at]),
     })
 }
 
 /// A text by lines: their content and their endings.
-struct File<'a> {
+struct FileLines<'a> {
     lines: Vec<&'a str>,
     ends: Vec<&'a str>,
     /// The line feed of new lines.
     feed: &'static str,
 }
 
-struct Place {
+struct MatchPlace {
     lines: Range<usize>,
     /// The differences that were forgiven, by the index of the form; `None` if there were none.
     forgiven: Option<usize>,
 }
 
-impl<'a> File<'a> {
-    fn of(text: &'a str) -> Self {
+impl<'a> FileLines<'a> {
+    fn split(text: &'a str) -> Self {
         let (mut lines, mut ends) = (Vec::new(), Vec::new());
         for line in text.split_inclusive('\n') {
             let body = line.strip_suffix('\n').map_or(line, |body| body.strip_suffix('\r').unwrap_or(body));
@@ -91,12 +91,12 @@ impl<'a> File<'a> {
     }
 
     /// The place of a hunk, given the places of the hunks before it.
-    fn place(&self, hunk: &Hunk<'_>, taken: &[(Range<usize>, &Hunk<'_>)]) -> Result<Place, Misfit> {
+    fn place(&self, hunk: &PatchHunk<'_>, taken: &[(Range<usize>, &PatchHunk<'_>)]) -> Result<MatchPlace, Misfit> {
         let after = taken.last().map_or(0, |(lines, _)| lines.end);
         let below = self.heading(hunk, after)?;
         let old: Vec<&str> = hunk.old().collect();
         if old.is_empty() {
-            return self.insertion(hunk, below, taken).map(|at| Place { lines: at..at, forgiven: None });
+            return self.insertion(hunk, below, taken).map(|at| MatchPlace { lines: at..at, forgiven: None });
         }
         let (mut found, forgiven) = self.find(&old);
         if hunk.at_end {
@@ -111,14 +111,14 @@ impl<'a> File<'a> {
             [only] => *only,
             several => Self::decide(several, hunk, taken, below, after)?,
         };
-        Ok(Place { lines: chosen..chosen + old.len(), forgiven })
+        Ok(MatchPlace { lines: chosen..chosen + old.len(), forgiven })
     }
 
     /// Decides between several places.
     fn decide(
         found: &[usize],
-        hunk: &Hunk<'_>,
-        taken: &[(Range<usize>, &Hunk<'_>)],
+        hunk: &PatchHunk<'_>,
+        taken: &[(Range<usize>, &PatchHunk<'_>)],
         below: Option<usize>,
         after: usize,
     ) -> Result<usize, Misfit> {
@@ -128,7 +128,7 @@ impl<'a> File<'a> {
         {
             return Ok(*first);
         }
-        let expected = expected(hunk, taken);
+        let expected = find_expected(hunk, taken);
         if let Some(exact) = found.iter().find(|at| Some(**at) == expected) {
             return Ok(*exact);
         }
@@ -140,7 +140,7 @@ impl<'a> File<'a> {
     }
 
     /// The line after the last heading of a hunk.
-    fn heading(&self, hunk: &Hunk<'_>, after: usize) -> Result<Option<usize>, Misfit> {
+    fn heading(&self, hunk: &PatchHunk<'_>, after: usize) -> Result<Option<usize>, Misfit> {
         let mut below = None;
         for heading in &hunk.headings {
             let search = |from: usize, test: &dyn Fn(&str) -> bool| {
@@ -159,11 +159,11 @@ impl<'a> File<'a> {
     /// The place of added lines that have no neighbours.
     fn insertion(
         &self,
-        hunk: &Hunk<'_>,
+        hunk: &PatchHunk<'_>,
         below: Option<usize>,
-        taken: &[(Range<usize>, &Hunk<'_>)],
+        taken: &[(Range<usize>, &PatchHunk<'_>)],
     ) -> Result<usize, Misfit> {
-        match (below, expected(hunk, taken)) {
+        match (below, find_expected(hunk, taken)) {
             _ if hunk.at_end || self.lines.is_empty() => Ok(self.lines.len()),
             (Some(below), _) => Ok(below),
             (None, Some(at)) if at <= self.lines.len() => Ok(at),
@@ -173,18 +173,18 @@ impl<'a> File<'a> {
 
     /// All places of these lines, by the strictest form that has any.
     fn find(&self, old: &[&str]) -> (Vec<usize>, Option<usize>) {
-        let exact = places(&self.lines, old);
+        let exact = find_places(&self.lines, old);
         if !exact.is_empty() {
             return (exact, None);
         }
-        for (index, form) in edit_match::forms().enumerate().filter(|(_, form)| form.name.is_some()) {
-            let normal = |lines: &[&str]| lines.iter().map(|line| form.of(line)).collect::<Vec<_>>();
+        for (index, form) in edit_match::list_forms().enumerate().filter(|(_, form)| form.name.is_some()) {
+            let normal = |lines: &[&str]| lines.iter().map(|line| form.normalise(line)).collect::<Vec<_>>();
             let (lines, old) = (normal(&self.lines), normal(old));
             // Text of only forgiven characters would match everywhere.
             if old.iter().all(|line| line.trim().is_empty()) {
                 continue;
             }
-            let found = places(&lines, &old);
+            let found = find_places(&lines, &old);
             if !found.is_empty() {
                 return (found, Some(index));
             }
@@ -193,7 +193,7 @@ impl<'a> File<'a> {
     }
 
     /// The text with the hunks applied at their places, which are in order.
-    fn with(&self, places: &[(Range<usize>, &Hunk<'_>)]) -> String {
+    fn apply(&self, places: &[(Range<usize>, &PatchHunk<'_>)]) -> String {
         let mut out: Vec<(&str, &str)> = Vec::with_capacity(self.lines.len());
         let line = |at: usize| (self.lines[at], self.ends[at]);
         let mut done = 0;
@@ -202,11 +202,11 @@ impl<'a> File<'a> {
             let mut at = range.start;
             for change in &hunk.lines {
                 match change {
-                    Line::Same(_) => out.push(line(at)),
-                    Line::Old(_) => {}
-                    Line::New(text) => out.push((text, self.feed)),
+                    HunkLine::Same(_) => out.push(line(at)),
+                    HunkLine::Old(_) => {}
+                    HunkLine::New(text) => out.push((text, self.feed)),
                 }
-                at += usize::from(!matches!(change, Line::New(_)));
+                at += usize::from(!matches!(change, HunkLine::New(_)));
             }
             done = range.end;
         }
@@ -231,7 +231,7 @@ impl<'a> File<'a> {
     }
 
     /// The ending of the last line, if a hunk reaches it: as the patch says, else as in the file.
-    fn last_end<'e>(&'e self, hunk: &Hunk<'_>, own: &'e str) -> &'e str {
+    fn last_end<'e>(&'e self, hunk: &PatchHunk<'_>, own: &'e str) -> &'e str {
         let file_is_unended = self.ends.last().is_some_and(|end| end.is_empty());
         match hunk {
             _ if hunk.new_unended => "",
@@ -245,14 +245,14 @@ impl<'a> File<'a> {
 
 /// The index of the exact line that the patch names. If one number is wrong, all are taken to be off by the same
 /// amount.
-fn expected(hunk: &Hunk<'_>, taken: &[(Range<usize>, &Hunk<'_>)]) -> Option<usize> {
+fn find_expected(hunk: &PatchHunk<'_>, taken: &[(Range<usize>, &PatchHunk<'_>)]) -> Option<usize> {
     let before = taken.last().and_then(|(lines, before)| Some((before.start?, lines.start + 1)));
     let (counted, real) = before.unwrap_or((0, 0));
     (hunk.start? + real).checked_sub(counted + 1)
 }
 
 /// The positions of the non-empty `old` among `lines`.
-fn places<T: PartialEq>(lines: &[T], old: &[T]) -> Vec<usize> {
+fn find_places<T: PartialEq>(lines: &[T], old: &[T]) -> Vec<usize> {
     lines.windows(old.len()).enumerate().filter(|(_, window)| *window == old).map(|(at, _)| at).collect()
 }
 
@@ -261,15 +261,15 @@ mod tests {
     use proptest::prelude::*;
     use similar::TextDiff;
 
-    use super::super::{self as patch, Action};
+    use super::super::{self as patch, PatchAction};
     use super::*;
 
     fn patched(text: &str, hunks: &str) -> Result<String, Vec<Misfit>> {
         let whole = format!("*** Begin Patch\n*** Update File: f\n{hunks}\n*** End Patch");
-        let files = patch::parse(&whole).unwrap_or_else(|error| panic!("{error}"));
-        let Action::Update { hunks, .. } = &files[0].action else { panic!("an update") };
+        let files = patch::parse_patch(&whole).unwrap_or_else(|error| panic!("{error}"));
+        let PatchAction::Update { hunks, .. } = &files[0].action else { panic!("an update") };
         let apart = |wrong: Vec<(usize, Misfit)>| wrong.into_iter().map(|(_, misfit)| misfit).collect();
-        apply(text, hunks).map(|patched| patched.text).map_err(apart)
+        apply_hunks(text, hunks).map(|patched| patched.text).map_err(apart)
     }
 
     #[test]
@@ -328,9 +328,9 @@ mod tests {
             prop_assume!(old != new && !old.is_empty() && !new.is_empty());
             let diff = TextDiff::from_lines(old.as_str(), new.as_str());
             let text = diff.unified_diff().context_radius(context).header("a/f", "b/f").to_string();
-            let files = patch::parse(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
-            let Action::Update { hunks, .. } = &files[0].action else { panic!("an update") };
-            let patched = apply(&old, hunks).map_err(|wrong| TestCaseError::fail(format!("{wrong:?}\n{text}")))?;
+            let files = patch::parse_patch(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+            let PatchAction::Update { hunks, .. } = &files[0].action else { panic!("an update") };
+            let patched = apply_hunks(&old, hunks).map_err(|wrong| TestCaseError::fail(format!("{wrong:?}\n{text}")))?;
             prop_assert_eq!(patched.text, new, "{}", text);
         }
     }

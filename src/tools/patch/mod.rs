@@ -14,7 +14,7 @@ mod unified;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch<'a> {
     pub path: &'a str,
-    pub action: Action<'a>,
+    pub action: PatchAction<'a>,
     /// Its line in the patch, from 1.
     pub line: usize,
     /// True if the patch also sets a file mode, which is ignored.
@@ -23,27 +23,27 @@ pub struct FilePatch<'a> {
 
 /// The action on the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action<'a> {
+pub enum PatchAction<'a> {
     /// A new file with this content.
     Add(String),
     /// The hunks, if any, are its whole content.
-    Delete(Vec<Hunk<'a>>),
+    Delete(Vec<PatchHunk<'a>>),
     Update {
         to: Option<&'a str>,
-        hunks: Vec<Hunk<'a>>,
+        hunks: Vec<PatchHunk<'a>>,
     },
 }
 
 /// One passage that changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hunk<'a> {
+pub struct PatchHunk<'a> {
     /// Its line in the patch, from 1.
     pub line: usize,
     /// Lines of the file before the passage, outermost first (`class A`, `fn b()`).
     pub headings: Vec<&'a str>,
     /// The first old line as the patch counts it, from 1; a hint.
     pub start: Option<usize>,
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<HunkLine<'a>>,
     /// True if the last old line, the last new line, has no line feed.
     pub old_unended: bool,
     pub new_unended: bool,
@@ -53,7 +53,7 @@ pub struct Hunk<'a> {
 
 /// One line of a hunk, without its line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum HunkLine<'a> {
     Same(&'a str),
     Old(&'a str),
     New(&'a str),
@@ -71,19 +71,19 @@ impl<'a> FilePatch<'a> {
     /// Every path that is written.
     pub fn paths(&self) -> impl Iterator<Item = &'a str> {
         let to = match self.action {
-            Action::Update { to, .. } => to,
-            Action::Add(_) | Action::Delete(_) => None,
+            PatchAction::Update { to, .. } => to,
+            PatchAction::Add(_) | PatchAction::Delete(_) => None,
         };
         std::iter::once(self.path).chain(to)
     }
 }
 
-impl<'a> Hunk<'a> {
+impl<'a> PatchHunk<'a> {
     /// The lines that the file has now.
     pub fn old(&self) -> impl Iterator<Item = &'a str> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Same(text) | Line::Old(text) => Some(*text),
-            Line::New(_) => None,
+            HunkLine::Same(text) | HunkLine::Old(text) => Some(*text),
+            HunkLine::New(_) => None,
         })
     }
 }
@@ -92,8 +92,8 @@ impl<'a> Hunk<'a> {
 ///
 /// # Errors
 /// A line cannot be part of a patch; the error names the first one.
-pub fn parse(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
-    let mut lines = Lines::of(text);
+pub fn parse_patch(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
+    let mut lines = PatchLines::split(text);
     lines.skip_blank();
     if lines.peek().is_some_and(|line| line.trim_start().starts_with("```")) {
         lines.next();
@@ -102,9 +102,9 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let files = if lines.peek().is_some_and(|line| line.trim_end() == "*** Begin Patch") {
         lines.next();
         lines.in_envelope = true;
-        envelope::files(&mut lines)?
+        envelope::parse_files(&mut lines)?
     } else {
-        unified::files(&mut lines)?
+        unified::parse_files(&mut lines)?
     };
     if files.is_empty() {
         let forms = "a unified diff (--- a/FILE, +++ b/FILE, @@), or *** Begin Patch … *** End Patch";
@@ -113,22 +113,22 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
     Ok(files)
 }
 
-struct Lines<'a> {
+struct PatchLines<'a> {
     all: Vec<&'a str>,
     at: usize,
     in_envelope: bool,
 }
 
-impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
+impl<'a> PatchLines<'a> {
+    fn split(text: &'a str) -> Self {
         Self { all: text.lines().collect(), at: 0, in_envelope: false }
     }
 
     fn peek(&self) -> Option<&'a str> {
-        self.after(0)
+        self.peek_after(0)
     }
 
-    fn after(&self, count: usize) -> Option<&'a str> {
+    fn peek_after(&self, count: usize) -> Option<&'a str> {
         self.all.get(self.at + count).copied()
     }
 
@@ -151,7 +151,7 @@ impl<'a> Lines<'a> {
 
     /// True if `--- a/FILE` and `+++ b/FILE` come next. In an envelope such lines belong to a hunk.
     fn names_follow(&self) -> bool {
-        let begins = |count, with| self.after(count).is_some_and(|line: &str| line.starts_with(with));
+        let begins = |count, with| self.peek_after(count).is_some_and(|line: &str| line.starts_with(with));
         !self.in_envelope && begins(0, "--- ") && begins(1, "+++ ")
     }
 
@@ -168,18 +168,18 @@ mod tests {
 
     /// One line a file: what becomes of it, and how many lines its hunks have.
     fn told(text: &str) -> String {
-        let files = match parse(text) {
+        let files = match parse_patch(text) {
             Ok(files) => files,
             Err(error) => return error.to_string(),
         };
-        let lines = |hunks: &[Hunk<'_>]| {
+        let lines = |hunks: &[PatchHunk<'_>]| {
             hunks.iter().map(|hunk| hunk.lines.len().to_string()).collect::<Vec<_>>().join("+")
         };
         let told = |file: FilePatch<'_>| match file.action {
-            Action::Add(content) => format!("add {} {content:?}", file.path),
-            Action::Delete(hunks) => format!("delete {} {}", file.path, lines(&hunks)),
-            Action::Update { to: None, hunks } => format!("update {} {}", file.path, lines(&hunks)),
-            Action::Update { to: Some(to), hunks } => format!("move {} to {to} {}", file.path, lines(&hunks)),
+            PatchAction::Add(content) => format!("add {} {content:?}", file.path),
+            PatchAction::Delete(hunks) => format!("delete {} {}", file.path, lines(&hunks)),
+            PatchAction::Update { to: None, hunks } => format!("update {} {}", file.path, lines(&hunks)),
+            PatchAction::Update { to: Some(to), hunks } => format!("move {} to {to} {}", file.path, lines(&hunks)),
         };
         files.into_iter().map(told).collect::<Vec<_>>().join("; ")
     }
@@ -247,7 +247,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_too_odd(text in "(\\*\\*\\* (Begin|End) Patch|\\*\\*\\* (Add|Update|Delete) File: x|@@ ?(-1,2 \\+3 @@)?|--- [ab]/x|\\+\\+\\+ b/|diff --git a/x b/x|[ +-]?é?|\\\\|\n){0,20}") {
-            let _ = parse(&text);
+            let _ = parse_patch(&text);
         }
     }
 }

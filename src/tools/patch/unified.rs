@@ -1,14 +1,14 @@
 //! Unified diffs: git's headers, or `---` and `+++` alone, with any text around them.
 
-use super::{Action, FilePatch, Hunk, Line, Lines, PatchError, hunk};
+use super::{FilePatch, HunkLine, PatchAction, PatchError, PatchHunk, PatchLines, hunk};
 
 /// All files of the diff; the text around it is skipped.
-pub(super) fn files<'a>(lines: &mut Lines<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
+pub(super) fn parse_files<'a>(lines: &mut PatchLines<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
     let mut files = Vec::new();
     while lines.peek().is_some() {
         let starts = lines.peek().is_some_and(|line| line.starts_with("diff --git ")) || lines.names_follow();
         if starts {
-            files.push(file(lines)?);
+            files.push(parse_file(lines)?);
         } else if files.is_empty() || lines.peek().is_some_and(|line| !line.starts_with("@@")) {
             // A message before the diff, or a signature after it.
             lines.next();
@@ -19,10 +19,10 @@ pub(super) fn files<'a>(lines: &mut Lines<'a>) -> Result<Vec<FilePatch<'a>>, Pat
     Ok(files)
 }
 
-fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, PatchError> {
+fn parse_file<'a>(lines: &mut PatchLines<'a>) -> Result<FilePatch<'a>, PatchError> {
     let line = lines.number();
-    let header = header(lines)?;
-    let hunks = hunk::all(lines)?;
+    let header = parse_header(lines)?;
+    let hunks = hunk::parse_hunks(lines)?;
     let named = header.old.zip(header.new).or(header.renamed.0.zip(header.renamed.1)).or(header.names);
     let Some((old, new)) = named else {
         return Err(PatchError { line, message: "the names of the file are missing".to_owned() });
@@ -31,16 +31,16 @@ fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, PatchError> {
     let done = |path, action| Ok(FilePatch { path, action, line, sets_mode });
     match (old == NOWHERE || header.created, new == NOWHERE || header.deleted) {
         (true, true) => Err(PatchError { line, message: "both names are /dev/null".to_owned() }),
-        (true, false) => done(plain(new, "b/", line)?, Action::Add(created(&hunks)?)),
-        (false, true) => done(plain(old, "a/", line)?, Action::Delete(hunks)),
+        (true, false) => done(strip_prefix(new, "b/", line)?, PatchAction::Add(join_created(&hunks)?)),
+        (false, true) => done(strip_prefix(old, "a/", line)?, PatchAction::Delete(hunks)),
         (false, false) => {
             let (old, new) = match header.renamed {
                 // These names have no prefix.
-                (Some(old), Some(new)) => (plain(old, "", line)?, plain(new, "", line)?),
+                (Some(old), Some(new)) => (strip_prefix(old, "", line)?, strip_prefix(new, "", line)?),
                 _ if old.starts_with("a/") && new.starts_with("b/") => {
-                    (plain(old, "a/", line)?, plain(new, "b/", line)?)
+                    (strip_prefix(old, "a/", line)?, strip_prefix(new, "b/", line)?)
                 }
-                _ if old == new => (plain(old, "", line)?, plain(new, "", line)?),
+                _ if old == new => (strip_prefix(old, "", line)?, strip_prefix(new, "", line)?),
                 _ => {
                     let message =
                         format!("the names {old} and {new} differ: a move says rename from and rename to");
@@ -51,14 +51,14 @@ fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, PatchError> {
             if hunks.is_empty() && to.is_none() && !sets_mode {
                 return Err(PatchError { line, message: format!("{old} has no hunk that begins with @@") });
             }
-            done(old, Action::Update { to, hunks })
+            done(old, PatchAction::Update { to, hunks })
         }
     }
 }
 
 /// The lines of git about a file, before its hunks.
 #[derive(Default)]
-struct Header<'a> {
+struct GitHeader<'a> {
     names: Option<(&'a str, &'a str)>,
     old: Option<&'a str>,
     new: Option<&'a str>,
@@ -70,23 +70,23 @@ struct Header<'a> {
 
 const NOWHERE: &str = "/dev/null";
 
-fn header<'a>(lines: &mut Lines<'a>) -> Result<Header<'a>, PatchError> {
-    let mut header = Header::default();
+fn parse_header<'a>(lines: &mut PatchLines<'a>) -> Result<GitHeader<'a>, PatchError> {
+    let mut header = GitHeader::default();
     let mut first = true;
     while let Some(line) = lines.peek() {
         let after = |prefix: &str| line.strip_prefix(prefix).map(str::trim_end);
         if let Some(names) = after("diff --git ").filter(|_| first) {
             header.names = two_names(names);
         } else if lines.names_follow() {
-            let name = |line: &'a str| unquoted(line[4..].split('\t').next().unwrap_or_default().trim_end());
+            let name = |line: &'a str| unquote_name(line[4..].split('\t').next().unwrap_or_default().trim_end());
             header.old = Some(name(line));
             lines.next();
             header.new = lines.next().map(name);
             break;
         } else if let Some(name) = after("rename from ") {
-            header.renamed.0 = Some(unquoted(name));
+            header.renamed.0 = Some(unquote_name(name));
         } else if let Some(name) = after("rename to ") {
-            header.renamed.1 = Some(unquoted(name));
+            header.renamed.1 = Some(unquote_name(name));
         } else if line.starts_with("new file mode ") {
             header.created = true;
             header.sets_mode = !line.ends_with("100644");
@@ -117,12 +117,12 @@ fn two_names(names: &str) -> Option<(&str, &str)> {
     (old.strip_prefix("a/")? == new.strip_prefix("b/")?).then_some((old, new))
 }
 
-fn unquoted(name: &str) -> &str {
+fn unquote_name(name: &str) -> &str {
     name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name)
 }
 
 /// A name without its prefix.
-fn plain<'a>(name: &'a str, prefix: &str, line: usize) -> Result<&'a str, PatchError> {
+fn strip_prefix<'a>(name: &'a str, prefix: &str, line: usize) -> Result<&'a str, PatchError> {
     let wrong = |message: &str| Err(PatchError { line, message: message.to_owned() });
     if name.contains('\\') {
         return wrong(
@@ -135,15 +135,15 @@ fn plain<'a>(name: &'a str, prefix: &str, line: usize) -> Result<&'a str, PatchE
     }
 }
 
-fn created(hunks: &[Hunk<'_>]) -> Result<String, PatchError> {
+fn join_created(hunks: &[PatchHunk<'_>]) -> Result<String, PatchError> {
     let mut content = String::new();
     for hunk in hunks {
         for line in &hunk.lines {
             match line {
-                Line::New(line) => content.extend([*line, "\n"]),
+                HunkLine::New(line) => content.extend([*line, "\n"]),
                 // Stripped of its plus, an empty line looks like context.
-                Line::Same("") => content.push('\n'),
-                Line::Same(_) | Line::Old(_) => {
+                HunkLine::Same("") => content.push('\n'),
+                HunkLine::Same(_) | HunkLine::Old(_) => {
                     let message = "a new file has only lines that begin with +".to_owned();
                     return Err(PatchError { line: hunk.line, message });
                 }

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::super::{Options, SetupError, chosen_model, net, surroundings};
+use super::super::{RunOptions, SetupError, chosen_model, gather_model_surroundings, open_net};
 use super::fitting::{self, Auto};
-use super::judgement::{self, Feature, Finding, Heard, Outcome};
+use super::judgement::{self, CheckAnswer, Feature, FeatureOutcome, Finding};
 use super::questions;
 use crate::base::secrets::{Redactor, Secret};
-use crate::config::{Capabilities, Config, ModelConfig, Provider};
-use crate::conversation::message::{Cost, Part, Usage};
+use crate::config::{Capabilities, Config, ModelConfig, ModelProvider};
+use crate::conversation::message::{Cost, ReplyPart, Usage};
 use crate::model::ledger::cost_usd;
 use crate::model::{self, Probed, Surroundings};
-use crate::model::{ChatModel, Delta, ModelError, ModelErrorKind, ReplyEnd, Request, ToolChoice, WindowSource};
+use crate::model::{
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelRequest, ReplyEnd, ToolChoice, WindowSource,
+};
 
 /// The most tokens of an answer; some models reason before they answer.
 const MOST_OUTPUT: u64 = 2048;
@@ -39,13 +41,13 @@ pub struct ModelCheck {
 
 /// The result of a check.
 #[derive(Debug)]
-pub struct Checked {
+pub struct ModelCheckResult {
     /// The provider's name for the model.
     pub id: String,
     pub findings: Vec<Finding>,
     /// The server's own description, if it is a local one.
     pub probed: Option<Probed>,
-    pub window: Window,
+    pub window: CheckedWindow,
     /// The number of requests sent, including refused ones.
     pub requests: usize,
     pub usage: Usage,
@@ -58,7 +60,7 @@ pub struct Checked {
 
 /// The window of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct CheckedWindow {
     pub tokens: u64,
     /// The source of the number.
     pub source: &'static str,
@@ -68,7 +70,7 @@ pub struct Window {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
     pub streams: bool,
-    pub window: Window,
+    pub window: CheckedWindow,
     /// True if the model is known or declared to call tools; this is not tried.
     pub calls_tools: bool,
     /// True if the model is known or declared to see pictures; this is not tried.
@@ -84,21 +86,21 @@ impl ModelCheck {
     ///
     /// # Errors
     /// The model does not exist, its configuration is not enough to reach it, or it is a script.
-    pub fn new(config: &Config, options: &Options) -> Result<Self, SetupError> {
+    pub fn new(config: &Config, options: &RunOptions) -> Result<Self, SetupError> {
         let agent = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
         let chosen = chosen_model(config, agent, options)?;
-        if chosen.provider == Provider::Scripted {
+        if chosen.provider == ModelProvider::Scripted {
             let name = &chosen.name;
             return Err(SetupError::usage(format!("`{name}` is a script: there is no server to ask")));
         }
-        let around = surroundings(config, options, Arc::new(net(config)))?;
+        let around = gather_model_surroundings(config, options, Arc::new(open_net(config)))?;
         let undeclared = ModelConfig {
             capabilities: Capabilities::default(),
             context_window: None,
             max_output_tokens: None,
             ..chosen.clone()
         };
-        let auto = model::connect(&undeclared, &around).map_err(SetupError::configuration)?;
+        let auto = model::connect_model(&undeclared, &around).map_err(SetupError::configuration)?;
         let window = chosen.context_window.unwrap_or(auto.info().context_window);
         let declared = chosen.capabilities;
         let asked = ModelConfig {
@@ -117,7 +119,7 @@ impl ModelCheck {
             ),
             ..chosen.clone()
         };
-        let model = model::connect(&asked, &around).map_err(SetupError::configuration)?;
+        let model = model::connect_model(&asked, &around).map_err(SetupError::configuration)?;
         let key = chosen.api_key.as_ref().map(Secret::reveal).map(str::trim).filter(|key| !key.is_empty());
         let key_variable = key.and_then(|key| {
             let (name, _) = config.env.iter().find(|(_, value)| value.trim() == key)?;
@@ -127,13 +129,11 @@ impl ModelCheck {
     }
 
     /// The name that the model was chosen by.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.chosen.name
     }
 
     /// The server, without secrets.
-    #[must_use]
     pub fn base_url(&self) -> Option<String> {
         let base_url = self.chosen.base_url.as_deref()?;
         Some(self.redactor.redact_known(base_url).into_owned())
@@ -143,7 +143,7 @@ impl ModelCheck {
     ///
     /// # Errors
     /// The server does not answer at all.
-    pub async fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Checked, ModelError> {
+    pub async fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<ModelCheckResult, ModelError> {
         let mut asker = Asker::new(Arc::clone(&self.model), tell);
         let mut findings = self.greet(&mut asker).await?;
         let probed = model::probe_server(&self.asked, &self.around).await.ok().flatten();
@@ -158,10 +158,11 @@ impl ModelCheck {
             sends_schema: sends_schema(self.auto.as_ref()),
         };
         let known = probed.as_ref().and_then(|probed| probed.window).or(self.chosen.context_window);
-        let differing = fitting::differing(&findings, asker.model.learnt(), auto, known);
+        let differing = fitting::collect_differences(&findings, asker.model.learnt(), auto, known);
         let is_auto = differing.is_empty();
-        let file = fitting::file(&self.chosen, self.base_url(), self.key_variable.as_deref(), differing);
-        Ok(Checked {
+        let file =
+            fitting::make_model_file(&self.chosen, self.base_url(), self.key_variable.as_deref(), differing);
+        Ok(ModelCheckResult {
             id: info.id.clone(),
             findings,
             probed,
@@ -179,9 +180,9 @@ impl ModelCheck {
     /// # Errors
     /// The server does not answer.
     pub async fn reach(&self) -> Result<Reached, ModelError> {
-        let greeting = questions::greeting();
-        let request = Request { system: questions::SYSTEM, ..Request::of(&greeting, SESSION) };
-        let end = read(self.model.as_ref(), request).await?;
+        let greeting = questions::ask_greeting();
+        let request = ModelRequest { system: questions::SYSTEM, ..ModelRequest::from_items(&greeting, SESSION) };
+        let end = read_to_end(self.model.as_ref(), request).await?;
         let probed = model::probe_server(&self.asked, &self.around).await.ok().flatten();
         Ok(Reached {
             streams: end.streamed,
@@ -194,14 +195,14 @@ impl ModelCheck {
 
     /// Asks the first question: whether the server answers at all, and whether it streams.
     async fn greet(&self, asker: &mut Asker<'_>) -> Result<Vec<Finding>, ModelError> {
-        let greeting = questions::greeting();
-        let request = Request { system: questions::SYSTEM, ..Request::of(&greeting, SESSION) };
+        let greeting = questions::ask_greeting();
+        let request = ModelRequest { system: questions::SYSTEM, ..ModelRequest::from_items(&greeting, SESSION) };
         let mut heard = asker.hear("an answer", request).await;
         let mut refusal = None;
         if let Err(error) = &heard.reply
             && error.kind == ModelErrorKind::BadRequest
             && error.message.to_lowercase().contains("stream")
-            && let Ok(model) = model::connect(&without_streaming(&self.asked), &self.around)
+            && let Ok(model) = model::connect_model(&without_streaming(&self.asked), &self.around)
         {
             refusal = Some(error.message.clone());
             asker.model = model;
@@ -211,53 +212,57 @@ impl ModelCheck {
         let mut findings = judgement::of_greeting(&heard, end).to_vec();
         if let Some(words) = refusal {
             findings.retain(|finding| finding.feature != Feature::Streaming);
-            findings.insert(1, Feature::Streaming.is(Outcome::DoesNot, words));
+            findings.insert(1, Feature::Streaming.is(FeatureOutcome::DoesNot, words));
         }
         Ok(findings)
     }
 
-    async fn ask_rest(&self, asker: &mut Asker<'_>, window: Window, findings: &mut Vec<Finding>) {
-        let tools = questions::tools();
-        let with_tools = |items| Request {
+    async fn ask_rest(&self, asker: &mut Asker<'_>, window: CheckedWindow, findings: &mut Vec<Finding>) {
+        let tools = questions::list_test_tools();
+        let with_tools = |items| ModelRequest {
             system: questions::SYSTEM,
             tools: &tools,
             tool_choice: ToolChoice::Auto,
-            ..Request::of(items, SESSION)
+            ..ModelRequest::from_items(items, SESSION)
         };
-        let picture = questions::picture();
+        let picture = questions::ask_picture();
         let call = asker.ask("a tool call", with_tools(&picture)).await;
-        let finding = judged(Feature::ToolCalls, call.as_ref(), judgement::of_call);
-        let refuses_tools = finding.outcome == Outcome::DoesNot;
+        let finding = judge_answer(Feature::ToolCalls, call.as_ref(), judgement::of_call);
+        let refuses_tools = finding.outcome == FeatureOutcome::DoesNot;
         findings.push(finding);
 
         let (two_calls, shown) = (questions::two_calls(), questions::picture_shown(call_of(call)));
         if refuses_tools {
             let why = "not asked, because it needs tools";
-            findings.push(Feature::ParallelCalls.is(Outcome::Unknown, why));
-            findings.push(Feature::Vision.is(Outcome::Unknown, why));
+            findings.push(Feature::ParallelCalls.is(FeatureOutcome::Unknown, why));
+            findings.push(Feature::Vision.is(FeatureOutcome::Unknown, why));
         } else {
             let heard = asker.ask("two calls at once", with_tools(&two_calls)).await;
-            findings.push(judged(Feature::ParallelCalls, heard.as_ref(), judgement::of_two_calls));
+            findings.push(judge_answer(Feature::ParallelCalls, heard.as_ref(), judgement::of_two_calls));
             let heard = asker.ask("a picture", with_tools(&shown)).await;
             let taken_back = asker.has_learnt("vision");
-            findings
-                .push(judged(Feature::Vision, heard.as_ref(), |heard| judgement::of_picture(heard, taken_back)));
+            findings.push(judge_answer(Feature::Vision, heard.as_ref(), |heard| {
+                judgement::of_picture(heard, taken_back)
+            }));
         }
 
         let finding = if sends_schema(asker.model.as_ref()) {
-            let (items, schema) = (questions::structured(), questions::schema());
-            let request =
-                Request { system: questions::SYSTEM, schema: Some(&schema), ..Request::of(&items, SESSION) };
+            let (items, schema) = (questions::ask_structured(), questions::answer_schema());
+            let request = ModelRequest {
+                system: questions::SYSTEM,
+                schema: Some(&schema),
+                ..ModelRequest::from_items(&items, SESSION)
+            };
             let heard = asker.ask("an answer by a schema", request).await;
-            judged(Feature::Schema, heard.as_ref(), judgement::of_schema)
+            judge_answer(Feature::Schema, heard.as_ref(), judgement::of_schema)
         } else {
-            Feature::Schema.is(Outcome::Unknown, "not asked: this server is sent no schemas (dialect)")
+            Feature::Schema.is(FeatureOutcome::Unknown, "not asked: this server is sent no schemas (dialect)")
         };
         findings.push(finding);
 
         let long = questions::long_system(LONG_PREFIX.min(window.tokens / 3));
-        let items = questions::said("Go on.");
-        let request = Request { system: &long, ..Request::of(&items, SESSION) };
+        let items = questions::ask_text("Go on.");
+        let request = ModelRequest { system: &long, ..ModelRequest::from_items(&items, SESSION) };
         let first = asker.ask("a longer prefix", request).await;
         let second = asker.ask("the same prefix again", request).await;
         findings.push(match (&first, &second) {
@@ -267,16 +272,16 @@ impl ModelCheck {
         });
     }
 
-    fn window(&self, probed: Option<&Probed>) -> Window {
+    fn window(&self, probed: Option<&Probed>) -> CheckedWindow {
         let info = self.auto.info();
         if let Some((server, tokens)) = probed.and_then(|probed| Some((probed.server, probed.window?))) {
-            return Window { tokens, source: server };
+            return CheckedWindow { tokens, source: server };
         }
         match (self.chosen.context_window, info.window_source) {
-            (Some(tokens), _) => Window { tokens, source: "declared" },
-            (None, WindowSource::Catalogue) => Window { tokens: info.context_window, source: "catalogue" },
+            (Some(tokens), _) => CheckedWindow { tokens, source: "declared" },
+            (None, WindowSource::Catalogue) => CheckedWindow { tokens: info.context_window, source: "catalogue" },
             (None, WindowSource::Assumed | WindowSource::Declared) => {
-                Window { tokens: info.context_window, source: "assumed" }
+                CheckedWindow { tokens: info.context_window, source: "assumed" }
             }
         }
     }
@@ -299,17 +304,17 @@ impl<'t> Asker<'t> {
     }
 
     /// Asks a question; `None` if no more questions are asked.
-    async fn ask(&mut self, what: &str, request: Request<'_>) -> Option<Heard> {
+    async fn ask(&mut self, what: &str, request: ModelRequest<'_>) -> Option<CheckAnswer> {
         if self.ended {
             return None;
         }
         Some(self.hear(what, request).await)
     }
 
-    async fn hear(&mut self, what: &str, request: Request<'_>) -> Heard {
+    async fn hear(&mut self, what: &str, request: ModelRequest<'_>) -> CheckAnswer {
         (self.tell)(what);
         let before = self.model.learnt().refusals.len();
-        let reply = read(self.model.as_ref(), request).await;
+        let reply = read_to_end(self.model.as_ref(), request).await;
         let refusals = self.model.learnt().refusals.split_off(before);
         self.requests += 1 + refusals.len();
         if let Ok(end) = &reply {
@@ -319,7 +324,7 @@ impl<'t> Asker<'t> {
             self.usage += Usage { cost_about: about, ..end.usage };
             self.cost.add(&end.usage, cost);
         }
-        let heard = Heard { reply, refusals };
+        let heard = CheckAnswer { reply, refusals };
         self.ended = heard.ends_all();
         heard
     }
@@ -331,7 +336,7 @@ impl<'t> Asker<'t> {
 }
 
 /// Reads the reply to a request, which is sent again as long as the server's refusals teach something.
-async fn read(model: &dyn ChatModel, request: Request<'_>) -> Result<ReplyEnd, ModelError> {
+async fn read_to_end(model: &dyn ChatModel, request: ModelRequest<'_>) -> Result<ReplyEnd, ModelError> {
     const MOST_LESSONS: usize = 3;
     let mut lessons = 0;
     let mut stream = loop {
@@ -347,16 +352,20 @@ async fn read(model: &dyn ChatModel, request: Request<'_>) -> Result<ReplyEnd, M
     }
 }
 
-fn judged(feature: Feature, heard: Option<&Heard>, judge: impl FnOnce(&Heard) -> Finding) -> Finding {
+fn judge_answer(
+    feature: Feature,
+    heard: Option<&CheckAnswer>,
+    judge: impl FnOnce(&CheckAnswer) -> Finding,
+) -> Finding {
     heard.map_or_else(|| not_asked(feature), judge)
 }
 
 fn not_asked(feature: Feature) -> Finding {
-    feature.is(Outcome::Unknown, "not asked after the failure before it")
+    feature.is(FeatureOutcome::Unknown, "not asked after the failure before it")
 }
 
 /// The parts of the reply, if it calls a tool.
-fn call_of(heard: Option<Heard>) -> Option<Vec<Part>> {
+fn call_of(heard: Option<CheckAnswer>) -> Option<Vec<ReplyPart>> {
     let end = heard?.reply.ok()?;
     let has_calls = end.calls().next().is_some();
     has_calls.then_some(end.parts)
@@ -364,9 +373,9 @@ fn call_of(heard: Option<Heard>) -> Option<Vec<Part>> {
 
 /// True if a request with a schema differs from one without.
 fn sends_schema(model: &dyn ChatModel) -> bool {
-    let (items, schema) = (questions::structured(), questions::schema());
-    let without = Request::of(&items, SESSION);
-    model.preview(without) != model.preview(Request { schema: Some(&schema), ..without })
+    let (items, schema) = (questions::ask_structured(), questions::answer_schema());
+    let without = ModelRequest::from_items(&items, SESSION);
+    model.preview(without) != model.preview(ModelRequest { schema: Some(&schema), ..without })
 }
 
 fn without_streaming(model: &ModelConfig) -> ModelConfig {

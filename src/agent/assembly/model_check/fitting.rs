@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::judgement::{Feature, Finding, Outcome};
+use super::judgement::{Feature, FeatureOutcome, Finding};
 use crate::config::ModelConfig;
 use crate::model::Learnt;
 
@@ -21,8 +21,12 @@ pub struct Auto {
 }
 
 /// The keys that differ from the automatic choices. `window` is the server's, or the declared one.
-#[must_use]
-pub fn differing(findings: &[Finding], learnt: Learnt, auto: Auto, window: Option<u64>) -> Map<String, Value> {
+pub fn collect_differences(
+    findings: &[Finding],
+    learnt: Learnt,
+    auto: Auto,
+    window: Option<u64>,
+) -> Map<String, Value> {
     let mut keys = learnt.keys;
     let mut capabilities = match keys.shift_remove("capabilities") {
         Some(Value::Object(capabilities)) => capabilities,
@@ -41,8 +45,8 @@ pub fn differing(findings: &[Finding], learnt: Learnt, auto: Auto, window: Optio
     ] {
         let outcome = findings.iter().find(|finding| finding.feature == feature).map(|finding| finding.outcome);
         match outcome {
-            Some(Outcome::Works) if !auto => capabilities.insert(key.to_owned(), true.into()),
-            Some(Outcome::DoesNot) if auto => capabilities.insert(key.to_owned(), false.into()),
+            Some(FeatureOutcome::Works) if !auto => capabilities.insert(key.to_owned(), true.into()),
+            Some(FeatureOutcome::DoesNot) if auto => capabilities.insert(key.to_owned(), false.into()),
             _ => None,
         };
     }
@@ -57,8 +61,7 @@ pub fn differing(findings: &[Finding], learnt: Learnt, auto: Auto, window: Optio
 
 /// Makes the file: how the model is reached, then `differing`. `base_url` has no secrets; the key is in the variable
 /// `key_variable`.
-#[must_use]
-pub fn file(
+pub fn make_model_file(
     model: &ModelConfig,
     base_url: Option<String>,
     key_variable: Option<&str>,
@@ -80,8 +83,7 @@ pub fn file(
 }
 
 /// Formats the keys as YAML, one per line.
-#[must_use]
-pub fn yaml(keys: &Map<String, Value>) -> String {
+pub fn format_yaml(keys: &Map<String, Value>) -> String {
     let mut text = String::new();
     for (key, value) in keys {
         let _ = match value {
@@ -120,38 +122,38 @@ mod tests {
             (vec![], none(), AUTO, None, json!({})),
             (vec![], none(), AUTO, Some(8192), json!({ "context_window": 8192 })),
             (vec![], none(), Auto { knows_window: true, ..AUTO }, Some(128_000), json!({})),
-            (is(Feature::ToolCalls, Outcome::Works), none(), AUTO, None, json!({})),
-            (is(Feature::ToolCalls, Outcome::Unknown), none(), AUTO, None, json!({})),
+            (is(Feature::ToolCalls, FeatureOutcome::Works), none(), AUTO, None, json!({})),
+            (is(Feature::ToolCalls, FeatureOutcome::Unknown), none(), AUTO, None, json!({})),
             (
-                is(Feature::ToolCalls, Outcome::DoesNot),
+                is(Feature::ToolCalls, FeatureOutcome::DoesNot),
                 none(),
                 AUTO,
                 None,
                 json!({ "capabilities": { "tools": false } }),
             ),
             (
-                is(Feature::Vision, Outcome::Works),
+                is(Feature::Vision, FeatureOutcome::Works),
                 none(),
                 AUTO,
                 None,
                 json!({ "capabilities": { "vision": true } }),
             ),
             (
-                is(Feature::Vision, Outcome::DoesNot),
+                is(Feature::Vision, FeatureOutcome::DoesNot),
                 learnt(json!({ "capabilities": { "vision": false, "stream_usage": false } })),
                 AUTO,
                 None,
                 json!({ "capabilities": { "stream_usage": false } }),
             ),
             (
-                is(Feature::Schema, Outcome::DoesNot),
+                is(Feature::Schema, FeatureOutcome::DoesNot),
                 learnt(json!({ "wire": "responses" })),
                 Auto { sends_schema: true, ..AUTO },
                 None,
                 json!({ "wire": "responses", "capabilities": { "structured_output": false } }),
             ),
         ] {
-            assert_eq!(Value::Object(differing(&findings, learnt, auto, window)), keys, "{findings:?}");
+            assert_eq!(Value::Object(collect_differences(&findings, learnt, auto, window)), keys, "{findings:?}");
         }
     }
 
@@ -169,8 +171,12 @@ mod tests {
         for model in ["a: b", "no", "7", "a #b", "x:", "meta-llama/Llama-3.3"] {
             let mut keys = keys.as_object().cloned().expect("keys");
             keys.insert("model".to_owned(), model.into());
-            let text = yaml(&keys);
-            assert_eq!(crate::base::yaml::parse::<Map<String, Value>>(&text).expect("YAML"), keys, "{text}");
+            let text = format_yaml(&keys);
+            assert_eq!(
+                crate::base::yaml::parse_document::<Map<String, Value>>(&text).expect("YAML"),
+                keys,
+                "{text}"
+            );
         }
     }
 }

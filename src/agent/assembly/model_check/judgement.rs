@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::questions::{COLOUR, PICTURE_TOOL, WEATHER_TOOL, schema};
+use super::questions::{COLOUR, PICTURE_TOOL, WEATHER_TOOL, answer_schema};
 use crate::agent::AnswerSchema;
 use crate::base::text;
-use crate::conversation::message::{FinishReason, Part};
+use crate::conversation::message::{FinishReason, ReplyPart};
 use crate::model::{ModelError, ModelErrorKind, ReplyEnd};
 
 /// A feature that a server and its model may support.
@@ -25,7 +25,7 @@ pub enum Feature {
 /// The outcome for a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum FeatureOutcome {
     Works,
     DoesNot,
     Unknown,
@@ -35,14 +35,14 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub feature: Feature,
-    pub outcome: Outcome,
+    pub outcome: FeatureOutcome,
     /// The server's words or another remark; may be empty.
     pub note: String,
 }
 
 /// The answer to a question.
 #[derive(Debug)]
-pub struct Heard {
+pub struct CheckAnswer {
     pub reply: Result<ReplyEnd, ModelError>,
     /// The server's refusals of parts of the request, which was sent again without them.
     pub refusals: Vec<String>,
@@ -50,7 +50,6 @@ pub struct Heard {
 
 impl Feature {
     /// The name of the feature in a table.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Answers => "answers",
@@ -65,19 +64,17 @@ impl Feature {
     }
 
     /// A finding about it.
-    #[must_use]
-    pub fn is(self, outcome: Outcome, note: impl Into<String>) -> Finding {
+    pub fn is(self, outcome: FeatureOutcome, note: impl Into<String>) -> Finding {
         Finding { feature: self, outcome, note: note.into() }
     }
 
-    fn unknown(self, note: impl Into<String>) -> Finding {
-        self.is(Outcome::Unknown, note)
+    fn find_unknown(self, note: impl Into<String>) -> Finding {
+        self.is(FeatureOutcome::Unknown, note)
     }
 }
 
-impl Outcome {
+impl FeatureOutcome {
     /// The outcome in a table.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -87,9 +84,8 @@ impl Outcome {
     }
 }
 
-impl Heard {
+impl CheckAnswer {
     /// True if no more questions should be asked, because the next one would fail in the same way.
-    #[must_use]
     pub fn ends_all(&self) -> bool {
         use ModelErrorKind::{Authentication, Quota, RateLimit, Transient};
         let Err(error) = &self.reply else { return false };
@@ -101,19 +97,19 @@ impl Heard {
     /// Returns the reply, or the finding without one: a refusal means that the feature does not work, another error
     /// means
     /// nothing.
-    fn failed(&self, feature: Feature) -> Result<&ReplyEnd, Finding> {
+    fn judge_failure(&self, feature: Feature) -> Result<&ReplyEnd, Finding> {
         self.reply.as_ref().map_err(|error| match error.kind {
-            ModelErrorKind::BadRequest => feature.is(Outcome::DoesNot, words(error)),
-            _ => feature.unknown(words(error)),
+            ModelErrorKind::BadRequest => feature.is(FeatureOutcome::DoesNot, word_error(error)),
+            _ => feature.find_unknown(word_error(error)),
         })
     }
 
     fn works(&self, feature: Feature) -> Finding {
-        feature.is(Outcome::Works, self.refused())
+        feature.is(FeatureOutcome::Works, self.word_refusal())
     }
 
     /// The first refusal, in words.
-    fn refused(&self) -> String {
+    fn word_refusal(&self) -> String {
         match self.refusals.first() {
             Some(words) => format!("after a refusal: {words}"),
             None => String::new(),
@@ -122,28 +118,26 @@ impl Heard {
 }
 
 /// The findings of the first answer.
-#[must_use]
-pub fn of_greeting(heard: &Heard, end: &ReplyEnd) -> [Finding; 3] {
+pub fn of_greeting(heard: &CheckAnswer, end: &ReplyEnd) -> [Finding; 3] {
     let answers =
-        if end.finish == FinishReason::Length { "the answer is cut".to_owned() } else { heard.refused() };
+        if end.finish == FinishReason::Length { "the answer is cut".to_owned() } else { heard.word_refusal() };
     let streaming = if end.streamed {
-        Feature::Streaming.is(Outcome::Works, "")
+        Feature::Streaming.is(FeatureOutcome::Works, "")
     } else {
-        Feature::Streaming.is(Outcome::DoesNot, "the answer came as a whole")
+        Feature::Streaming.is(FeatureOutcome::DoesNot, "the answer came as a whole")
     };
     let usage = if end.usage.estimated {
-        Feature::Usage.is(Outcome::DoesNot, "no tokens are reported: they are estimated")
+        Feature::Usage.is(FeatureOutcome::DoesNot, "no tokens are reported: they are estimated")
     } else {
-        Feature::Usage.is(Outcome::Works, "")
+        Feature::Usage.is(FeatureOutcome::Works, "")
     };
-    [Feature::Answers.is(Outcome::Works, answers), streaming, usage]
+    [Feature::Answers.is(FeatureOutcome::Works, answers), streaming, usage]
 }
 
 /// Judges whether the model calls a tool.
-#[must_use]
-pub fn of_call(heard: &Heard) -> Finding {
+pub fn of_call(heard: &CheckAnswer) -> Finding {
     let feature = Feature::ToolCalls;
-    let end = match heard.failed(feature) {
+    let end = match heard.judge_failure(feature) {
         Ok(end) => end,
         Err(finding) => return finding,
     };
@@ -151,98 +145,98 @@ pub fn of_call(heard: &Heard) -> Finding {
     match serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&call.arguments) {
         Ok(_) => heard.works(feature),
         Err(_) => feature.is(
-            Outcome::DoesNot,
+            FeatureOutcome::DoesNot,
             format!("its arguments are not a JSON object: {}", text::one_line(&call.arguments, 80)),
         ),
     }
 }
 
 /// Judges whether the model calls several tools at once.
-#[must_use]
-pub fn of_two_calls(heard: &Heard) -> Finding {
+pub fn of_two_calls(heard: &CheckAnswer) -> Finding {
     let feature = Feature::ParallelCalls;
-    match heard.failed(feature) {
+    match heard.judge_failure(feature) {
         Err(finding) => finding,
         Ok(end) => match end.calls().filter(|call| call.name == WEATHER_TOOL).count() {
             0 => in_words(feature, end),
-            1 => feature.unknown("it called once, though two calls were asked for"),
+            1 => feature.find_unknown("it called once, though two calls were asked for"),
             _ => heard.works(feature),
         },
     }
 }
 
 /// Judges whether the server enforces a schema.
-#[must_use]
-pub fn of_schema(heard: &Heard) -> Finding {
+pub fn of_schema(heard: &CheckAnswer) -> Finding {
     let feature = Feature::Schema;
-    let end = match heard.failed(feature) {
+    let end = match heard.judge_failure(feature) {
         Ok(end) => end,
         Err(finding) => return finding,
     };
     let answer = text_of(end);
-    let schema = AnswerSchema::new(schema()).expect("it is a schema");
+    let schema = AnswerSchema::new(answer_schema()).expect("it is a schema");
     match (schema.check(&answer), heard.refusals.first()) {
         (Ok(_), None) => heard.works(feature),
-        (_, Some(words)) => feature.is(Outcome::DoesNot, words),
-        (Err(_), None) if end.finish == FinishReason::Length => feature.unknown("the answer is cut"),
-        (Err(_), None) => feature.is(Outcome::DoesNot, format!("it answered: {}", text::one_line(&answer, 80))),
+        (_, Some(words)) => feature.is(FeatureOutcome::DoesNot, words),
+        (Err(_), None) if end.finish == FinishReason::Length => feature.find_unknown("the answer is cut"),
+        (Err(_), None) => {
+            feature.is(FeatureOutcome::DoesNot, format!("it answered: {}", text::one_line(&answer, 80)))
+        }
     }
 }
 
 /// Judges whether the model sees pictures. `taken_back` is true if the server refused pictures and got notes instead.
-#[must_use]
-pub fn of_picture(heard: &Heard, taken_back: bool) -> Finding {
+pub fn of_picture(heard: &CheckAnswer, taken_back: bool) -> Finding {
     let feature = Feature::Vision;
     if taken_back {
-        return feature.is(Outcome::DoesNot, heard.refusals.first().cloned().unwrap_or_default());
+        return feature.is(FeatureOutcome::DoesNot, heard.refusals.first().cloned().unwrap_or_default());
     }
-    let end = match heard.failed(feature) {
+    let end = match heard.judge_failure(feature) {
         Ok(end) => end,
         // A request with a result may be refused for other reasons.
-        Err(finding) => return feature.unknown(finding.note),
+        Err(finding) => return feature.find_unknown(finding.note),
     };
     let answer = text_of(end);
     if answer.to_lowercase().contains(COLOUR) {
         return heard.works(feature);
     }
     let answer = text::one_line(&answer, 80);
-    feature.unknown(format!("the picture was taken; asked for its colour, {COLOUR}, it answered: {answer}"))
+    feature.find_unknown(format!("the picture was taken; asked for its colour, {COLOUR}, it answered: {answer}"))
 }
 
 /// Judges whether the second of two requests with the same prefix was served from a cache.
-#[must_use]
-pub fn of_cache(first: &Heard, second: &Heard) -> Finding {
+pub fn of_cache(first: &CheckAnswer, second: &CheckAnswer) -> Finding {
     let feature = Feature::Caching;
-    let (first, second) = match (first.failed(feature), second.failed(feature)) {
+    let (first, second) = match (first.judge_failure(feature), second.judge_failure(feature)) {
         (Ok(first), Ok(second)) => (first, second),
-        (Err(finding), _) | (_, Err(finding)) => return feature.unknown(finding.note),
+        (Err(finding), _) | (_, Err(finding)) => return feature.find_unknown(finding.note),
     };
     let cached = |end: &ReplyEnd| end.usage.cached_input_tokens;
     let best = if cached(second) >= cached(first) { second } else { first };
     match (cached(best), best.usage.estimated) {
-        (_, true) => feature.unknown("no tokens are reported"),
-        (0, false) => feature.unknown("no cached tokens are reported"),
-        (tokens, false) => feature.is(Outcome::Works, format!("{tokens} of {} tokens", best.usage.input_tokens)),
+        (_, true) => feature.find_unknown("no tokens are reported"),
+        (0, false) => feature.find_unknown("no cached tokens are reported"),
+        (tokens, false) => {
+            feature.is(FeatureOutcome::Works, format!("{tokens} of {} tokens", best.usage.input_tokens))
+        }
     }
 }
 
 fn in_words(feature: Feature, end: &ReplyEnd) -> Finding {
     match text::one_line(&text_of(end), 80) {
-        answer if answer.trim().is_empty() => feature.unknown("it neither called nor answered"),
-        answer => feature.unknown(format!("it did not call, and answered: {answer}")),
+        answer if answer.trim().is_empty() => feature.find_unknown("it neither called nor answered"),
+        answer => feature.find_unknown(format!("it did not call, and answered: {answer}")),
     }
 }
 
 fn text_of(end: &ReplyEnd) -> String {
     let texts = end.parts.iter().filter_map(|part| match part {
-        Part::Text { text, .. } => Some(text.as_str()),
-        Part::Reasoning { .. } | Part::Call(_) => None,
+        ReplyPart::Text { text, .. } => Some(text.as_str()),
+        ReplyPart::Reasoning { .. } | ReplyPart::Call(_) => None,
     });
     texts.collect()
 }
 
 /// Formats an error without the name of the model, which is shown above the table.
-fn words(error: &ModelError) -> String {
+fn word_error(error: &ModelError) -> String {
     match error.status {
         Some(status) => format!("HTTP {status}: {}", error.message),
         None => error.message.clone(),
@@ -254,23 +248,23 @@ mod tests {
     use super::*;
     use crate::conversation::message::{Call, ToolCall, Usage};
 
-    fn heard(end: ReplyEnd) -> Heard {
-        Heard { reply: Ok(end), refusals: Vec::new() }
+    fn heard(end: ReplyEnd) -> CheckAnswer {
+        CheckAnswer { reply: Ok(end), refusals: Vec::new() }
     }
 
     fn says(words: &str) -> ReplyEnd {
-        ReplyEnd { parts: vec![Part::Text { text: words.to_owned(), opaque: None }], ..ReplyEnd::default() }
+        ReplyEnd { parts: vec![ReplyPart::Text { text: words.to_owned(), opaque: None }], ..ReplyEnd::default() }
     }
 
     fn calls(calls: &[(&str, &str)]) -> ReplyEnd {
         let part = |(name, arguments): &(&str, &str)| {
             let (id, name, arguments) = ("c".to_owned(), (*name).to_owned(), (*arguments).to_owned());
-            Part::Call(Call { request: ToolCall { id, name, arguments }, opaque: None, answer: None })
+            ReplyPart::Call(Call { request: ToolCall { id, name, arguments }, opaque: None, answer: None })
         };
         ReplyEnd { parts: calls.iter().map(part).collect(), ..ReplyEnd::default() }
     }
 
-    fn fails(kind: ModelErrorKind) -> Heard {
+    fn fails(kind: ModelErrorKind) -> CheckAnswer {
         let error = ModelError {
             kind,
             status: Some(400),
@@ -279,32 +273,32 @@ mod tests {
             retry_after: None,
             is_lesson: false,
         };
-        Heard { reply: Err(error), refusals: Vec::new() }
+        CheckAnswer { reply: Err(error), refusals: Vec::new() }
     }
 
     #[test]
     fn only_a_refusal_says_that_a_feature_does_not_work() {
         for (kind, outcome) in [
-            (ModelErrorKind::BadRequest, Outcome::DoesNot),
-            (ModelErrorKind::Transient, Outcome::Unknown),
-            (ModelErrorKind::Incomplete, Outcome::Unknown),
-            (ModelErrorKind::ContextTooLong, Outcome::Unknown),
+            (ModelErrorKind::BadRequest, FeatureOutcome::DoesNot),
+            (ModelErrorKind::Transient, FeatureOutcome::Unknown),
+            (ModelErrorKind::Incomplete, FeatureOutcome::Unknown),
+            (ModelErrorKind::ContextTooLong, FeatureOutcome::Unknown),
         ] {
             for judge in [of_call, of_two_calls, of_schema] {
                 let finding = judge(&fails(kind));
                 assert_eq!((finding.outcome, finding.note.as_str()), (outcome, "HTTP 400: no"), "{kind:?}");
             }
         }
-        assert_eq!(of_picture(&fails(ModelErrorKind::BadRequest), false).outcome, Outcome::Unknown);
+        assert_eq!(of_picture(&fails(ModelErrorKind::BadRequest), false).outcome, FeatureOutcome::Unknown);
     }
 
     #[test]
     fn a_call_counts_if_it_could_run() {
         for (end, one, two) in [
-            (calls(&[("view_picture", r#"{"path":"a"}"#)]), Outcome::Works, Outcome::Unknown),
-            (calls(&[("view_picture", "{\"pa")]), Outcome::DoesNot, Outcome::Unknown),
-            (calls(&[("weather", "{}"), ("weather", "{}")]), Outcome::Unknown, Outcome::Works),
-            (says("view_picture(picture.png)"), Outcome::Unknown, Outcome::Unknown),
+            (calls(&[("view_picture", r#"{"path":"a"}"#)]), FeatureOutcome::Works, FeatureOutcome::Unknown),
+            (calls(&[("view_picture", "{\"pa")]), FeatureOutcome::DoesNot, FeatureOutcome::Unknown),
+            (calls(&[("weather", "{}"), ("weather", "{}")]), FeatureOutcome::Unknown, FeatureOutcome::Works),
+            (says("view_picture(picture.png)"), FeatureOutcome::Unknown, FeatureOutcome::Unknown),
         ] {
             let heard = heard(end);
             assert_eq!((of_call(&heard).outcome, of_two_calls(&heard).outcome), (one, two), "{heard:?}");
@@ -313,13 +307,14 @@ mod tests {
 
     #[test]
     fn a_schema_is_held_by_the_server_alone() {
-        let refused = |words: &str| Heard { refusals: vec!["unknown field".to_owned()], ..heard(says(words)) };
+        let refused =
+            |words: &str| CheckAnswer { refusals: vec!["unknown field".to_owned()], ..heard(says(words)) };
         for (heard, outcome) in [
-            (heard(says(r#"{"colour_in_one_word":"blue"}"#)), Outcome::Works),
-            (heard(says(r#"{"colour":"blue"}"#)), Outcome::DoesNot),
-            (heard(says("Blue.")), Outcome::DoesNot),
-            (heard(ReplyEnd { finish: FinishReason::Length, ..says("{") }), Outcome::Unknown),
-            (refused(r#"{"colour_in_one_word":"blue"}"#), Outcome::DoesNot),
+            (heard(says(r#"{"colour_in_one_word":"blue"}"#)), FeatureOutcome::Works),
+            (heard(says(r#"{"colour":"blue"}"#)), FeatureOutcome::DoesNot),
+            (heard(says("Blue.")), FeatureOutcome::DoesNot),
+            (heard(ReplyEnd { finish: FinishReason::Length, ..says("{") }), FeatureOutcome::Unknown),
+            (refused(r#"{"colour_in_one_word":"blue"}"#), FeatureOutcome::DoesNot),
         ] {
             assert_eq!(of_schema(&heard).outcome, outcome, "{heard:?}");
         }
@@ -332,11 +327,11 @@ mod tests {
             heard(ReplyEnd { usage, ..ReplyEnd::default() })
         };
         for (first, second, outcome) in [
-            (used(0, false), used(8, false), Outcome::Works),
-            (used(8, false), used(0, false), Outcome::Works),
-            (used(0, false), used(0, false), Outcome::Unknown),
-            (used(0, true), used(0, true), Outcome::Unknown),
-            (used(0, false), fails(ModelErrorKind::BadRequest), Outcome::Unknown),
+            (used(0, false), used(8, false), FeatureOutcome::Works),
+            (used(8, false), used(0, false), FeatureOutcome::Works),
+            (used(0, false), used(0, false), FeatureOutcome::Unknown),
+            (used(0, true), used(0, true), FeatureOutcome::Unknown),
+            (used(0, false), fails(ModelErrorKind::BadRequest), FeatureOutcome::Unknown),
         ] {
             assert_eq!(of_cache(&first, &second).outcome, outcome, "{first:?} {second:?}");
         }

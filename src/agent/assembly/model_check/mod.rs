@@ -8,5 +8,5 @@ mod judgement;
 mod fitting;
 mod asking;
 
-pub use asking::{Checked, ModelCheck, Reached};
-pub use fitting::yaml;
+pub use asking::{ModelCheck, ModelCheckResult, Reached};
+pub use fitting::format_yaml;

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::base::image::Image;
 use crate::config::Permission;
-use crate::conversation::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall};
+use crate::conversation::message::{
+    Call, CallAnswer, CallStatus, FinishReason, Item, ReplyPart, Step, ToolCall, UserText,
+};
 use crate::model::ToolDefinition;
 
 /// The system prompt of all questions except those about the cache.
@@ -26,61 +28,56 @@ const KEY: &str = "colour_in_one_word";
 const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsAtx/ZMZxgi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywKqxUDxqh7TUQAAAABJRU5ErkJggg==";
 
 /// A message of the person.
-#[must_use]
-pub fn said(text: &str) -> Vec<Item> {
-    vec![Item::Said(Said::by_person(text))]
+pub fn ask_text(text: &str) -> Vec<Item> {
+    vec![Item::Said(UserText::by_person(text))]
 }
 
 /// The question after which a server should stream a short answer.
-#[must_use]
-pub fn greeting() -> Vec<Item> {
-    said("Count from one to five, in words.")
+pub fn ask_greeting() -> Vec<Item> {
+    ask_text("Count from one to five, in words.")
 }
 
 /// The question that the model can answer only by a call.
-#[must_use]
-pub fn picture() -> Vec<Item> {
-    said("Look at picture.png with view_picture, then say in one word which colour it has.")
+pub fn ask_picture() -> Vec<Item> {
+    ask_text("Look at picture.png with view_picture, then say in one word which colour it has.")
 }
 
 /// The same question, followed by the call and its answer with the picture. `parts` are those of the model's own call;
 /// without them a call is invented.
-#[must_use]
-pub fn picture_shown(parts: Option<Vec<Part>>) -> Vec<Item> {
+pub fn picture_shown(parts: Option<Vec<ReplyPart>>) -> Vec<Item> {
     let made_up = || {
         let request = ToolCall {
             id: "call_1".to_owned(),
             name: PICTURE_TOOL.to_owned(),
             arguments: r#"{"path":"picture.png"}"#.to_owned(),
         };
-        vec![Part::Call(Call { request, opaque: None, answer: None })]
+        vec![ReplyPart::Call(Call { request, opaque: None, answer: None })]
     };
     let mut step =
         Step { parts: parts.unwrap_or_else(made_up), finish_reason: FinishReason::ToolCalls, ..Step::default() };
     for call in step.calls_mut() {
         let images = vec![Image { mime: "image/png".to_owned(), data: RED.to_owned() }];
-        call.answer = Some(Answer { images, ..Answer::of_text("picture.png:", CallStatus::Ok) });
+        call.answer = Some(CallAnswer { images, ..CallAnswer::of_text("picture.png:", CallStatus::Ok) });
     }
-    let mut items = picture();
+    let mut items = ask_picture();
     items.push(Item::Step(step));
     items
 }
 
 /// The question that asks for two calls at once.
-#[must_use]
 pub fn two_calls() -> Vec<Item> {
-    said("How is the weather in Paris, and how is it in Oslo? Call weather twice, both calls in this one reply.")
+    ask_text(
+        "How is the weather in Paris, and how is it in Oslo? Call weather twice, both calls in this one reply.",
+    )
 }
 
-/// The question whose answer must match [`schema`].
-#[must_use]
-pub fn structured() -> Vec<Item> {
-    said("Which colour is the sky on a fine day? Answer in JSON.")
+/// The question whose answer must match [`answer_schema`].
+pub fn ask_structured() -> Vec<Item> {
+    ask_text("Which colour is the sky on a fine day? Answer in JSON.")
 }
 
 /// The schema of an answer. Nothing in the question names its key.
-#[must_use]
-pub fn schema() -> Value {
+pub fn answer_schema() -> Value {
     json!({
         "type": "object",
         "properties": { KEY: { "type": "string" } },
@@ -90,7 +87,6 @@ pub fn schema() -> Value {
 }
 
 /// A system prompt of about this many tokens, the same every time.
-#[must_use]
 pub fn long_system(tokens: u64) -> String {
     const TOKENS_A_LINE: u64 = 12;
     let lines =
@@ -99,15 +95,14 @@ pub fn long_system(tokens: u64) -> String {
 }
 
 /// The tools, sorted by name.
-#[must_use]
-pub fn tools() -> [ToolDefinition; 2] {
+pub fn list_test_tools() -> [ToolDefinition; 2] {
     [
-        tool(PICTURE_TOOL, "Shows a picture. Returns the picture itself.", "path"),
-        tool(WEATHER_TOOL, "Tells the weather of one city.", "city"),
+        define_test_tool(PICTURE_TOOL, "Shows a picture. Returns the picture itself.", "path"),
+        define_test_tool(WEATHER_TOOL, "Tells the weather of one city.", "city"),
     ]
 }
 
-fn tool(name: &str, description: &str, argument: &str) -> ToolDefinition {
+fn define_test_tool(name: &str, description: &str, argument: &str) -> ToolDefinition {
     ToolDefinition {
         name: name.to_owned(),
         description: description.to_owned(),

@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, RunInput, exit, run_input};
 use crate::config::{Config, Permission};
-use crate::conversation::message::{FinishReason, Item, Said, Step};
+use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::conversation::session::{About, Session};
 use crate::files::workspace::Workspace;
 use crate::model::ToolDefinition;
-use crate::prompt::test::{Case, Reply, Speaker, with_vars};
+use crate::prompt::test::{Case, RunReply, Speaker, with_vars};
 use crate::prompt::{Prompt, PromptContext, PromptError, Released};
 use crate::safety::Nobody;
 use crate::template;
 
-use super::super::{Options, SetupError, assemble, new_run_id};
+use super::super::{RunOptions, SetupError, assemble_services, new_run_id};
 use super::paced::{Gate, Paced};
-use super::watch::Watch;
+use super::watch::CallWatch;
 
 /// The variable with the rendered prompt: as a value it is not rendered again.
 const RENDERED: &str = "rendered";
@@ -28,9 +28,9 @@ const FILE_TOOLS: &[&str] = &["apply_patch", "edit_file", "write_file"];
 
 /// The parts that all runs share.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
+pub(super) struct AttemptContext<'a> {
     pub config: &'a Arc<Config>,
-    pub options: &'a Options,
+    pub options: &'a RunOptions,
     pub gate: &'a Gate,
     pub cancel: &'a Cancel,
 }
@@ -39,31 +39,39 @@ pub(super) struct Around<'a> {
 ///
 /// # Errors
 /// No agent can be assembled, or the case names an unknown tool.
-pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Case) -> Result<Reply, SetupError> {
-    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
-    lay_out(dir.path(), case).map_err(|error| SetupError::failed(anyhow::Error::from(error)))?;
-    let mut agent = agent(around, dir.path(), around.options)?;
-    restrict(&mut agent, case)?;
+pub(super) async fn attempt_case(
+    around: AttemptContext<'_>,
+    prompt: &Arc<Prompt>,
+    case: &Case,
+) -> Result<RunReply, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
+    lay_out(dir.path(), case).map_err(|error| SetupError::from_failure(anyhow::Error::from(error)))?;
+    let mut agent = assemble_agent(around, dir.path(), around.options)?;
+    restrict_tools(&mut agent, case)?;
     let facts = &mut agent.briefing.facts;
     let sample = PromptContext::sample();
     (facts.session, facts.ending, facts.summary) = (sample.session, sample.ending, sample.summary);
     let context = with_vars(&facts.value_for(prompt), &case.vars);
-    let (system, opening) = match opening(&agent, prompt, case, &context) {
+    let (system, opening) = match open_case(&agent, prompt, case, &context) {
         Ok(opened) => opened,
         Err(error) => {
-            return Ok(Reply { code: exit::CONFIGURATION, failure: Some(error.to_string()), ..Reply::default() });
+            return Ok(RunReply {
+                code: exit::CONFIGURATION,
+                failure: Some(error.to_string()),
+                ..RunReply::default()
+            });
         }
     };
     if !matches!(opening.last(), Some(Item::Said(_))) {
         let why = "nothing is left to answer: give the case `messages` that end with one of the user";
-        return Ok(Reply { code: exit::CONFIGURATION, failure: Some(why.to_owned()), ..Reply::default() });
+        return Ok(RunReply { code: exit::CONFIGURATION, failure: Some(why.to_owned()), ..RunReply::default() });
     }
-    ask(agent, system, RunInput { opening: Some(opening), ..RunInput::default() }, around.cancel).await
+    ask_agent(agent, system, RunInput { opening: Some(opening), ..RunInput::default() }, around.cancel).await
 }
 
 /// Returns the system prompt and the messages up to the one to answer. If the case has no messages and neither has the
 /// prompt, the prompt itself is that message; otherwise it is the system prompt.
-fn opening(
+fn open_case(
     agent: &Agent,
     prompt: &Prompt,
     case: &Case,
@@ -72,43 +80,47 @@ fn opening(
     let text = prompt.render(context)?;
     let (system, mut items) = match (prompt.has_messages(), case.messages.is_empty()) {
         (true, _) => (text, agent.items_of(prompt, context)?),
-        (false, true) => (String::new(), vec![Item::Said(Said::by_person(text))]),
+        (false, true) => (String::new(), vec![Item::Said(UserText::by_person(text))]),
         (false, false) => (text, Vec::new()),
     };
     items.extend(case.messages.iter().map(|said| match said.role {
-        Speaker::User => Item::Said(Said::by_person(&said.content)),
+        Speaker::User => Item::Said(UserText::by_person(&said.content)),
         Speaker::Assistant => Item::Step(Step::of_text(&said.content, FinishReason::Stop)),
     }));
     Ok((system, items))
 }
 
 /// Asks a model one question, without tools, for an answer that matches a schema.
-pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value) -> Result<Reply, SetupError> {
-    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
-    let mut agent = agent(around, dir.path(), around.options)?;
+pub(super) async fn ask_once(
+    around: AttemptContext<'_>,
+    question: String,
+    schema: Value,
+) -> Result<RunReply, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
+    let mut agent = assemble_agent(around, dir.path(), around.options)?;
     retain_tools(&mut agent, |_| false);
     agent.schema = Some(AnswerSchema::new(schema).map_err(SetupError::configuration)?);
-    let input = RunInput { said: Some(Said::by_person(question)), ..RunInput::default() };
-    ask(agent, String::new(), input, around.cancel).await
+    let input = RunInput { said: Some(UserText::by_person(question)), ..RunInput::default() };
+    ask_agent(agent, String::new(), input, around.cancel).await
 }
 
 /// The name of the model in recordings and reports.
-pub(super) fn model_of(around: Around<'_>) -> Result<String, SetupError> {
-    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
-    agent(around, dir.path(), around.options).map(|agent| agent.model.info().name.clone())
+pub(super) fn model_of(around: AttemptContext<'_>) -> Result<String, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
+    assemble_agent(around, dir.path(), around.options).map(|agent| agent.model.info().name.clone())
 }
 
-fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, SetupError> {
-    let workspace = Workspace::open(dir).map_err(SetupError::failed)?;
-    let options = Options { prompt: None, ..options.clone() };
-    let mut agent = assemble(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
+fn assemble_agent(around: AttemptContext<'_>, dir: &Path, options: &RunOptions) -> Result<Agent, SetupError> {
+    let workspace = Workspace::open(dir).map_err(SetupError::from_failure)?;
+    let options = RunOptions { prompt: None, ..options.clone() };
+    let mut agent = assemble_services(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
     agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: around.gate.clone() });
     Ok(agent)
 }
 
 /// Keeps the tools that the case names; without names, those that only read (without network or commands) and those
 /// that write files.
-fn restrict(agent: &mut Agent, case: &Case) -> Result<(), SetupError> {
+fn restrict_tools(agent: &mut Agent, case: &Case) -> Result<(), SetupError> {
     let Some(named) = &case.tools else {
         let reads = |tool: &ToolDefinition| tool.permission == Permission::Read && tool.effects.is_empty();
         let harmless: Vec<String> = agent
@@ -141,19 +153,24 @@ fn retain_tools(agent: &mut Agent, keep: impl Fn(&str) -> bool) {
     agent.briefing.facts.agent.tools.retain(|tool| keep(&tool.name));
 }
 
-fn conversation(agent: &Agent) -> Conversation {
+fn open_conversation(agent: &Agent) -> Conversation {
     let now = Timestamp::now();
     let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
     Conversation::new(Session::ephemeral(about, now), now)
 }
 
-async fn ask(mut agent: Agent, system: String, input: RunInput<'_>, cancel: &Cancel) -> Result<Reply, SetupError> {
+async fn ask_agent(
+    mut agent: Agent,
+    system: String,
+    input: RunInput<'_>,
+    cancel: &Cancel,
+) -> Result<RunReply, SetupError> {
     let prompt = Prompt::inline(&format!("{{{{ vars.{RENDERED} }}}}"), "the prompt under test");
     agent.briefing.system = Released::only(Arc::new(prompt.map_err(SetupError::configuration)?));
     agent.briefing.own = None;
     agent.briefing.facts.vars.insert(RENDERED.to_owned(), system.into());
-    let mut conversation = conversation(&agent);
-    let watch = Watch::default();
+    let mut conversation = open_conversation(&agent);
+    let watch = CallWatch::default();
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
     let end = Box::pin(run_input(&agent, &mut conversation, &mut run, input, cancel)).await;
@@ -163,7 +180,7 @@ async fn ask(mut agent: Agent, system: String, input: RunInput<'_>, cancel: &Can
     };
     let mut noted = watch.take();
     let skills = std::mem::take(&mut noted.skills);
-    Ok(Reply {
+    Ok(RunReply {
         output: answer,
         calls: noted.calls(),
         skills,

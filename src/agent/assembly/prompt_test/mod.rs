@@ -14,14 +14,14 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::agent::Cancel;
 use crate::config::Config;
 use crate::prompt::test::{
-    Assertion, Case, Judged, Outcome, Recorded, Recordings, Run, Suite, Tested, asked, question_key, render,
-    replay, replayed, run_rendered,
+    Assertion, Case, CaseOutcome, CaseRun, JudgeAnswer, Recorded, Recordings, Suite, Tested, fingerprint_request,
+    question_key, render_case, replay_case, replay_run, run_rendered,
 };
 use crate::prompt::{Prompt, PromptContext, Registry};
 use crate::template;
 
-use super::{Options, SetupError};
-use attempt::{Around, attempt, model_of};
+use super::{RunOptions, SetupError};
+use attempt::{AttemptContext, attempt_case, model_of};
 use paced::Gate;
 
 /// The source of a model's replies.
@@ -42,7 +42,7 @@ pub struct Bench<'a> {
     pub config: &'a Arc<Config>,
     pub registry: &'a Registry,
     /// The agent, the model and the limits of a run. Its prompt is not used.
-    pub options: Options,
+    pub options: RunOptions,
     pub replies: Replies,
     /// The most runs at a time.
     pub jobs: usize,
@@ -53,7 +53,7 @@ pub struct Bench<'a> {
 
 /// The progress of a test: the runs that are done, and all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct TestProgress {
     pub done: usize,
     pub all: usize,
 }
@@ -70,10 +70,11 @@ impl Bench<'_> {
         suite: &Suite,
         recordings: &mut Recordings,
         model: Option<&str>,
-        progress: &dyn Fn(Progress),
+        progress: &dyn Fn(TestProgress),
     ) -> Result<Tested, SetupError> {
         let gate = Gate::default();
-        let around = Around { config: self.config, options: &self.options, gate: &gate, cancel: &self.cancel };
+        let around =
+            AttemptContext { config: self.config, options: &self.options, gate: &gate, cancel: &self.cancel };
         let asks = suite.cases.iter().any(|case| !case.render);
         let model = match self.replies {
             Replies::Replayed => model.map(str::to_owned),
@@ -81,7 +82,7 @@ impl Bench<'_> {
             _ => None,
         };
         let sample = PromptContext::sample().value_for(prompt);
-        let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(suite.cases.len());
+        let mut outcomes: Vec<Option<CaseOutcome>> = Vec::with_capacity(suite.cases.len());
         for case in &suite.cases {
             outcomes.push(self.without_a_model(prompt, case, &sample, recordings, model.as_deref()));
         }
@@ -91,7 +92,7 @@ impl Bench<'_> {
             .flat_map(|at| (1..=self.runs.unwrap_or(suite.cases[*at].runs)).map(|run| (*at, run)))
             .collect();
         let all = tasks.len();
-        progress(Progress { done: 0, all });
+        progress(TestProgress { done: 0, all });
         let mut done = 0;
         let runs = tasks.into_iter().map(|(at, run)| {
             let (case, model) = (&suite.cases[at], model.clone().unwrap_or_default());
@@ -101,7 +102,7 @@ impl Bench<'_> {
             .buffer_unordered(self.jobs.max(1))
             .inspect_ok(|_| {
                 done += 1;
-                progress(Progress { done, all });
+                progress(TestProgress { done, all });
             })
             .try_collect()
             .await?;
@@ -110,9 +111,11 @@ impl Bench<'_> {
             let mut of_case: Vec<Recorded> =
                 runs.iter().filter(|(of, _)| *of == at).map(|(_, run)| run.clone()).collect();
             of_case.sort_by_key(|run| run.run);
-            let rendered = render(prompt, case, &sample).unwrap_or_default();
-            outcomes[at] =
-                Some(Outcome::of(case, of_case.iter().map(|run| replay(case, run, &rendered)).collect()));
+            let rendered = render_case(prompt, case, &sample).unwrap_or_default();
+            outcomes[at] = Some(CaseOutcome::from_runs(
+                case,
+                of_case.iter().map(|run| replay_run(case, run, &rendered)).collect(),
+            ));
             if matches!(self.replies, Replies::Completed | Replies::Renewed) {
                 // A failed run is not recorded, unless the case tests the failure.
                 of_case.retain(|run| run.reply.failure.is_none() || case.looks_at_the_code());
@@ -120,7 +123,7 @@ impl Bench<'_> {
             }
         }
         Ok(Tested {
-            prompt: named(prompt),
+            prompt: name_prompt(prompt),
             fingerprint: prompt.fingerprint().to_owned(),
             model: model.filter(|_| asks),
             cases: outcomes.into_iter().flatten().collect(),
@@ -135,47 +138,47 @@ impl Bench<'_> {
         sample: &template::Value,
         recordings: &Recordings,
         model: Option<&str>,
-    ) -> Option<Outcome> {
+    ) -> Option<CaseOutcome> {
         if case.render {
             return Some(run_rendered(prompt, case, sample));
         }
-        let from_recording = || replayed(prompt, case, sample, recordings, model);
+        let from_recording = || replay_case(prompt, case, sample, recordings, model);
         match self.replies {
             Replies::Asked | Replies::Renewed => None,
             Replies::Completed => from_recording().ok(),
             Replies::Replayed => Some(from_recording().unwrap_or_else(|why| {
                 let why = format!("{why}; --record records it");
-                Outcome::of(case, vec![Run::failed("a recording to replay", why)])
+                CaseOutcome::from_runs(case, vec![CaseRun::record_failure("a recording to replay", why)])
             })),
         }
     }
 
     async fn run(
         &self,
-        around: Around<'_>,
+        around: AttemptContext<'_>,
         prompt: &Arc<Prompt>,
         case: &Case,
         run: u32,
         model: String,
     ) -> Result<Recorded, SetupError> {
-        let mut reply = attempt(around, prompt, case).await?;
-        let mut judged: BTreeMap<String, Judged> = BTreeMap::new();
+        let mut reply = attempt_case(around, prompt, case).await?;
+        let mut judged: BTreeMap<String, JudgeAnswer> = BTreeMap::new();
         // A run without an answer is not judged.
         let questions = case.assert.iter().filter_map(Assertion::question);
         for question in questions.filter(|_| reply.failure.is_none()).collect::<Vec<_>>() {
-            let (answer, cost) = judges::answer(around, self.registry, question, &reply.output).await;
+            let (answer, cost) = judges::answer_question(around, self.registry, question, &reply.output).await;
             judged.insert(question_key(question), answer);
             reply.judging_cost = match (reply.judging_cost, cost) {
                 (Some(before), Some(cost)) => Some(before + cost),
                 (before, cost) => cost.or(before),
             };
         }
-        let asked = asked(prompt.fingerprint(), case);
+        let asked = fingerprint_request(prompt.fingerprint(), case);
         Ok(Recorded { case: case.name.clone(), run, asked, model, reply, judged })
     }
 }
 
 /// Formats `NAME@vX.Y`, or only the name if there is no version.
-fn named(prompt: &Prompt) -> String {
+fn name_prompt(prompt: &Prompt) -> String {
     prompt.version.map_or(prompt.name.clone(), |version| format!("{}@{version}", prompt.name))
 }

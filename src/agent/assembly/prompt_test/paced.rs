@@ -7,7 +7,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::model::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
+use crate::model::{
+    ChatModel, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream, ServerWindow,
+};
 
 /// The wait after a first refusal without a stated wait. It doubles with each further one.
 const FIRST: Duration = Duration::from_secs(2);
@@ -15,10 +17,10 @@ const LONGEST: Duration = Duration::from_mins(1);
 
 /// The time before which no run may ask. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gate(Arc<Mutex<State>>);
+pub(super) struct Gate(Arc<Mutex<PaceState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct PaceState {
     opens: Option<Instant>,
     /// Refusals since the last reply.
     refusals: u32,
@@ -31,7 +33,7 @@ pub(super) struct Paced {
 }
 
 impl Gate {
-    async fn passed(&self) {
+    async fn note_passed(&self) {
         loop {
             let opens = self.change(|state| state.opens);
             match opens.filter(|opens| *opens > Instant::now()) {
@@ -46,7 +48,7 @@ impl Gate {
         self.change(|state| match outcome {
             Ok(()) => state.refusals = 0,
             Err(error) if error.kind == ModelErrorKind::RateLimit => {
-                let wait = error.retry_after.unwrap_or_else(|| wait(state.refusals));
+                let wait = error.retry_after.unwrap_or_else(|| choose_wait(state.refusals));
                 state.refusals = state.refusals.saturating_add(1);
                 state.opens = state.opens.max(Some(now + wait));
             }
@@ -54,12 +56,12 @@ impl Gate {
         });
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut PaceState) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn wait(refusals: u32) -> Duration {
+fn choose_wait(refusals: u32) -> Duration {
     FIRST.saturating_mul(2_u32.saturating_pow(refusals)).min(LONGEST)
 }
 
@@ -68,20 +70,20 @@ impl ChatModel for Paced {
         self.model.info()
     }
 
-    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         Box::pin(async move {
-            self.gate.passed().await;
+            self.gate.note_passed().await;
             let reply = self.model.ask(request).await;
             self.gate.note(reply.as_ref().map(drop));
             reply
         })
     }
 
-    fn measured(&self, request: Request<'_>) -> Option<u64> {
+    fn measured(&self, request: ModelRequest<'_>) -> Option<u64> {
         self.model.measured(request)
     }
 
-    fn preview(&self, request: Request<'_>) -> Value {
+    fn preview(&self, request: ModelRequest<'_>) -> Value {
         self.model.preview(request)
     }
 
@@ -89,8 +91,8 @@ impl ChatModel for Paced {
         self.model.prepare();
     }
 
-    fn found(&self) -> Option<Found> {
-        self.model.found()
+    fn find_window(&self) -> Option<ServerWindow> {
+        self.model.find_window()
     }
 
     fn learnt(&self) -> Learnt {
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_minute() {
-        let waits: Vec<u64> = [0, 1, 2, 5, 40].map(|refusals| wait(refusals).as_secs()).into();
+        let waits: Vec<u64> = [0, 1, 2, 5, 40].map(|refusals| choose_wait(refusals).as_secs()).into();
         assert_eq!(waits, [2, 4, 8, 60, 60]);
     }
 }

@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::conversation::EventSink;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::CallStatus;
-use crate::prompt::test::Called;
+use crate::prompt::test::RunCall;
 
 /// Calls and skills so far. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Watch(Arc<Mutex<Noted>>);
+pub(super) struct CallWatch(Arc<Mutex<Noted>>);
 
 #[derive(Default)]
 pub(super) struct Noted {
     /// The calls in the order in which they began.
-    calls: Vec<(String, Called)>,
+    calls: Vec<(String, RunCall)>,
     pub skills: Vec<String>,
 }
 
-impl Watch {
+impl CallWatch {
     /// Takes everything seen so far.
     pub fn take(&self) -> Noted {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -27,17 +27,17 @@ impl Watch {
 }
 
 impl Noted {
-    pub fn calls(self) -> Vec<Called> {
+    pub fn calls(self) -> Vec<RunCall> {
         self.calls.into_iter().map(|(_, call)| call).collect()
     }
 }
 
-impl EventSink for Watch {
+impl EventSink for CallWatch {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.kind {
             EventKind::ToolStarted { call_id, name, arguments, .. } => {
-                let call = Called { name: name.clone(), arguments: arguments.clone(), ok: false };
+                let call = RunCall { name: name.clone(), arguments: arguments.clone(), ok: false };
                 noted.calls.push((call_id.clone(), call));
             }
             EventKind::ToolFinished { call_id, status, .. } => {

@@ -20,16 +20,16 @@ pub(super) struct ThroughCaller {
 }
 
 /// Pauses the clocks of the callers until it is dropped.
-struct Waiting<'a>(&'a dyn Superior);
+struct CallerPause<'a>(&'a dyn Superior);
 
-impl<'a> Waiting<'a> {
+impl<'a> CallerPause<'a> {
     fn new(superior: &'a Arc<dyn Superior>) -> Self {
         superior.pause();
         Self(superior.as_ref())
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CallerPause<'_> {
     fn drop(&mut self) {
         self.0.resume();
     }
@@ -42,7 +42,7 @@ impl Approver for ThroughCaller {
 
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let _waiting = Waiting::new(&self.superior);
+            let _waiting = CallerPause::new(&self.superior);
             let _floor = self.floor.lock().await;
             let name = match question.helper {
                 Some(inner) => format!("{} › {inner}", self.name),
@@ -54,7 +54,7 @@ impl Approver for ThroughCaller {
 
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let _waiting = Waiting::new(&self.superior);
+            let _waiting = CallerPause::new(&self.superior);
             let _floor = self.floor.lock().await;
             self.person.answer(&format!("{} asks: {question}", self.name), choices).await
         })
@@ -62,7 +62,7 @@ impl Approver for ThroughCaller {
 
     fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
         Box::pin(async move {
-            let _waiting = Waiting::new(&self.superior);
+            let _waiting = CallerPause::new(&self.superior);
             let _floor = self.floor.lock().await;
             self.person.review_plan(sheet).await
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, exit, run_input};
 use crate::conversation::EventSink;
 use crate::conversation::event::{Event, EventKind};
-use crate::conversation::message::Said;
+use crate::conversation::message::UserText;
 use crate::tools::Superior;
 
 /// An errand. Dropping it in the middle of its turn stops everything and leaves a complete session.
@@ -44,7 +44,7 @@ impl Errand {
     ) -> Self {
         let sink = Relay { name: name.to_owned(), superior: Arc::clone(&superior) };
         let emitter = Emitter::new(conversation.session.id().to_owned(), run_id, Box::new(sink));
-        Self { agent, conversation, run: Run::within(superior, emitter) }
+        Self { agent, conversation, run: Run::start_helper(superior, emitter) }
     }
 
     /// Does the job.
@@ -52,7 +52,7 @@ impl Errand {
     /// # Errors
     /// It did not begin.
     pub(super) async fn work(&mut self, prompt: String) -> Result<RunEnd, exit::Ending> {
-        let input = RunInput { said: Some(Said::by_person(prompt)), ..RunInput::default() };
+        let input = RunInput { said: Some(UserText::by_person(prompt)), ..RunInput::default() };
         run_input(&self.agent, &mut self.conversation, &mut self.run, input, &Cancel::default()).await
     }
 }

@@ -17,23 +17,23 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::{Conversation, RunEnd, Stop};
+use crate::agent::{Conversation, RunEnd, TurnStop};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::text;
 use crate::config::{AgentConfig, Config, Isolation};
-use crate::config::{Effect, Permission};
+use crate::config::{Permission, ToolEffect};
 use crate::conversation::session::{About, Session};
 use crate::model::ToolDefinition;
-use crate::prompt::Reader;
+use crate::prompt::AnswerReader;
 use crate::tools::TASK;
 use crate::tools::{CallContext, Superior, Tool};
 
-use super::ground::{Ground, Shared};
-use super::{Options, assemble_on, new_run_id, store};
+use super::ground::{AgentInputs, SharedServices};
+use super::{RunOptions, assemble_on, new_run_id, open_store};
 
 use asking::ThroughCaller;
 use errand::Errand;
-use narrow::{Caller, narrowed, only_reads};
+use narrow::{Caller, narrow_helper, only_reads};
 use worktree::Worktree;
 
 /// The helper for a call that names none.
@@ -43,7 +43,7 @@ const USUAL: &str = "explore";
 pub(super) struct Task {
     definition: ToolDefinition,
     /// The ground of the calling agent.
-    ground: Ground,
+    ground: AgentInputs,
     /// The names of the calling agent's tools.
     tools: Vec<String>,
     /// The number of calls of each agent.
@@ -53,13 +53,13 @@ pub(super) struct Task {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct TaskArguments {
     prompt: String,
     agent: Option<String>,
 }
 
 /// The definition of the tool for an agent; `None` if it has no helpers to call.
-pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDefinition> {
+pub(super) fn define_tool(config: &Config, agent: &AgentConfig) -> Option<ToolDefinition> {
     const LONGEST: usize = 160;
     if agent.limits.max_depth == 0 {
         return None;
@@ -68,7 +68,7 @@ pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDef
         let description = text::one_line(helper.description.trim(), LONGEST);
         format!("{} ({})", helper.name, description.trim_end_matches('.'))
     };
-    let list: Vec<String> = helpers(config, agent).map(about).collect();
+    let list: Vec<String> = list_helpers(config, agent).map(about).collect();
     if list.is_empty() {
         return None;
     }
@@ -86,13 +86,13 @@ pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDef
             "additionalProperties": false,
         })),
         permission: Permission::Read,
-        effects: Vec::<Effect>::new(),
+        effects: Vec::<ToolEffect>::new(),
         default: true,
     })
 }
 
 /// The agents that another agent may call: those with a description.
-pub(super) fn helpers<'c>(
+pub(super) fn list_helpers<'c>(
     config: &'c Config,
     agent: &AgentConfig,
 ) -> impl Iterator<Item = &'c AgentConfig> + use<'c> {
@@ -101,7 +101,7 @@ pub(super) fn helpers<'c>(
 }
 
 impl Task {
-    pub(super) fn new(definition: ToolDefinition, ground: Ground, tools: Vec<String>) -> Self {
+    pub(super) fn new(definition: ToolDefinition, ground: AgentInputs, tools: Vec<String>) -> Self {
         Self { definition, ground, tools, calls: Mutex::default(), floor: Arc::default() }
     }
 
@@ -109,8 +109,9 @@ impl Task {
     fn helper(&self, name: Option<&str>) -> Result<&AgentConfig, ToolError> {
         let own = self.own()?;
         let name = name.unwrap_or(USUAL);
-        helpers(&self.ground.config, own).find(|helper| helper.name == name).ok_or_else(|| {
-            let known: Vec<&str> = helpers(&self.ground.config, own).map(|helper| helper.name.as_str()).collect();
+        list_helpers(&self.ground.config, own).find(|helper| helper.name == name).ok_or_else(|| {
+            let known: Vec<&str> =
+                list_helpers(&self.ground.config, own).map(|helper| helper.name.as_str()).collect();
             let name = text::one_line(name, 60);
             ToolError::parameter(format!("There is no helper `{name}`. The agents are: {}.", known.join(", ")))
         })
@@ -135,16 +136,16 @@ impl Task {
         settings: AgentConfig,
         name: &str,
         superior: &Arc<dyn Superior>,
-    ) -> Result<Ground, ToolError> {
-        let Ground { config, workspace, options, approver, shared, .. } = &self.ground;
+    ) -> Result<AgentInputs, ToolError> {
+        let AgentInputs { config, workspace, options, approver, shared, .. } = &self.ground;
         let own = self.own()?;
         let has_callers_model = settings.model_name() == own.model_name();
-        let options = Options {
+        let options = RunOptions {
             model: options.model.clone().filter(|_| has_callers_model),
             effort: options.effort.clone().filter(|_| has_callers_model),
             vars: options.vars.clone(),
-            output: Reader::Pipe,
-            ..Options::default()
+            output: AnswerReader::Pipe,
+            ..RunOptions::default()
         };
         let approver = Arc::new(ThroughCaller {
             person: Arc::clone(approver),
@@ -152,11 +153,11 @@ impl Task {
             superior: Arc::clone(superior),
             floor: Arc::clone(&self.floor),
         });
-        let shared = shared.as_ref().map(|shared| Shared {
+        let shared = shared.as_ref().map(|shared| SharedServices {
             around: Arc::clone(&shared.around),
             sandbox: shared.sandbox.clone().filter(|_| settings.sandbox == own.sandbox),
         });
-        Ok(Ground {
+        Ok(AgentInputs {
             config: Arc::clone(config),
             narrowed: Some(Arc::new(settings)),
             workspace: workspace.clone(),
@@ -167,7 +168,7 @@ impl Task {
     }
 
     /// Prepares a helper in the workspace of `ground`.
-    fn begin(&self, name: &str, ground: Ground, superior: Arc<dyn Superior>) -> Result<Errand, ToolError> {
+    fn begin(&self, name: &str, ground: AgentInputs, superior: Arc<dyn Superior>) -> Result<Errand, ToolError> {
         let failed = |why: &str| ToolError::permanent(format!("The helper could not begin: {why}"));
         let services = assemble_on(ground).map_err(|error| failed(&error.message))?;
         let info = services.agent.model.info();
@@ -182,7 +183,7 @@ impl Task {
         let workspace = self.ground.workspace.root();
         let about = About { workspace, agent: &services.agent.name, model: &info.id };
         let session = match superior.session() {
-            Some(parent) => store(&self.ground.config).create_child(about, parent, now),
+            Some(parent) => open_store(&self.ground.config).create_child(about, parent, now),
             None => Session::ephemeral(about, now),
         };
         let errand = Errand::new(name, services.agent, Conversation::new(session, now), superior, new_run_id());
@@ -191,12 +192,12 @@ impl Task {
     }
 
     async fn run(&self, given: Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        let Arguments { prompt, agent } =
+        let TaskArguments { prompt, agent } =
             serde_json::from_value(given).map_err(|error| ToolError::parameter(error.to_string()))?;
         let (own, config) = (self.own()?, self.helper(agent.as_deref())?);
         let superior = (context.superior)();
         let caller = Caller { settings: own, tools: &self.tools, time: context.clocks.run };
-        let mut settings = narrowed(config, &caller);
+        let mut settings = narrow_helper(config, &caller);
         if superior.only_reads() {
             settings.permissions.max = Permission::Read;
         }
@@ -207,7 +208,7 @@ impl Task {
         let worktree = if is_isolated { Some(Worktree::add(&self.ground, &name).await?) } else { None };
         if let Some(worktree) = &worktree {
             ground.workspace = worktree.workspace()?;
-            ground.shared = ground.shared.map(|shared| Shared { sandbox: None, ..shared });
+            ground.shared = ground.shared.map(|shared| SharedServices { sandbox: None, ..shared });
         }
         let mut errand = self.begin(&name, ground, Arc::clone(&superior))?;
         let session = errand.conversation.session.path().map(|_| errand.conversation.session.id().to_owned());
@@ -220,7 +221,7 @@ impl Task {
             Some(worktree) => worktree.keep(&name).await?,
             None => None,
         };
-        Report { name, session, end, branch, errand: &errand }.output()
+        HelperReport { name, session, end, branch, errand: &errand }.output()
     }
 }
 
@@ -259,7 +260,7 @@ impl Tool for Task {
 }
 
 /// The result of a helper.
-struct Report<'a> {
+struct HelperReport<'a> {
     name: String,
     session: Option<String>,
     end: RunEnd,
@@ -267,7 +268,7 @@ struct Report<'a> {
     errand: &'a Errand,
 }
 
-impl Report<'_> {
+impl HelperReport<'_> {
     fn output(self) -> Result<ToolOutput, ToolError> {
         let Self { name, session, end, branch, errand } = self;
         let reason = end.ending.reason;
@@ -277,14 +278,14 @@ impl Report<'_> {
         notes.extend(branch.as_ref().map(|branch| format!("its changes are on the branch {branch}, not merged")));
         let notes = notes.join("; ");
         match end.stop {
-            Stop::Answered | Stop::Limit(_) => {}
-            Stop::Unavailable(why) => return Err(ToolError::new(ToolErrorKind::Unavailable, why)),
+            TurnStop::Answered | TurnStop::Limit(_) => {}
+            TurnStop::Unavailable(why) => return Err(ToolError::new(ToolErrorKind::Unavailable, why)),
             _ => {
                 let words = if answer.is_empty() { String::new() } else { format!("\nIts last words: {answer}") };
                 return Err(ToolError::permanent(format!("The helper failed: {reason} ({notes}){words}")));
             }
         }
-        let is_whole = matches!(end.stop, Stop::Answered);
+        let is_whole = matches!(end.stop, TurnStop::Answered);
         let stopped = if is_whole { String::new() } else { format!("The helper did not finish: {reason}\n\n") };
         let steps = errand.run.ledger.own_steps();
         let counts = [(steps, "step"), (errand.run.totals.tool_calls, "call")];

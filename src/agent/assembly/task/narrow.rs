@@ -16,14 +16,14 @@ pub(super) struct Caller<'a> {
 }
 
 /// Returns the settings of `helper` when `caller` calls it.
-pub(super) fn narrowed(helper: &AgentConfig, caller: &Caller<'_>) -> AgentConfig {
+pub(super) fn narrow_helper(helper: &AgentConfig, caller: &Caller<'_>) -> AgentConfig {
     let above = caller.settings;
     let mut own = helper.clone();
     own.model = helper.model.clone().or_else(|| Some(above.model_name().to_owned()));
-    own.approval = stricter(helper.approval, above.approval);
+    own.approval = choose_stricter(helper.approval, above.approval);
     own.permissions.max = helper.permissions.max.min(above.permissions.max);
-    own.permissions.rules = rules(&above.permissions.rules, &helper.permissions.rules);
-    own.sandbox = sandbox(&above.sandbox, &helper.sandbox);
+    own.permissions.rules = combine_rules(&above.permissions.rules, &helper.permissions.rules);
+    own.sandbox = combine_sandboxes(&above.sandbox, &helper.sandbox);
     own.narrowed.tools.push(caller.tools.to_vec());
     own.narrowed.skills.push(above.skills.clone());
     own.narrowed.skills.extend(above.narrowed.skills.iter().cloned());
@@ -38,7 +38,7 @@ pub(super) fn only_reads(helper: &AgentConfig, caller: &AgentConfig) -> bool {
     helper.permissions.max.min(caller.permissions.max) == Permission::Read
 }
 
-fn stricter(a: ApprovalMode, b: ApprovalMode) -> ApprovalMode {
+fn choose_stricter(a: ApprovalMode, b: ApprovalMode) -> ApprovalMode {
     /// Strictest first.
     const ORDER: [ApprovalMode; 4] =
         [ApprovalMode::Never, ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All];
@@ -46,26 +46,26 @@ fn stricter(a: ApprovalMode, b: ApprovalMode) -> ApprovalMode {
 }
 
 /// Combines rules: everything that either side denies or asks about, and only what both allow.
-fn rules(above: &[PermissionRule], own: &[PermissionRule]) -> Vec<PermissionRule> {
+fn combine_rules(above: &[PermissionRule], own: &[PermissionRule]) -> Vec<PermissionRule> {
     let is_allow = |rule: &&PermissionRule| rule.subject().is_some_and(|(effect, _)| effect == RuleEffect::Allow);
     let added = own.iter().filter(|rule| !above.contains(rule) && !is_allow(rule));
     let kept = above.iter().filter(|rule| !is_allow(rule) || own.contains(rule));
     kept.chain(added).cloned().collect()
 }
 
-fn sandbox(above: &SandboxSettings, own: &SandboxSettings) -> SandboxSettings {
+fn combine_sandboxes(above: &SandboxSettings, own: &SandboxSettings) -> SandboxSettings {
     let is_on = [above, own].iter().any(|settings| settings.mode == SandboxMode::On);
     // Without a sandbox, the caller itself can write and reach anything.
     let is_open = above.mode == SandboxMode::Off;
     SandboxSettings {
         mode: if is_on { SandboxMode::On } else { SandboxMode::Off },
-        write: if is_open { own.write.clone() } else { both(&above.write, &own.write) },
+        write: if is_open { own.write.clone() } else { join_lists(&above.write, &own.write) },
         network: match (is_open || is_any(&above.network), is_any(&own.network)) {
             (true, _) => own.network.clone(),
             (false, true) => above.network.clone(),
-            (false, false) => both(&above.network, &own.network),
+            (false, false) => join_lists(&above.network, &own.network),
         },
-        env: both(&above.env, &own.env),
+        env: join_lists(&above.env, &own.env),
     }
 }
 
@@ -73,7 +73,7 @@ fn is_any(hosts: &[String]) -> bool {
     hosts.iter().any(|host| host == SandboxSettings::ANY_HOST)
 }
 
-fn both(above: &[String], own: &[String]) -> Vec<String> {
+fn join_lists(above: &[String], own: &[String]) -> Vec<String> {
     own.iter().filter(|entry| above.contains(entry)).cloned().collect()
 }
 
@@ -115,7 +115,7 @@ mod tests {
         };
         let above = over(callers);
         let caller = Caller { settings: &above, tools: &[], time: Some(Duration::from_mins(5)) };
-        let whole = serde_json::to_value(narrowed(&over(own), &caller)).expect("data");
+        let whole = serde_json::to_value(narrow_helper(&over(own), &caller)).expect("data");
         whole.pointer(&format!("/{}", path.replace('.', "/"))).cloned().unwrap_or_default()
     }
 
@@ -159,7 +159,7 @@ mod tests {
         let above = agent(json!({ "skills": ["a-*"] }));
         let tools = ["read_file".to_owned()];
         let caller = Caller { settings: &above, tools: &tools, time: None };
-        let own = narrowed(&agent(json!({})), &caller);
+        let own = narrow_helper(&agent(json!({})), &caller);
         assert_eq!(own.narrowed.tools, [["read_file"]]);
         assert_eq!(own.narrowed.skills, [["a-*"]]);
     }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use crate::base::output::ToolError;
 use crate::base::text;
 use crate::files::workspace::Workspace;
-use crate::safety::process::{self, Exit, Launch, Patience};
-use crate::safety::sandbox::{Profile, Sandbox};
+use crate::safety::process::{self, ChildPatience, Exit, Launch};
+use crate::safety::sandbox::{Sandbox, SandboxProfile};
 
 use super::super::boundary;
-use super::super::ground::Ground;
+use super::super::ground::AgentInputs;
 
 /// The time limit of one git command.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -52,7 +52,7 @@ struct Git {
 
 impl Worktree {
     /// Checks out the current commit of the workspace of `ground`, for the helper called `name`.
-    pub(super) async fn add(ground: &Ground, name: &str) -> Result<Self, ToolError> {
+    pub(super) async fn add(ground: &AgentInputs, name: &str) -> Result<Self, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("isolation: worktree: {why}"));
         let (config, workspace) = (&ground.config, &ground.workspace);
         if workspace.git_root() != Some(workspace.root()) {
@@ -70,7 +70,7 @@ impl Worktree {
             env: config.env.for_commands(&settings.sandbox.env, workspace),
             workspace: workspace.root().to_path_buf(),
         };
-        let dir = all.join(unique(name));
+        let dir = all.join(make_unique(name));
         let mut worktree = Self { git, dir, git_dir: None, base: String::new() };
         let path = worktree.dir.to_string_lossy().into_owned();
         worktree.git.run(&["worktree", "add", "--quiet", "--detach", &path, "HEAD"]).await.map_err(failed)?;
@@ -90,8 +90,8 @@ impl Worktree {
     /// Commits the changes and removes the directory. Returns the branch; `None` if nothing has changed.
     pub(super) async fn keep(self, name: &str) -> Result<Option<String>, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("the changes of {name} are not kept: {why}"));
-        self.within(&["add", "--all"]).await.map_err(failed)?;
-        if self.within(&["diff", "--cached", "--quiet"]).await.is_err() {
+        self.run_git(&["add", "--all"]).await.map_err(failed)?;
+        if self.run_git(&["diff", "--cached", "--quiet"]).await.is_err() {
             let author = format!("user.name=agent ({name})");
             let message = format!("Changes of {name}");
             let commit = [
@@ -105,18 +105,18 @@ impl Worktree {
                 "-m",
                 &message,
             ];
-            self.within(&commit).await.map_err(failed)?;
+            self.run_git(&commit).await.map_err(failed)?;
         }
         if self.head() == self.base {
             return Ok(None);
         }
-        let branch = format!("agent/{}", unique(name));
-        self.within(&["branch", "--", &branch]).await.map_err(failed)?;
+        let branch = format!("agent/{}", make_unique(name));
+        self.run_git(&["branch", "--", &branch]).await.map_err(failed)?;
         Ok(Some(branch))
     }
 
     /// Runs git on the worktree. Its place is passed explicitly, because a file in the worktree could lead elsewhere.
-    async fn within(&self, arguments: &[&str]) -> Result<(), String> {
+    async fn run_git(&self, arguments: &[&str]) -> Result<(), String> {
         let git_dir = self.git_dir.as_ref().ok_or("the worktree has no link to its repository")?;
         let place = [format!("--git-dir={}", git_dir.display()), format!("--work-tree={}", self.dir.display())];
         let mut line: Vec<&str> = place.iter().map(String::as_str).collect();
@@ -148,7 +148,7 @@ impl Git {
 
     /// Runs git to its end. The error is its output.
     async fn run_in(&self, dir: &Path, arguments: &[&str]) -> Result<(), String> {
-        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(Profile::Write)).transpose();
+        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(SandboxProfile::Write)).transpose();
         let walls = walls.map_err(|error| error.to_string())?;
         let line = [&SETTINGS[..], arguments].concat();
         let mut said = Vec::new();
@@ -157,10 +157,10 @@ impl Git {
             arguments: &line,
             dir,
             env: &self.env,
-            patience: Patience { call: Some(PATIENCE), ..Patience::default() },
+            patience: ChildPatience { call: Some(PATIENCE), ..ChildPatience::default() },
             walls: walls.as_ref(),
         };
-        let ended = process::run(launch, |bytes| said.extend_from_slice(bytes)).await;
+        let ended = process::run_child(launch, |bytes| said.extend_from_slice(bytes)).await;
         let ended = ended.map_err(|error| format!("git cannot be run: {error}"))?;
         if ended.exit == Exit::Code(0) {
             return Ok(());
@@ -172,7 +172,7 @@ impl Git {
 }
 
 /// Makes a unique name: `coder-4k2x9a` for `coder#2`.
-fn unique(name: &str) -> String {
+fn make_unique(name: &str) -> String {
     let agent = name.split('#').next().unwrap_or_default();
     let tail = std::iter::repeat_with(fastrand::alphanumeric).take(6).map(|c| c.to_ascii_lowercase());
     format!("{agent}-{}", tail.collect::<String>())

@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agent::orchestration::Orchestration;
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::base::text;
-use crate::config::{FlowConfig, FlowStep, Work};
+use crate::config::{FlowConfig, FlowStep, StepWork};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{FlowNote, StepFinished, StepStarted, StepStatus};
 
-use super::machine::Job;
+use super::machine::FlowJob;
 
 /// A running flow, with the flows and groups inside it.
 pub(super) struct Course<'o> {
@@ -42,7 +42,7 @@ pub(super) struct Spot<'f> {
 }
 
 /// A running step.
-pub(super) struct Running {
+pub(super) struct RunningFlowStep {
     pub name: String,
     step_id: u32,
     at: Instant,
@@ -53,28 +53,28 @@ impl Turn<'_> {
         &mut self,
         course: &mut Course<'_>,
         spot: &Spot<'_>,
-        job: &Job<'_>,
-    ) -> Result<Running, Stop> {
+        job: &FlowJob<'_>,
+    ) -> Result<RunningFlowStep, TurnStop> {
         course.begun += 1;
         let (name, step_id) = (spot.name(job), course.begun);
         let started = StepStarted {
             step_id,
             name: Some(name.clone()),
             attempt: 1,
-            tool_name: described(job.step),
+            tool_name: describe_step(job.step),
             description: String::new(),
         };
         self.run.emitter.emit(EventKind::StepStarted(started))?;
-        Ok(Running { name, step_id, at: Instant::now() })
+        Ok(RunningFlowStep { name, step_id, at: Instant::now() })
     }
 
     /// Records the end of a job: on disk, then as an event.
     pub(super) fn end_job(
         &mut self,
-        running: Running,
+        running: RunningFlowStep,
         result: &Result<(Value, String), String>,
-    ) -> Result<(), Stop> {
-        let Running { name, step_id, at } = running;
+    ) -> Result<(), TurnStop> {
+        let RunningFlowStep { name, step_id, at } = running;
         let (status, summary) = match result {
             Ok((value, summary)) => {
                 self.note_flow(FlowNote::Finished { name: name.clone(), result: value.clone() })?;
@@ -93,7 +93,7 @@ impl Turn<'_> {
         step: &FlowStep,
         status: StepStatus,
         why: String,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TurnStop> {
         course.begun += 1;
         self.tell_end(course.begun, format!("{}{}", spot.prefix, step.id), status, &why, 0)
     }
@@ -105,34 +105,34 @@ impl Turn<'_> {
         status: StepStatus,
         summary: &str,
         duration_ms: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TurnStop> {
         let (name, summary) = (Some(name), text::one_line(summary, 200));
         let (attempt, check, result) = (1, None, Value::Null);
         let finished = StepFinished { step_id, name, attempt, status, summary, check, duration_ms, result };
         Ok(self.run.emitter.emit(EventKind::StepFinished(finished))?)
     }
 
-    pub(super) fn note_flow(&mut self, note: FlowNote) -> Result<(), Stop> {
+    pub(super) fn note_flow(&mut self, note: FlowNote) -> Result<(), TurnStop> {
         Ok(self.conversation.session.note_flow(note, Timestamp::now()).map_err(anyhow::Error::from)?)
     }
 }
 
 impl Spot<'_> {
     /// The name of a job: the prefix, the step and the round.
-    pub(super) fn name(&self, job: &Job<'_>) -> String {
+    pub(super) fn name(&self, job: &FlowJob<'_>) -> String {
         let round = job.round.map(|round| format!("[{round}]")).unwrap_or_default();
         format!("{}{}{round}", self.prefix, job.step.id)
     }
 }
 
 /// Describes the work of a step in a word or two.
-fn described(step: &FlowStep) -> String {
+fn describe_step(step: &FlowStep) -> String {
     match step.works().next() {
-        Some(Work::Tool(name)) => name.to_owned(),
-        Some(Work::Agent(name)) => format!("agent:{name}"),
-        Some(Work::Flow(name)) => format!("flow:{name}"),
-        Some(Work::Role(role)) => role.name().to_owned(),
-        Some(work @ (Work::Prompt(_) | Work::Group(_))) => work.key().to_owned(),
+        Some(StepWork::Tool(name)) => name.to_owned(),
+        Some(StepWork::Agent(name)) => format!("agent:{name}"),
+        Some(StepWork::Flow(name)) => format!("flow:{name}"),
+        Some(StepWork::Role(role)) => role.name().to_owned(),
+        Some(work @ (StepWork::Prompt(_) | StepWork::Group(_))) => work.key().to_owned(),
         None => String::new(),
     }
 }

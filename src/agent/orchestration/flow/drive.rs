@@ -8,36 +8,36 @@ use serde_json::{Map, Value};
 
 use crate::agent::call::{CallLane, CallScheduler, OutcomeOrder};
 use crate::agent::orchestration::Orchestration;
-use crate::agent::orchestration::progress::Progress;
-use crate::agent::turn::{Stop, Turn, TurnEnd};
+use crate::agent::orchestration::progress::PlanProgress;
+use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::config::{FlowConfig, FlowStep};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::FlowNote;
 use crate::conversation::message::{FinishReason, Step};
 
-use super::Chosen;
+use super::ChosenFlow;
 use super::course::{Course, Spot};
-use super::machine::{Failure, Job, Machine};
-use super::values::Scope;
+use super::machine::{FlowFailure, FlowJob, Machine};
+use super::values::FlowScope;
 
 /// The result of a flow.
-pub(super) struct Given {
+pub(super) struct FlowResult {
     /// The outputs by key; `None` if the flow declares none.
     pub outputs: Option<Value>,
     pub answer: Value,
 }
 
 /// The results of steps with the scope after them, or the failure that ended them.
-type Ended = Result<(Map<String, Value>, Scope), Failure>;
+type FlowStepsEnd = Result<(Map<String, Value>, FlowScope), FlowFailure>;
 
 impl Turn<'_> {
     /// Carries out an input by the flow that was chosen for all of them.
     pub(in crate::agent) async fn by_flow(
         &mut self,
         orchestration: &Orchestration,
-        chosen: &Chosen,
+        chosen: &ChosenFlow,
         said: &str,
-    ) -> Result<TurnEnd, Stop> {
+    ) -> Result<TurnEnd, TurnStop> {
         let mut given = chosen.given.clone();
         if let Some(task) = &chosen.task {
             given.insert(task.clone(), said.into());
@@ -53,7 +53,7 @@ impl Turn<'_> {
         name: &str,
         input: Value,
         said: &str,
-    ) -> Result<TurnEnd, Stop> {
+    ) -> Result<TurnEnd, TurnStop> {
         let mut given = match input {
             Value::Object(given) => given,
             _ => Map::new(),
@@ -72,7 +72,7 @@ impl Turn<'_> {
         name: &str,
         stated: &Map<String, Value>,
         given: Map<String, Value>,
-    ) -> Result<TurnEnd, Stop> {
+    ) -> Result<TurnEnd, TurnStop> {
         let Some(flow) = orchestration.flows.all.get(name) else {
             return self.no_result(format!("there is no flow `{name}`"));
         };
@@ -106,19 +106,19 @@ impl Turn<'_> {
         let inputs = inputs.as_object().cloned().unwrap_or_default();
         let mut course = Course { orchestration, memory, is_resumed, begun: 0 };
         let given = self.run_flow(&mut course, Spot { flow, prefix: String::new() }, &inputs).await?;
-        let mut plan = Progress::replay(self.conversation.session.progress());
+        let mut plan = PlanProgress::replay(self.conversation.session.progress());
         if plan.is_unfinished() {
             self.close_plan(&mut plan, "the flow is over")?;
         }
         self.note_flow(FlowNote::Closed)?;
         match given {
-            Ok(Given { outputs, answer }) => {
+            Ok(FlowResult { outputs, answer }) => {
                 let answer = as_text(&answer);
                 self.run.outputs = outputs;
                 self.keep_reply(Step::of_text(answer.clone(), FinishReason::Stop))?;
                 self.answer(answer).await
             }
-            Err(Failure { step, why }) => {
+            Err(FlowFailure { step, why }) => {
                 self.no_result(format!("the flow `{name}` ended at its step `{step}`: {why}"))
             }
         }
@@ -139,9 +139,9 @@ impl Turn<'_> {
     }
 
     /// Ends a turn whose flow has no result.
-    fn no_result(&mut self, why: String) -> Result<TurnEnd, Stop> {
+    fn no_result(&mut self, why: String) -> Result<TurnEnd, TurnStop> {
         self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
-        Ok(TurnEnd { stop: Stop::Escalated(why.clone()), answer: why })
+        Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why })
     }
 
     /// Runs a flow: the requested one, or one inside it.
@@ -150,13 +150,14 @@ impl Turn<'_> {
         course: &mut Course<'_>,
         spot: Spot<'_>,
         inputs: &Map<String, Value>,
-    ) -> Result<Result<Given, Failure>, Stop> {
+    ) -> Result<Result<FlowResult, FlowFailure>, TurnStop> {
         let flow = spot.flow;
-        let (results, scope) = match self.run_list(course, spot, &flow.steps, Scope::of_inputs(inputs)).await? {
+        let (results, scope) = match self.run_list(course, spot, &flow.steps, FlowScope::of_inputs(inputs)).await?
+        {
             Ok(ended) => ended,
             Err(failure) => return Ok(Err(failure)),
         };
-        let failed = |step: &str, why| Failure { step: step.to_owned(), why };
+        let failed = |step: &str, why| FlowFailure { step: step.to_owned(), why };
         let outputs = match scope.fill(&Value::Object(flow.outputs.clone())) {
             Ok(outputs) => Some(outputs).filter(|_| !flow.outputs.is_empty()),
             Err(why) => return Ok(Err(failed("outputs", why))),
@@ -172,7 +173,7 @@ impl Turn<'_> {
                 last.cloned().unwrap_or_default()
             }
         };
-        Ok(Ok(Given { outputs, answer }))
+        Ok(Ok(FlowResult { outputs, answer }))
     }
 
     /// Runs a list of steps to its end.
@@ -181,11 +182,11 @@ impl Turn<'_> {
         course: &'t mut Course<'_>,
         spot: Spot<'t>,
         steps: &'t [FlowStep],
-        scope: Scope,
-    ) -> BoxFuture<'t, Result<Ended, Stop>> {
+        scope: FlowScope,
+    ) -> BoxFuture<'t, Result<FlowStepsEnd, TurnStop>> {
         async move {
             let mut machine = Machine::new(steps, scope);
-            let mut waiting: VecDeque<Job<'t>> = VecDeque::new();
+            let mut waiting: VecDeque<FlowJob<'t>> = VecDeque::new();
             loop {
                 let (jobs, notes) = machine.begin();
                 for note in notes {
@@ -215,8 +216,8 @@ impl Turn<'_> {
         course: &mut Course<'_>,
         spot: &Spot<'_>,
         machine: &Machine<'f>,
-        waiting: &mut VecDeque<Job<'f>>,
-    ) -> Result<Vec<(Job<'f>, Result<Value, String>)>, Stop> {
+        waiting: &mut VecDeque<FlowJob<'f>>,
+    ) -> Result<Vec<(FlowJob<'f>, Result<Value, String>)>, TurnStop> {
         waiting.retain(|job| machine.wants(job));
         let mut remembered = Vec::new();
         let mut rest = VecDeque::new();
@@ -231,7 +232,7 @@ impl Turn<'_> {
             return Ok(remembered);
         }
         if let Some(limit) = self.reached_limit() {
-            return Err(Stop::Limit(limit));
+            return Err(TurnStop::Limit(limit));
         }
         let ended = self.run_beside(course, spot, waiting).await?;
         if !ended.is_empty() {
@@ -249,8 +250,8 @@ impl Turn<'_> {
         &mut self,
         course: &mut Course<'_>,
         spot: &Spot<'_>,
-        waiting: &mut VecDeque<Job<'f>>,
-    ) -> Result<Vec<(Job<'f>, Result<Value, String>)>, Stop> {
+        waiting: &mut VecDeque<FlowJob<'f>>,
+    ) -> Result<Vec<(FlowJob<'f>, Result<Value, String>)>, TurnStop> {
         let mut scheduler = CallScheduler::new(self.plan_services(waiting.len()), OutcomeOrder::AsEnded);
         while scheduler.has_room()
             && let Some(at) = waiting.iter().position(|job| self.runs_beside(&scheduler, job))
@@ -271,7 +272,7 @@ impl Turn<'_> {
     }
 
     /// True if a job is a call that may run beside those that the scheduler runs.
-    fn runs_beside<'c, Tag: Send + 'c>(&self, scheduler: &CallScheduler<'c, Tag>, job: &Job<'_>) -> bool {
+    fn runs_beside<'c, Tag: Send + 'c>(&self, scheduler: &CallScheduler<'c, Tag>, job: &FlowJob<'_>) -> bool {
         let lane = self.call_of(job, 0).map_or(CallLane::Alone, |call| self.judge_given(&call).lane());
         lane != CallLane::Alone && scheduler.admits(lane)
     }

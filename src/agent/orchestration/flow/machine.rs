@@ -11,39 +11,39 @@ use serde_json::{Map, Value};
 use crate::config::FlowStep;
 use crate::conversation::event::plan::StepStatus;
 
-use super::values::{Arguments, Scope};
+use super::values::{FlowArguments, FlowScope};
 
 /// The name for the results of earlier rounds. If a step reads them, its rounds run one after another.
 const BEFORE: &str = "results";
 
 /// The machine of the steps of a flow, or of a group.
 pub struct Machine<'f> {
-    stages: Vec<Stage<'f>>,
+    stages: Vec<FlowStage<'f>>,
     /// The names around the steps, and the results so far.
-    scope: Scope,
+    scope: FlowScope,
     /// The first failure without a default.
-    failure: Option<Failure>,
+    failure: Option<FlowFailure>,
 }
 
 /// The reason that a list of steps ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FlowFailure {
     /// The id of the step.
     pub step: String,
     pub why: String,
 }
 
-struct Stage<'f> {
+struct FlowStage<'f> {
     step: &'f FlowStep,
     /// The steps of this list whose results it reads.
     needs: BTreeSet<usize>,
     /// The steps that it needs or only waits for.
     waits: BTreeSet<usize>,
-    state: State,
+    state: FlowStageState,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum State {
+enum FlowStageState {
     Waiting,
     Running(Rounds),
     /// The result for other steps; `None` if it was skipped or failed, without a default.
@@ -60,18 +60,18 @@ enum Rounds {
 
 /// One round of a step, ready to run.
 #[derive(Debug, Clone)]
-pub struct Job<'f> {
+pub struct FlowJob<'f> {
     pub step: &'f FlowStep,
     /// The number of the round, from 1; `None` if the step has no loop.
     pub round: Option<u32>,
-    pub arguments: Arguments,
+    pub arguments: FlowArguments,
     /// The scope for the steps of a group.
-    pub scope: Scope,
+    pub scope: FlowScope,
 }
 
 /// A step that ended without a job: skipped, or failed before its first round or after its last.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note<'f> {
+pub struct FlowStepNote<'f> {
     pub step: &'f FlowStep,
     pub status: StepStatus,
     pub why: String,
@@ -80,7 +80,7 @@ pub struct Note<'f> {
 impl<'f> Machine<'f> {
     /// The steps in `scope`, none of which has begun.
     #[must_use]
-    pub fn new(steps: &'f [FlowStep], scope: Scope) -> Self {
+    pub fn new(steps: &'f [FlowStep], scope: FlowScope) -> Self {
         let at: BTreeMap<&str, usize> =
             steps.iter().enumerate().map(|(at, step)| (step.id.as_str(), at)).collect();
         let stage = |(here, step): (usize, &'f FlowStep)| {
@@ -88,13 +88,13 @@ impl<'f> Machine<'f> {
             let known = |id: &String| at.get(id.as_str()).copied().filter(|at| *at < here);
             let needs: BTreeSet<usize> = step.needs().iter().filter_map(known).collect();
             let waits = step.waits().iter().filter_map(known).collect();
-            Stage { step, needs, waits, state: State::Waiting }
+            FlowStage { step, needs, waits, state: FlowStageState::Waiting }
         };
         Self { stages: steps.iter().enumerate().map(stage).collect(), scope, failure: None }
     }
 
     /// Begins every step that can begin. Returns the first jobs of these, and the steps that ended without one.
-    pub fn begin(&mut self) -> (Vec<Job<'f>>, Vec<Note<'f>>) {
+    pub fn begin(&mut self) -> (Vec<FlowJob<'f>>, Vec<FlowStepNote<'f>>) {
         let (mut jobs, mut notes) = (Vec::new(), Vec::new());
         // Steps come after those that they need, so one pass sees what an earlier end makes ready.
         for at in 0..self.stages.len() {
@@ -102,8 +102,8 @@ impl<'f> Machine<'f> {
                 break;
             }
             let stage = &self.stages[at];
-            let has_ended = |at: &usize| matches!(self.stages[*at].state, State::Ended(_));
-            if stage.state != State::Waiting || !stage.waits.iter().all(has_ended) {
+            let has_ended = |at: &usize| matches!(self.stages[*at].state, FlowStageState::Ended(_));
+            if stage.state != FlowStageState::Waiting || !stage.waits.iter().all(has_ended) {
                 continue;
             }
             match self.open(at) {
@@ -116,11 +116,15 @@ impl<'f> Machine<'f> {
 
     /// Takes the result of a job. Returns the jobs that follow in the same step, and the step if it failed after its
     /// last round.
-    pub fn finish(&mut self, job: &Job<'f>, result: Result<Value, String>) -> (Vec<Job<'f>>, Option<Note<'f>>) {
+    pub fn finish(
+        &mut self,
+        job: &FlowJob<'f>,
+        result: Result<Value, String>,
+    ) -> (Vec<FlowJob<'f>>, Option<FlowStepNote<'f>>) {
         let Some(at) = self.stages.iter().position(|stage| stage.step.id == job.step.id) else {
             return (Vec::new(), None);
         };
-        let State::Running(rounds) = &mut self.stages[at].state else { return (Vec::new(), None) };
+        let FlowStageState::Running(rounds) = &mut self.stages[at].state else { return (Vec::new(), None) };
         let value = match result {
             Ok(value) => value,
             Err(why) => {
@@ -159,36 +163,36 @@ impl<'f> Machine<'f> {
     }
 
     /// True if the result of a job still matters: its step runs, and nothing has failed.
-    #[must_use]
-    pub fn wants(&self, job: &Job<'_>) -> bool {
-        let is_running =
-            |stage: &Stage<'_>| stage.step.id == job.step.id && matches!(stage.state, State::Running(_));
+    pub fn wants(&self, job: &FlowJob<'_>) -> bool {
+        let is_running = |stage: &FlowStage<'_>| {
+            stage.step.id == job.step.id && matches!(stage.state, FlowStageState::Running(_))
+        };
         self.failure.is_none() && self.stages.iter().any(is_running)
     }
 
     /// The results by their steps, without those that have none; or the failure that ended it.
-    pub fn results(&self) -> Result<Map<String, Value>, Failure> {
+    pub fn results(&self) -> Result<Map<String, Value>, FlowFailure> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
         let results = self.stages.iter().filter_map(|stage| match &stage.state {
-            State::Ended(Some(value)) => Some((stage.step.id.clone(), value.clone())),
+            FlowStageState::Ended(Some(value)) => Some((stage.step.id.clone(), value.clone())),
             _ => None,
         });
         Ok(results.collect())
     }
 
     /// The scope for the outputs and the answer.
-    #[must_use]
-    pub fn scope(&self) -> &Scope {
+    pub fn scope(&self) -> &FlowScope {
         &self.scope
     }
 
     /// Begins a step, or returns the reason that it ends without a job.
-    fn open(&mut self, at: usize) -> Result<Vec<Job<'f>>, (StepStatus, String)> {
+    fn open(&mut self, at: usize) -> Result<Vec<FlowJob<'f>>, (StepStatus, String)> {
         let step = self.stages[at].step;
         let failed = |why: String| (StepStatus::Failed, why);
-        let missing = self.stages[at].needs.iter().find(|at| self.stages[**at].state == State::Ended(None));
+        let missing =
+            self.stages[at].needs.iter().find(|at| self.stages[**at].state == FlowStageState::Ended(None));
         if let Some(missing) = missing {
             let id = &self.stages[*missing].step.id;
             return Err((StepStatus::Skipped, format!("the step `{id}` has no result")));
@@ -212,10 +216,10 @@ impl<'f> Machine<'f> {
             (None, None) => Rounds::Once,
         };
         let first = match &rounds {
-            Rounds::Once => job(step, None, self.scope.clone()).map(|job| vec![job]),
+            Rounds::Once => prepare_job(step, None, self.scope.clone()).map(|job| vec![job]),
             Rounds::Again { .. } => {
-                let scope = self.scope.clone().with("last", &Value::Null).with("round", &1);
-                job(step, Some(1), scope).map(|job| vec![job])
+                let scope = self.scope.clone().add_name("last", &Value::Null).add_name("round", &1);
+                prepare_job(step, Some(1), scope).map(|job| vec![job])
             }
             Rounds::Each { items, .. } if step.reads(BEFORE) => {
                 self.item(step, items, &[], 0).map(|job| vec![job])
@@ -223,14 +227,14 @@ impl<'f> Machine<'f> {
             Rounds::Each { items, .. } => (0..items.len()).map(|at| self.item(step, items, &[], at)).collect(),
         };
         let first = first.map_err(failed)?;
-        self.stages[at].state = State::Running(rounds);
+        self.stages[at].state = FlowStageState::Running(rounds);
         Ok(first)
     }
 
     /// The job after the item of this round, if items run one after another.
-    fn next_item(&self, at: usize, round: usize) -> Result<Vec<Job<'f>>, String> {
+    fn next_item(&self, at: usize, round: usize) -> Result<Vec<FlowJob<'f>>, String> {
         let step = self.stages[at].step;
-        let State::Running(Rounds::Each { items, results }) = &self.stages[at].state else {
+        let FlowStageState::Running(Rounds::Each { items, results }) = &self.stages[at].state else {
             return Ok(Vec::new());
         };
         if !step.reads(BEFORE) {
@@ -241,11 +245,11 @@ impl<'f> Machine<'f> {
     }
 
     /// The next round of a step that is repeated, or its end.
-    fn again(&mut self, at: usize, round: u32, value: Value) -> Result<Vec<Job<'f>>, String> {
+    fn again(&mut self, at: usize, round: u32, value: Value) -> Result<Vec<FlowJob<'f>>, String> {
         let step = self.stages[at].step;
         let Some(repeat) = &step.repeat else { return Ok(Vec::new()) };
-        let scope = self.scope.clone().with("last", &value);
-        let over = scope.clone().with("round", &round).holds(&repeat.until);
+        let scope = self.scope.clone().add_name("last", &value);
+        let over = scope.clone().add_name("round", &round).holds(&repeat.until);
         if over.map_err(|why| format!("`until`: {why}"))? {
             self.end(at, value);
             return Ok(Vec::new());
@@ -253,40 +257,47 @@ impl<'f> Machine<'f> {
         if round >= repeat.most {
             return Err(format!("`{}` did not hold within {round} rounds", repeat.until));
         }
-        let job = job(step, Some(round + 1), scope.with("round", &(round + 1)))?;
-        self.stages[at].state = State::Running(Rounds::Again { round: round + 1 });
+        let job = prepare_job(step, Some(round + 1), scope.add_name("round", &(round + 1)))?;
+        self.stages[at].state = FlowStageState::Running(Rounds::Again { round: round + 1 });
         Ok(vec![job])
     }
 
-    fn item(&self, step: &'f FlowStep, items: &[Value], so_far: &[Value], at: usize) -> Result<Job<'f>, String> {
-        let scope = self.scope.clone().with("item", &items[at]).with("index", &at).with(BEFORE, &so_far);
-        job(step, u32::try_from(at + 1).ok(), scope)
+    fn item(
+        &self,
+        step: &'f FlowStep,
+        items: &[Value],
+        so_far: &[Value],
+        at: usize,
+    ) -> Result<FlowJob<'f>, String> {
+        let scope =
+            self.scope.clone().add_name("item", &items[at]).add_name("index", &at).add_name(BEFORE, &so_far);
+        prepare_job(step, u32::try_from(at + 1).ok(), scope)
     }
 
     fn end(&mut self, at: usize, value: Value) {
         self.scope.add(&self.stages[at].step.id, &value);
-        self.stages[at].state = State::Ended(Some(value));
+        self.stages[at].state = FlowStageState::Ended(Some(value));
     }
 
     /// Ends a step without a result: with its default, if it has one. A failure without a default ends the whole list.
-    fn end_without_result(&mut self, at: usize, status: StepStatus, why: String) -> Note<'f> {
+    fn end_without_result(&mut self, at: usize, status: StepStatus, why: String) -> FlowStepNote<'f> {
         let step = self.stages[at].step;
         match &step.default {
             Some(value) => self.end(at, value.clone()),
             None => {
-                self.stages[at].state = State::Ended(None);
+                self.stages[at].state = FlowStageState::Ended(None);
                 if status == StepStatus::Failed && self.failure.is_none() {
-                    self.failure = Some(Failure { step: step.id.clone(), why: why.clone() });
+                    self.failure = Some(FlowFailure { step: step.id.clone(), why: why.clone() });
                 }
             }
         }
-        Note { step, status, why }
+        FlowStepNote { step, status, why }
     }
 }
 
-fn job(step: &FlowStep, round: Option<u32>, scope: Scope) -> Result<Job<'_>, String> {
+fn prepare_job(step: &FlowStep, round: Option<u32>, scope: FlowScope) -> Result<FlowJob<'_>, String> {
     let arguments = scope.arguments(step)?;
-    Ok(Job { step, round, arguments, scope })
+    Ok(FlowJob { step, round, arguments, scope })
 }
 
 #[cfg(test)]
@@ -296,7 +307,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Map, Value, json};
 
-    use super::{Failure, Job, Machine, Scope};
+    use super::{FlowFailure, FlowJob, FlowScope, Machine};
     use crate::config::FlowStep;
     use crate::conversation::event::plan::StepStatus;
 
@@ -307,10 +318,10 @@ mod tests {
     /// Runs the steps: `tool` is what a call gives. Returns what happened, and the results.
     fn played(
         steps: &[FlowStep],
-        tool: &mut dyn FnMut(&Job<'_>) -> Result<Value, String>,
-    ) -> (Vec<String>, Result<Map<String, Value>, Failure>) {
+        tool: &mut dyn FnMut(&FlowJob<'_>) -> Result<Value, String>,
+    ) -> (Vec<String>, Result<Map<String, Value>, FlowFailure>) {
         let inputs = json!({ "yes": true, "no": false, "list": [1, 2, 3] });
-        let mut machine = Machine::new(steps, Scope::of_inputs(inputs.as_object().expect("an object")));
+        let mut machine = Machine::new(steps, FlowScope::of_inputs(inputs.as_object().expect("an object")));
         let (mut happened, mut waiting) = (Vec::new(), VecDeque::new());
         loop {
             let (jobs, notes) = machine.begin();
@@ -339,7 +350,7 @@ mod tests {
     }
 
     /// A call returns what it was given; `bad` fails.
-    fn echo(job: &Job<'_>) -> Result<Value, String> {
+    fn echo(job: &FlowJob<'_>) -> Result<Value, String> {
         if job.step.tool.as_deref() == Some("bad") {
             return Err("it is bad".to_owned());
         }

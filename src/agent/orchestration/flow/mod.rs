@@ -14,20 +14,20 @@ use serde_json::{Map, Value, json};
 
 use crate::config::{FlowConfig, FlowInput};
 use crate::model::ChatModel;
-use crate::prompt::{Released, sha256};
+use crate::prompt::{Released, hash_sha256};
 
 /// The flows that are configured, and the one that was chosen.
 #[derive(Default)]
 pub struct Flows {
     pub all: BTreeMap<String, FlowConfig>,
     /// The prompts of steps with their models, by flow and step.
-    pub prompts: BTreeMap<(String, String), Asked>,
-    pub chosen: Option<Chosen>,
+    pub prompts: BTreeMap<(String, String), FlowPrompt>,
+    pub chosen: Option<ChosenFlow>,
 }
 
 /// The flow that carries out every input.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct ChosenFlow {
     pub name: String,
     /// The inputs as they were given.
     pub given: Map<String, Value>,
@@ -36,14 +36,14 @@ pub struct Chosen {
 }
 
 /// The prompt of a step and the model to ask.
-pub struct Asked {
+pub struct FlowPrompt {
     pub prompt: Released,
     pub model: Arc<dyn ChatModel>,
 }
 
 impl Flows {
     /// The flows as the router reads them.
-    pub(super) fn listed(&self) -> Value {
+    pub(super) fn list_flows(&self) -> Value {
         let input = |(name, input): (&String, &FlowInput)| {
             let about = json!({
                 "type": input.input_type.name(), "description": input.description, "required": input.is_required(),
@@ -60,6 +60,6 @@ impl Flows {
     /// A digest of all flows, because recorded results are valid only for the flows that they came from.
     fn digest(&self) -> String {
         let text = json!(self.all).to_string();
-        sha256([text.as_bytes()])
+        hash_sha256([text.as_bytes()])
     }
 }

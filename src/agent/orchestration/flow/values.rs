@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::agent::orchestration::command::MOST_VARIABLE_BYTES;
 use crate::config::FlowStep;
-use crate::template::{self, Expression, Filling, Piece, PieceTemplate, Undefined};
+use crate::template::{self, Expression, Filling, PieceTemplate, RenderedPiece, Undefined};
 use crate::tools::RUN_COMMAND;
 
 /// The names that a text can read.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub struct FlowScope {
     /// `inputs`, and those of the loops around it.
     names: BTreeMap<String, template::Value>,
     /// The results of the steps that have ended.
@@ -22,35 +22,35 @@ pub struct Scope {
 
 /// The arguments of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Arguments {
+pub struct FlowArguments {
     pub with: Map<String, Value>,
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
 }
 
-impl Scope {
+impl FlowScope {
     /// The scope at the start of a flow.
     #[must_use]
     pub fn of_inputs(inputs: &Map<String, Value>) -> Self {
-        Self::default().with("inputs", inputs)
+        Self::default().add_name("inputs", inputs)
     }
 
     /// Adds a name.
     #[must_use]
-    pub fn with<T: serde::Serialize>(mut self, name: &str, value: &T) -> Self {
-        self.names.insert(name.to_owned(), template::value(value));
+    pub fn add_name<T: serde::Serialize>(mut self, name: &str, value: &T) -> Self {
+        self.names.insert(name.to_owned(), template::convert_value(value));
         self
     }
 
     /// Adds the result of a step.
     pub fn add(&mut self, step: &str, result: &Value) {
-        self.steps.insert(step.to_owned(), template::value(result));
+        self.steps.insert(step.to_owned(), template::convert_value(result));
     }
 
     fn context(&self) -> template::Value {
-        let steps = template::object(self.steps.iter().map(|(id, value)| (id.clone(), value.clone())));
+        let steps = template::make_object(self.steps.iter().map(|(id, value)| (id.clone(), value.clone())));
         let names = self.names.iter().map(|(name, value)| (name.clone(), value.clone()));
-        template::object(names.chain([("steps".to_owned(), steps)]))
+        template::make_object(names.chain([("steps".to_owned(), steps)]))
     }
 
     /// True if an expression holds.
@@ -82,21 +82,21 @@ impl Scope {
     /// # Errors
     /// A text reads an undefined name.
     pub fn fill(&self, value: &Value) -> Result<Value, String> {
-        filled(value, &self.context())
+        fill_value(value, &self.context())
     }
 
     /// The arguments of a step.
     ///
     /// # Errors
     /// A sentence that names the key.
-    pub fn arguments(&self, step: &FlowStep) -> Result<Arguments, String> {
+    pub fn arguments(&self, step: &FlowStep) -> Result<FlowArguments, String> {
         let context = self.context();
-        let mut arguments = Arguments::default();
+        let mut arguments = FlowArguments::default();
         for (key, value) in &step.with {
             let is_command = step.tool.as_deref() == Some(RUN_COMMAND) && key == "command";
             let value = match value {
-                Value::String(line) if is_command => command(line, &context, &mut arguments.variables),
-                value => filled(value, &context),
+                Value::String(line) if is_command => write_command(line, &context, &mut arguments.variables),
+                value => fill_value(value, &context),
             };
             arguments.with.insert(key.clone(), value.map_err(|why| format!("`with.{key}`: {why}"))?);
         }
@@ -104,14 +104,14 @@ impl Scope {
     }
 }
 
-fn filled(value: &Value, context: &template::Value) -> Result<Value, String> {
+fn fill_value(value: &Value, context: &template::Value) -> Result<Value, String> {
     match value {
         Value::String(text) => {
             Filling::compile(text).map_err(|error| error.message).and_then(|filling| filling.fill(context))
         }
-        Value::Array(items) => items.iter().map(|item| filled(item, context)).collect(),
+        Value::Array(items) => items.iter().map(|item| fill_value(item, context)).collect(),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, value)| Ok((key.clone(), filled(value, context)?)));
+            let fields = fields.iter().map(|(key, value)| Ok((key.clone(), fill_value(value, context)?)));
             fields.collect::<Result<Map<_, _>, String>>().map(Value::Object)
         }
         other => Ok(other.clone()),
@@ -119,20 +119,24 @@ fn filled(value: &Value, context: &template::Value) -> Result<Value, String> {
 }
 
 /// Makes a shell command in which each value is a variable in double quotes: one word, whatever it contains.
-fn command(line: &str, context: &template::Value, variables: &mut Vec<(String, String)>) -> Result<Value, String> {
+fn write_command(
+    line: &str,
+    context: &template::Value,
+    variables: &mut Vec<(String, String)>,
+) -> Result<Value, String> {
     let template = PieceTemplate::compile("command", line, Undefined::Error).map_err(|error| error.message)?;
     let pieces = template.render(context).map_err(|error| error.message)?;
     let mut text = String::new();
     for piece in pieces {
         match piece {
-            Piece::Literal(literal) => text.push_str(&literal),
-            Piece::Given(value) if value.len() > MOST_VARIABLE_BYTES => {
+            RenderedPiece::Literal(literal) => text.push_str(&literal),
+            RenderedPiece::Given(value) if value.len() > MOST_VARIABLE_BYTES => {
                 return Err(format!(
                     "a value has {} bytes, and an environment variable takes {MOST_VARIABLE_BYTES}",
                     value.len()
                 ));
             }
-            Piece::Given(value) => {
+            RenderedPiece::Given(value) => {
                 let name = format!("flow_value_{}", variables.len() + 1);
                 let _ = write!(text, "\"${{{name}}}\"");
                 variables.push((name, value));
@@ -146,12 +150,12 @@ fn command(line: &str, context: &template::Value, variables: &mut Vec<(String, S
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Scope;
+    use super::FlowScope;
     use crate::config::FlowStep;
 
-    fn scope() -> Scope {
+    fn scope() -> FlowScope {
         let inputs = json!({ "word": "'; rm -rf ~ {{ steps }}", "n": 3 });
-        let mut scope = Scope::of_inputs(inputs.as_object().expect("an object"));
+        let mut scope = FlowScope::of_inputs(inputs.as_object().expect("an object"));
         scope.add("list", &json!({ "entries": ["a", "b"] }));
         scope
     }

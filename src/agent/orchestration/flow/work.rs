@@ -7,21 +7,21 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::call::{GivenCall, GivenOutcome};
 use crate::agent::orchestration::graph;
-use crate::agent::orchestration::plan::Planned;
-use crate::agent::orchestration::progress::{Facts, Progress};
+use crate::agent::orchestration::plan::PlannerOutcome;
+use crate::agent::orchestration::progress::{PlanFacts, PlanProgress};
 use crate::agent::orchestration::reply::{self, PlanReply, ReflectorReply};
-use crate::agent::orchestration::{Asked, verdict};
-use crate::agent::turn::{Stop, Turn};
+use crate::agent::orchestration::{FlowPrompt, verdict};
+use crate::agent::turn::{Turn, TurnStop};
 use crate::base::text;
 use crate::base::validator::Validator;
-use crate::config::{FlowRole, Work};
-use crate::conversation::event::plan::{PlanCreated, PlanStep, Progress as Happened};
-use crate::conversation::message::{Item, Said};
+use crate::config::{FlowRole, StepWork};
+use crate::conversation::event::plan::{PlanCreated, PlanEvent as Happened, PlanStep};
+use crate::conversation::message::{Item, UserText};
 use crate::prompt::with_given;
 use crate::tools::TASK;
 
 use super::course::{Course, Spot};
-use super::machine::{Failure, Job};
+use super::machine::{FlowFailure, FlowJob};
 
 /// The result of a job: its value with a line for a person, or the reason for its failure.
 pub(super) type Worked = Result<(Value, String), String>;
@@ -35,11 +35,11 @@ impl GivenOutcome {
 
 impl Turn<'_> {
     /// The call of a job, if it makes one.
-    pub(super) fn call_of(&self, job: &Job<'_>, number: u32) -> Option<GivenCall> {
+    pub(super) fn call_of(&self, job: &FlowJob<'_>, number: u32) -> Option<GivenCall> {
         let mut arguments = job.arguments.with.clone();
         let tool = match job.step.works().next()? {
-            Work::Tool(tool) => tool,
-            Work::Agent(agent) => {
+            StepWork::Tool(tool) => tool,
+            StepWork::Agent(agent) => {
                 arguments.insert("agent".to_owned(), agent.into());
                 TASK
             }
@@ -58,42 +58,44 @@ impl Turn<'_> {
         &mut self,
         course: &mut Course<'_>,
         spot: &Spot<'_>,
-        job: &Job<'_>,
+        job: &FlowJob<'_>,
         name: &str,
-    ) -> Result<Worked, Stop> {
+    ) -> Result<Worked, TurnStop> {
         let with = &job.arguments.with;
         match job.step.works().next() {
             None => Ok(Err("it does nothing".to_owned())),
-            Some(Work::Tool(_) | Work::Agent(_)) => match self.call_of(job, course.begun) {
+            Some(StepWork::Tool(_) | StepWork::Agent(_)) => match self.call_of(job, course.begun) {
                 None => Ok(Err("it does nothing".to_owned())),
                 Some(call) => Ok(self.run_given(call).await?.into_result()),
             },
-            Some(Work::Prompt(_)) => {
+            Some(StepWork::Prompt(_)) => {
                 let key = (spot.flow.name.clone(), job.step.id.clone());
                 match course.orchestration.flows.prompts.get(&key) {
                     None => Ok(Err("its prompt is missing".to_owned())),
                     Some(asked) => self.ask_prompt(asked, job, name).await,
                 }
             }
-            Some(Work::Role(role)) => {
+            Some(StepWork::Role(role)) => {
                 let orchestration = course.orchestration;
                 match role {
-                    FlowRole::Router => match self.ask_router(orchestration, &said(with, "request")).await? {
-                        Err(mistake) => Ok(Err(format!("the router gave no usable reply: {mistake}"))),
-                        Ok((reply, route)) => {
-                            let (kind, chosen) = route.described();
-                            let mut value = json!(reply);
-                            value["kind"] = kind.into();
-                            value["name"] = chosen.into();
-                            Ok(Ok((value, format!("{kind} {chosen}"))))
+                    FlowRole::Router => {
+                        match self.ask_router(orchestration, &read_text_value(with, "request")).await? {
+                            Err(mistake) => Ok(Err(format!("the router gave no usable reply: {mistake}"))),
+                            Ok((reply, route)) => {
+                                let (kind, chosen) = route.describe_route();
+                                let mut value = json!(reply);
+                                value["kind"] = kind.into();
+                                value["name"] = chosen.into();
+                                Ok(Ok((value, format!("{kind} {chosen}"))))
+                            }
                         }
-                    },
+                    }
                     FlowRole::Planner => {
-                        let (request, known) = (said(with, "request"), said(with, "known"));
+                        let (request, known) = (read_text_value(with, "request"), read_text_value(with, "known"));
                         let known = Some(known).filter(|known| !known.is_empty());
-                        match self.make_plan(orchestration, &Progress::new(), &request, known).await? {
-                            Planned::Stuck(why) => Ok(Err(why)),
-                            Planned::Plan(PlanCreated { analysis, steps, .. }) => {
+                        match self.make_plan(orchestration, &PlanProgress::new(), &request, known).await? {
+                            PlannerOutcome::Stuck(why) => Ok(Err(why)),
+                            PlannerOutcome::Plan(PlanCreated { analysis, steps, .. }) => {
                                 let summary = format!("{} steps", steps.len());
                                 Ok(Ok((json!({ "analysis": analysis, "plan": steps }), summary)))
                             }
@@ -103,7 +105,7 @@ impl Turn<'_> {
                     FlowRole::Reflector => self.judge(course, with).await,
                 }
             }
-            Some(Work::Flow(called)) => {
+            Some(StepWork::Flow(called)) => {
                 let Some(flow) = course.orchestration.flows.all.get(called) else {
                     return Ok(Err(format!("there is no flow `{called}`")));
                 };
@@ -116,22 +118,22 @@ impl Turn<'_> {
                 let ran = Box::pin(self.run_flow(course, inside, &inputs)).await?;
                 Ok(match ran {
                     Ok(given) => Ok((given.outputs.unwrap_or(given.answer), String::new())),
-                    Err(Failure { step, why }) => Err(format!("its step `{step}`: {why}")),
+                    Err(FlowFailure { step, why }) => Err(format!("its step `{step}`: {why}")),
                 })
             }
-            Some(Work::Group(steps)) => {
+            Some(StepWork::Group(steps)) => {
                 let inside = Spot { flow: spot.flow, prefix: format!("{name}/") };
                 let ran = self.run_list(course, inside, steps, job.scope.clone()).await?;
                 Ok(match ran {
                     Ok((results, _)) => Ok((Value::Object(results), String::new())),
-                    Err(Failure { step, why }) => Err(format!("its step `{step}`: {why}")),
+                    Err(FlowFailure { step, why }) => Err(format!("its step `{step}`: {why}")),
                 })
             }
         }
     }
 
     /// Asks a model with the prompt of a step. Under a schema a reply that does not match goes back once.
-    async fn ask_prompt(&mut self, asked: &Asked, job: &Job<'_>, name: &str) -> Result<Worked, Stop> {
+    async fn ask_prompt(&mut self, asked: &FlowPrompt, job: &FlowJob<'_>, name: &str) -> Result<Worked, TurnStop> {
         let prompt = asked.prompt.of_session(self.conversation.session.id());
         let run_id = self.run.emitter.run_id();
         let context = self.agent.briefing.context_of(prompt, self.conversation, &run_id);
@@ -154,37 +156,41 @@ impl Turn<'_> {
             Ok(validator) => validator,
             Err(why) => return Ok(Err(format!("`schema` is not a valid JSON Schema: {why}"))),
         };
-        let mistake = match reply::read::<Value>(&reply, &validator) {
+        let mistake = match reply::read_reply::<Value>(&reply, &validator) {
             Ok(read) => return Ok(Ok((read.value, String::new()))),
             Err(mistake) => mistake,
         };
-        let items = vec![Item::Said(Said::by_program(text)), Item::Step(first)];
+        let items = vec![Item::Said(UserText::by_program(text)), Item::Step(first)];
         let correction = format!(
             "That reply cannot be used.\n{mistake}\n\nReply once more: one JSON object, and nothing around it, that \
              matches this JSON Schema:\n{schema}"
         );
         let second = self.ask_as(name, who, items, correction).await?;
         let reply = self.agent.redactor.redact(&second.text()).into_owned();
-        let read = reply::read::<Value>(&reply, &validator);
+        let read = reply::read_reply::<Value>(&reply, &validator);
         Ok(read.map(|read| (read.value, String::new())).map_err(|why| format!("no usable reply: {why}")))
     }
 
     /// Carries out a plan, and returns the outcome of each step.
-    async fn execute_plan(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, Stop> {
+    async fn execute_plan(
+        &mut self,
+        course: &mut Course<'_>,
+        with: &Map<String, Value>,
+    ) -> Result<Worked, TurnStop> {
         let reply = match plan_of(with) {
             Ok(reply) => reply,
             Err(why) => return Ok(Err(why)),
         };
         let orchestration = course.orchestration;
-        let steps = match graph::check(&reply, &orchestration.choices(self.agent)) {
+        let steps = match graph::check_plan(&reply, &orchestration.choices(self.agent)) {
             Ok(steps) => steps,
             Err(mistakes) => return Ok(Err(mistakes.join(" "))),
         };
-        let mut machine = Progress::replay(self.conversation.session.progress());
+        let mut machine = PlanProgress::replay(self.conversation.session.progress());
         let goes_on = course.take_resumed() && machine.is_unfinished() && machine.steps() == steps.as_slice();
         if !goes_on {
             let (revision, kept) = (machine.next_revision(), Vec::new());
-            let request = said(with, "request");
+            let request = read_text_value(with, "request");
             let analysis = reply.analysis;
             let created = PlanCreated { request, revision, analysis, steps, kept };
             self.note(&mut machine, Happened::Planned(created))?;
@@ -192,7 +198,7 @@ impl Turn<'_> {
         self.run_steps(orchestration, &mut machine).await?;
         let told = |step: &PlanStep| {
             let mut told = json!(step);
-            if let Some(ended) = machine.ended().find(|ended| ended.step_id == step.step_id) {
+            if let Some(ended) = machine.list_ended().find(|ended| ended.step_id == step.step_id) {
                 told["status"] = json!(ended.status);
                 told["summary"] = ended.summary.as_str().into();
                 told["result"] = ended.result.clone();
@@ -201,19 +207,19 @@ impl Turn<'_> {
             told
         };
         let results: Vec<Value> = machine.steps().iter().map(told).collect();
-        let (all, failed) = (results.len(), machine.failed().len());
+        let (all, failed) = (results.len(), machine.find_failed().len());
         Ok(Ok((Value::Array(results), format!("{} of {all} steps done", all - failed))))
     }
 
     /// Asks for a judgement of results. The decision follows from the scores and the facts about the plan.
-    async fn judge(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, Stop> {
+    async fn judge(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, TurnStop> {
         let retries = with.get("retries").and_then(Value::as_u64).and_then(|retries| u32::try_from(retries).ok());
-        let machine = Progress::replay(self.conversation.session.progress());
+        let machine = PlanProgress::replay(self.conversation.session.progress());
         let is_of_it = plan_of(with).is_ok_and(|reply| same_numbers(&reply.plan, machine.steps()));
-        let known = if is_of_it { machine.facts() } else { Facts::default() };
-        let facts = Facts { retries: retries.unwrap_or_default(), ..known };
+        let known = if is_of_it { machine.facts() } else { PlanFacts::default() };
+        let facts = PlanFacts { retries: retries.unwrap_or_default(), ..known };
         let mut variables = Map::new();
-        variables.insert("user_request".to_owned(), said(with, "request").into());
+        variables.insert("user_request".to_owned(), read_text_value(with, "request").into());
         variables.insert("plan".to_owned(), with.get("plan").cloned().unwrap_or_default());
         variables.insert("results".to_owned(), with.get("results").cloned().unwrap_or_default());
         variables.insert("retry_count".to_owned(), facts.retries.into());
@@ -222,7 +228,7 @@ impl Turn<'_> {
             Ok(reply) => reply,
             Err(mistake) => return Ok(Err(format!("the reflector gave no usable judgement: {mistake}"))),
         };
-        let decision = verdict::decide(&reply, &facts);
+        let decision = verdict::decide_step(&reply, &facts);
         let mut value = json!(reply);
         value["decision"] = json!(decision);
         let summary = value["decision"]["action"].as_str().unwrap_or_default().to_owned();
@@ -245,7 +251,7 @@ fn same_numbers(one: &[PlanStep], other: &[PlanStep]) -> bool {
 }
 
 /// A value of `with` as text; empty if it is missing.
-fn said(with: &Map<String, Value>, key: &str) -> String {
+fn read_text_value(with: &Map<String, Value>, key: &str) -> String {
     match with.get(key) {
         Some(Value::String(text)) => text.clone(),
         None | Some(Value::Null) => String::new(),

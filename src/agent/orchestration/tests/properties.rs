@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::conversation::event::plan::{self, Decision, PlanStep, StepStatus};
+use crate::conversation::event::plan::{self, PlanStep, ScoreDecision, StepStatus};
 
-use super::super::progress::{Next, Progress};
+use super::super::progress::{PlanAction, PlanProgress};
 use super::super::reference;
 use super::super::reply::{ReflectorAction, ReflectorReply};
 use super::super::verdict::MOST_RETRIES;
@@ -50,7 +50,7 @@ impl Chooser {
         reply(scores, action, step)
     }
 
-    fn outcome(&mut self, step: u32) -> plan::Progress {
+    fn outcome(&mut self, step: u32) -> plan::PlanEvent {
         match self.below(6) {
             0 => failed(step),
             1 => finished(step, StepStatus::Ok, Some(false), json!(step)),
@@ -67,7 +67,7 @@ proptest! {
     #[test]
     fn any_sequence_of_replies_ends_and_breaks_no_rule(numbers in prop::collection::vec(any::<u8>(), 1..200)) {
         let mut chooser = Chooser { numbers, at: 0 };
-        let (mut machine, mut log) = (Progress::new(), Vec::new());
+        let (mut machine, mut log) = (PlanProgress::new(), Vec::new());
         let mut running: Vec<u32> = Vec::new();
         // How often each step ran, by revision, attempt and number.
         let mut runs: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
@@ -76,44 +76,44 @@ proptest! {
         for _ in 0..MOST_ROUNDS {
             let next = machine.next();
             let happened = match next {
-                Next::Plan { .. } => {
+                PlanAction::Plan { .. } => {
                     prop_assert!(running.is_empty());
                     let steps = chooser.plan();
-                    kept = machine.kept(&steps);
+                    kept = machine.find_kept(&steps);
                     planned(machine.next_revision(), &steps, &kept)
                 }
-                Next::Start(ready) if running.is_empty() || chooser.below(2) == 0 => {
+                PlanAction::Start(ready) if running.is_empty() || chooser.below(2) == 0 => {
                     let id = ready[chooser.below(ready.len())];
                     let step = machine.step(id).expect("it is of the plan");
-                    prop_assert!(step.depends_on.iter().all(|on| machine.succeeded(*on)), "before its needs");
+                    prop_assert!(step.depends_on.iter().all(|on| machine.has_succeeded(*on)), "before its needs");
                     prop_assert!(!running.contains(&id));
                     let revision = machine.plan().expect("there is one").revision;
                     let times = runs.entry((revision, machine.next_attempt(id), id)).or_default();
                     *times += 1;
                     prop_assert_eq!(*times, 1, "twice in one attempt");
                     if machine.next_attempt(id) == 1 && machine.reflections().last().is_none_or(|last| {
-                        matches!(last.decision, Decision::Replan { .. })
+                        matches!(last.decision, ScoreDecision::Replan { .. })
                     }) {
                         prop_assert!(!kept.contains(&id), "a kept step runs again");
                     }
                     running.push(id);
                     started(&machine, id)
                 }
-                Next::Start(_) | Next::Wait => {
+                PlanAction::Start(_) | PlanAction::Wait => {
                     let id = running.swap_remove(chooser.below(running.len()));
                     chooser.outcome(id)
                 }
-                Next::Skip(blocked) => finished(blocked[0], StepStatus::Skipped, None, Value::Null),
-                Next::Reflect => {
+                PlanAction::Skip(blocked) => finished(blocked[0], StepStatus::Skipped, None, Value::Null),
+                PlanAction::Reflect => {
                     prop_assert!(running.is_empty() && machine.is_done());
                     judged(&machine, chooser.reply())
                 }
-                Next::Answer => {
-                    prop_assert!(machine.failed().is_empty(), "accepted although a step failed");
+                PlanAction::Answer => {
+                    prop_assert!(machine.find_failed().is_empty(), "accepted although a step failed");
                     has_ended = true;
                     break;
                 }
-                Next::Escalate { .. } | Next::Over => {
+                PlanAction::Escalate { .. } | PlanAction::Over => {
                     has_ended = true;
                     break;
                 }
@@ -123,7 +123,7 @@ proptest! {
             prop_assert!(machine.retries() <= MOST_RETRIES);
             let mut interrupted = machine.clone();
             interrupted.interrupt();
-            prop_assert_eq!(Progress::replay(&log), interrupted, "a log tells the same");
+            prop_assert_eq!(PlanProgress::replay(&log), interrupted, "a log tells the same");
         }
         prop_assert!(has_ended, "it does not end");
     }
@@ -137,19 +137,19 @@ proptest! {
             step.tool_input = json!({ "id": step.step_id, "text": wholes.join(" and "), "parts": wholes });
         }
         let mut run = |together: bool| {
-            let mut machine = Progress::new();
+            let mut machine = PlanProgress::new();
             machine.apply(&planned(1, &plan, &[]));
             let mut running: Vec<(u32, Value)> = Vec::new();
             loop {
                 match machine.next() {
-                    Next::Start(ready) if together || running.is_empty() => {
+                    PlanAction::Start(ready) if together || running.is_empty() => {
                         let step = machine.step(ready[0]).expect("it is of the plan");
-                        let filled = reference::fill(&step.tool_input, &machine.results()).expect("its needs are met");
+                        let filled = reference::fill_references(&step.tool_input, &machine.results()).expect("its needs are met");
                         running.push((ready[0], filled));
                         let happened = started(&machine, ready[0]);
                         machine.apply(&happened);
                     }
-                    Next::Start(_) | Next::Wait => {
+                    PlanAction::Start(_) | PlanAction::Wait => {
                         let (id, result) = running.swap_remove(chooser.below(running.len()));
                         machine.apply(&finished(id, StepStatus::Ok, None, result));
                     }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::conversation::event::plan::{
-    self, Checked, Decision, Evaluation, PlanCreated, PlanStep, Reflection, Score, StepCheck, StepFinished,
-    StepStarted, StepStatus,
+    self, Evaluation, PlanCreated, PlanStep, ProgramCheck, Reflection, Score, ScoreDecision, StepCheck,
+    StepFinished, StepStarted, StepStatus,
 };
 
-use super::super::progress::{Next, Progress};
+use super::super::progress::{PlanAction, PlanProgress};
 use super::super::reply::{ReflectorAction, ReflectorReply, RetryDetails};
-use super::super::verdict::{MOST_RETRIES, decide};
+use super::super::verdict::{MOST_RETRIES, decide_step};
 
 pub(super) fn step(step_id: u32, input: Value, depends_on: &[u32]) -> PlanStep {
     PlanStep {
@@ -27,8 +27,8 @@ fn steps(needs: &[&[u32]]) -> Vec<PlanStep> {
     (1..).zip(needs).map(|(id, on)| step(id, json!({ "id": id }), on)).collect()
 }
 
-pub(super) fn planned(revision: u32, steps: &[PlanStep], kept: &[u32]) -> plan::Progress {
-    plan::Progress::Planned(PlanCreated {
+pub(super) fn planned(revision: u32, steps: &[PlanStep], kept: &[u32]) -> plan::PlanEvent {
+    plan::PlanEvent::Planned(PlanCreated {
         request: "r".to_owned(),
         revision,
         analysis: String::new(),
@@ -37,30 +37,30 @@ pub(super) fn planned(revision: u32, steps: &[PlanStep], kept: &[u32]) -> plan::
     })
 }
 
-pub(super) fn started(machine: &Progress, step_id: u32) -> plan::Progress {
+pub(super) fn started(machine: &PlanProgress, step_id: u32) -> plan::PlanEvent {
     let (tool_name, description) = (String::new(), String::new());
     let attempt = machine.next_attempt(step_id);
-    plan::Progress::Started(StepStarted { step_id, name: None, attempt, tool_name, description })
+    plan::PlanEvent::Started(StepStarted { step_id, name: None, attempt, tool_name, description })
 }
 
-pub(super) fn finished(step_id: u32, status: StepStatus, check: Option<bool>, result: Value) -> plan::Progress {
-    plan::Progress::Finished(StepFinished {
+pub(super) fn finished(step_id: u32, status: StepStatus, check: Option<bool>, result: Value) -> plan::PlanEvent {
+    plan::PlanEvent::Finished(StepFinished {
         step_id,
         name: None,
         attempt: 1,
         status,
         summary: String::new(),
-        check: check.map(|passed| Checked { passed, detail: String::new() }),
+        check: check.map(|passed| ProgramCheck { passed, detail: String::new() }),
         duration_ms: 0,
         result,
     })
 }
 
-pub(super) fn ok(step_id: u32) -> plan::Progress {
+pub(super) fn ok(step_id: u32) -> plan::PlanEvent {
     finished(step_id, StepStatus::Ok, None, json!(step_id))
 }
 
-pub(super) fn failed(step_id: u32) -> plan::Progress {
+pub(super) fn failed(step_id: u32) -> plan::PlanEvent {
     finished(step_id, StepStatus::Failed, None, Value::Null)
 }
 
@@ -71,68 +71,72 @@ pub(super) fn reply(scores: [u8; 3], action: ReflectorAction, step_id: Option<u3
     ReflectorReply { evaluation, overall_pass: true, action, retry_details }
 }
 
-pub(super) fn judged(machine: &Progress, reply: ReflectorReply) -> plan::Progress {
+pub(super) fn judged(machine: &PlanProgress, reply: ReflectorReply) -> plan::PlanEvent {
     let facts = machine.facts();
-    let decision = decide(&reply, &facts);
+    let decision = decide_step(&reply, &facts);
     let ReflectorReply { evaluation, overall_pass, .. } = reply;
-    plan::Progress::Reflected(Reflection { evaluation, overall_pass, decision, retries: facts.retries })
+    plan::PlanEvent::Reflected(Reflection { evaluation, overall_pass, decision, retries: facts.retries })
 }
 
-fn reflected(decision: Decision) -> plan::Progress {
+fn reflected(decision: ScoreDecision) -> plan::PlanEvent {
     let ReflectorReply { evaluation, overall_pass, .. } = reply([1, 1, 1], ReflectorAction::Replan, None);
-    plan::Progress::Reflected(Reflection { evaluation, overall_pass, decision, retries: 0 })
+    plan::PlanEvent::Reflected(Reflection { evaluation, overall_pass, decision, retries: 0 })
 }
 
-fn again(step_id: u32) -> plan::Progress {
-    reflected(Decision::RetryStep { step_id, modification: "m".to_owned() })
+fn again(step_id: u32) -> plan::PlanEvent {
+    reflected(ScoreDecision::RetryStep { step_id, modification: "m".to_owned() })
 }
 
-fn anew() -> plan::Progress {
-    reflected(Decision::Replan { modification: "m".to_owned() })
+fn anew() -> plan::PlanEvent {
+    reflected(ScoreDecision::Replan { modification: "m".to_owned() })
 }
 
-fn closed() -> plan::Progress {
-    plan::Progress::Closed { why: "dropped".to_owned() }
+fn closed() -> plan::PlanEvent {
+    plan::PlanEvent::Closed { why: "dropped".to_owned() }
 }
 
 #[test]
 fn what_is_next_follows_from_what_happened() {
-    let begun = |step_id| started(&Progress::new(), step_id);
+    let begun = |step_id| started(&PlanProgress::new(), step_id);
     // Two steps side by side, then one that needs both.
     let diamond = || planned(1, &steps(&[&[], &[], &[1, 2]]), &[]);
-    let accepted = || reflected(Decision::Accept);
-    let replan = || Next::Plan { modification: Some("m".to_owned()) };
-    let table: Vec<(&str, Vec<plan::Progress>, Next)> = vec![
-        ("nothing", vec![], Next::Plan { modification: None }),
-        ("a plan", vec![diamond()], Next::Start(vec![1, 2])),
-        ("one runs", vec![diamond(), begun(1)], Next::Start(vec![2])),
-        ("both run", vec![diamond(), begun(1), begun(2)], Next::Wait),
-        ("one is done", vec![diamond(), begun(1), begun(2), ok(1)], Next::Wait),
-        ("both are done", vec![diamond(), ok(1), ok(2)], Next::Start(vec![3])),
-        ("all is done", vec![diamond(), ok(1), ok(2), ok(3)], Next::Reflect),
-        ("one failed", vec![diamond(), begun(2), failed(1)], Next::Skip(vec![3])),
+    let accepted = || reflected(ScoreDecision::Accept);
+    let replan = || PlanAction::Plan { modification: Some("m".to_owned()) };
+    let table: Vec<(&str, Vec<plan::PlanEvent>, PlanAction)> = vec![
+        ("nothing", vec![], PlanAction::Plan { modification: None }),
+        ("a plan", vec![diamond()], PlanAction::Start(vec![1, 2])),
+        ("one runs", vec![diamond(), begun(1)], PlanAction::Start(vec![2])),
+        ("both run", vec![diamond(), begun(1), begun(2)], PlanAction::Wait),
+        ("one is done", vec![diamond(), begun(1), begun(2), ok(1)], PlanAction::Wait),
+        ("both are done", vec![diamond(), ok(1), ok(2)], PlanAction::Start(vec![3])),
+        ("all is done", vec![diamond(), ok(1), ok(2), ok(3)], PlanAction::Reflect),
+        ("one failed", vec![diamond(), begun(2), failed(1)], PlanAction::Skip(vec![3])),
         (
             "one failed and the other runs",
             vec![diamond(), begun(2), failed(1), finished(3, StepStatus::Skipped, None, Value::Null)],
-            Next::Wait,
+            PlanAction::Wait,
         ),
         (
             "one failed and the other is done",
             vec![diamond(), ok(2), failed(1), finished(3, StepStatus::Skipped, None, Value::Null)],
-            Next::Reflect,
+            PlanAction::Reflect,
         ),
         (
             "a check failed",
             vec![diamond(), ok(2), finished(1, StepStatus::Ok, Some(false), json!(1))],
-            Next::Skip(vec![3]),
+            PlanAction::Skip(vec![3]),
         ),
-        ("accepted", vec![diamond(), ok(1), ok(2), ok(3), accepted()], Next::Answer),
+        ("accepted", vec![diamond(), ok(1), ok(2), ok(3), accepted()], PlanAction::Answer),
         (
             "escalated",
-            vec![diamond(), reflected(Decision::Escalate { why: "w".to_owned() })],
-            Next::Escalate { why: "w".to_owned() },
+            vec![diamond(), reflected(ScoreDecision::Escalate { why: "w".to_owned() })],
+            PlanAction::Escalate { why: "w".to_owned() },
         ),
-        ("a retry voids what depends on it", vec![diamond(), ok(1), ok(2), ok(3), again(1)], Next::Start(vec![1])),
+        (
+            "a retry voids what depends on it",
+            vec![diamond(), ok(1), ok(2), ok(3), again(1)],
+            PlanAction::Start(vec![1]),
+        ),
         (
             "a retry revives what was skipped",
             vec![
@@ -143,17 +147,17 @@ fn what_is_next_follows_from_what_happened() {
                 again(1),
                 ok(1),
             ],
-            Next::Start(vec![3]),
+            PlanAction::Start(vec![3]),
         ),
-        ("a retry of a last step", vec![diamond(), ok(1), ok(2), ok(3), again(3)], Next::Start(vec![3])),
-        ("a retry of nothing", vec![diamond(), ok(1), ok(2), ok(3), again(9)], Next::Reflect),
+        ("a retry of a last step", vec![diamond(), ok(1), ok(2), ok(3), again(3)], PlanAction::Start(vec![3])),
+        ("a retry of nothing", vec![diamond(), ok(1), ok(2), ok(3), again(9)], PlanAction::Reflect),
         ("a new plan is due", vec![diamond(), ok(1), anew()], replan()),
-        ("closed", vec![diamond(), closed()], Next::Over),
-        ("a request after it", vec![diamond(), ok(1), closed(), diamond()], Next::Start(vec![1, 2])),
-        ("steps that there are not", vec![diamond(), begun(9), ok(9)], Next::Start(vec![1, 2])),
+        ("closed", vec![diamond(), closed()], PlanAction::Over),
+        ("a request after it", vec![diamond(), ok(1), closed(), diamond()], PlanAction::Start(vec![1, 2])),
+        ("steps that there are not", vec![diamond(), begun(9), ok(9)], PlanAction::Start(vec![1, 2])),
     ];
     for (name, happened, expected) in table {
-        let mut machine = Progress::new();
+        let mut machine = PlanProgress::new();
         for one in &happened {
             machine.apply(one);
         }
@@ -164,18 +168,18 @@ fn what_is_next_follows_from_what_happened() {
 #[test]
 fn a_plan_is_gone_on_with_until_it_is_over() {
     let plan = || planned(1, &steps(&[&[], &[1]]), &[]);
-    let running = started(&Progress::new(), 1);
+    let running = started(&PlanProgress::new(), 1);
     for (happened, is_unfinished, next) in [
-        (vec![], false, Next::Plan { modification: None }),
-        (vec![plan()], true, Next::Start(vec![1])),
-        (vec![plan(), running], true, Next::Start(vec![1])),
-        (vec![plan(), ok(1)], true, Next::Start(vec![2])),
-        (vec![plan(), ok(1), ok(2)], true, Next::Reflect),
-        (vec![plan(), ok(1), ok(2), anew()], true, Next::Plan { modification: Some("m".to_owned()) }),
-        (vec![plan(), reflected(Decision::Accept)], true, Next::Answer),
-        (vec![plan(), closed()], false, Next::Over),
+        (vec![], false, PlanAction::Plan { modification: None }),
+        (vec![plan()], true, PlanAction::Start(vec![1])),
+        (vec![plan(), running], true, PlanAction::Start(vec![1])),
+        (vec![plan(), ok(1)], true, PlanAction::Start(vec![2])),
+        (vec![plan(), ok(1), ok(2)], true, PlanAction::Reflect),
+        (vec![plan(), ok(1), ok(2), anew()], true, PlanAction::Plan { modification: Some("m".to_owned()) }),
+        (vec![plan(), reflected(ScoreDecision::Accept)], true, PlanAction::Answer),
+        (vec![plan(), closed()], false, PlanAction::Over),
     ] {
-        let machine = Progress::replay(&happened);
+        let machine = PlanProgress::replay(&happened);
         assert_eq!((machine.is_unfinished(), machine.next()), (is_unfinished, next), "{happened:?}");
     }
 }
@@ -206,10 +210,10 @@ fn a_new_plan_keeps_what_it_repeats() {
         ("what it needs is gone", with(&fewer), &all_done, vec![4]),
         ("what did not succeed", old.clone(), &some_done, vec![1]),
     ] {
-        let mut machine = Progress::new();
+        let mut machine = PlanProgress::new();
         machine.apply(&planned(1, &old, &[]));
         done.iter().chain([&anew()]).for_each(|one| machine.apply(one));
-        assert_eq!(machine.kept(&steps), kept, "{name}");
+        assert_eq!(machine.find_kept(&steps), kept, "{name}");
         machine.apply(&planned(2, &steps, &kept));
         assert_eq!(machine.results().into_keys().collect::<Vec<_>>(), kept, "{name}");
         assert!(machine.ready().iter().all(|step| !kept.contains(step)), "{name}");
@@ -229,11 +233,11 @@ fn what_is_known_before_a_judgement() {
         ([ok(1), checked(2, true), failed(3)], vec![3], false),
         ([failed(1), finished(2, StepStatus::Skipped, None, Value::Null), ok(3)], vec![1], false),
     ] {
-        let machine = Progress::replay([&plan].into_iter().chain(&done));
+        let machine = PlanProgress::replay([&plan].into_iter().chain(&done));
         let facts = machine.facts();
         assert_eq!((facts.failed, facts.proven), (failed, proven), "{done:?}");
     }
-    assert!(!Progress::new().facts().proven);
+    assert!(!PlanProgress::new().facts().proven);
 }
 
 #[test]
@@ -244,18 +248,18 @@ fn a_planner_that_loops_and_a_reflector_that_always_praises_come_to_an_end() {
         (ok, reply([1, 1, 1], ReflectorAction::RetryStep, Some(2)), 5),
         (failed, reply([5, 5, 5], ReflectorAction::Accept, None), 4),
     ] {
-        let mut machine = Progress::new();
+        let mut machine = PlanProgress::new();
         let mut runs = 0;
         let why = loop {
             let happened = match machine.next() {
-                Next::Plan { .. } => planned(machine.next_revision(), &plan, &machine.kept(&plan)),
-                Next::Start(ready) => {
+                PlanAction::Plan { .. } => planned(machine.next_revision(), &plan, &machine.find_kept(&plan)),
+                PlanAction::Start(ready) => {
                     runs += 1;
                     outcome(ready[0])
                 }
-                Next::Skip(blocked) => finished(blocked[0], StepStatus::Skipped, None, Value::Null),
-                Next::Reflect => judged(&machine, reply.clone()),
-                Next::Escalate { why } => break why,
+                PlanAction::Skip(blocked) => finished(blocked[0], StepStatus::Skipped, None, Value::Null),
+                PlanAction::Reflect => judged(&machine, reply.clone()),
+                PlanAction::Escalate { why } => break why,
                 next => panic!("{next:?}"),
             };
             machine.apply(&happened);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::bytes::{is_base64, is_in_word, run};
+use super::bytes::{count_run, is_base64, is_in_word};
 
 const LENGTH: usize = 40;
 
@@ -11,7 +11,7 @@ pub(super) fn secret_after_name(after: &[u8]) -> Option<Range<usize>> {
     const MOST: usize = 16;
     let between =
         |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'=' | b':' | b'"' | b'\'' | b'>' | b'\\');
-    let start = run(&after[..after.len().min(MOST)], between);
+    let start = count_run(&after[..after.len().min(MOST)], between);
     secret_at(after, start)
 }
 
@@ -25,8 +25,8 @@ pub(super) fn secret_after_id(after: &[u8]) -> Option<Range<usize>> {
             return Some(secret);
         }
         // Past the word, then to the next.
-        at += run(&after[at..], |byte| is_base64(*byte) || is_in_word(*byte));
-        at += run(&after[at..], |byte| !is_base64(*byte));
+        at += count_run(&after[at..], |byte| is_base64(*byte) || is_in_word(*byte));
+        at += count_run(&after[at..], |byte| !is_base64(*byte));
     }
     None
 }
@@ -34,7 +34,7 @@ pub(super) fn secret_after_id(after: &[u8]) -> Option<Range<usize>> {
 fn secret_at(after: &[u8], start: usize) -> Option<Range<usize>> {
     let word = after.get(start..)?;
     let is_of_secret = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    let length = run(word, is_of_secret);
+    let length = count_run(word, is_of_secret);
     let is_bounded = !word.get(length).is_some_and(|byte| is_in_word(*byte) || *byte == b'.');
     let secret = &word[..length];
     let is_mixed = [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase]

@@ -1,6 +1,6 @@
 //! Runs of characters, and a test for random ones.
 
-pub(super) fn run(bytes: &[u8], is: impl Fn(&u8) -> bool) -> usize {
+pub(super) fn count_run(bytes: &[u8], is: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().position(|byte| !is(byte)).unwrap_or(bytes.len())
 }
 
@@ -15,7 +15,7 @@ pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-pub(super) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+pub(super) fn find_bytes(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
 }
 
@@ -25,6 +25,6 @@ pub(super) fn is_in_word(byte: u8) -> bool {
 }
 
 /// The length of the name that `bytes` begin with.
-pub(super) fn word(bytes: &[u8]) -> usize {
-    run(bytes, |byte| is_in_word(*byte))
+pub(super) fn measure_word(bytes: &[u8]) -> usize {
+    count_run(bytes, |byte| is_in_word(*byte))
 }

@@ -1,6 +1,6 @@
 //! `/help`: formats all commands by group, or one; and the message for an unknown name. Pure functions.
 
-use super::{Command, Group};
+use super::{CommandGroup, SlashCommand};
 use crate::base::text;
 use crate::config::OwnCommand;
 
@@ -25,45 +25,46 @@ const KEYS: [[&str; 2]; 11] = [
 ];
 
 /// Renders `/help`: all commands for a screen of `width` columns, or the one of this name.
-#[must_use]
-pub fn help(name: &str, commands: &[Command], own: &[OwnCommand], width: usize) -> String {
+pub fn render_help(name: &str, commands: &[SlashCommand], own: &[OwnCommand], width: usize) -> String {
     let name = name.trim_start_matches('/');
     if name.is_empty() {
-        return all(commands, own, width);
+        return list_all(commands, own, width);
     }
     let command = commands.iter().find(|command| command.names.contains(&name));
     match (command, own.iter().find(|own| own.name == name)) {
-        (Some(command), _) => format!("{}  {}\n", usage(command), about(command)),
+        (Some(command), _) => format!("{}  {}\n", write_usage(command), describe_command(command)),
         (None, Some(own)) => {
             let model = own.model.as_ref().map(|model| format!("; asks {model}")).unwrap_or_default();
             format!("{}  {}{model}\n{}\n", own_usage(own), own.about, own.origin)
         }
-        (None, None) => unknown(name, commands, own) + "\n",
+        (None, None) => refuse_unknown(name, commands, own) + "\n",
     }
 }
 
 /// The message for a name that is not a command.
-#[must_use]
-pub fn unknown(name: &str, commands: &[Command], own: &[OwnCommand]) -> String {
+pub fn refuse_unknown(name: &str, commands: &[SlashCommand], own: &[OwnCommand]) -> String {
     let shown = text::one_line(name, 40);
     let names = commands.iter().flat_map(|command| command.names.iter().copied());
     let names = names.chain(own.iter().map(|own| own.name.as_str()));
-    match text::meant(&name.to_lowercase(), names) {
+    match text::guess_meant(&name.to_lowercase(), names) {
         Some(near) => format!("/{shown}: did you mean /{near}?"),
         None => format!("/{shown}: there is no such command. /help lists them; // sends a slash."),
     }
 }
 
-fn all(commands: &[Command], own: &[OwnCommand], width: usize) -> String {
+fn list_all(commands: &[SlashCommand], own: &[OwnCommand], width: usize) -> String {
     let mut sections: Vec<(&str, Vec<[String; 2]>)> = Vec::new();
-    for group in Group::ALL {
+    for group in CommandGroup::ALL {
         let rows = commands.iter().filter(|command| command.group == group);
-        sections.push((group.heading(), rows.map(|command| [usage(command), about(command)]).collect()));
+        sections.push((
+            group.heading(),
+            rows.map(|command| [write_usage(command), describe_command(command)]).collect(),
+        ));
     }
     let rows: Vec<[String; 2]> = own.iter().map(|own| [own_usage(own), own.about.clone()]).collect();
     sections.extend((!rows.is_empty()).then_some(("Your own", rows)));
     sections.push(("Keys", KEYS.map(|row| row.map(str::to_owned)).to_vec()));
-    let usages = sections.iter().flat_map(|(_, rows)| rows).map(|[usage, _]| text::columns(usage));
+    let usages = sections.iter().flat_map(|(_, rows)| rows).map(|[usage, _]| text::count_columns(usage));
     let column = INDENT + usages.filter(|width| *width <= COLUMN).max().unwrap_or(0) + 2;
     let mut help = String::new();
     for (heading, rows) in sections {
@@ -73,20 +74,20 @@ fn all(commands: &[Command], own: &[OwnCommand], width: usize) -> String {
         help += heading;
         help.push('\n');
         for [usage, about] in rows {
-            row(&mut help, &usage, &about, column, width);
+            add_row(&mut help, &usage, &about, column, width);
         }
     }
     help
 }
 
 /// Adds one command, with its description beside it, or below it if that does not fit.
-fn row(help: &mut String, usage: &str, about: &str, column: usize, width: usize) {
+fn add_row(help: &mut String, usage: &str, about: &str, column: usize, width: usize) {
     let (column, is_wide) = if width < WIDE { (INDENT + 2, false) } else { (column, true) };
     let usage = format!("{}{usage}", " ".repeat(INDENT));
-    let used = text::columns(&usage);
+    let used = text::count_columns(&usage);
     *help += &usage;
     let mut at = if is_wide && used + 2 <= column { used } else { width };
-    for line in text::fold(about, width.saturating_sub(column + 1).max(8)).lines() {
+    for line in text::fold_to_width(about, width.saturating_sub(column + 1).max(8)).lines() {
         if at > column {
             help.push('\n');
             at = 0;
@@ -98,7 +99,7 @@ fn row(help: &mut String, usage: &str, about: &str, column: usize, width: usize)
     help.push('\n');
 }
 
-fn usage(command: &Command) -> String {
+fn write_usage(command: &SlashCommand) -> String {
     format!("/{} {}", command.names[0], command.argument).trim_end().to_owned()
 }
 
@@ -106,7 +107,7 @@ fn own_usage(own: &OwnCommand) -> String {
     format!("/{} {}", own.name, own.hint).trim_end().to_owned()
 }
 
-fn about(command: &Command) -> String {
+fn describe_command(command: &SlashCommand) -> String {
     let others = command.names[1..].iter().map(|alias| format!("; also /{alias}"));
     command.about.to_owned() + &others.collect::<String>()
 }

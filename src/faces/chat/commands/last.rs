@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Answer, Outcome};
+use super::{CommandAnswer, SlashOutcome};
 use crate::agent::Conversation;
 use crate::base::text;
 use crate::conversation::message::{Call, Item, Step};
@@ -11,21 +11,21 @@ use crate::faces::chat::{look, tables};
 use crate::screen::terminal;
 
 /// `/last` shows the whole output of the last call; `/last 2` of the second to last, `/last #3` of call number 3.
-pub(in crate::faces::chat) fn last(chat: &mut Chat, which: &str) -> Answer {
+pub(in crate::faces::chat) fn show_last(chat: &mut Chat, which: &str) -> CommandAnswer {
     let items = chat.conversation.session.originals().map_err(|error| error.to_string())?;
     match which {
-        "answer" => answers(&items).next_back().map(Outcome::Page).ok_or_else(no_answer),
-        "reasoning" => reasoning(&items).map(Outcome::Page),
-        "calls" => listed(&items).map(Outcome::Page),
-        _ => output(&chat.conversation, &calls(&items), which).map(Outcome::Page),
+        "answer" => list_answers(&items).next_back().map(SlashOutcome::Page).ok_or_else(no_answer),
+        "reasoning" => collect_reasoning(&items).map(SlashOutcome::Page),
+        "calls" => list_numbered_calls(&items).map(SlashOutcome::Page),
+        _ => find_output(&chat.conversation, &list_calls(&items), which).map(SlashOutcome::Page),
     }
 }
 
 /// `/copy` copies the last answer; `/copy N` its Nth code block.
-pub(super) fn copy(chat: &mut Chat, which: &str) -> Answer {
-    let answer = answers(chat.conversation.session.items()).next_back().ok_or_else(no_answer)?;
+pub(super) fn copy_answer(chat: &mut Chat, which: &str) -> CommandAnswer {
+    let answer = list_answers(chat.conversation.session.items()).next_back().ok_or_else(no_answer)?;
     if which.is_empty() {
-        return Ok(Outcome::Copy(answer));
+        return Ok(SlashOutcome::Copy(answer));
     }
     let number: usize = which.parse().map_err(|_| "write /copy, or /copy N for the Nth code block")?;
     let blocks = code_blocks(&answer);
@@ -35,7 +35,7 @@ pub(super) fn copy(chat: &mut Chat, which: &str) -> Answer {
         1 => "the last answer has 1 code block".to_owned(),
         count => format!("the last answer has {count} code blocks"),
     });
-    block.cloned().map(Outcome::Copy)
+    block.cloned().map(SlashOutcome::Copy)
 }
 
 fn no_answer() -> String {
@@ -43,18 +43,18 @@ fn no_answer() -> String {
 }
 
 /// The texts of the model, oldest first.
-fn answers(items: &[Item]) -> impl DoubleEndedIterator<Item = String> {
+fn list_answers(items: &[Item]) -> impl DoubleEndedIterator<Item = String> {
     let texts = items.iter().filter_map(Item::as_step).filter(|step| !step.given).map(Step::text);
     texts.filter(|text| !text.trim().is_empty())
 }
 
 /// All calls of the session, oldest first. Their numbers start at 1.
-fn calls(items: &[Item]) -> Vec<&Call> {
+fn list_calls(items: &[Item]) -> Vec<&Call> {
     items.iter().filter_map(Item::as_step).flat_map(Step::calls).collect()
 }
 
 /// The reasoning of every step since the person spoke last.
-fn reasoning(items: &[Item]) -> Result<String, String> {
+fn collect_reasoning(items: &[Item]) -> Result<String, String> {
     let since = items.iter().rposition(|item| item.said_by_person().is_some()).unwrap_or(0);
     let thoughts: Vec<String> = items[since..]
         .iter()
@@ -70,16 +70,21 @@ fn reasoning(items: &[Item]) -> Result<String, String> {
     Ok(thoughts.join("\n\n"))
 }
 
-fn output(conversation: &Conversation, calls: &[&Call], which: &str) -> Result<String, String> {
-    let index = chosen(which, calls.len())?;
+fn find_output(conversation: &Conversation, calls: &[&Call], which: &str) -> Result<String, String> {
+    let index = choose_call(which, calls.len())?;
     let call = calls[index];
     let Some(answer) = &call.answer else { return Err(format!("call #{} has no output yet", index + 1)) };
     let whole = conversation.whole_text(answer).map_err(|error| format!("the output cannot be read: {error}"))?;
-    Ok(format!("#{} {}\n{}", index + 1, head(call, 200), if whole.is_empty() { "(no output)" } else { &whole }))
+    Ok(format!(
+        "#{} {}\n{}",
+        index + 1,
+        format_head(call, 200),
+        if whole.is_empty() { "(no output)" } else { &whole }
+    ))
 }
 
 /// Parses the choice of a call to an index: nothing means the last call, `2` the second to last, `#2` number 2.
-fn chosen(which: &str, count: usize) -> Result<usize, String> {
+fn choose_call(which: &str, count: usize) -> Result<usize, String> {
     if count == 0 {
         return Err("no tool was called yet".to_owned());
     }
@@ -97,21 +102,21 @@ fn chosen(which: &str, count: usize) -> Result<usize, String> {
 }
 
 /// `/last calls` lists every call with its number.
-fn listed(items: &[Item]) -> Result<String, String> {
-    let calls = calls(items);
+fn list_numbered_calls(items: &[Item]) -> Result<String, String> {
+    let calls = list_calls(items);
     if calls.is_empty() {
         return Err("no tool was called yet".to_owned());
     }
     let rows: Vec<[String; 2]> =
-        (1..).zip(&calls).map(|(number, call)| [format!("#{number}"), head(call, 100)]).collect();
-    let mut table = tables::columns(&rows, terminal::width());
+        (1..).zip(&calls).map(|(number, call)| [format!("#{number}"), format_head(call, 100)]).collect();
+    let mut table = tables::lay_out_columns(&rows, terminal::measure_width());
     let _ = writeln!(table, "/last #N shows the whole output of one of them.");
     Ok(table)
 }
 
 /// Formats a call in one line: its outcome, its name, its arguments.
-fn head(call: &Call, width: usize) -> String {
-    let status = look::mark(call.answer.as_ref().map(|answer| answer.status));
+fn format_head(call: &Call, width: usize) -> String {
+    let status = look::mark_status(call.answer.as_ref().map(|answer| answer.status));
     text::one_line(&format!("{status} {} {}", call.request.name, call.request.arguments), width)
 }
 
@@ -179,7 +184,7 @@ mod tests {
             ("x", 3, Err("write /last")),
             ("", 0, Err("no tool was called yet")),
         ] {
-            match (chosen(which, count), expected) {
+            match (choose_call(which, count), expected) {
                 (Ok(index), Ok(expected)) => assert_eq!(index, expected, "{which}"),
                 (Err(why), Err(expected)) => assert!(why.starts_with(expected), "{which}: {why}"),
                 (found, _) => panic!("{which} of {count}: {found:?}"),

@@ -1,17 +1,17 @@
 //! Parses a typed line: a message, a built-in command, a custom command, or a mistake.
 
-use super::Command;
-use super::help::unknown;
-use super::table::{COMMANDS, find};
+use super::SlashCommand;
+use super::help::refuse_unknown;
+use super::table::{COMMANDS, find_command};
 use crate::config::OwnCommand;
 
 /// A parsed line.
-pub enum Input {
+pub enum ParsedInput {
     Empty,
     /// A message for the model.
     Message(String),
     /// A built-in command with its argument.
-    Command(&'static Command, String),
+    Command(&'static SlashCommand, String),
     /// A custom command with its arguments.
     Own(OwnCommand, String),
     /// Text that looks like a command but is not one, with an explanation.
@@ -19,30 +19,29 @@ pub enum Input {
 }
 
 /// Parses a line. `//` at its start means a single slash; a path (`/etc/hosts …`) is not a command.
-#[must_use]
-pub fn parse(line: &str, own: &[OwnCommand]) -> Input {
+pub fn parse_input(line: &str, own: &[OwnCommand]) -> ParsedInput {
     let line = line.trim();
     if line.is_empty() {
-        return Input::Empty;
+        return ParsedInput::Empty;
     }
     let Some(rest) = line.strip_prefix('/') else {
-        return Input::Message(line.to_owned());
+        return ParsedInput::Message(line.to_owned());
     };
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if let Some(literal) = rest.strip_prefix('/') {
-        return Input::Message(format!("/{literal}"));
+        return ParsedInput::Message(format!("/{literal}"));
     }
     if name.contains('/') {
-        return Input::Message(line.to_owned());
+        return ParsedInput::Message(line.to_owned());
     }
     let argument = argument.trim();
-    match (find(name), own.iter().find(|own| own.name == name)) {
+    match (find_command(name), own.iter().find(|own| own.name == name)) {
         (Some(command), _) if command.argument.is_empty() && !argument.is_empty() => {
-            Input::Mistake(format!("/{name} takes no argument"))
+            ParsedInput::Mistake(format!("/{name} takes no argument"))
         }
-        (Some(command), _) => Input::Command(command, argument.to_owned()),
-        (None, Some(own)) => Input::Own(own.clone(), argument.to_owned()),
-        (None, None) => Input::Mistake(unknown(name, COMMANDS, own)),
+        (Some(command), _) => ParsedInput::Command(command, argument.to_owned()),
+        (None, Some(own)) => ParsedInput::Own(own.clone(), argument.to_owned()),
+        (None, None) => ParsedInput::Mistake(refuse_unknown(name, COMMANDS, own)),
     }
 }
 
@@ -74,12 +73,12 @@ mod tests {
             ("/日本", "mistake: /日本: there is no such command. /help lists them; // sends a slash."),
             ("/", "mistake: /: there is no such command. /help lists them; // sends a slash."),
         ] {
-            let read = match parse(line, &own) {
-                Input::Empty => "empty".to_owned(),
-                Input::Message(text) => format!("message: {text}"),
-                Input::Command(command, argument) => format!("command: {} {argument}", command.names[0]),
-                Input::Own(command, arguments) => format!("own: {} {arguments}", command.name),
-                Input::Mistake(why) => format!("mistake: {why}"),
+            let read = match parse_input(line, &own) {
+                ParsedInput::Empty => "empty".to_owned(),
+                ParsedInput::Message(text) => format!("message: {text}"),
+                ParsedInput::Command(command, argument) => format!("command: {} {argument}", command.names[0]),
+                ParsedInput::Own(command, arguments) => format!("own: {} {arguments}", command.name),
+                ParsedInput::Mistake(why) => format!("mistake: {why}"),
             };
             assert_eq!(read, expected, "{line:?}");
         }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Answer, Outcome};
+use super::{CommandAnswer, SlashOutcome};
 use crate::base::image::{Image, MOST_BYTES};
 use crate::base::text;
 use crate::faces::chat::chat_session::Chat;
@@ -15,13 +15,13 @@ const INSTRUCTIONS: &str = "AGENTS.md";
 /// The prompt for `/init`.
 const PROMPT: &str = "init";
 
-pub(super) fn editor(_: &mut Chat, _: &str) -> Answer {
-    Ok(Outcome::Compose)
+pub(super) fn open_editor(_: &mut Chat, _: &str) -> CommandAnswer {
+    Ok(SlashOutcome::Compose)
 }
 
 /// Attaches a picture to the next message. The person names it, so it may be anywhere.
-pub(super) fn image(chat: &mut Chat, path: &str) -> Answer {
-    let path = unquoted(path);
+pub(super) fn attach_image(chat: &mut Chat, path: &str) -> CommandAnswer {
+    let path = unquote_path(path);
     if path.is_empty() {
         return Err("name a picture: PNG, JPEG, WebP or GIF".to_owned());
     }
@@ -37,18 +37,18 @@ pub(super) fn image(chat: &mut Chat, path: &str) -> Answer {
     };
     let bytes = read_bytes(&file, Links::Follow, MOST_BYTES).map_err(|why| wrong(&why))?;
     let bytes = bytes.ok_or_else(|| wrong("does not exist, or is not a file"))?;
-    let image = Image::of(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))?;
+    let image = Image::recognise(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))?;
     chat.images.push(image);
     let count = match chat.images.len() {
         1 => "It goes".to_owned(),
         count => format!("{count} pictures go"),
     };
     let size = bytes.len().div_ceil(1024);
-    Ok(Outcome::Tell(format!("Attached {shown} ({size} KiB). {count} with your next message.")))
+    Ok(SlashOutcome::Tell(format!("Attached {shown} ({size} KiB). {count} with your next message.")))
 }
 
 /// Removes the quotes or backslashes that terminals add to a path dropped on them.
-fn unquoted(path: &str) -> String {
+fn unquote_path(path: &str) -> String {
     let path = path.trim_start_matches('@');
     for quote in ['"', '\''] {
         if let Some(inner) = path.strip_prefix(quote).and_then(|path| path.strip_suffix(quote)) {
@@ -59,29 +59,33 @@ fn unquoted(path: &str) -> String {
 }
 
 /// Asks the model to write `AGENTS.md` through its tools. An existing file is changed only by `/init update`.
-pub(super) fn init(chat: &mut Chat, word: &str) -> Answer {
+pub(super) fn write_instructions(chat: &mut Chat, word: &str) -> CommandAnswer {
     let exists = chat.workspace.root().join(INSTRUCTIONS).symlink_metadata().is_ok();
     match word {
         "" if exists => return Err(format!("{INSTRUCTIONS} exists; /init update lets the model improve it")),
         "" | "update" => {}
         _ => return Err("write /init, or /init update".to_owned()),
     }
-    let prompt = Registry::new(&chat.config.prompt_dirs).released(PROMPT).map_err(|error| error.to_string())?;
+    let prompt =
+        Registry::new(&chat.config.prompt_dirs).get_released(PROMPT).map_err(|error| error.to_string())?;
     let prompt = prompt.of_session(chat.conversation.session.id());
     let variables = json!({ "file": INSTRUCTIONS, "exists": exists });
     let given = variables.as_object().cloned().unwrap_or_default();
-    let context = with_given(&template::value(&json!({})), &given);
-    prompt.render(&context).map(|text| Outcome::Turn(text.trim().to_owned())).map_err(|error| error.to_string())
+    let context = with_given(&template::convert_value(&json!({})), &given);
+    prompt
+        .render(&context)
+        .map(|text| SlashOutcome::Turn(text.trim().to_owned()))
+        .map_err(|error| error.to_string())
 }
 
 /// Toggles between raw and laid-out answers.
-pub(super) fn raw(chat: &mut Chat, _: &str) -> Answer {
+pub(super) fn toggle_raw(chat: &mut Chat, _: &str) -> CommandAnswer {
     let done = if chat.rendering.toggle() {
         "Answers are laid out again."
     } else {
         "Answers are shown as the model writes them. /raw lays them out again."
     };
-    Ok(Outcome::Tell(done.to_owned()))
+    Ok(SlashOutcome::Tell(done.to_owned()))
 }
 
 #[cfg(test)]
@@ -96,7 +100,7 @@ mod tests {
             ("'/tmp/a b.png'", "/tmp/a b.png"),
             ("/tmp/a\\ b.png", "/tmp/a b.png"),
         ] {
-            assert_eq!(super::unquoted(typed), expected);
+            assert_eq!(super::unquote_path(typed), expected);
         }
     }
 }

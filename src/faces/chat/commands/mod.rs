@@ -21,26 +21,26 @@ use futures_util::future::BoxFuture;
 
 use super::chat_session::Chat;
 
-pub(super) use last::last;
-pub use line::{Input, parse};
-pub use own::run as run_own;
-pub use table::{COMMANDS, find};
+pub(super) use last::show_last;
+pub use line::{ParsedInput, parse_input};
+pub use own::run_own_command as run_own;
+pub use table::{COMMANDS, find_command};
 
 /// A row of the table.
-pub struct Command {
+pub struct SlashCommand {
     /// The names without the slash. The first one is shown.
     pub names: &'static [&'static str],
     /// The argument as `/help` shows it, `[NAME]`; empty for a command that takes none.
     pub argument: &'static str,
     pub about: &'static str,
-    pub group: Group,
+    pub group: CommandGroup,
     pub completes: Completes,
-    pub run: Run,
+    pub run: CommandFunction,
 }
 
 /// The heading that `/help` puts a command under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum CommandGroup {
     Agent,
     Context,
     Conversation,
@@ -48,12 +48,11 @@ pub enum Group {
     Chat,
 }
 
-impl Group {
+impl CommandGroup {
     /// All groups, in the order of `/help`.
     pub const ALL: [Self; 5] = [Self::Message, Self::Agent, Self::Context, Self::Conversation, Self::Chat];
 
     /// The heading.
-    #[must_use]
     pub fn heading(self) -> &'static str {
         match self {
             Self::Agent => "Agent and model",
@@ -66,18 +65,18 @@ impl Group {
 }
 
 /// The function of a command. It takes the argument.
-pub enum Run {
-    Now(fn(&mut Chat, &str) -> Answer),
+pub enum CommandFunction {
+    Now(fn(&mut Chat, &str) -> CommandAnswer),
     /// An asynchronous function; Ctrl-C drops its future.
-    Later(for<'c> fn(&'c mut Chat, &'c str) -> BoxFuture<'c, Answer>),
+    Later(for<'c> fn(&'c mut Chat, &'c str) -> BoxFuture<'c, CommandAnswer>),
 }
 
 /// The outcome, or an error message for the person.
-pub type Answer = Result<Outcome, String>;
+pub type CommandAnswer = Result<SlashOutcome, String>;
 
 /// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SlashOutcome {
     /// Text for the person.
     Tell(String),
     /// Text for the person, shown in the pager if it is long.
@@ -111,7 +110,6 @@ pub enum Completes {
 }
 
 /// True if a built-in command has this name.
-#[must_use]
 pub fn is_built_in(name: &str) -> bool {
-    find(name).is_some()
+    find_command(name).is_some()
 }

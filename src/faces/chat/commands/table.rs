@@ -1,239 +1,238 @@
 //! The table of built-in commands.
 
-use super::{Answer, Command, Completes, Group, Outcome, Run};
-use super::{context, conversation, help, last, messages, mode, models, prompts, settings, skills};
+use super::{CommandAnswer, CommandFunction, CommandGroup, Completes, SlashCommand, SlashOutcome};
+use super::{context, conversation, help, last, messages, mode, models, prompts, settings, show_last, skills};
 use crate::faces::chat::chat_session::Chat;
 use crate::screen::terminal;
 
 /// The commands. Within a group, `/help` shows them in this order.
-pub const COMMANDS: &[Command] = &[
-    Command {
+pub const COMMANDS: &[SlashCommand] = &[
+    SlashCommand {
         names: &["editor"],
         argument: "",
         about: "write the message in your editor",
-        group: Group::Message,
+        group: CommandGroup::Message,
         completes: Completes::Nothing,
-        run: Run::Now(messages::editor),
+        run: CommandFunction::Now(messages::open_editor),
     },
-    Command {
+    SlashCommand {
         names: &["image"],
         argument: "PATH",
         about: "attach a picture to the next message",
-        group: Group::Message,
+        group: CommandGroup::Message,
         completes: Completes::Paths,
-        run: Run::Now(messages::image),
+        run: CommandFunction::Now(messages::attach_image),
     },
-    Command {
+    SlashCommand {
         names: &["init"],
         argument: "[update]",
         about: "let the model write AGENTS.md, the notes on this project for agents",
-        group: Group::Message,
+        group: CommandGroup::Message,
         completes: Completes::Words(&["update"]),
-        run: Run::Now(messages::init),
+        run: CommandFunction::Now(messages::write_instructions),
     },
-    Command {
+    SlashCommand {
         names: &["model"],
         argument: "[NAME] [LEVEL]",
         about: "pick another model, or how much it reasons",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Models,
-        run: Run::Later(models::model),
+        run: CommandFunction::Later(models::change_model),
     },
-    Command {
+    SlashCommand {
         names: &["agent"],
         argument: "[NAME]",
         about: "list the agents, or let another one answer",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Agents,
-        run: Run::Now(models::agent),
+        run: CommandFunction::Now(models::change_agent),
     },
-    Command {
+    SlashCommand {
         names: &["mode"],
         argument: "[NAME]",
         about: "list the modes, or carry out what follows in another",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Modes,
-        run: Run::Now(mode::mode),
+        run: CommandFunction::Now(mode::change_mode),
     },
-    Command {
+    SlashCommand {
         names: &["plan"],
         argument: "[drop]",
         about: "show the plan and how far it has come, or give it up",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Words(&["drop"]),
-        run: Run::Now(mode::plan),
+        run: CommandFunction::Now(mode::show_plan),
     },
-    Command {
+    SlashCommand {
         names: &["prompt"],
         argument: "[NAME[@VERSION]]",
         about: "list the prompts, or use another as the system prompt",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Prompts,
-        run: Run::Now(prompts::prompt),
+        run: CommandFunction::Now(prompts::change_prompt),
     },
-    Command {
+    SlashCommand {
         names: &["tools"],
         argument: "",
         about: "list the tools that the model may call",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Nothing,
-        run: Run::Now(models::tools),
+        run: CommandFunction::Now(models::show_tools),
     },
-    Command {
+    SlashCommand {
         names: &["approve"],
         argument: "[MODE]",
         about: "show what runs without a question, or change it",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Approvals,
-        run: Run::Now(settings::approve),
+        run: CommandFunction::Now(settings::change_approval),
     },
-    Command {
+    SlashCommand {
         names: &["set"],
         argument: "[KEY=VALUE]",
         about: "change the configuration of this chat, or show what was set in it",
-        group: Group::Agent,
+        group: CommandGroup::Agent,
         completes: Completes::Keys,
-        run: Run::Now(settings::set),
+        run: CommandFunction::Now(settings::change_setting),
     },
-    Command {
+    SlashCommand {
         names: &["context"],
         argument: "",
         about: "show what the next request holds",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Nothing,
-        run: Run::Now(context::context),
+        run: CommandFunction::Now(context::show_context),
     },
-    Command {
+    SlashCommand {
         names: &["skills"],
         argument: "",
         about: "list the skills, and which are loaded",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Nothing,
-        run: Run::Now(skills::skills),
+        run: CommandFunction::Now(skills::show_skills),
     },
-    Command {
+    SlashCommand {
         names: &["skill"],
         argument: "NAME [TASK]",
         about: "load a skill, for the task or the next message",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Skills,
-        run: Run::Now(skills::skill),
+        run: CommandFunction::Now(skills::load_skill),
     },
-    Command {
+    SlashCommand {
         names: &["unload"],
         argument: "SKILL",
         about: "take a skill out of what is sent",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Skills,
-        run: Run::Now(skills::unload),
+        run: CommandFunction::Now(skills::drop_skill),
     },
-    Command {
+    SlashCommand {
         names: &["compact"],
         argument: "[--dry-run | FOCUS]",
         about: "make room in the context; FOCUS is kept above all",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Words(&["--dry-run"]),
-        run: Run::Later(context::compact),
+        run: CommandFunction::Later(context::compact_history),
     },
-    Command {
+    SlashCommand {
         names: &["uncompact"],
         argument: "",
         about: "send everything again as it was said",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Nothing,
-        run: Run::Now(context::uncompact),
+        run: CommandFunction::Now(context::undo_compaction),
     },
-    Command {
+    SlashCommand {
         names: &["pin"],
         argument: "[TEXT]",
         about: "keep the last exchange, or messages that contain TEXT, out of every compression",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Nothing,
-        run: Run::Now(context::pin),
+        run: CommandFunction::Now(context::pin_text),
     },
-    Command {
+    SlashCommand {
         names: &["recall"],
         argument: "ID | WORDS",
         about: "read what is no longer sent, by its id or by words in it",
-        group: Group::Context,
+        group: CommandGroup::Context,
         completes: Completes::Nothing,
-        run: Run::Now(context::recall),
+        run: CommandFunction::Now(context::recall_text),
     },
-    Command {
+    SlashCommand {
         names: &["last"],
         argument: "[N | #N | WORD]",
         about: "show the output of the last call, the Nth last or number N in full; or calls, answer, reasoning",
-        group: Group::Conversation,
+        group: CommandGroup::Conversation,
         completes: Completes::Words(&["calls", "answer", "reasoning"]),
-        run: Run::Now(last),
+        run: CommandFunction::Now(show_last),
     },
-    Command {
+    SlashCommand {
         names: &["copy"],
         argument: "[N]",
         about: "copy the last answer, or its Nth code block",
-        group: Group::Conversation,
+        group: CommandGroup::Conversation,
         completes: Completes::Nothing,
-        run: Run::Now(last::copy),
+        run: CommandFunction::Now(last::copy_answer),
     },
-    Command {
+    SlashCommand {
         names: &["cost"],
         argument: "",
         about: "show what this conversation has cost so far",
-        group: Group::Conversation,
+        group: CommandGroup::Conversation,
         completes: Completes::Nothing,
-        run: Run::Now(conversation::cost),
+        run: CommandFunction::Now(conversation::show_cost),
     },
-    Command {
+    SlashCommand {
         names: &["stats"],
         argument: "",
         about: "show its figures, tool by tool",
-        group: Group::Conversation,
+        group: CommandGroup::Conversation,
         completes: Completes::Nothing,
-        run: Run::Now(conversation::stats),
+        run: CommandFunction::Now(conversation::show_stats),
     },
-    Command {
+    SlashCommand {
         names: &["clear"],
         argument: "",
         about: "begin a new conversation",
-        group: Group::Conversation,
+        group: CommandGroup::Conversation,
         completes: Completes::Nothing,
-        run: Run::Now(conversation::clear),
+        run: CommandFunction::Now(conversation::clear_chat),
     },
-    Command {
+    SlashCommand {
         names: &["help"],
         argument: "[COMMAND]",
         about: "list the commands, or explain one",
-        group: Group::Chat,
+        group: CommandGroup::Chat,
         completes: Completes::Commands,
-        run: Run::Now(help_of),
+        run: CommandFunction::Now(help_of),
     },
-    Command {
+    SlashCommand {
         names: &["raw"],
         argument: "",
         about: "show answers as the model writes them, or laid out again",
-        group: Group::Chat,
+        group: CommandGroup::Chat,
         completes: Completes::Nothing,
-        run: Run::Now(messages::raw),
+        run: CommandFunction::Now(messages::toggle_raw),
     },
-    Command {
+    SlashCommand {
         names: &["exit", "quit"],
         argument: "",
         about: "leave (Ctrl-D does too)",
-        group: Group::Chat,
+        group: CommandGroup::Chat,
         completes: Completes::Nothing,
-        run: Run::Now(conversation::exit),
+        run: CommandFunction::Now(conversation::exit_chat),
     },
 ];
 
 /// Finds a command by its name or alias.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Command> {
+pub fn find_command(name: &str) -> Option<&'static SlashCommand> {
     COMMANDS.iter().find(|command| command.names.contains(&name))
 }
 
-fn help_of(chat: &mut Chat, name: &str) -> Answer {
-    let width = terminal::width().unwrap_or(80);
-    Ok(Outcome::Tell(help::help(name, COMMANDS, &chat.own, width)))
+fn help_of(chat: &mut Chat, name: &str) -> CommandAnswer {
+    let width = terminal::measure_width().unwrap_or(80);
+    Ok(SlashOutcome::Tell(help::render_help(name, COMMANDS, &chat.own, width)))
 }
 
 #[cfg(test)]
@@ -244,7 +243,7 @@ mod tests {
 
     #[test]
     fn help_shows_every_command_once() {
-        let help = help::help("", COMMANDS, &[], 80);
+        let help = help::render_help("", COMMANDS, &[], 80);
         for command in COMMANDS {
             for name in command.names {
                 let words = help.split(|c: char| !c.is_alphanumeric() && c != '/');
@@ -252,7 +251,7 @@ mod tests {
                 assert_eq!(shown.count(), 1, "{name}");
             }
         }
-        assert_eq!(help::help("/exit", COMMANDS, &[], 80), "/exit  leave (Ctrl-D does too); also /quit\n");
+        assert_eq!(help::render_help("/exit", COMMANDS, &[], 80), "/exit  leave (Ctrl-D does too); also /quit\n");
     }
 
     #[test]
@@ -266,14 +265,14 @@ mod tests {
             ..OwnCommand::default()
         };
         for width in [40, 60, 80, 200] {
-            let help = help::help("", COMMANDS, std::slice::from_ref(&own), width);
-            let widest = help.lines().map(text::columns).max();
+            let help = help::render_help("", COMMANDS, std::slice::from_ref(&own), width);
+            let widest = help.lines().map(text::count_columns).max();
             assert!(widest.is_some_and(|widest| widest < width), "{width}:\n{help}");
         }
-        insta::assert_snapshot!("help_80", help::help("", COMMANDS, std::slice::from_ref(&own), 80));
-        insta::assert_snapshot!("help_40", help::help("", COMMANDS, std::slice::from_ref(&own), 40));
+        insta::assert_snapshot!("help_80", help::render_help("", COMMANDS, std::slice::from_ref(&own), 80));
+        insta::assert_snapshot!("help_40", help::render_help("", COMMANDS, std::slice::from_ref(&own), 40));
         assert_eq!(
-            help::help("ship", COMMANDS, std::slice::from_ref(&own), 80),
+            help::render_help("ship", COMMANDS, std::slice::from_ref(&own), 80),
             "/ship [VERSION]  Build, test and release what was changed since the last release.; asks fast\n\
              commands/ship.md\n"
         );

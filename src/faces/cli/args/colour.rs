@@ -25,8 +25,7 @@ impl From<ColorChoice> for Colour {
 }
 
 /// Finds the value of `--color` in arguments that are wrong or ask for help.
-#[must_use]
-pub fn colour(args: &[OsString]) -> Colour {
+pub fn find_colour(args: &[OsString]) -> Colour {
     let words = args.iter().map(|arg| arg.to_str().unwrap_or_default()).take_while(|word| *word != "--");
     let words: Vec<&str> = words.collect();
     let apart = words.iter().zip(words.iter().skip(1)).filter(|(name, _)| **name == "--color");
@@ -36,7 +35,6 @@ pub fn colour(args: &[OsString]) -> Colour {
 }
 
 /// Removes the escapes for colours and styles from `text`.
-#[must_use]
 pub fn without_style(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -61,7 +59,7 @@ mod tests {
             ("agent run -- --color=never", Colour::Auto),
         ] {
             let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(super::colour(&args), colour, "{line}");
+            assert_eq!(find_colour(&args), colour, "{line}");
         }
     }
 }

@@ -34,7 +34,7 @@ pub enum PromptCommand {
     Render {
         reference: String,
         /// Set vars.K: K=TEXT, K=@FILE, K:=JSON (repeatable)
-        #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
+        #[arg(long = "var", value_name = "K=V", value_parser = var::parse_var)]
         vars: Vec<Var>,
         /// Print the messages as JSON
         #[arg(long)]
@@ -58,6 +58,7 @@ pub enum PromptCommand {
     /// Report errors and likely mistakes in prompts, and the tokens of their parts
     Check {
         /// NAME[@VERSION] [default: every version of every prompt]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
         #[arg(value_name = "NAME")]
         references: Vec<String>,
     },

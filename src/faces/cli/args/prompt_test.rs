@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::approval;
+use super::parse_approval;
 use crate::config::ApprovalMode;
 
 #[derive(Debug, Args)]
 pub struct PromptTestArgs {
     /// Prompts, NAME[@VERSION] [default: every prompt that has a tests.yaml]
+    #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
     #[arg(value_name = "NAME")]
     pub references: Vec<String>,
     /// Take the cases from this file: a tests.yaml, or a promptfoo configuration, whose prompts are tested if no NAME
@@ -50,7 +51,7 @@ pub struct PromptTestArgs {
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Which calls of a case run without asking: edits (the default), all, never
-    #[arg(long, value_name = "MODE", value_parser = approval)]
+    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
 }
 

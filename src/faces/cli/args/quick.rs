@@ -8,27 +8,27 @@ use std::ffi::OsString;
 
 use clap::{Args, FromArgMatches};
 
-use super::{ChatArgs, Cli, Command, GlobalArgs, RunArgs};
+use super::{ChatArgs, Cli, CliCommand, GlobalArgs, RunArgs};
 
 /// Parses `args` if it is a valid command line of `run` or `chat`. Without arguments it is one of `default`.
-pub(super) fn parse(args: &[OsString], default: &str) -> Option<Cli> {
+pub(super) fn parse_quickly(args: &[OsString], default: &str) -> Option<Cli> {
     if args.len() < 2 {
         // Nothing is left to read, so no parser is made.
         let command = match default {
-            "chat" => Command::Chat(ChatArgs::default()),
-            _ => Command::Run(RunArgs::default()),
+            "chat" => CliCommand::Chat(ChatArgs::default()),
+            _ => CliCommand::Run(RunArgs::default()),
         };
         return Some(Cli { global: GlobalArgs::default(), command: Some(command) });
     }
     // If the word were the value of an option, the rest would not parse.
     args.iter().skip(1).find_map(|arg| match arg.to_str() {
-        Some("run") => Some(read::<RunArgs>(args, "run", Command::Run)),
-        Some("chat") => Some(read::<ChatArgs>(args, "chat", Command::Chat)),
+        Some("run") => Some(read_arguments::<RunArgs>(args, "run", CliCommand::Run)),
+        Some("chat") => Some(read_arguments::<ChatArgs>(args, "chat", CliCommand::Chat)),
         _ => None,
     })?
 }
 
-fn read<T: Args>(args: &[OsString], name: &'static str, command: fn(T) -> Command) -> Option<Cli> {
+fn read_arguments<T: Args>(args: &[OsString], name: &'static str, command: fn(T) -> CliCommand) -> Option<Cli> {
     let of_command = T::augment_args(clap::Command::new(name));
     let mut parser = GlobalArgs::augment_args(clap::Command::new("agent")).subcommand(of_command);
     let mut matches = parser.try_get_matches_from_mut(args).ok()?;
@@ -40,7 +40,7 @@ fn read<T: Args>(args: &[OsString], name: &'static str, command: fn(T) -> Comman
 
 #[cfg(test)]
 mod tests {
-    use super::super::{parse, parse_all};
+    use super::super::{parse_all, parse_cli};
     use super::*;
 
     /// Combines the pieces of command lines of every kind in all ways.
@@ -79,9 +79,9 @@ mod tests {
                     let line = format!("agent {before} {command} {after}");
                     let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
                     for (interactive, default) in [(true, "chat"), (false, "run")] {
-                        let told = |read: Result<Cli, super::super::Usage>| format!("{read:?}");
-                        assert_eq!(told(parse(&args, interactive)), told(parse_all(&args, default)), "{line}");
-                        quick += usize::from(super::parse(&args, default).is_some());
+                        let told = |read: Result<Cli, super::super::UsageError>| format!("{read:?}");
+                        assert_eq!(told(parse_cli(&args, interactive)), told(parse_all(&args, default)), "{line}");
+                        quick += usize::from(parse_quickly(&args, default).is_some());
                     }
                 }
             }

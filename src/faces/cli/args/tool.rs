@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 
-use super::approval;
+use super::parse_approval;
 use crate::base::output::{Encoding, ResponseFormat};
 use crate::config::{ApprovalMode, Permission};
 
@@ -14,7 +14,7 @@ pub enum ToolCommand {
         /// Only these tools: names and globs; ! excludes
         names: Vec<String>,
         /// Only tools up to this permission: read, write, admin
-        #[arg(long, value_name = "LEVEL", value_parser = permission)]
+        #[arg(long, value_name = "LEVEL", value_parser = parse_permission)]
         permission: Option<Permission>,
         /// The agent whose tools to list
         #[arg(short, long, value_name = "NAME")]
@@ -44,29 +44,29 @@ pub struct CallArgs {
     #[arg(long, value_name = "FORMAT", value_parser = response_format)]
     pub format: Option<ResponseFormat>,
     /// The notation: text, json, yaml, xml, compact
-    #[arg(long, value_name = "ENCODING", value_parser = encoding)]
+    #[arg(long, value_name = "ENCODING", value_parser = parse_encoding)]
     pub encoding: Option<Encoding>,
     /// Which calls run without asking: ask, edits, all, never
-    #[arg(long, value_name = "MODE", value_parser = approval)]
+    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
     /// The agent whose tool to call
     #[arg(short, long, value_name = "NAME")]
     pub agent: Option<String>,
 }
 
-fn permission(text: &str) -> Result<Permission, String> {
-    word(text, "read, write, admin")
+fn parse_permission(text: &str) -> Result<Permission, String> {
+    parse_word(text, "read, write, admin")
 }
 
 fn response_format(text: &str) -> Result<ResponseFormat, String> {
-    word(text, "concise, standard, detailed, raw")
+    parse_word(text, "concise, standard, detailed, raw")
 }
 
-fn encoding(text: &str) -> Result<Encoding, String> {
-    word(text, "text, json, yaml, xml, compact")
+fn parse_encoding(text: &str) -> Result<Encoding, String> {
+    parse_word(text, "text, json, yaml, xml, compact")
 }
 
 /// Parses a word as the configuration files spell it.
-fn word<T: DeserializeOwned>(text: &str, words: &str) -> Result<T, String> {
+fn parse_word<T: DeserializeOwned>(text: &str, words: &str) -> Result<T, String> {
     serde_json::from_value(text.into()).map_err(|_| format!("one of {words}"))
 }

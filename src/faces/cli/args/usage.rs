@@ -4,12 +4,12 @@ use clap::error::ErrorKind;
 
 /// The text to print, and whether it is an error. The last line of an error is its reason.
 #[derive(Debug)]
-pub struct Usage {
+pub struct UsageError {
     pub text: String,
     pub is_error: bool,
 }
 
-impl From<clap::Error> for Usage {
+impl From<clap::Error> for UsageError {
     fn from(error: clap::Error) -> Self {
         let text = error.render().ansi().to_string();
         let text = match error.kind() {

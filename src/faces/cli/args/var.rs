@@ -21,7 +21,7 @@ pub enum VarValue {
 }
 
 /// Reads `K=TEXT`, `K=@FILE` or `K:=JSON`.
-pub(super) fn var(written: &str) -> Result<Var, String> {
+pub(super) fn parse_var(written: &str) -> Result<Var, String> {
     let forms = "write it as NAME=TEXT, NAME=@FILE or NAME:=JSON";
     let (name, text) = written.split_once('=').ok_or(forms)?;
     let (name, is_json) = name.strip_suffix(':').map_or((name, false), |name| (name, true));
@@ -72,7 +72,7 @@ mod tests {
             ("k:=yes", "", Err("what follows := is not JSON: expected value at line 1 column 1")),
             ("k:=", "", Err("is not JSON")),
         ] {
-            match (var(written), value) {
+            match (parse_var(written), value) {
                 (Ok(read), Ok(value)) => assert_eq!((read.name.as_str(), read.value), (name, value), "{written}"),
                 (Err(error), Err(why)) => assert!(error.contains(why), "{written}: {error}"),
                 (read, value) => panic!("{written}: {read:?} is not {value:?}"),

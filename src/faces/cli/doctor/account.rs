@@ -2,7 +2,7 @@
 
 /// The result of one check, in one or several lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Check {
+pub(super) struct DoctorCheck {
     pub of: &'static str,
     pub health: Health,
     pub says: String,
@@ -17,7 +17,7 @@ pub(super) enum Health {
     Bad,
 }
 
-impl Check {
+impl DoctorCheck {
     pub fn new(of: &'static str, health: Health, says: impl Into<String>) -> Self {
         Self { of, health, says: says.into() }
     }

@@ -5,19 +5,23 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::files::workspace::Workspace;
 
-use super::super::Failure;
-use super::super::config::checked;
-use super::super::setup::Setup;
-use super::account::{Check, Health};
+use super::super::CommandFailure;
+use super::super::config::load_checked;
+use super::super::setup::CliSetup;
+use super::account::{DoctorCheck, Health};
 
 /// Returns the configuration, if a run could use it, and the result of its check.
-pub(super) fn check(setup: &Setup, workspace: &Workspace) -> Result<(Option<Arc<Config>>, Check), Failure> {
+pub(super) fn check_configuration(
+    setup: &CliSetup,
+    workspace: &Workspace,
+) -> Result<(Option<Arc<Config>>, DoctorCheck), CommandFailure> {
     let of = "config";
-    let config = match checked(setup, workspace) {
+    let config = match load_checked(setup, workspace) {
         Ok(config) => config,
         Err(failure) if failure.code == super::super::exit::CONFIGURATION => {
-            let says = format!("{}\nfix it, then run `agent config check` to be sure", failure.told().trim_end());
-            return Ok((None, Check::new(of, Health::Bad, says)));
+            let says =
+                format!("{}\nfix it, then run `agent config check` to be sure", failure.word_reason().trim_end());
+            return Ok((None, DoctorCheck::new(of, Health::Bad, says)));
         }
         Err(failure) => return Err(failure),
     };
@@ -29,8 +33,8 @@ pub(super) fn check(setup: &Setup, workspace: &Workspace) -> Result<(Option<Arc<
     };
     let counts = format!("{} agents, {} models ({from})", config.agents.len(), config.models.len());
     let check = match config.warnings.as_slice() {
-        [] => Check::new(of, Health::Good, counts),
-        warnings => Check::new(of, Health::Weak, format!("{counts}\n{}", warnings.join("\n"))),
+        [] => DoctorCheck::new(of, Health::Good, counts),
+        warnings => DoctorCheck::new(of, Health::Weak, format!("{counts}\n{}", warnings.join("\n"))),
     };
     Ok((Some(config), check))
 }

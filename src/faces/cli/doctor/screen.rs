@@ -2,15 +2,15 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::screen::ink::Wishes;
+use crate::screen::ink::ColourWishes;
 use crate::screen::terminal::{self, Abilities};
 
-use super::super::setup::Setup;
-use super::account::{Check, Health};
+use super::super::setup::CliSetup;
+use super::account::{DoctorCheck, Health};
 
 /// The facts that decide the result.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Facts<'a> {
+pub(super) struct ScreenFacts<'a> {
     /// stdin and stderr are terminals.
     pub is_terminal: bool,
     pub size: Option<(usize, usize)>,
@@ -21,33 +21,33 @@ pub(super) struct Facts<'a> {
     pub abilities: Abilities,
     pub colours: bool,
     /// The variables about colours that the person set.
-    pub wishes: Wishes<'a>,
+    pub wishes: ColourWishes<'a>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ScreenFacts<'a> {
     /// The facts of this process.
-    pub fn now(setup: &'a Setup) -> Self {
+    pub fn now(setup: &'a CliSetup) -> Self {
         let env = &setup.env;
         let stderr = io::stderr().is_terminal();
-        let wishes = Wishes::read(|name| env.get(name));
+        let wishes = ColourWishes::read(|name| env.get(name));
         let colour: crate::screen::ink::Colour = setup.global.color.into();
         Self {
             is_terminal: io::stdin().is_terminal() && stderr,
-            size: terminal::size(),
+            size: terminal::measure_size(),
             term: env.get("TERM"),
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.get(name)),
             in_tmux: env.get("TMUX").is_some(),
-            abilities: Abilities::of(|name| env.get(name)),
-            colours: colour.allowed(stderr, wishes),
+            abilities: Abilities::read(|name| env.get(name)),
+            colours: colour.allows(stderr, wishes),
             wishes,
         }
     }
 }
 
-pub(super) fn check(facts: &Facts<'_>) -> Check {
+pub(super) fn check_screen(facts: &ScreenFacts<'_>) -> DoctorCheck {
     let of = "terminal";
     if !facts.is_terminal {
-        return Check::new(
+        return DoctorCheck::new(
             of,
             Health::Good,
             "none: output is plain lines without colours, and questions are not asked",
@@ -58,7 +58,7 @@ pub(super) fn check(facts: &Facts<'_>) -> Check {
         let says = format!(
             "TERM is {term}: plain lines are shown; set TERM=xterm-256color if this terminal moves its cursor"
         );
-        return Check::new(of, Health::Weak, says);
+        return DoctorCheck::new(of, Health::Weak, says);
     }
     let size = facts.size.map_or_else(|| "unknown size".to_owned(), |(columns, rows)| format!("{columns}×{rows}"));
     let colours = match (facts.colours, facts.wishes.no_color) {
@@ -81,9 +81,9 @@ pub(super) fn check(facts: &Facts<'_>) -> Check {
         to_do.push("it is small: widen it to at least 40 columns and 10 rows".to_owned());
     }
     if to_do.is_empty() {
-        return Check::new(of, Health::Good, says);
+        return DoctorCheck::new(of, Health::Good, says);
     }
-    Check::new(of, Health::Weak, format!("{says}\n{}", to_do.join("\n")))
+    DoctorCheck::new(of, Health::Weak, format!("{says}\n{}", to_do.join("\n")))
 }
 
 fn is_utf8(locale: &str) -> bool {
@@ -96,15 +96,15 @@ fn is_utf8(locale: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn plain() -> Facts<'static> {
-        Facts {
+    fn plain() -> ScreenFacts<'static> {
+        ScreenFacts {
             is_terminal: true,
             size: Some((80, 24)),
             term: Some("xterm-256color"),
             locale: Some("en_GB.UTF-8"),
             abilities: Abilities { draws: true, ..Abilities::NONE },
             colours: true,
-            ..Facts::default()
+            ..ScreenFacts::default()
         }
     }
 
@@ -113,29 +113,33 @@ mod tests {
         for (facts, health, says) in [
             (plain(), Health::Good, "xterm-256color, 80×24, colours, no links"),
             (
-                Facts { abilities: Abilities { links: true, draws: true, ..Abilities::NONE }, ..plain() },
+                ScreenFacts { abilities: Abilities { links: true, draws: true, ..Abilities::NONE }, ..plain() },
                 Health::Good,
                 "colours, links",
             ),
-            (Facts { in_tmux: true, ..plain() }, Health::Good, "as tmux passes them on"),
-            (Facts { is_terminal: false, ..plain() }, Health::Good, "none: output is plain lines"),
+            (ScreenFacts { in_tmux: true, ..plain() }, Health::Good, "as tmux passes them on"),
+            (ScreenFacts { is_terminal: false, ..plain() }, Health::Good, "none: output is plain lines"),
             (
-                Facts { term: Some("dumb"), abilities: Abilities::NONE, ..plain() },
+                ScreenFacts { term: Some("dumb"), abilities: Abilities::NONE, ..plain() },
                 Health::Weak,
                 "TERM is dumb: plain lines are shown; set TERM=",
             ),
-            (Facts { term: None, abilities: Abilities::NONE, ..plain() }, Health::Weak, "TERM is not set"),
-            (Facts { locale: Some("C"), ..plain() }, Health::Weak, "the locale is C: set LANG=C.UTF-8"),
-            (Facts { locale: None, ..plain() }, Health::Weak, "the locale is not set"),
-            (Facts { locale: Some("de_DE.utf8@euro"), ..plain() }, Health::Good, "80×24"),
-            (Facts { size: Some((30, 24)), ..plain() }, Health::Weak, "widen it"),
+            (ScreenFacts { term: None, abilities: Abilities::NONE, ..plain() }, Health::Weak, "TERM is not set"),
+            (ScreenFacts { locale: Some("C"), ..plain() }, Health::Weak, "the locale is C: set LANG=C.UTF-8"),
+            (ScreenFacts { locale: None, ..plain() }, Health::Weak, "the locale is not set"),
+            (ScreenFacts { locale: Some("de_DE.utf8@euro"), ..plain() }, Health::Good, "80×24"),
+            (ScreenFacts { size: Some((30, 24)), ..plain() }, Health::Weak, "widen it"),
             (
-                Facts { colours: false, wishes: Wishes { no_color: Some("1"), ..Wishes::default() }, ..plain() },
+                ScreenFacts {
+                    colours: false,
+                    wishes: ColourWishes { no_color: Some("1"), ..ColourWishes::default() },
+                    ..plain()
+                },
                 Health::Good,
                 "no colours (NO_COLOR)",
             ),
         ] {
-            let check = check(&facts);
+            let check = check_screen(&facts);
             assert!(check.health == health && check.says.contains(says), "{facts:?}: {check:?}");
         }
     }

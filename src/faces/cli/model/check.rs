@@ -5,28 +5,28 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::agent::assembly::{Checked, ModelCheck, Options, model_file};
+use crate::agent::assembly::{ModelCheck, ModelCheckResult, RunOptions, model_file};
 use crate::agent::exit;
 use crate::base::text;
 
 use super::super::args::ReportFormat;
-use super::super::setup::Setup;
-use super::super::{Failure, Outcome, note, print};
+use super::super::setup::CliSetup;
+use super::super::{CommandFailure, CommandOutcome, note_progress, print_text};
 
-pub(super) fn run(
-    setup: &Setup,
+pub(super) fn check_model(
+    setup: &CliSetup,
     name: Option<String>,
     log_wire: Option<PathBuf>,
     output: ReportFormat,
-) -> Outcome {
+) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let options = Options { model: name, log_wire, ..Options::default() };
-    let check = ModelCheck::new(&config, &options).map_err(Failure::from_setup)?;
+    let options = RunOptions { model: name, log_wire, ..RunOptions::default() };
+    let check = ModelCheck::new(&config, &options).map_err(CommandFailure::from_setup)?;
     let quiet = setup.global.quiet;
     let say = |line: &str| {
         if !quiet {
-            note(&text::visible(line));
+            note_progress(&text::make_visible(line));
         }
     };
     let server = check.base_url().map_or_else(String::new, |url| format!(" at {url}"));
@@ -39,27 +39,27 @@ pub(super) fn run(
     let checked = runtime.block_on(check.run(&mut |what| say(&format!("  asking for {what}"))));
     let checked = checked.map_err(|error| {
         let reason = config.redactor().redact(&error.to_string()).into_owned();
-        Failure::new(exit::of_model(error.kind), anyhow::anyhow!(reason))
+        CommandFailure::new(exit::of_model(error.kind), anyhow::anyhow!(reason))
     })?;
     match output {
-        ReportFormat::Json => print(serde_json::to_string_pretty(&as_json(check.name(), &checked))? + "\n")?,
-        ReportFormat::Text => print(table(check.name(), &checked))?,
+        ReportFormat::Json => print_text(serde_json::to_string_pretty(&as_json(check.name(), &checked))? + "\n")?,
+        ReportFormat::Text => print_text(format_report(check.name(), &checked))?,
     };
-    say(&spent(&checked));
+    say(&format_spending(&checked));
     Ok(exit::DONE)
 }
 
 /// Formats the server, the findings and the model file.
-fn table(name: &str, checked: &Checked) -> String {
+fn format_report(name: &str, checked: &ModelCheckResult) -> String {
     const FEATURE: usize = 16;
     const OUTCOME: usize = 10;
     let mut out = String::new();
     let mut row = |head: &str, outcome: &str, note: &str| {
-        let note = text::visible(note).replace('\n', " ");
+        let note = text::make_visible(note).replace('\n', " ");
         let line = format!("{head:FEATURE$}{outcome:OUTCOME$}{note}");
         let _ = writeln!(out, "{}", line.trim_end());
     };
-    row("model", &text::visible(&checked.id), "");
+    row("model", &text::make_visible(&checked.id), "");
     if let Some(probed) = &checked.probed {
         row("server", probed.server, "");
     }
@@ -72,7 +72,7 @@ fn table(name: &str, checked: &Checked) -> String {
     let file = if name.contains('/') { "NAME" } else { name };
     let advice =
         if checked.is_auto { "no file is needed; one for this model would be" } else { "the file that fits is" };
-    let _ = write!(out, "\n# {advice} models/{}.yaml:\n{}", text::visible(file), model_file(&checked.file));
+    let _ = write!(out, "\n# {advice} models/{}.yaml:\n{}", text::make_visible(file), model_file(&checked.file));
     out
 }
 
@@ -85,14 +85,14 @@ fn told_by(source: &str) -> String {
     }
 }
 
-fn spent(checked: &Checked) -> String {
-    let Checked { requests, usage, cost_usd, .. } = checked;
+fn format_spending(checked: &ModelCheckResult) -> String {
+    let ModelCheckResult { requests, usage, cost_usd, .. } = checked;
     let about = if usage.cost_about { "~" } else { "" };
     let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("{about}${usd:.4}"));
     format!("{requests} requests, {} tokens in, {} out, {cost}", usage.input_tokens, usage.output_tokens)
 }
 
-fn as_json(name: &str, checked: &Checked) -> Value {
+fn as_json(name: &str, checked: &ModelCheckResult) -> Value {
     json!({
         "name": name,
         "id": checked.id,

@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::agent::assembly::{self, Options};
+use crate::agent::assembly::{self, RunOptions};
 use crate::config::Config;
 use crate::files::workspace::Workspace;
 use crate::prompt::{Prompt, PromptContext, Registry};
 use crate::safety::Nobody;
 
-use super::super::{Failure, Outcome, exit, print, warn};
+use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person};
 
-pub(super) fn run(
+pub(super) fn check_prompts(
     config: &Arc<Config>,
     workspace: &Workspace,
     registry: &Registry,
     references: &[String],
-) -> Outcome {
+) -> CommandOutcome {
     let (prompts, mut told) = asked_for(registry, references)?;
-    let tools = tools(config, workspace);
+    let tools = list_tools(config, workspace);
     let tools: Vec<(&str, &str)> = tools.iter().map(|(name, about)| (name.as_str(), about.as_str())).collect();
     let sample = PromptContext::sample().value();
     let mut sizes = String::new();
@@ -27,7 +27,7 @@ pub(super) fn run(
         told.extend(prompt.doubts(&sample).iter().map(ToString::to_string));
         told.extend(prompt.forbidden(&tools));
         if let Ok(rendered) = prompt.render(&sample) {
-            told.extend(prompt.banned(&rendered, "", &tools));
+            told.extend(prompt.list_banned(&rendered, "", &tools));
         }
         if let Ok(parts) = prompt.sizes(&sample) {
             let total: u64 = parts.iter().map(|part| part.tokens).sum();
@@ -36,18 +36,21 @@ pub(super) fn run(
             let _ = writeln!(sizes, "{}: {total} tokens{parts}", prompt.id());
         }
     }
-    print(sizes)?;
+    print_text(sizes)?;
     // A doubt about a module is reported once, however many prompts contain the module.
     let once: BTreeSet<&String> = told.iter().collect();
     if once.is_empty() {
         return Ok(exit::DONE);
     }
     let lines: Vec<String> = once.into_iter().cloned().collect();
-    Err(Failure::listed(exit::CONFIGURATION, "doubts", &lines))
+    Err(CommandFailure::listed(exit::CONFIGURATION, "doubts", &lines))
 }
 
 /// Returns the prompts to check, and the errors of those that cannot be read.
-fn asked_for(registry: &Registry, references: &[String]) -> Result<(Vec<Arc<Prompt>>, Vec<String>), Failure> {
+fn asked_for(
+    registry: &Registry,
+    references: &[String],
+) -> Result<(Vec<Arc<Prompt>>, Vec<String>), CommandFailure> {
     let (mut prompts, mut told) = (Vec::new(), Vec::new());
     let mut add = |read: Result<Arc<Prompt>, crate::prompt::PromptError>| match read {
         Ok(prompt) => prompts.push(prompt),
@@ -55,7 +58,7 @@ fn asked_for(registry: &Registry, references: &[String]) -> Result<(Vec<Arc<Prom
     };
     if references.is_empty() {
         let mut unlisted = Vec::new();
-        for name in registry.names().map_err(Failure::prompt)? {
+        for name in registry.names().map_err(CommandFailure::prompt)? {
             match registry.list([name.as_str()]) {
                 Ok(versions) => versions.into_iter().for_each(|listed| add(listed.prompt)),
                 Err(error) => unlisted.push(error.to_string()),
@@ -65,7 +68,7 @@ fn asked_for(registry: &Registry, references: &[String]) -> Result<(Vec<Arc<Prom
     } else {
         for reference in references {
             match registry.get(reference) {
-                Err(error) if error.file.is_none() => return Err(Failure::prompt(error)),
+                Err(error) if error.file.is_none() => return Err(CommandFailure::prompt(error)),
                 read => add(read),
             }
         }
@@ -74,13 +77,13 @@ fn asked_for(registry: &Registry, references: &[String]) -> Result<(Vec<Arc<Prom
 }
 
 /// The names and descriptions of the default agent's tools; none, with a warning, if the agent cannot be assembled.
-fn tools(config: &Arc<Config>, workspace: &Workspace) -> Vec<(String, String)> {
-    match assembly::assemble(config, workspace, &Options::default(), Arc::new(Nobody)) {
+fn list_tools(config: &Arc<Config>, workspace: &Workspace) -> Vec<(String, String)> {
+    match assembly::assemble_services(config, workspace, &RunOptions::default(), Arc::new(Nobody)) {
         Ok(services) => {
             services.agent.tools.all().map(|tool| (tool.name.clone(), tool.description.clone())).collect()
         }
         Err(error) => {
-            warn(&format!("prompts are not compared with the tools of the agent: {error}"));
+            warn_person(&format!("prompts are not compared with the tools of the agent: {error}"));
             Vec::new()
         }
     }

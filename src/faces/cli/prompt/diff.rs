@@ -1,26 +1,26 @@
 //! `agent prompt diff`: shows how two versions differ in their text and in the tokens of their parts.
 
-use crate::base::diff::unified;
+use crate::base::diff::unify;
 use crate::prompt::{PartSize, Prompt, PromptContext, Registry};
 use crate::template::Value;
 
-use super::super::{Failure, Outcome, print, tables};
+use super::super::{CommandFailure, CommandOutcome, print_text, tables};
 
-pub(super) fn run(registry: &Registry, old: &str, new: &str) -> Outcome {
-    let [old, new] = [old, new].map(|reference| registry.get(reference).map_err(Failure::prompt));
+pub(super) fn print_diff(registry: &Registry, old: &str, new: &str) -> CommandOutcome {
+    let [old, new] = [old, new].map(|reference| registry.get(reference).map_err(CommandFailure::prompt));
     let (old, new) = (old?, new?);
-    let diff = unified("", &old.whole_text(), &new.whole_text());
+    let diff = unify("", &old.whole_text(), &new.whole_text());
     if diff.is_empty() {
-        return print(format!("{} and {} are identical\n", old.id(), new.id()));
+        return print_text(format!("{} and {} are identical\n", old.id(), new.id()));
     }
     // The ids of the versions replace the names of files.
     let hunks = diff.lines().skip(2).fold(String::new(), |text, line| text + line + "\n");
     let sample = PromptContext::sample().value();
-    print(format!("--- {}\n+++ {}\n{hunks}\n{}", old.id(), new.id(), sizes(&old, &new, &sample)))
+    print_text(format!("--- {}\n+++ {}\n{hunks}\n{}", old.id(), new.id(), format_sizes(&old, &new, &sample)))
 }
 
 /// Formats the tokens of each part in both versions.
-fn sizes(old: &Prompt, new: &Prompt, sample: &Value) -> String {
+fn format_sizes(old: &Prompt, new: &Prompt, sample: &Value) -> String {
     let (old, new) = match (old.sizes(sample), new.sizes(sample)) {
         (Ok(old), Ok(new)) => (old, new),
         (Err(error), _) | (_, Err(error)) => return format!("tokens: unknown: {error}\n"),
@@ -44,5 +44,5 @@ fn sizes(old: &Prompt, new: &Prompt, sample: &Value) -> String {
         .chain(names.iter().map(|name| row(name, tokens(&old, name), tokens(&new, name))))
         .chain([row("total", sum(&old), sum(&new))])
         .collect();
-    tables::columns(&rows, tables::edge())
+    tables::lay_out_columns(&rows, tables::find_edge())
 }

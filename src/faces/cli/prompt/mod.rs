@@ -11,47 +11,48 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::Conversation;
-use crate::agent::assembly::{self, Options};
+use crate::agent::assembly::{self, RunOptions};
 use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
 use crate::conversation::session::{About, Session};
-use crate::prompt::{Listed, MODULES, Prompt, PromptError, Registry};
+use crate::prompt::{ListedPrompt, MODULES, Prompt, PromptError, Registry};
 use crate::safety::Nobody;
 
 use super::args::PromptCommand;
-use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, tables, vars};
+use super::setup::CliSetup;
+use super::{CommandFailure, CommandOutcome, exit, print_text, tables, vars};
 
-pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
+pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let config = setup.config_with(&workspace, flags(&command))?;
     let registry = Registry::new(&config.prompt_dirs);
     match command {
         PromptCommand::List => {
-            let names = registry.names().map_err(Failure::prompt)?;
+            let names = registry.names().map_err(CommandFailure::prompt)?;
             // Whole prompts come before modules.
             let (modules, whole): (Vec<&str>, Vec<&str>) =
                 names.iter().map(String::as_str).partition(|name| name.starts_with(MODULES));
-            let listed = registry.list(whole.into_iter().chain(modules)).map_err(Failure::prompt)?;
-            print(list(&listed))
+            let listed = registry.list(whole.into_iter().chain(modules)).map_err(CommandFailure::prompt)?;
+            print_text(format_prompts(&listed))
         }
         PromptCommand::Show { reference } => {
-            let prompt = registry.get(&reference).map_err(Failure::prompt)?;
-            print(written(&prompt))
+            let prompt = registry.get(&reference).map_err(CommandFailure::prompt)?;
+            print_text(write_source(&prompt))
         }
-        PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
-        PromptCommand::Diff { old, new } => diff::run(&registry, &old, &new),
-        PromptCommand::Check { references } => check::run(&config, &workspace, &registry, &references),
+        PromptCommand::Test(args) => test::run_tests(setup, &config, &registry, args),
+        PromptCommand::Diff { old, new } => diff::print_diff(&registry, &old, &new),
+        PromptCommand::Check { references } => check::check_prompts(&config, &workspace, &registry, &references),
         PromptCommand::Promote { name, version, canary, label, message, force } => {
             let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
-            release::promote(setup, &registry, &config.prompt_dirs, &wanted)
+            release::promote_version(setup, &registry, &config.prompt_dirs, &wanted)
         }
         PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
-        PromptCommand::New { name } => release::begin(setup, &registry, &name),
+        PromptCommand::New { name } => release::begin_version(setup, &registry, &name),
         PromptCommand::Render { reference, vars, messages } => {
-            registry.get(&reference).map_err(Failure::prompt)?;
-            let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
-            let services = assembly::assemble(&config, &workspace, &options, Arc::new(Nobody))
-                .map_err(Failure::from_setup)?;
+            registry.get(&reference).map_err(CommandFailure::prompt)?;
+            let options =
+                RunOptions { prompt: Some(reference), vars: vars::read_vars(&vars)?, ..RunOptions::default() };
+            let services = assembly::assemble_services(&config, &workspace, &options, Arc::new(Nobody))
+                .map_err(CommandFailure::from_setup)?;
             let agent = &services.agent;
             let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
             let now = Timestamp::now();
@@ -60,18 +61,19 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let briefing = &agent.briefing;
             if messages {
                 let messages = briefing.preview_messages(&conversation, &run_id, &agent.limits);
-                let messages = messages.map_err(Failure::briefing)?;
-                return print(serde_json::to_string_pretty(&messages)? + "\n");
+                let messages = messages.map_err(CommandFailure::briefing)?;
+                return print_text(serde_json::to_string_pretty(&messages)? + "\n");
             }
-            let text = briefing.preview(&conversation, &run_id, &agent.limits).map_err(Failure::briefing)?;
-            print(text + "\n")
+            let text =
+                briefing.preview(&conversation, &run_id, &agent.limits).map_err(CommandFailure::briefing)?;
+            print_text(text + "\n")
         }
     }
 }
 
 /// The source of a prompt: the template of each module under its heading, then the prompt's own. A prompt with messages
 /// is shown as its whole file, because the messages are in its head.
-fn written(prompt: &Prompt) -> String {
+fn write_source(prompt: &Prompt) -> String {
     if prompt.has_messages() {
         return format!("{}\n", prompt.text().trim_end());
     }
@@ -84,7 +86,7 @@ fn written(prompt: &Prompt) -> String {
     out + prompt.body().trim() + "\n"
 }
 
-fn list(prompts: &[Listed]) -> String {
+fn format_prompts(prompts: &[ListedPrompt]) -> String {
     let rows: Vec<[String; 4]> = prompts
         .iter()
         .map(|listed| {
@@ -99,7 +101,7 @@ fn list(prompts: &[Listed]) -> String {
             [listed.name.clone(), version, fingerprint, description]
         })
         .collect();
-    tables::columns(&rows, tables::edge())
+    tables::lay_out_columns(&rows, tables::find_edge())
 }
 
 /// The flags of a command that name a setting. The configured approval is for daily work; nobody watches a test.
@@ -109,7 +111,7 @@ fn flags(command: &PromptCommand) -> SettingFlags {
     SettingFlags::default().with(SettingFlag::Approve, Some(approve.name().to_owned()))
 }
 
-impl Failure {
+impl CommandFailure {
     /// Maps a prompt that cannot be rendered to a mistake in the configuration.
     pub(super) fn briefing(error: anyhow::Error) -> Self {
         let code = if error.is::<PromptError>() { exit::CONFIGURATION } else { exit::FAILED };

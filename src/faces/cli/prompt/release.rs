@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use jiff::Zoned;
 
 use crate::config::PromptDir;
-use crate::prompt::test::{Standing, standing};
-use crate::prompt::{Desk, LATEST, PRODUCTION, Promotion, Prompt, PromptContext, Registry, Version};
+use crate::prompt::test::{VersionStanding, judge_standing};
+use crate::prompt::{LATEST, PRODUCTION, Promotion, Prompt, PromptContext, PromptDesk, Registry, Version};
 
-use super::super::setup::Setup;
-use super::super::{Failure, Outcome, exit, print, warn};
+use super::super::setup::CliSetup;
+use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person};
 
 /// The number of cases that a version must have, and pass, before it is released.
 const FEWEST_CASES: usize = 10;
@@ -25,38 +25,43 @@ pub(super) struct Wanted<'a> {
     pub force: bool,
 }
 
-pub(super) fn promote(setup: &Setup, registry: &Registry, dirs: &[PromptDir], wanted: &Wanted<'_>) -> Outcome {
+pub(super) fn promote_version(
+    setup: &CliSetup,
+    registry: &Registry,
+    dirs: &[PromptDir],
+    wanted: &Wanted<'_>,
+) -> CommandOutcome {
     let Wanted { name, version, label, canary, note, force } = *wanted;
     if label == LATEST || label.parse::<Version>().is_ok() {
-        return Err(Failure::usage(format!("`{label}` cannot be a label: it always means a version")));
+        return Err(CommandFailure::usage(format!("`{label}` cannot be a label: it always means a version")));
     }
-    let prompt = registry.get(&format!("{name}@{version}")).map_err(Failure::prompt)?;
-    let found = standing(registry, &prompt, &PromptContext::sample().value());
-    match (objection(&prompt, &found), force) {
+    let prompt = registry.get(&format!("{name}@{version}")).map_err(CommandFailure::prompt)?;
+    let found = judge_standing(registry, &prompt, &PromptContext::sample().value());
+    match (find_objection(&prompt, &found), force) {
         (Some(why), false) => {
             let why = format!("{why}\nNothing was released. --force releases it anyway.");
-            return Err(Failure::new(exit::TESTS_FAILED, anyhow::anyhow!(why)));
+            return Err(CommandFailure::new(exit::TESTS_FAILED, anyhow::anyhow!(why)));
         }
-        (Some(why), true) => warn(&why),
+        (Some(why), true) => warn_person(&why),
         (None, _) => {}
     }
-    let home = match registry.home(name, Some(version)).map_err(Failure::prompt)? {
+    let home = match registry.home(name, Some(version)).map_err(CommandFailure::prompt)? {
         Some(home) => home,
         None => default_home(setup),
     };
-    let desk = Desk::open(&home, name).map_err(Failure::prompt)?;
-    let before = registry.get(name).map_err(Failure::prompt)?.version.unwrap_or(version);
+    let desk = PromptDesk::open(&home, name).map_err(CommandFailure::prompt)?;
+    let before = registry.get(name).map_err(CommandFailure::prompt)?.version.unwrap_or(version);
     let today = Zoned::now().date();
     let promotion = Promotion { version, label, canary, note, today };
-    let Some(said) = desk.promote(&promotion, &prompt, before).map_err(Failure::prompt)? else {
-        return print(format!("{name}: {version} is `{label}` already\n"));
+    let Some(said) = desk.promote(&promotion, &prompt, before).map_err(CommandFailure::prompt)? else {
+        return print_text(format!("{name}: {version} is `{label}` already\n"));
     };
     if canary.is_none() && is_hidden(dirs, home, name, label, version) {
-        warn(&format!(
+        warn_person(&format!(
             "here `{name}@{label}` still means another version: a nearer directory of prompts overrides it"
         ));
     }
-    print(format!("{name}: {said}\n"))
+    print_text(format!("{name}: {said}\n"))
 }
 
 /// True if a nearer directory gives the label another meaning.
@@ -64,61 +69,63 @@ fn is_hidden(dirs: &[PromptDir], home: PathBuf, name: &str, label: &str, version
     let mut dirs = dirs.to_vec();
     match dirs.iter().find(|dir| dir.dir == home) {
         // A workspace's files are read as they were when the person trusted them, so the change is not visible yet.
-        Some(own) if own.through.listed(&home).is_some() => return false,
+        Some(own) if own.through.list_files(&home).is_some() => return false,
         Some(_) => {}
         None => dirs.insert(0, PromptDir::new(home)),
     }
     Registry::new(&dirs).get(&format!("{name}@{label}")).is_ok_and(|prompt| prompt.version != Some(version))
 }
 
-pub(super) fn roll_back(setup: &Setup, registry: &Registry, name: &str) -> Outcome {
-    let now = registry.get(name).map_err(Failure::prompt)?;
-    let home = match registry.home(name, None).map_err(Failure::prompt)? {
+pub(super) fn roll_back(setup: &CliSetup, registry: &Registry, name: &str) -> CommandOutcome {
+    let now = registry.get(name).map_err(CommandFailure::prompt)?;
+    let home = match registry.home(name, None).map_err(CommandFailure::prompt)? {
         Some(home) => home,
         None => default_home(setup),
     };
     if !home.join(name).is_dir() {
-        return Err(Failure::usage(format!("no version of `{name}` was promoted: there is nothing to roll back")));
+        return Err(CommandFailure::usage(format!(
+            "no version of `{name}` was promoted: there is nothing to roll back"
+        )));
     }
-    let desk = Desk::open(&home, name).map_err(Failure::prompt)?;
-    match desk.roll_back(Zoned::now().date()).map_err(Failure::prompt)? {
-        Some(said) => print(format!("{name}: {said}\n")),
-        None => Err(Failure::usage(format!(
+    let desk = PromptDesk::open(&home, name).map_err(CommandFailure::prompt)?;
+    match desk.roll_back(Zoned::now().date()).map_err(CommandFailure::prompt)? {
+        Some(said) => print_text(format!("{name}: {said}\n")),
+        None => Err(CommandFailure::usage(format!(
             "`{name}` is at {} and nothing was in {PRODUCTION} before it: there is nothing to roll back",
             now.version.unwrap_or(Version { major: 0, minor: 0 })
         ))),
     }
 }
 
-pub(super) fn begin(setup: &Setup, registry: &Registry, name: &str) -> Outcome {
+pub(super) fn begin_version(setup: &CliSetup, registry: &Registry, name: &str) -> CommandOutcome {
     let latest = registry.get(&format!("{name}@{LATEST}"));
     let (version, text) = match &latest {
         Ok(prompt) => (prompt.version.map_or(FIRST, Version::next_minor), prompt.text().to_owned()),
-        Err(error) if error.file.is_some() => return Err(Failure::prompt(error.clone())),
+        Err(error) if error.file.is_some() => return Err(CommandFailure::prompt(error.clone())),
         Err(_) if !Prompt::may_be_named(name) => {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "`{name}` cannot name a prompt: write letters, digits, `-`, `_`, or modules/NAME"
             )));
         }
         Err(_) => (FIRST, SCAFFOLD.to_owned()),
     };
-    let home = match registry.home(name, None).map_err(Failure::prompt)? {
+    let home = match registry.home(name, None).map_err(CommandFailure::prompt)? {
         Some(home) => home,
         None => default_home(setup),
     };
-    let desk = Desk::open(&home, name).map_err(Failure::prompt)?;
-    let path = desk.begin(version, &text).map_err(Failure::prompt)?;
+    let desk = PromptDesk::open(&home, name).map_err(CommandFailure::prompt)?;
+    let path = desk.begin(version, &text).map_err(CommandFailure::prompt)?;
     let mut written = format!("{}\n", path.display());
     if latest.is_err() {
         for (file, text) in
             [("tests.yaml", TESTS.to_owned()), ("changelog.md", format!("# Changelog of `{name}`\n"))]
         {
-            if let Some(path) = desk.add(file, &text).map_err(Failure::prompt)? {
+            if let Some(path) = desk.add(file, &text).map_err(CommandFailure::prompt)? {
                 let _ = writeln!(written, "{}", path.display());
             }
         }
     }
-    print(written)
+    print_text(written)
 }
 
 const FIRST: Version = Version { major: 1, minor: 0 };
@@ -131,7 +138,7 @@ const TESTS: &str = "cases:\n  - name: the request stands between its marks\n   
                      assert:\n      - contains: \"<request>\\nhello\\n</request>\"\n";
 
 /// Returns the reason not to release a version, if there is one.
-fn objection(prompt: &Prompt, found: &Standing) -> Option<String> {
+fn find_objection(prompt: &Prompt, found: &VersionStanding) -> Option<String> {
     let id = prompt.id();
     if !found.failures.is_empty() {
         return Some(format!("the tests of {id} fail:\n{}", found.failures.join("\n")));
@@ -141,7 +148,7 @@ fn objection(prompt: &Prompt, found: &Standing) -> Option<String> {
 }
 
 /// The directory of a person's own prompts.
-fn default_home(setup: &Setup) -> PathBuf {
+fn default_home(setup: &CliSetup) -> PathBuf {
     let given = setup.global.config.clone().or_else(|| setup.env.get("AGENT_CONFIG").map(PathBuf::from));
     given.unwrap_or_else(|| setup.env.dirs().config).join("prompts")
 }

@@ -4,36 +4,41 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::Cancel;
-use crate::agent::assembly::Options;
-use crate::agent::assembly::prompt_test::{Bench, Progress, Replies};
+use crate::agent::assembly::RunOptions;
+use crate::agent::assembly::prompt_test::{Bench, Replies, TestProgress};
 use crate::config::Config;
-use crate::files::regular::{read_regular, replace};
+use crate::files::regular::{read_regular, replace_file};
 use crate::prompt::test::{
-    Comparison, Foreign, Recordings, Report, Suite, TESTS, Tested, Written, is_promptfoo, parse, parse_promptfoo,
-    recordings, recordings_of,
+    Comparison, Foreign, ImportedPrompt, Recordings, Suite, TESTS, TestReport, Tested, is_promptfoo,
+    load_recordings, parse_promptfoo, parse_suite, recordings_of,
 };
 use crate::prompt::{Prompt, Registry};
 use crate::screen::Bar;
 
 use super::super::args::{PromptTestArgs, TestFormat};
-use super::super::setup::Setup;
+use super::super::setup::CliSetup;
 use super::super::signals::Signals;
-use super::super::{Failure, Outcome, exit, print, warn};
+use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person};
 
 /// A version and its cases.
-struct Subject {
+struct TestedVersion {
     prompt: Arc<Prompt>,
     suite: Suite,
     /// The models that its file names, used unless --model names others.
     models: Vec<String>,
 }
 
-pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args: PromptTestArgs) -> Outcome {
+pub(super) fn run_tests(
+    setup: &CliSetup,
+    config: &Arc<Config>,
+    registry: &Registry,
+    args: PromptTestArgs,
+) -> CommandOutcome {
     let signals = Signals::listen()?;
-    let mut subjects = subjects(registry, &args)?;
+    let mut subjects = choose_subjects(registry, &args)?;
     for subject in &mut subjects {
         for note in std::mem::take(&mut subject.suite.notes) {
-            warn(&note);
+            warn_person(&note);
         }
         if let Some(filter) = &args.filter {
             subject.suite.cases.retain(|case| case.name.contains(filter.as_str()));
@@ -41,7 +46,7 @@ pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args
     }
     if subjects.iter().all(|subject| subject.suite.cases.is_empty()) {
         let filter = args.filter.as_deref().unwrap_or_default();
-        return Err(Failure::usage(format!("no case has `{filter}` in its name (--filter)")));
+        return Err(CommandFailure::usage(format!("no case has `{filter}` in its name (--filter)")));
     }
     // The root future may borrow; a spawned task may not.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -52,51 +57,51 @@ pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args
     if let Some(signal) = cancel.signal() {
         return Ok(signal.code());
     }
-    print(match args.output {
+    print_text(match args.output {
         TestFormat::Text => report.text(),
         TestFormat::Json => serde_json::to_string_pretty(&report.json())? + "\n",
         TestFormat::Junit => report.junit(),
         TestFormat::Html => report.html(),
     })?;
-    Ok(if report.passed() { exit::DONE } else { exit::TESTS_FAILED })
+    Ok(if report.has_passed() { exit::DONE } else { exit::TESTS_FAILED })
 }
 
 async fn test_all(
     config: &Arc<Config>,
     registry: &Registry,
     args: &PromptTestArgs,
-    subjects: &[Subject],
+    subjects: &[TestedVersion],
     cancel: &Cancel,
     bar: &Bar,
-) -> Result<Report, Failure> {
+) -> Result<TestReport, CommandFailure> {
     let replies = match (args.record, args.replay, args.update_recordings) {
         (true, ..) => Replies::Completed,
         (_, true, _) => Replies::Replayed,
         (.., true) => Replies::Renewed,
         _ => Replies::Asked,
     };
-    let agent = config.agent(args.agent.as_deref()).map_err(Failure::usage)?;
-    let mut report = Report::default();
+    let agent = config.agent(args.agent.as_deref()).map_err(CommandFailure::usage)?;
+    let mut report = TestReport::default();
     for subject in subjects {
         let prompt = &subject.prompt;
         let mut recorded = read_recordings(registry, args, prompt)?;
         let before = recorded.clone();
-        for model in models(args, subject, &recorded, replies) {
+        for model in choose_models(args, subject, &recorded, replies) {
             let bench = Bench {
                 config,
                 registry,
-                options: Options { agent: args.agent.clone(), model: model.clone(), ..Options::default() },
+                options: RunOptions { agent: args.agent.clone(), model: model.clone(), ..RunOptions::default() },
                 replies,
                 jobs: args.jobs.unwrap_or(agent.limits.max_parallel),
                 runs: args.runs,
                 cancel: cancel.clone(),
             };
-            let shown = |Progress { done, all }: Progress| match all {
+            let shown = |TestProgress { done, all }: TestProgress| match all {
                 0 => {}
                 all => bar.set(done, all, &prompt.id()),
             };
             let tested = bench.test(prompt, &subject.suite, &mut recorded, model.as_deref(), &shown).await;
-            report.tested.push(tested.map_err(Failure::from_setup)?);
+            report.tested.push(tested.map_err(CommandFailure::from_setup)?);
         }
         if replies == Replies::Renewed && args.filter.is_none() {
             recorded.retain(|case| subject.suite.cases.iter().any(|of| of.name == case));
@@ -106,22 +111,22 @@ async fn test_all(
             write_recordings(config, registry, args, prompt, &recorded)?;
         }
     }
-    if let ([_, _], [a, b, ..]) = (args.compare.as_slice(), sides(&report.tested, subjects).as_slice()) {
-        report.comparison = Some(Comparison::of(a, b));
+    if let ([_, _], [a, b, ..]) = (args.compare.as_slice(), pick_sides(&report.tested, subjects).as_slice()) {
+        report.comparison = Some(Comparison::compare(a, b));
     }
     Ok(report)
 }
 
 /// The tests of each version with its first model.
-fn sides<'r>(tested: &'r [Tested], subjects: &[Subject]) -> Vec<&'r Tested> {
+fn pick_sides<'r>(tested: &'r [Tested], subjects: &[TestedVersion]) -> Vec<&'r Tested> {
     let each = tested.len() / subjects.len().max(1);
     tested.iter().step_by(each.max(1)).collect()
 }
 
 /// The models to ask, or whose recordings to replay; `None` means the agent's model, or any model's recordings.
-fn models(
+fn choose_models(
     args: &PromptTestArgs,
-    subject: &Subject,
+    subject: &TestedVersion,
     recorded: &Recordings,
     replies: Replies,
 ) -> Vec<Option<String>> {
@@ -136,7 +141,7 @@ fn models(
     models
 }
 
-fn subjects(registry: &Registry, args: &PromptTestArgs) -> Result<Vec<Subject>, Failure> {
+fn choose_subjects(registry: &Registry, args: &PromptTestArgs) -> Result<Vec<TestedVersion>, CommandFailure> {
     if let Some(file) = &args.file {
         return of_file(registry, args, file);
     }
@@ -145,85 +150,90 @@ fn subjects(registry: &Registry, args: &PromptTestArgs) -> Result<Vec<Subject>, 
     let mut wrong: Vec<String> = Vec::new();
     let mut subjects = Vec::new();
     for reference in &references {
-        let prompt = registry.get(reference).map_err(Failure::prompt)?;
-        let Some((text, origin)) = registry.beside(&prompt.name, TESTS).map_err(Failure::prompt)? else {
-            return Err(Failure::usage(format!(
+        let prompt = registry.get(reference).map_err(CommandFailure::prompt)?;
+        let Some((text, origin)) = registry.read_beside(&prompt.name, TESTS).map_err(CommandFailure::prompt)?
+        else {
+            return Err(CommandFailure::usage(format!(
                 "the prompt `{0}` has no tests: write {0}/{TESTS} beside its versions",
                 prompt.name
             )));
         };
-        match parse(&origin, &text) {
-            Ok(suite) => subjects.push(Subject { prompt, suite, models: Vec::new() }),
+        match parse_suite(&origin, &text) {
+            Ok(suite) => subjects.push(TestedVersion { prompt, suite, models: Vec::new() }),
             Err(mistakes) => wrong.extend(mistakes.iter().map(ToString::to_string)),
         }
     }
     wrong.dedup();
-    if wrong.is_empty() { Ok(subjects) } else { Err(mistaken(&wrong)) }
+    if wrong.is_empty() { Ok(subjects) } else { Err(report_mistakes(&wrong)) }
 }
 
 /// Every prompt that has a test file.
-fn with_tests(registry: &Registry) -> Result<Vec<String>, Failure> {
+fn with_tests(registry: &Registry) -> Result<Vec<String>, CommandFailure> {
     let mut found = Vec::new();
-    for name in registry.names().map_err(Failure::prompt)? {
-        if registry.beside(&name, TESTS).map_err(Failure::prompt)?.is_some() {
+    for name in registry.names().map_err(CommandFailure::prompt)? {
+        if registry.read_beside(&name, TESTS).map_err(CommandFailure::prompt)?.is_some() {
             found.push(name);
         }
     }
     if found.is_empty() {
-        return Err(Failure::usage(format!("no prompt has tests: write NAME/{TESTS} beside its versions")));
+        return Err(CommandFailure::usage(format!("no prompt has tests: write NAME/{TESTS} beside its versions")));
     }
     Ok(found)
 }
 
-fn of_file(registry: &Registry, args: &PromptTestArgs, file: &Path) -> Result<Vec<Subject>, Failure> {
+fn of_file(registry: &Registry, args: &PromptTestArgs, file: &Path) -> Result<Vec<TestedVersion>, CommandFailure> {
     let name = file.display().to_string();
     let text = read_file(file)?;
-    let read = || -> Result<Foreign, Failure> {
+    let read = || -> Result<Foreign, CommandFailure> {
         let read = if is_promptfoo(&text) {
             parse_promptfoo(&name, &text)
         } else {
-            parse(&name, &text).map(|suite| Foreign { suite, ..Foreign::default() })
+            parse_suite(&name, &text).map(|suite| Foreign { suite, ..Foreign::default() })
         };
-        read.map_err(|mistakes| mistaken(&mistakes.iter().map(ToString::to_string).collect::<Vec<_>>()))
+        read.map_err(|mistakes| report_mistakes(&mistakes.iter().map(ToString::to_string).collect::<Vec<_>>()))
     };
     let mut prompts: Vec<Arc<Prompt>> = Vec::new();
     for reference in &args.references {
-        prompts.push(registry.get(reference).map_err(Failure::prompt)?);
+        prompts.push(registry.get(reference).map_err(CommandFailure::prompt)?);
     }
     if prompts.is_empty() {
         for written in read()?.prompts {
             let (text, origin) = match written {
-                Written::Text(text) => (text, name.clone()),
-                Written::File(path) => {
+                ImportedPrompt::Text(text) => (text, name.clone()),
+                ImportedPrompt::File(path) => {
                     let path = file.parent().unwrap_or(Path::new("")).join(path);
                     (read_file(&path)?, path.display().to_string())
                 }
             };
-            prompts.push(Arc::new(Prompt::inline(&text, &origin).map_err(Failure::prompt)?));
+            prompts.push(Arc::new(Prompt::inline(&text, &origin).map_err(CommandFailure::prompt)?));
         }
     }
     if prompts.is_empty() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{name} names no prompt: name the one to test, agent prompt test NAME"
         )));
     }
     prompts
         .into_iter()
-        .map(|prompt| read().map(|Foreign { suite, models, .. }| Subject { prompt, suite, models }))
+        .map(|prompt| read().map(|Foreign { suite, models, .. }| TestedVersion { prompt, suite, models }))
         .collect()
 }
 
-fn read_file(path: &Path) -> Result<String, Failure> {
-    let wrong = |why: &str| Failure::usage(format!("{}: {why}", path.display()));
+fn read_file(path: &Path) -> Result<String, CommandFailure> {
+    let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", path.display()));
     read_regular(path).map_err(|why| wrong(&why))?.ok_or_else(|| wrong("there is no such file"))
 }
 
-fn mistaken(mistakes: &[String]) -> Failure {
-    Failure::listed(exit::CONFIGURATION, "mistakes", mistakes)
+fn report_mistakes(mistakes: &[String]) -> CommandFailure {
+    CommandFailure::listed(exit::CONFIGURATION, "mistakes", mistakes)
 }
 
-fn read_recordings(registry: &Registry, args: &PromptTestArgs, prompt: &Prompt) -> Result<Recordings, Failure> {
-    let wrong = |why: String| Failure::new(exit::CONFIGURATION, anyhow::anyhow!("{why}"));
+fn read_recordings(
+    registry: &Registry,
+    args: &PromptTestArgs,
+    prompt: &Prompt,
+) -> Result<Recordings, CommandFailure> {
+    let wrong = |why: String| CommandFailure::new(exit::CONFIGURATION, anyhow::anyhow!("{why}"));
     let version = version_of(prompt);
     if let Some(dir) = &args.recordings {
         let path = dir.join(&prompt.name).join(recordings_of(&version));
@@ -231,7 +241,7 @@ fn read_recordings(registry: &Registry, args: &PromptTestArgs, prompt: &Prompt) 
             read_regular(&path).map_err(|why| wrong(format!("{}: {why}", path.display())))?.unwrap_or_default();
         return Recordings::parse(&text).map_err(|why| wrong(format!("{}: {why}", path.display())));
     }
-    recordings(registry, &prompt.name, &version).map_err(wrong)
+    load_recordings(registry, &prompt.name, &version).map_err(wrong)
 }
 
 fn write_recordings(
@@ -240,16 +250,16 @@ fn write_recordings(
     args: &PromptTestArgs,
     prompt: &Prompt,
     recorded: &Recordings,
-) -> Result<(), Failure> {
-    let home = registry.home(&prompt.name, prompt.version).map_err(Failure::prompt)?;
+) -> Result<(), CommandFailure> {
+    let home = registry.home(&prompt.name, prompt.version).map_err(CommandFailure::prompt)?;
     let dir = args.recordings.clone().or(home).ok_or_else(|| {
-        Failure::usage(format!("`{}` has no folder to record in: --recordings DIR names one", prompt.name))
+        CommandFailure::usage(format!("`{}` has no folder to record in: --recordings DIR names one", prompt.name))
     })?;
     let dir = dir.join(&prompt.name);
     let path = dir.join(recordings_of(&version_of(prompt)));
     // Recordings are committed, so secrets in the output of a model or a tool are redacted.
     let text = config.redactor().redact(&recorded.text()).into_owned();
-    Ok(replace(&path, text.as_bytes())?)
+    Ok(replace_file(&path, text.as_bytes())?)
 }
 
 fn version_of(prompt: &Prompt) -> String {

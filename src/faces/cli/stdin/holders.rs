@@ -1,11 +1,11 @@
 //! Finds the other processes that hold standard input open, from `/proc`. Without `/proc` they are unknown.
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{parent_shares, writer};
+pub(super) use linux::{find_writer, parent_shares};
 
 /// The kind of process that writes our standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(super) enum StdinWriter {
     /// Another process of the pipeline, or a file: the input will end.
     Peer,
     /// Only processes that started us: the pipe may never be closed.
@@ -14,8 +14,8 @@ pub(super) enum Writer {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn writer() -> Writer {
-    Writer::Unknown
+pub(super) fn find_writer() -> StdinWriter {
+    StdinWriter::Unknown
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -30,13 +30,13 @@ mod linux {
     use std::os::unix::process::parent_id;
     use std::time::Duration;
 
-    use super::Writer;
+    use super::StdinWriter;
     use crate::screen::terminal;
 
     const CLOSE_ON_EXEC: u32 = 0o2_000_000;
 
     /// A file, pipe or socket that is open somewhere.
-    struct Open {
+    struct OpenFile {
         metadata: Metadata,
         /// The flags that were passed to `open`.
         flags: u32,
@@ -44,16 +44,16 @@ mod linux {
     }
 
     /// Finds who else has the pipe open for writing. Files end by themselves.
-    pub fn writer() -> Writer {
-        let Some(stdin) = Open::of("self", "0") else { return Writer::Unknown };
+    pub fn find_writer() -> StdinWriter {
+        let Some(stdin) = OpenFile::read_descriptor("self", "0") else { return StdinWriter::Unknown };
         if stdin.metadata.is_file() {
-            return Writer::Peer;
+            return StdinWriter::Peer;
         }
         if !stdin.metadata.file_type().is_fifo() {
-            return Writer::Unknown;
+            return StdinWriter::Unknown;
         }
-        let ancestors = ancestors();
-        let Ok(processes) = fs::read_dir("/proc") else { return Writer::Unknown };
+        let ancestors = list_ancestors();
+        let Ok(processes) = fs::read_dir("/proc") else { return StdinWriter::Unknown };
         let own = std::process::id();
         let holders: Vec<u32> = processes
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -61,12 +61,12 @@ mod linux {
             .filter(|process| held_by(*process, &stdin).any(|held| held.is_writable()))
             .collect();
         if holders.iter().any(|holder| !ancestors.contains(holder)) {
-            Writer::Peer
+            StdinWriter::Peer
         } else if holders.is_empty() {
             // Closed already (the read ends at once), or held by a process that we may not inspect.
-            Writer::Unknown
+            StdinWriter::Unknown
         } else {
-            Writer::Ancestor
+            StdinWriter::Ancestor
         }
     }
 
@@ -82,7 +82,7 @@ mod linux {
         const BETWEEN: Duration = Duration::from_millis(10);
         // Reading from a device takes nothing from others, so a device needs no further checks.
         let is_device = fs::metadata("/proc/self/fd/0").is_ok_and(|stdin| stdin.file_type().is_char_device());
-        if is_device || !Open::of("self", "0").is_some_and(|stdin| stdin.can_be_lost()) {
+        if is_device || !OpenFile::read_descriptor("self", "0").is_some_and(|stdin| stdin.can_be_lost()) {
             return false;
         }
         let parent = nearest_reader();
@@ -141,7 +141,7 @@ mod linux {
     }
 
     fn reads_with_us(process: u32) -> bool {
-        let Some(stdin) = Open::of("self", "0") else { return false };
+        let Some(stdin) = OpenFile::read_descriptor("self", "0") else { return false };
         // A shell loop reads its first line before it starts anything, so its offset is not 0.
         let is_for_us = stdin.metadata.is_file() && stdin.offset == 0 && redirects_for_its_commands(process);
         !is_for_us && held_by(process, &stdin).any(|held| held.takes_from(&stdin))
@@ -153,25 +153,25 @@ mod linux {
         let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         descriptors.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).any(|descriptor| {
             descriptor > 9
-                && Open::of(&process.to_string(), &descriptor.to_string())
+                && OpenFile::read_descriptor(&process.to_string(), &descriptor.to_string())
                     .is_some_and(|open| open.flags & CLOSE_ON_EXEC != 0 && !open.metadata.is_file())
         })
     }
 
     /// The descriptors of a process that are open on the same file, pipe or socket as `stdin`.
-    fn held_by(process: u32, stdin: &Open) -> impl Iterator<Item = Open> {
+    fn held_by(process: u32, stdin: &OpenFile) -> impl Iterator<Item = OpenFile> {
         let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         descriptors.filter_map(move |entry| {
             let metadata = fs::metadata(entry.path()).ok()?;
             let is_same = (metadata.dev(), metadata.ino()) == (stdin.metadata.dev(), stdin.metadata.ino());
             let descriptor = entry.file_name();
-            is_same.then(|| Open::of(&process.to_string(), descriptor.to_str()?)).flatten()
+            is_same.then(|| OpenFile::read_descriptor(&process.to_string(), descriptor.to_str()?)).flatten()
         })
     }
 
-    impl Open {
+    impl OpenFile {
         /// Reads `fdinfo`, which has a line for each field; `flags` is octal.
-        fn of(process: &str, descriptor: &str) -> Option<Self> {
+        fn read_descriptor(process: &str, descriptor: &str) -> Option<Self> {
             let metadata = fs::metadata(format!("/proc/{process}/fd/{descriptor}")).ok()?;
             let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")).ok()?;
             let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -199,7 +199,7 @@ mod linux {
         }
     }
 
-    fn ancestors() -> Vec<u32> {
+    fn list_ancestors() -> Vec<u32> {
         let mut chain = Vec::new();
         let mut process = std::process::id();
         while let Some(parent) = parent_of(process).filter(|parent| *parent > 0 && !chain.contains(parent)) {

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::super::super::effort::Effort;
-use super::super::flags::Flags;
+use super::super::flags::AnthropicFlags;
 use super::make::{
     MARK, adaptive, by_budget, called, closed, failed, make, ok, replied, said, text, thought, tool, with_picture,
 };
-use crate::conversation::message::{Answer, FinishReason, Item, Step};
+use crate::conversation::message::{CallAnswer, FinishReason, Item, Step};
 
 /// A conversation, from a list of numbers.
 fn conversation(kinds: &[u8]) -> Vec<Item> {
@@ -21,7 +21,7 @@ fn conversation(kinds: &[u8]) -> Vec<Item> {
             3 => replied(vec![called(&id(0), with_picture(failed(" "))), called(&id(1), with_picture(ok("y")))]),
             4 => replied(vec![text("Well, ")]),
             5 => replied(vec![thought("")]),
-            6 => replied(vec![thought("sig"), called(&id(0), None::<Answer>), thought("sig")]),
+            6 => replied(vec![thought("sig"), called(&id(0), None::<CallAnswer>), thought("sig")]),
             _ => Item::Step(Step::of_text("Cut", FinishReason::Length)),
         });
     }
@@ -35,10 +35,10 @@ proptest! {
     #[test]
     fn requests_are_valid_and_only_grow(kinds in prop::collection::vec(any::<u8>(), 0..12), style in 0..4_u8) {
         let flags = match style {
-            0 => Flags::default(),
+            0 => AnthropicFlags::default(),
             1 => by_budget(),
             2 => adaptive(),
-            _ => Flags { images_in_error_ok: false, cache_on_tools: false, ..adaptive() },
+            _ => AnthropicFlags { images_in_error_ok: false, cache_on_tools: false, ..adaptive() },
         };
         let items = conversation(&kinds);
         let mut before: Option<String> = None;

@@ -2,14 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::asked::{Asked, Settings};
-use super::super::super::history::{self, Ids, Pictures, Rules};
-use super::super::flags::{Flags, Thinking};
-use super::super::{encode, headers, valid};
+use super::super::super::asked::{OutgoingRequest, RequestSettings};
+use super::super::super::history::{self, CallIds, HistoryRules, Pictures};
+use super::super::flags::{AnthropicFlags, Thinking};
+use super::super::{encode_request, list_headers, valid};
 use crate::base::image::Image;
 use crate::config::Permission;
-use crate::conversation::message::{Answer, Call, CallStatus, Item, Opaque, Origin, Part, Said, Step, ToolCall};
-use crate::model::{Request, ToolChoice, ToolDefinition};
+use crate::conversation::message::{
+    Call, CallAnswer, CallStatus, Item, Opaque, Origin, ReplyPart, Step, ToolCall, UserText,
+};
+use crate::model::{ModelRequest, ToolChoice, ToolDefinition};
 
 pub const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
@@ -17,14 +19,14 @@ pub const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 pub struct Make {
     pub items: Vec<Item>,
     pub tools: Vec<ToolDefinition>,
-    pub settings: Settings,
+    pub settings: RequestSettings,
     pub choice: ToolChoice,
     pub schema: Option<Value>,
-    pub flags: Flags,
+    pub flags: AnthropicFlags,
 }
 
 pub fn make(items: Vec<Item>) -> Make {
-    let settings = Settings {
+    let settings = RequestSettings {
         model: "m".to_owned(),
         streaming: true,
         max_output_tokens: None,
@@ -37,7 +39,14 @@ pub fn make(items: Vec<Item>) -> Make {
         strict_tools: true,
         extra: Map::new(),
     };
-    Make { items, tools: Vec::new(), settings, choice: ToolChoice::Auto, schema: None, flags: Flags::default() }
+    Make {
+        items,
+        tools: Vec::new(),
+        settings,
+        choice: ToolChoice::Auto,
+        schema: None,
+        flags: AnthropicFlags::default(),
+    }
 }
 
 impl Make {
@@ -46,12 +55,16 @@ impl Make {
         self
     }
 
-    pub fn asked<T>(&self, take: impl FnOnce(&Asked<'_>) -> T) -> T {
+    pub fn asked<T>(&self, take: impl FnOnce(&OutgoingRequest<'_>) -> T) -> T {
         let origin = origin();
-        let rules =
-            Rules { origin: &origin, ids: Ids::Word64, pictures: Pictures::InResults, user_after_results: true };
-        let turns = history::turns(&Request::of(&self.items, "s"), &rules);
-        take(&Asked {
+        let rules = HistoryRules {
+            origin: &origin,
+            ids: CallIds::Word64,
+            pictures: Pictures::InResults,
+            user_after_results: true,
+        };
+        let turns = history::write_turns(&ModelRequest::from_items(&self.items, "s"), &rules);
+        take(&OutgoingRequest {
             settings: &self.settings,
             system: "Be brief.",
             turns: &turns,
@@ -63,7 +76,7 @@ impl Make {
     }
 
     pub fn text(&self) -> String {
-        String::from_utf8(self.asked(|asked| encode(asked, &self.flags))).expect("JSON is UTF-8")
+        String::from_utf8(self.asked(|asked| encode_request(asked, &self.flags))).expect("JSON is UTF-8")
     }
 
     /// The body, which follows the rules.
@@ -74,7 +87,7 @@ impl Make {
     }
 
     pub fn betas(&self) -> Option<String> {
-        let headers = self.asked(|asked| headers(asked, &self.flags));
+        let headers = self.asked(|asked| list_headers(asked, &self.flags));
         assert_eq!(headers[0], ("anthropic-version", "2023-06-01".to_owned()));
         headers.into_iter().find(|(name, _)| *name == "anthropic-beta").map(|(_, value)| value)
     }
@@ -85,41 +98,41 @@ pub fn origin() -> Origin {
 }
 
 pub fn said(text: &str) -> Item {
-    Item::Said(Said::by_person(text))
+    Item::Said(UserText::by_person(text))
 }
 
-pub fn replied(parts: Vec<Part>) -> Item {
+pub fn replied(parts: Vec<ReplyPart>) -> Item {
     Item::Step(Step { parts, ..Step::default() })
 }
 
-pub fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned(), opaque: None }
+pub fn text(text: &str) -> ReplyPart {
+    ReplyPart::Text { text: text.to_owned(), opaque: None }
 }
 
-pub fn kept(data: Value) -> Part {
-    Part::Reasoning { text: "seen".to_owned(), opaque: Some(Opaque { origin: origin(), data, bound: true }) }
+pub fn kept(data: Value) -> ReplyPart {
+    ReplyPart::Reasoning { text: "seen".to_owned(), opaque: Some(Opaque { origin: origin(), data, bound: true }) }
 }
 
-pub fn thought(signature: &str) -> Part {
+pub fn thought(signature: &str) -> ReplyPart {
     kept(json!({"type": "thinking", "thinking": "Hm.", "signature": signature}))
 }
 
-pub fn called(id: &str, answer: impl Into<Option<Answer>>) -> Part {
+pub fn called(id: &str, answer: impl Into<Option<CallAnswer>>) -> ReplyPart {
     let request = ToolCall { id: id.to_owned(), name: "ls".to_owned(), arguments: r#"{"path": "a"}"#.to_owned() };
-    Part::Call(Call { request, opaque: None, answer: answer.into() })
+    ReplyPart::Call(Call { request, opaque: None, answer: answer.into() })
 }
 
-pub fn ok(content: &str) -> Answer {
-    Answer::of_text(content, CallStatus::Ok)
+pub fn ok(content: &str) -> CallAnswer {
+    CallAnswer::of_text(content, CallStatus::Ok)
 }
 
-pub fn failed(content: &str) -> Answer {
-    Answer::of_text(content, CallStatus::Error)
+pub fn failed(content: &str) -> CallAnswer {
+    CallAnswer::of_text(content, CallStatus::Error)
 }
 
-pub fn with_picture(answer: Answer) -> Answer {
+pub fn with_picture(answer: CallAnswer) -> CallAnswer {
     let image = Image { mime: "image/png".to_owned(), data: "AAAA".to_owned() };
-    Answer { images: vec![image], ..answer }
+    CallAnswer { images: vec![image], ..answer }
 }
 
 pub fn tool(name: &str, parameters: Value) -> ToolDefinition {
@@ -139,8 +152,8 @@ pub fn closed() -> Value {
 }
 
 /// The flags of a model that thinks when it likes, on its maker's own host.
-pub fn adaptive() -> Flags {
-    Flags {
+pub fn adaptive() -> AnthropicFlags {
+    AnthropicFlags {
         thinking: Thinking::Always,
         thinking_display: true,
         effort_field: true,
@@ -152,10 +165,15 @@ pub fn adaptive() -> Flags {
         answer_format: true,
         cache_marks: true,
         cache_on_tools: true,
-        ..Flags::default()
+        ..AnthropicFlags::default()
     }
 }
 
-pub fn by_budget() -> Flags {
-    Flags { thinking: Thinking::Budget, interleaved_beta: true, cache_marks: true, ..Flags::default() }
+pub fn by_budget() -> AnthropicFlags {
+    AnthropicFlags {
+        thinking: Thinking::Budget,
+        interleaved_beta: true,
+        cache_marks: true,
+        ..AnthropicFlags::default()
+    }
 }

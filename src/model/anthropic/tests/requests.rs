@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::super::super::effort::Effort;
-use super::super::flags::{CacheTtl, Flags, Thinking};
+use super::super::flags::{AnthropicFlags, CacheTtl, Thinking};
 use super::make::{
     MARK, adaptive, by_budget, called, closed, failed, kept, make, ok, origin, replied, said, text, thought, tool,
     with_picture,
 };
-use crate::conversation::message::{Answer, Opaque, Origin, Part};
+use crate::conversation::message::{CallAnswer, Opaque, Origin, ReplyPart};
 use crate::model::ToolChoice;
 
 #[test]
@@ -95,7 +95,7 @@ fn pictures_of_a_failed_call_follow_all_results() {
 fn results_of_one_reply_stand_in_one_message_before_the_user_s_words() {
     let request = make(vec![
         said("Go."),
-        replied(vec![called("a", ok("1")), called("b", None::<Answer>)]),
+        replied(vec![called("a", ok("1")), called("b", None::<CallAnswer>)]),
         said("And?"),
         said("Now?"),
     ]);
@@ -117,7 +117,7 @@ fn the_user_always_speaks_last() {
 
 #[test]
 fn ids_and_blocks_of_other_servers_become_acceptable_or_stay_behind() {
-    let foreign = Part::Reasoning {
+    let foreign = ReplyPart::Reasoning {
         text: "theirs".to_owned(),
         opaque: Some(Opaque {
             origin: Origin { wire: "responses".to_owned(), ..origin() },
@@ -185,13 +185,13 @@ fn thinking_by_model_and_level() {
 
 #[test]
 fn betas_are_named_only_where_they_are_used() {
-    let betas = |flags: Flags, effort| {
+    let betas = |flags: AnthropicFlags, effort| {
         make(vec![said("Hi.")]).with(|make| (make.flags, make.settings.effort) = (flags, effort)).betas()
     };
     assert_eq!(betas(by_budget(), None), None);
     assert_eq!(betas(by_budget(), Some(Effort::Low)).as_deref(), Some("interleaved-thinking-2025-05-14"));
     assert_eq!(betas(adaptive(), None).as_deref(), Some("thinking-binding-controls-2026-08-01"));
-    let off = Flags { thinking: Thinking::Unasked, ..adaptive() };
+    let off = AnthropicFlags { thinking: Thinking::Unasked, ..adaptive() };
     assert_eq!(betas(off, Some(Effort::None)), None);
 }
 
@@ -262,7 +262,7 @@ fn fields_of_the_model_file_are_merged_last() {
         unreachable!("an object")
     };
     let request = make(vec![said("Hi.")]).with(|make| {
-        make.flags = Flags { effort_field: true, ..by_budget() };
+        make.flags = AnthropicFlags { effort_field: true, ..by_budget() };
         make.settings.effort = Some(Effort::Low);
         make.settings.extra = extra;
     });
@@ -280,7 +280,7 @@ fn fields_of_the_model_file_are_merged_last() {
 #[test]
 fn a_cache_of_an_hour() {
     let request = make(vec![said("Hi.")]).with(|make| {
-        make.flags = Flags { cache_ttl: CacheTtl::Hour, ..adaptive() };
+        make.flags = AnthropicFlags { cache_ttl: CacheTtl::Hour, ..adaptive() };
         make.tools = vec![tool("ls", closed())];
     });
     request.body();

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::super::super::assembly::Assembly;
-use super::super::super::decode::Reading;
+use super::super::super::decode::ReplyReading;
 use super::super::super::sse;
-use super::super::Decoder;
-use super::super::flags::Flags;
+use super::super::AnthropicDecoder;
+use super::super::flags::AnthropicFlags;
 use super::make::origin;
 
 #[test]
@@ -20,10 +20,12 @@ fn a_stream_that_breaks_off_is_no_reply() {
         let body = &case.as_bytes()[..end];
         for cut in 0..body.len() {
             let origin = origin();
-            let mut reading =
-                Reading::new(Box::new(Decoder::new(&Flags::default())), Assembly::new(origin, HashSet::new()));
-            let mut stream = sse::Decoder::default();
-            let mut take = |event: sse::Event<'_>| reading.event(event.name, event.data).is_ok();
+            let mut reading = ReplyReading::new(
+                Box::new(AnthropicDecoder::new(&AnthropicFlags::default())),
+                Assembly::new(origin, HashSet::new()),
+            );
+            let mut stream = sse::SseDecoder::default();
+            let mut take = |event: sse::SseEvent<'_>| reading.event(event.name, event.data).is_ok();
             stream.feed(&body[..cut], &mut take).expect("a short stream");
             stream.finish(&mut take);
             assert!(!reading.reply.is_finished(), "{}", String::from_utf8_lossy(&body[..cut]));

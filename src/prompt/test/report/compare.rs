@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::super::outcome::{Outcome, Tested};
-use super::super::statistics::{Count, fisher, runs_that_tell};
+use super::super::outcome::{CaseOutcome, Tested};
+use super::super::statistics::{PassCount, runs_that_tell, test_fisher};
 
 /// A difference counts if the probability that it is only noise is below this.
 const SIGNIFICANT: f64 = 0.05;
@@ -11,53 +11,56 @@ const SIGNIFICANT: f64 = 0.05;
 /// Two versions, or two models, on the same cases.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    pub a: Side,
-    pub b: Side,
+    pub a: ComparedSide,
+    pub b: ComparedSide,
     /// The chance of such a difference if both were the same (Fisher's exact test, two-sided).
     pub p: f64,
     /// True if the difference is more than noise.
     pub differs: bool,
     /// Runs of each that would distinguish such rates (power 80 %, 5 %); `None` if the rates are equal.
     pub runs_that_tell: Option<u64>,
-    pub cases: Vec<Row>,
+    pub cases: Vec<ComparedCase>,
 }
 
 /// One of the two.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Side {
+pub struct ComparedSide {
     pub label: String,
-    pub count: Count,
+    pub count: PassCount,
     /// The runs that asked a model, which are the basis of the test.
-    pub sampled: Count,
+    pub sampled: PassCount,
 }
 
 /// A case in both.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct ComparedCase {
     pub name: String,
-    pub a: Option<Count>,
-    pub b: Option<Count>,
+    pub a: Option<PassCount>,
+    pub b: Option<PassCount>,
 }
 
 impl Comparison {
     #[must_use]
-    pub fn of(a: &Tested, b: &Tested) -> Self {
-        let count =
-            |tested: &Tested, name: &str| tested.cases.iter().find(|case| case.name == name).map(Outcome::count);
+    pub fn compare(a: &Tested, b: &Tested) -> Self {
+        let count = |tested: &Tested, name: &str| {
+            tested.cases.iter().find(|case| case.name == name).map(CaseOutcome::count)
+        };
         let mut names: Vec<&str> = a.cases.iter().map(|case| case.name.as_str()).collect();
         names.extend(b.cases.iter().map(|case| case.name.as_str()).filter(|name| count(a, name).is_none()));
-        let row = |name: &str| Row { name: name.to_owned(), a: count(a, name), b: count(b, name) };
+        let row = |name: &str| ComparedCase { name: name.to_owned(), a: count(a, name), b: count(b, name) };
         let cases = names.into_iter().map(row).collect();
-        let p = fisher(a.sampled(), b.sampled());
-        let side =
-            |tested: &Tested| Side { label: tested.label(), count: tested.count(), sampled: tested.sampled() };
-        let runs_that_tell = runs_that_tell(a.sampled().rate(), b.sampled().rate());
+        let p = test_fisher(a.count_sampled(), b.count_sampled());
+        let side = |tested: &Tested| ComparedSide {
+            label: tested.label(),
+            count: tested.count(),
+            sampled: tested.count_sampled(),
+        };
+        let runs_that_tell = runs_that_tell(a.count_sampled().rate(), b.count_sampled().rate());
         Self { a: side(a), b: side(b), p, differs: p < SIGNIFICANT, runs_that_tell, cases }
     }
 
     /// The conclusion, in one or two sentences.
-    #[must_use]
-    pub fn told(&self) -> String {
+    pub fn conclude(&self) -> String {
         let fewest = self.a.sampled.runs.min(self.b.sampled.runs);
         if fewest == 0 {
             return "Cases that only render have the same result each time: every difference is real.".to_owned();

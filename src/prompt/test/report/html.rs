@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::outcome::{Outcome, Tested};
-use super::{Report, dollars, interval, percent};
+use super::super::outcome::{CaseOutcome, Tested};
+use super::{TestReport, format_dollars, format_interval, format_percent};
 use crate::base::text;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\
@@ -11,37 +11,38 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;mar
     td:first-child,th:first-child{text-align:left}.bad{color:#b00020}.good{color:#146c2e}\
     pre{background:#f4f4f4;padding:.6rem;overflow:auto;white-space:pre-wrap}";
 
-pub(super) fn of(report: &Report) -> String {
-    let verdict = if report.passed() { "passed" } else { "failed" };
+pub(super) fn write_html(report: &TestReport) -> String {
+    let verdict = if report.has_passed() { "passed" } else { "failed" };
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Tests of prompts: {verdict}</title>\n\
          <style>{STYLE}</style>\n<h1>Tests of prompts: {verdict}</h1>\n"
     );
     if let Some(comparison) = &report.comparison {
         let (a, b) = (&comparison.a, &comparison.b);
-        let _ = writeln!(out, "<h2>{} and {}</h2>", escaped(&a.label), escaped(&b.label));
-        let _ = writeln!(out, "<p>{}</p>", escaped(&comparison.told()));
+        let _ = writeln!(out, "<h2>{} and {}</h2>", escape_html(&a.label), escape_html(&b.label));
+        let _ = writeln!(out, "<p>{}</p>", escape_html(&comparison.conclude()));
     }
     for tested in &report.tested {
-        section(tested, &mut out);
+        write_section(tested, &mut out);
     }
     out + "</html>\n"
 }
 
-fn section(tested: &Tested, out: &mut String) {
-    let _ = writeln!(out, "<h2>{}</h2>\n<p>#{}</p>", escaped(&tested.label()), escaped(&tested.fingerprint));
+fn write_section(tested: &Tested, out: &mut String) {
+    let _ =
+        writeln!(out, "<h2>{}</h2>\n<p>#{}</p>", escape_html(&tested.label()), escape_html(&tested.fingerprint));
     *out += "<table><tr><th>case<th>passed<th>rate<th>95 % interval<th>cost</tr>\n";
     for case in &tested.cases {
-        let (count, class) = (case.count(), if case.passed() { "good" } else { "bad" });
+        let (count, class) = (case.count(), if case.has_passed() { "good" } else { "bad" });
         let _ = writeln!(
             out,
             "<tr class=\"{class}\"><td>{}<td>{}/{}<td>{}<td>{}<td>{}</tr>",
-            escaped(&case.name),
+            escape_html(&case.name),
             count.passed,
             count.runs,
-            percent(count.rate()),
-            interval(case.sampled()),
-            dollars(case.cost())
+            format_percent(count.rate()),
+            format_interval(case.count_sampled()),
+            format_dollars(case.cost())
         );
     }
     let count = tested.count();
@@ -50,34 +51,34 @@ fn section(tested: &Tested, out: &mut String) {
         "<tr><th>all<th>{}/{}<th>{}<th>{}<th>{}</tr></table>",
         count.passed,
         count.runs,
-        percent(count.rate()),
-        interval(tested.sampled()),
-        dollars(tested.cost())
+        format_percent(count.rate()),
+        format_interval(tested.count_sampled()),
+        format_dollars(tested.cost())
     );
-    for case in tested.cases.iter().filter(|case| !case.passed()) {
-        failures(case, out);
+    for case in tested.cases.iter().filter(|case| !case.has_passed()) {
+        write_failures(case, out);
     }
 }
 
-fn failures(case: &Outcome, out: &mut String) {
-    let _ = writeln!(out, "<h3 class=\"bad\">{}</h3>", escaped(&case.name));
+fn write_failures(case: &CaseOutcome, out: &mut String) {
+    let _ = writeln!(out, "<h3 class=\"bad\">{}</h3>", escape_html(&case.name));
     for (at, run) in case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed) {
         let _ = writeln!(out, "<details{}><summary>run {}</summary>", if at == 0 { " open" } else { "" }, at + 1);
         for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
-            let _ = writeln!(out, "<p>{}: {}</p>", escaped(&verdict.assertion), escaped(&verdict.fact));
+            let _ = writeln!(out, "<p>{}: {}</p>", escape_html(&verdict.assertion), escape_html(&verdict.fact));
             if !verdict.diff.is_empty() {
                 let lines = verdict.diff.iter().map(|line| format!("{} {}", line.side.mark(), line.text));
-                let _ = writeln!(out, "<pre>{}</pre>", escaped(&lines.collect::<Vec<_>>().join("\n")));
+                let _ = writeln!(out, "<pre>{}</pre>", escape_html(&lines.collect::<Vec<_>>().join("\n")));
             }
         }
-        let _ = writeln!(out, "<pre>{}</pre></details>", escaped(&run.reply.output));
+        let _ = writeln!(out, "<pre>{}</pre></details>", escape_html(&run.reply.output));
     }
 }
 
 /// Text that is neither markup nor a control character.
-pub(super) fn escaped(plain: &str) -> String {
+pub(super) fn escape_html(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len());
-    for c in text::visible(plain).chars() {
+    for c in text::make_visible(plain).chars() {
         match c {
             '&' => out += "&amp;",
             '<' => out += "&lt;",

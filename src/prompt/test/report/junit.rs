@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::super::outcome::Outcome;
-use super::Report;
-use super::html::escaped;
+use super::super::outcome::CaseOutcome;
+use super::TestReport;
+use super::html::escape_html;
 
-pub(super) fn of(report: &Report) -> String {
+pub(super) fn write_junit(report: &TestReport) -> String {
     let all = || report.tested.iter().flat_map(|tested| &tested.cases);
     let failed = all().filter(|case| is_failure(case)).count();
     let mut out = format!(
@@ -15,11 +15,11 @@ pub(super) fn of(report: &Report) -> String {
     );
     for tested in &report.tested {
         let failed = tested.cases.iter().filter(|case| is_failure(case)).count();
-        let label = escaped(&tested.label());
+        let label = escape_html(&tested.label());
         let _ =
             writeln!(out, "<testsuite name=\"{label}\" tests=\"{}\" failures=\"{failed}\">", tested.cases.len());
         for case in &tested.cases {
-            test(case, &escaped(&tested.prompt), &mut out);
+            write_test(case, &escape_html(&tested.prompt), &mut out);
         }
         out += "</testsuite>\n";
     }
@@ -27,25 +27,25 @@ pub(super) fn of(report: &Report) -> String {
 }
 
 /// True if a case failed; one of weight 0 never does.
-fn is_failure(case: &Outcome) -> bool {
-    !case.passed() && case.weight > 0.0
+fn is_failure(case: &CaseOutcome) -> bool {
+    !case.has_passed() && case.weight > 0.0
 }
 
-fn test(case: &Outcome, class: &str, out: &mut String) {
+fn write_test(case: &CaseOutcome, class: &str, out: &mut String) {
     let milliseconds: u64 = case.runs.iter().map(|run| run.reply.latency_ms).sum();
     let time = format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000);
-    let _ = write!(out, "<testcase name=\"{}\" classname=\"{class}\" time=\"{time}\"", escaped(&case.name));
+    let _ = write!(out, "<testcase name=\"{}\" classname=\"{class}\" time=\"{time}\"", escape_html(&case.name));
     if !is_failure(case) {
         *out += "/>\n";
         return;
     }
     let count = case.count();
     let rate = format!("{} of {} runs passed", count.passed, count.runs);
-    let _ = writeln!(out, ">\n<failure message=\"{}\">", escaped(&rate));
+    let _ = writeln!(out, ">\n<failure message=\"{}\">", escape_html(&rate));
     for (at, run) in case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed) {
         for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
             let told = format!("run {}: {}: {}", at + 1, verdict.assertion, verdict.fact);
-            let _ = writeln!(out, "{}", escaped(&told));
+            let _ = writeln!(out, "{}", escape_html(&told));
         }
     }
     *out += "</failure>\n</testcase>\n";

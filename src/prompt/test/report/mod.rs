@@ -9,78 +9,79 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::outcome::Tested;
-use super::statistics::Count;
+use super::statistics::PassCount;
 
 pub use compare::Comparison;
 
 /// All versions that were tested, with all models.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
+pub struct TestReport {
     pub tested: Vec<Tested>,
     /// Two of them side by side.
     pub comparison: Option<Comparison>,
 }
 
-impl Report {
+impl TestReport {
     /// True if every case of every version has passed.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.tested.iter().all(Tested::passed)
+    pub fn has_passed(&self) -> bool {
+        self.tested.iter().all(Tested::has_passed)
     }
 
     /// A table for each version and model, then the failures.
-    #[must_use]
     pub fn text(&self) -> String {
-        text::of(self)
+        text::write_text(self)
     }
 
     /// JUnit XML: a suite for each version and model.
-    #[must_use]
     pub fn junit(&self) -> String {
-        junit::of(self)
+        junit::write_junit(self)
     }
 
     /// One self-contained HTML page.
-    #[must_use]
     pub fn html(&self) -> String {
-        html::of(self)
+        html::write_html(self)
     }
 
     /// Everything, as data.
-    #[must_use]
     pub fn json(&self) -> Value {
         let tested = self.tested.iter().map(|tested| {
             let cases = tested.cases.iter().map(|case| {
-                let mut value = figures(case.count(), case.sampled(), case.passed());
-                add(&mut value, &json!({"name": case.name, "weight": case.weight, "threshold": case.threshold}));
-                add(&mut value, &json!({"rendered": case.rendered, "runs": case.runs}));
+                let mut value = write_figures(case.count(), case.count_sampled(), case.has_passed());
+                add_figures(
+                    &mut value,
+                    &json!({"name": case.name, "weight": case.weight, "threshold": case.threshold}),
+                );
+                add_figures(&mut value, &json!({"rendered": case.rendered, "runs": case.runs}));
                 value
             });
             let cases: Vec<Value> = cases.collect();
-            let mut value = figures(tested.count(), tested.sampled(), tested.passed());
-            add(&mut value, &json!({"prompt": tested.prompt, "fingerprint": tested.fingerprint}));
-            add(&mut value, &json!({"model": tested.model, "score": tested.score(), "cost_usd": tested.cost()}));
-            add(&mut value, &json!({"cases": cases}));
+            let mut value = write_figures(tested.count(), tested.count_sampled(), tested.has_passed());
+            add_figures(&mut value, &json!({"prompt": tested.prompt, "fingerprint": tested.fingerprint}));
+            add_figures(
+                &mut value,
+                &json!({"model": tested.model, "score": tested.score(), "cost_usd": tested.cost()}),
+            );
+            add_figures(&mut value, &json!({"cases": cases}));
             value
         });
         let tested: Vec<Value> = tested.collect();
-        json!({"passed": self.passed(), "tested": tested, "comparison": self.comparison})
+        json!({"passed": self.has_passed(), "tested": tested, "comparison": self.comparison})
     }
 }
 
-fn figures(count: Count, sampled: Count, passed: bool) -> Value {
+fn write_figures(count: PassCount, sampled: PassCount, passed: bool) -> Value {
     let interval = (sampled.runs > 0).then(|| <[f64; 2]>::from(sampled.interval()));
     json!({"passed": passed, "count": count, "rate": count.rate(), "interval": interval})
 }
 
-fn add(to: &mut Value, more: &Value) {
+fn add_figures(to: &mut Value, more: &Value) {
     if let (Value::Object(to), Value::Object(more)) = (to, more) {
         to.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
     }
 }
 
 /// A share in whole percent: never 100 % or 0 % unless it is.
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     let rounded = (share * 100.0).round();
     let honest = if share < 1.0 && rounded >= 100.0 { 99.0 } else { rounded };
     let honest = if share > 0.0 && honest <= 0.0 { 1.0 } else { honest };
@@ -88,7 +89,7 @@ fn percent(share: f64) -> String {
 }
 
 /// A 95 % interval: `57–100 %`; empty without runs.
-fn interval(count: Count) -> String {
+fn format_interval(count: PassCount) -> String {
     if count.runs == 0 {
         return "-".to_owned();
     }
@@ -96,7 +97,7 @@ fn interval(count: Count) -> String {
     format!("{:.0}–{:.0} %", (low * 100.0).floor(), (high * 100.0).ceil())
 }
 
-fn dollars(cost: Option<f64>) -> String {
+fn format_dollars(cost: Option<f64>) -> String {
     cost.filter(|cost| *cost > 0.0).map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"))
 }
 
@@ -104,18 +105,22 @@ fn dollars(cost: Option<f64>) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Comparison, Report, percent};
+    use super::{Comparison, TestReport, format_percent};
     use crate::prompt::Prompt;
-    use crate::prompt::test::{Tested, parse, run_all_rendered};
-    use crate::template::value;
+    use crate::prompt::test::{Tested, parse_suite, run_all_rendered};
+    use crate::template::convert_value;
 
     /// One case that passes, one that fails with a difference and marks of markup in it.
-    fn report() -> Report {
+    fn report() -> TestReport {
         let prompt = Prompt::inline("one\n<two> & \u{1b}[31m\n{{ x }}", "here").expect("a template");
         let suite = "defaults: { render: true, vars: { x: three } }\ncases:\n\
             - { name: good, assert: [contains: three] }\n\
             - { name: 'bad \"<case>\"', assert: [equals: \"one\\nthree\"] }\n";
-        let cases = run_all_rendered(&prompt, &parse("tests.yaml", suite).expect("sound"), &value(&json!({})));
+        let cases = run_all_rendered(
+            &prompt,
+            &parse_suite("tests.yaml", suite).expect("sound"),
+            &convert_value(&json!({})),
+        );
         let mut cases = cases;
         // As if a model had been asked three times.
         cases[0].rendered = false;
@@ -123,8 +128,8 @@ mod tests {
         let (name, fingerprint) = ("p@v1.0".to_owned(), "0123456789ab".to_owned());
         let a = Tested { prompt: name, fingerprint, model: Some("m".to_owned()), cases };
         let b = Tested { prompt: "p@v1.1".to_owned(), ..a.clone() };
-        let comparison = Comparison::of(&a, &b);
-        Report { tested: vec![a, b], comparison: Some(comparison) }
+        let comparison = Comparison::compare(&a, &b);
+        TestReport { tested: vec![a, b], comparison: Some(comparison) }
     }
 
     #[test]
@@ -186,7 +191,7 @@ mod tests {
     fn a_rate_is_never_rounded_to_all_or_nothing() {
         let table = [(1.0, "100 %"), (0.999, "99 %"), (0.0, "0 %"), (0.001, "1 %"), (0.5, "50 %")];
         for (share, text) in table {
-            assert_eq!(percent(share), text);
+            assert_eq!(format_percent(share), text);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::outcome::{Outcome, Tested};
-use super::super::statistics::Count;
-use super::{Comparison, Report, dollars, interval, percent};
+use super::super::outcome::{CaseOutcome, Tested};
+use super::super::statistics::PassCount;
+use super::{Comparison, TestReport, format_dollars, format_interval, format_percent};
 use crate::base::text;
 
 /// Runs of a case whose failures are shown in full; the others are counted.
@@ -12,56 +12,56 @@ const MOST_SHOWN: usize = 2;
 /// Columns of the name of a case.
 const WIDEST: usize = 60;
 
-pub(super) fn of(report: &Report) -> String {
+pub(super) fn write_text(report: &TestReport) -> String {
     let mut out = String::new();
     for tested in &report.tested {
         let model = tested.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         let _ = writeln!(out, "{} #{}{model}\n", tested.prompt, tested.fingerprint);
-        out += &table(tested);
+        out += &write_table(tested);
         out.push('\n');
-        for case in tested.cases.iter().filter(|case| !case.passed()) {
-            failures(case, &mut out);
+        for case in tested.cases.iter().filter(|case| !case.has_passed()) {
+            write_failures(case, &mut out);
         }
     }
     if let Some(comparison) = &report.comparison {
         side_by_side(comparison, &mut out);
     }
     let failed: usize =
-        report.tested.iter().map(|tested| tested.cases.iter().filter(|c| !c.passed()).count()).sum();
+        report.tested.iter().map(|tested| tested.cases.iter().filter(|c| !c.has_passed()).count()).sum();
     let cases: usize = report.tested.iter().map(|tested| tested.cases.len()).sum();
-    let verdict = if report.passed() { "passed" } else { "failed" };
+    let verdict = if report.has_passed() { "passed" } else { "failed" };
     let _ = writeln!(out, "{verdict}: {} of {cases} cases pass", cases - failed);
     out
 }
 
-fn table(tested: &Tested) -> String {
-    let row = |mark: &str, name: &str, count: Count, sampled: Count, cost: Option<f64>| -> [String; 5] {
+fn write_table(tested: &Tested) -> String {
+    let row = |mark: &str, name: &str, count: PassCount, sampled: PassCount, cost: Option<f64>| -> [String; 5] {
         let name = format!("{mark} {}", text::one_line(name, WIDEST));
-        let rate = percent(count.rate());
-        [name, format!("{}/{}", count.passed, count.runs), rate, interval(sampled), dollars(cost)]
+        let rate = format_percent(count.rate());
+        [name, format!("{}/{}", count.passed, count.runs), rate, format_interval(sampled), format_dollars(cost)]
     };
     let mut rows = vec![["  case", "passed", "rate", "95 % interval", "cost"].map(str::to_owned)];
     for case in &tested.cases {
         rows.push(row(
-            if case.passed() { " " } else { "✗" },
+            if case.has_passed() { " " } else { "✗" },
             &case.name,
             case.count(),
-            case.sampled(),
+            case.count_sampled(),
             case.cost(),
         ));
     }
-    rows.push(row(" ", "all", tested.count(), tested.sampled(), tested.cost()));
-    columns(&rows)
+    rows.push(row(" ", "all", tested.count(), tested.count_sampled(), tested.cost()));
+    lay_out_columns(&rows)
 }
 
 /// The first column to the left, the others to the right.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |at: usize| rows.iter().map(|row| text::columns(&row[at])).max().unwrap_or_default();
+fn lay_out_columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |at: usize| rows.iter().map(|row| text::count_columns(&row[at])).max().unwrap_or_default();
     let widths: Vec<usize> = (0..N).map(width).collect();
     let mut out = String::new();
     for row in rows {
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let blank = " ".repeat(width - text::columns(cell));
+            let blank = " ".repeat(width - text::count_columns(cell));
             let _ = if at == 0 { write!(out, "{cell}{blank}") } else { write!(out, "  {blank}{cell}") };
         }
         out.truncate(out.trim_end().len());
@@ -70,15 +70,15 @@ fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     out
 }
 
-fn failures(case: &Outcome, out: &mut String) {
+fn write_failures(case: &CaseOutcome, out: &mut String) {
     let failed = || case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed);
     for (at, run) in failed().take(MOST_SHOWN) {
         let _ = writeln!(out, "✗ {} (run {})", text::one_line(&case.name, WIDEST), at + 1);
         for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
-            let fact = text::visible(&verdict.fact).replace('\n', "\n      ");
-            let _ = writeln!(out, "    {}: {fact}", text::visible(&verdict.assertion));
+            let fact = text::make_visible(&verdict.fact).replace('\n', "\n      ");
+            let _ = writeln!(out, "    {}: {fact}", text::make_visible(&verdict.assertion));
             for line in &verdict.diff {
-                let _ = writeln!(out, "    {} {}", line.side.mark(), text::visible(&line.text));
+                let _ = writeln!(out, "    {} {}", line.side.mark(), text::make_visible(&line.text));
             }
         }
     }
@@ -90,8 +90,10 @@ fn failures(case: &Outcome, out: &mut String) {
 }
 
 fn side_by_side(comparison: &Comparison, out: &mut String) {
-    let cell = |count: Option<Count>| {
-        count.map_or("-".to_owned(), |count| format!("{}/{} {}", count.passed, count.runs, percent(count.rate())))
+    let cell = |count: Option<PassCount>| {
+        count.map_or("-".to_owned(), |count| {
+            format!("{}/{} {}", count.passed, count.runs, format_percent(count.rate()))
+        })
     };
     let (a, b) = (&comparison.a, &comparison.b);
     let mut rows = vec![["  case".to_owned(), a.label.clone(), b.label.clone()]];
@@ -99,6 +101,6 @@ fn side_by_side(comparison: &Comparison, out: &mut String) {
         rows.push([format!("  {}", text::one_line(&row.name, WIDEST)), cell(row.a), cell(row.b)]);
     }
     rows.push(["  all".to_owned(), cell(Some(a.count)), cell(Some(b.count))]);
-    rows.push(["  95 % interval".to_owned(), interval(a.sampled), interval(b.sampled)]);
-    let _ = writeln!(out, "{}\n{}\n", columns(&rows), comparison.told());
+    rows.push(["  95 % interval".to_owned(), format_interval(a.sampled), format_interval(b.sampled)]);
+    let _ = writeln!(out, "{}\n{}\n", lay_out_columns(&rows), comparison.conclude());
 }

@@ -1,10 +1,10 @@
 //! Conditions, loops, cases and tests in a line.
 
-use super::reader::{GiveUp, Reader, Reading, is_name};
+use super::reader::{GiveUp, ShellReader, ShellReading, is_name};
 use super::{Arg, Simple};
 
-impl Reader<'_> {
-    pub(super) fn condition(&mut self) -> Reading<()> {
+impl ShellReader<'_> {
+    pub(super) fn condition(&mut self) -> ShellReading<()> {
         loop {
             self.list()?;
             self.expect_word("then")?;
@@ -21,13 +21,13 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn loop_body(&mut self) -> Reading<()> {
+    pub(super) fn loop_body(&mut self) -> ShellReading<()> {
         self.expect_word("do")?;
         self.list()?;
         self.expect_word("done")
     }
 
-    pub(super) fn counting(&mut self) -> Reading<()> {
+    pub(super) fn count_item(&mut self) -> ShellReading<()> {
         self.blanks();
         let name = self.peek_word().to_owned();
         if !is_name(&name) {
@@ -46,7 +46,7 @@ impl Reader<'_> {
         self.loop_body()
     }
 
-    fn words_of_loop(&mut self) -> Reading<()> {
+    fn words_of_loop(&mut self) -> ShellReading<()> {
         loop {
             self.blanks();
             match self.peek() {
@@ -66,7 +66,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn cases(&mut self) -> Reading<()> {
+    pub(super) fn cases(&mut self) -> ShellReading<()> {
         self.blanks();
         self.word()?;
         self.blank_lines()?;
@@ -96,7 +96,7 @@ impl Reader<'_> {
     }
 
     /// Reads `[[ … ]]`. Shells that do not know it take it for a program that does not exist, whose words `&&` ends.
-    pub(super) fn test(&mut self) -> Reading<()> {
+    pub(super) fn test(&mut self) -> ShellReading<()> {
         let mut argv = vec![Arg::Literal("[[".to_owned())];
         loop {
             self.blank_lines()?;

@@ -1,11 +1,11 @@
 //! Here-documents: finds their ends, and the commands in them.
 
-use super::reader::{Document, GiveUp, Reader, Reading};
-use super::words::{Text, is_plain};
+use super::reader::{GiveUp, HereDocument, ShellReader, ShellReading};
+use super::words::{ShellText, is_plain};
 
-impl Document {
+impl HereDocument {
     /// Reads the delimiter after `<<`.
-    pub fn begin(reader: &mut Reader<'_>, strips_tabs: bool) -> Reading<Self> {
+    pub fn begin(reader: &mut ShellReader<'_>, strips_tabs: bool) -> ShellReading<Self> {
         reader.blanks();
         let mut document = Self { delimiter: String::new(), strips_tabs, is_expanded: true };
         let mut quote = None;
@@ -28,7 +28,7 @@ impl Document {
         Err(GiveUp("a here-document in it is not understood"))
     }
 
-    fn sound(self) -> Reading<Self> {
+    fn sound(self) -> ShellReading<Self> {
         if self.delimiter.is_empty() {
             return Err(GiveUp("a here-document in it is not understood"));
         }
@@ -36,7 +36,7 @@ impl Document {
     }
 
     /// Reads the body, which begins here.
-    pub fn read(self, reader: &mut Reader<'_>) -> Reading<()> {
+    pub fn read(self, reader: &mut ShellReader<'_>) -> ShellReading<()> {
         let from = reader.at;
         loop {
             let rest = reader.rest();
@@ -55,10 +55,10 @@ impl Document {
         }
     }
 
-    fn expand(&self, reader: &mut Reader<'_>, from: usize, to: usize) -> Reading<()> {
+    fn expand(&self, reader: &mut ShellReader<'_>, from: usize, to: usize) -> ShellReading<()> {
         if self.is_expanded {
             let text = reader.text;
-            reader.within(&text[from..to], Text::Document)?;
+            reader.read_part(&text[from..to], ShellText::Document)?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ mod simple;
 mod words;
 mod wrappers;
 
-use reader::Reader;
+use reader::ShellReader;
 
 /// The longest line that is parsed, in bytes.
 const LONGEST: usize = 16 * 1024;
@@ -20,7 +20,7 @@ const DEEPEST: usize = 5;
 
 /// The commands of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct ShellScript {
     /// Every simple command, at any depth; those of a substitution in a word come before the command
     /// that uses it.
     pub(super) commands: Vec<Simple>,
@@ -46,13 +46,13 @@ pub(super) struct Simple {
     /// in a word.
     pub names: Vec<String>,
     /// The command that it runs in turn (`timeout 5 ls`, `sh -c ls`).
-    pub inside: Option<Box<Inside>>,
+    pub inside: Option<Box<WrappedCommand>>,
 }
 
 /// The command inside a wrapper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Inside {
-    pub script: Script,
+pub(super) struct WrappedCommand {
+    pub script: ShellScript,
     /// The position of the inner command among the words of the outer one; beyond them if it is a line, not words.
     pub at: usize,
     /// True if the outer command adds no effects, so that permission for the inner one suffices.
@@ -85,7 +85,7 @@ impl Arg {
 
 impl Simple {
     fn new(argv: Vec<Arg>, depth: usize) -> Self {
-        let inside = wrappers::inside(&argv, depth).map(Box::new);
+        let inside = wrappers::unwrap_command(&argv, depth).map(Box::new);
         Self { argv, inside, ..Self::default() }
     }
 
@@ -95,7 +95,7 @@ impl Simple {
     }
 }
 
-impl Script {
+impl ShellScript {
     /// This command and all commands nested in it, at any depth.
     pub(super) fn all(&self) -> Vec<&Simple> {
         let mut all = Vec::new();
@@ -109,7 +109,6 @@ impl Script {
     }
 
     /// The reason that it is unknown what runs, at any depth.
-    #[must_use]
     pub fn doubt(&self) -> Option<&'static str> {
         let inside = |command: &Simple| command.inside.as_ref().and_then(|inside| inside.script.doubt());
         self.unresolved.or_else(|| self.commands.iter().find_map(inside))
@@ -140,22 +139,21 @@ impl Script {
 }
 
 /// Parses a command line. It never fails, and never takes long.
-#[must_use]
-pub fn read(line: &str) -> Script {
+pub fn parse_line(line: &str) -> ShellScript {
     read_at(line, 0)
 }
 
-fn read_at(line: &str, depth: usize) -> Script {
+fn read_at(line: &str, depth: usize) -> ShellScript {
     if depth > DEEPEST {
-        return Script::opaque("commands in commands, too deep to follow");
+        return ShellScript::opaque("commands in commands, too deep to follow");
     }
     if line.len() > LONGEST {
-        return Script::opaque("the line is too long to be judged");
+        return ShellScript::opaque("the line is too long to be judged");
     }
     if line.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-        return Script::opaque("there is a control character in it");
+        return ShellScript::opaque("there is a control character in it");
     }
-    let mut script = Reader::new(line, depth).read();
+    let mut script = ShellReader::new(line, depth).read();
     if script.commands.is_empty() && script.files.is_empty() && script.unresolved.is_none() {
         script.unresolved = Some("there is no command in it");
     }
@@ -170,7 +168,7 @@ mod tests {
 
     /// The simple commands in a line, ` / ` between them, `…` for what is not known; `!` first if there is doubt.
     fn shown(line: &str) -> String {
-        let script = read(line);
+        let script = parse_line(line);
         let word = |arg: &Arg| arg.text().unwrap_or("…").to_owned();
         let commands = script.all();
         let commands = commands.iter().filter(|command| !command.argv.is_empty());
@@ -354,7 +352,7 @@ mod tests {
             "a <<b\n$(",
         ] {
             for times in [1, 10, 100, 1000, 4000] {
-                let _ = read(&open.repeat(times));
+                let _ = parse_line(&open.repeat(times));
             }
         }
     }
@@ -362,7 +360,7 @@ mod tests {
     #[test]
     fn a_here_document_in_an_open_substitution_is_not_understood() {
         for line in ["indone$(\ndone<< (done$(env ", "echo `cat <<x", "(cat <<x\n$("] {
-            assert!(read(line).doubt().is_some(), "{line:?}");
+            assert!(parse_line(line).doubt().is_some(), "{line:?}");
         }
     }
 
@@ -371,18 +369,18 @@ mod tests {
 
         #[test]
         fn no_line_makes_it_panic(line in "([a-c ]|[|&;<>(){}$`\"'\\\\*?~!#=\\[\\]\n0-9.:/-]|if|then|fi|for|in|do|done|case|esac|<<|\\$\\(|\\$\\{|sh -c |find -exec |xargs |env |9{12}){0,24}") {
-            let _ = read(&line);
+            let _ = parse_line(&line);
         }
 
         #[test]
         fn no_text_makes_it_panic(line in "\\PC{0,60}") {
-            let _ = read(&line);
+            let _ = parse_line(&line);
         }
 
         #[test]
         fn quoting_hides_nothing_and_makes_nothing_up(words in prop::collection::vec("[ -~]{0,8}", 1..5)) {
             let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
-            let script = read(&format!("printf {}", quoted.join(" ")));
+            let script = parse_line(&format!("printf {}", quoted.join(" ")));
             let expected: Vec<Arg> =
                 ["printf".to_owned()].into_iter().chain(words).map(Arg::Literal).collect();
             // A text that a calculation would run is doubtful everywhere.

@@ -5,7 +5,7 @@
 //! A construct that shells read differently, or that is not understood, ends the reading or marks the line as doubtful;
 //! everything found until then stays.
 
-use super::Script;
+use super::ShellScript;
 
 /// The deepest nesting that is followed: the reader calls itself for each level.
 const MOST_OPEN: usize = 40;
@@ -13,40 +13,40 @@ const MOST_OPEN: usize = 40;
 /// The reason that the reading ended before the end of the line.
 pub(super) struct GiveUp(pub &'static str);
 
-pub(super) type Reading<T> = Result<T, GiveUp>;
+pub(super) type ShellReading<T> = Result<T, GiveUp>;
 
 /// Words that end a list of commands where a command could begin.
 const CLOSING: [&str; 8] = ["}", "do", "done", "then", "elif", "else", "fi", "esac"];
 
 /// A here-document whose body is yet to come.
-pub(super) struct Document {
+pub(super) struct HereDocument {
     pub delimiter: String,
     pub strips_tabs: bool,
     pub is_expanded: bool,
 }
 
-pub(super) struct Reader<'t> {
+pub(super) struct ShellReader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
-    pub(super) script: Script,
+    pub(super) script: ShellScript,
     /// The number of lines around this line (`sh -c "…"`).
     pub(super) depth: usize,
     /// The number of open groups and substitutions.
     open: usize,
     /// Here-documents whose bodies follow the next line feed.
-    pub(super) documents: Vec<Document>,
+    pub(super) documents: Vec<HereDocument>,
     /// Here-documents of the line around a substitution: shells differ on whose lines come first.
     held: usize,
     /// The beginnings of words that are only known when they run.
     pub(super) stems: Vec<String>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> ShellReader<'t> {
     pub fn new(text: &'t str, depth: usize) -> Self {
         Self {
             text,
             at: 0,
-            script: Script::default(),
+            script: ShellScript::default(),
             depth,
             open: 0,
             documents: Vec::new(),
@@ -56,7 +56,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the whole line.
-    pub fn read(mut self) -> Script {
+    pub fn read(mut self) -> ShellScript {
         if let Err(GiveUp(why)) = self.commands() {
             self.doubt(why);
         }
@@ -64,7 +64,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The commands up to the end of the text.
-    pub(super) fn commands(&mut self) -> Reading<()> {
+    pub(super) fn commands(&mut self) -> ShellReading<()> {
         self.list()?;
         match self.peek() {
             None if self.documents.is_empty() => Ok(()),
@@ -78,7 +78,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Runs `read` one level deeper.
-    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Reading<T>) -> Reading<T> {
+    pub(super) fn read_deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ShellReading<T>) -> ShellReading<T> {
         if self.open >= MOST_OPEN {
             return Err(GiveUp("it is nested too deep to follow"));
         }
@@ -89,11 +89,11 @@ impl<'t> Reader<'t> {
     }
 
     /// The commands of a substitution, up to its closing parenthesis.
-    pub(super) fn substitution(&mut self) -> Reading<()> {
+    pub(super) fn substitution(&mut self) -> ShellReading<()> {
         let around = std::mem::take(&mut self.documents);
         let stems = std::mem::take(&mut self.stems);
         self.held += around.len();
-        self.nested(Self::list)?;
+        self.read_deeper(Self::list)?;
         self.expect(b')')?;
         if !self.documents.is_empty() {
             return Err(GiveUp("a here-document begins in a substitution and ends after it"));
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
     // -------------------------------------------------------------------------------------------- lists
 
     /// Reads commands up to something that closes them, which is left in place.
-    pub(super) fn list(&mut self) -> Reading<()> {
+    pub(super) fn list(&mut self) -> ShellReading<()> {
         loop {
             self.blank_lines()?;
             if self.ends_list() {
@@ -136,7 +136,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn and_or(&mut self) -> Reading<()> {
+    fn and_or(&mut self) -> ShellReading<()> {
         let is_first = self.open == 0 && self.script.commands.is_empty();
         let is_plain = self.pipeline()?;
         self.blanks();
@@ -155,7 +155,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a pipeline; returns true if it was one simple command.
-    fn pipeline(&mut self) -> Reading<bool> {
+    fn pipeline(&mut self) -> ShellReading<bool> {
         let mut is_plain = true;
         while self.peek_word() == "!" {
             self.at += 1;
@@ -177,24 +177,24 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a command; returns true if it was a simple one.
-    pub(super) fn command(&mut self) -> Reading<bool> {
+    pub(super) fn command(&mut self) -> ShellReading<bool> {
         let word = self.peek_word();
         if CLOSING.contains(&word) {
             return Err(GiveUp("it is not understood as a command line"));
         }
         match word {
-            "{" => self.after(word, |reader| {
+            "{" => self.read_after(word, |reader| {
                 reader.list()?;
                 reader.expect_word("}")
             })?,
-            "if" => self.after(word, Self::condition)?,
-            "while" | "until" => self.after(word, |reader| {
+            "if" => self.read_after(word, Self::condition)?,
+            "while" | "until" => self.read_after(word, |reader| {
                 reader.list()?;
                 reader.loop_body()
             })?,
-            "for" => self.after(word, Self::counting)?,
-            "case" => self.after(word, Self::cases)?,
-            "[[" => self.after(word, Self::test)?,
+            "for" => self.read_after(word, Self::count_item)?,
+            "case" => self.read_after(word, Self::cases)?,
+            "[[" => self.read_after(word, Self::test)?,
             "function" | "select" | "coproc" => {
                 return Err(GiveUp("it has a construct that only some shells know"));
             }
@@ -203,7 +203,7 @@ impl<'t> Reader<'t> {
                     self.doubt("`((` means different things to different shells");
                 }
                 self.at += 1;
-                self.nested(Self::list)?;
+                self.read_deeper(Self::list)?;
                 self.expect(b')')?;
             }
             _ => return self.simple(),
@@ -213,9 +213,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the part after a word of the grammar.
-    fn after(&mut self, word: &str, read: impl FnOnce(&mut Self) -> Reading<()>) -> Reading<()> {
+    fn read_after(&mut self, word: &str, read: impl FnOnce(&mut Self) -> ShellReading<()>) -> ShellReading<()> {
         self.at += word.len();
-        self.nested(read)
+        self.read_deeper(read)
     }
 
     // -------------------------------------------------------------------------------------------- bytes
@@ -238,7 +238,7 @@ impl<'t> Reader<'t> {
         is_there
     }
 
-    pub(super) fn expect(&mut self, byte: u8) -> Reading<()> {
+    pub(super) fn expect(&mut self, byte: u8) -> ShellReading<()> {
         if self.peek() != Some(byte) {
             return Err(GiveUp("something in it is opened that is not closed"));
         }
@@ -246,7 +246,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    pub(super) fn expect_word(&mut self, word: &str) -> Reading<()> {
+    pub(super) fn expect_word(&mut self, word: &str) -> ShellReading<()> {
         if self.peek_word() != word {
             return Err(GiveUp("something in it is opened that is not closed"));
         }
@@ -274,7 +274,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn blank_lines(&mut self) -> Reading<()> {
+    pub(super) fn blank_lines(&mut self) -> ShellReading<()> {
         self.blanks();
         while self.peek() == Some(b'\n') {
             self.line_feed()?;
@@ -284,7 +284,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The end of a line, and the here-documents that begin after it.
-    pub(super) fn line_feed(&mut self) -> Reading<()> {
+    pub(super) fn line_feed(&mut self) -> ShellReading<()> {
         self.at += 1;
         if self.held > 0 {
             return Err(GiveUp("a here-document begins around a substitution that has several lines"));

@@ -1,14 +1,14 @@
 //! Simple commands, functions and redirections in a line.
 
-use super::reader::{Document, GiveUp, Reader, Reading, is_name};
+use super::reader::{GiveUp, HereDocument, ShellReader, ShellReading, is_name};
 use super::{Arg, Redirect, Simple};
 
 /// The longest number of a descriptor.
 const LONGEST_DESCRIPTOR: usize = 3;
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     /// Reads a simple command or a function; returns true if it was a command.
-    pub(super) fn simple(&mut self) -> Reading<bool> {
+    pub(super) fn simple(&mut self) -> ShellReading<bool> {
         let (mut argv, mut assigned) = (Vec::new(), Vec::new());
         let from = self.at;
         loop {
@@ -56,22 +56,22 @@ impl Reader<'_> {
     }
 
     /// `NAME() COMMAND`: the body counts as if it ran here.
-    fn function(&mut self) -> Reading<()> {
+    fn function(&mut self) -> ShellReading<()> {
         self.at += 1;
         self.blanks();
         self.expect(b')')?;
         self.blank_lines()?;
-        self.nested(|reader| reader.command().map(drop))
+        self.read_deeper(|reader| reader.command().map(drop))
     }
 
     /// `<(…)` and `>(…)`.
-    fn process(&mut self) -> Reading<Arg> {
+    fn process(&mut self) -> ShellReading<Arg> {
         self.at += 2;
         self.substitution()?;
         Ok(Arg::Unknown)
     }
 
-    pub(super) fn redirects(&mut self) -> Reading<()> {
+    pub(super) fn redirects(&mut self) -> ShellReading<()> {
         loop {
             self.blanks();
             if !self.redirect()? {
@@ -82,7 +82,7 @@ impl Reader<'_> {
     }
 
     /// Reads a redirection, if there is one.
-    fn redirect(&mut self) -> Reading<bool> {
+    fn redirect(&mut self) -> ShellReading<bool> {
         const OPERATORS: [&str; 12] = ["<<<", "<<-", "<<", "<&", "<>", "<", "&>>", "&>", ">>", ">|", ">&", ">"];
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         if digits > 0 && matches!(self.peek_at(digits), Some(b'<' | b'>')) {
@@ -98,7 +98,7 @@ impl Reader<'_> {
         }
         let operator = OPERATORS.into_iter().find(|operator| self.take(operator)).unwrap_or_default();
         if let "<<" | "<<-" = operator {
-            let document = Document::begin(self, operator == "<<-")?;
+            let document = HereDocument::begin(self, operator == "<<-")?;
             self.documents.push(document);
             return Ok(true);
         }

@@ -3,7 +3,7 @@
 //! Only constructs that every shell reads alike are taken literally. A word that the shell would expand is
 //! unknown; one whose expansion could do more than look something up makes the whole line doubtful.
 
-use super::reader::{GiveUp, Reader, Reading, is_name};
+use super::reader::{GiveUp, ShellReader, ShellReading, is_name};
 use super::{Arg, DEEPEST};
 
 const UNCLOSED: GiveUp = GiveUp("a quote in it is not closed");
@@ -11,7 +11,7 @@ const DOES_MORE: &str = "it has an expansion that does more than look something 
 
 /// The kind of a part of a line.
 #[derive(Clone, Copy)]
-pub(super) enum Text {
+pub(super) enum ShellText {
     /// Commands.
     Line,
     /// The body of a here-document.
@@ -68,9 +68,9 @@ impl Growing {
     }
 }
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     /// Reads the word that begins here.
-    pub(super) fn word(&mut self) -> Reading<Word> {
+    pub(super) fn word(&mut self) -> ShellReading<Word> {
         let from = self.at;
         let mut word = Growing { is_known: true, ..Growing::default() };
         while let Some(c) = self.rest().chars().next() {
@@ -81,9 +81,9 @@ impl Reader<'_> {
                     word.is_quoted = true;
                     if c == '"' { self.double_quoted(&mut word)? } else { self.single_quoted(&mut word)? }
                 }
-                '\\' => self.escaped(&mut word)?,
+                '\\' => self.read_escape(&mut word)?,
                 '$' => self.dollar(&mut word, false)?,
-                '`' => self.backquoted(&mut word)?,
+                '`' => self.read_backquotes(&mut word)?,
                 _ => self.plain(c, &mut word, from)?,
             }
         }
@@ -103,7 +103,7 @@ impl Reader<'_> {
         Ok(Word { arg, assigns: word.assigns })
     }
 
-    fn plain(&mut self, c: char, word: &mut Growing, from: usize) -> Reading<()> {
+    fn plain(&mut self, c: char, word: &mut Growing, from: usize) -> ShellReading<()> {
         let before = &self.text[from..self.at];
         self.at += c.len_utf8();
         match c {
@@ -125,7 +125,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn escaped(&mut self, word: &mut Growing) -> Reading<()> {
+    fn read_escape(&mut self, word: &mut Growing) -> ShellReading<()> {
         self.at += 1;
         let c = self.rest().chars().next().ok_or(UNCLOSED)?;
         self.at += c.len_utf8();
@@ -137,7 +137,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn single_quoted(&mut self, word: &mut Growing) -> Reading<()> {
+    fn single_quoted(&mut self, word: &mut Growing) -> ShellReading<()> {
         let length = self.rest().find('\'').ok_or(UNCLOSED)?;
         self.quoted_text(&self.rest()[..length])?;
         word.push_str(&self.rest()[..length]);
@@ -146,14 +146,14 @@ impl Reader<'_> {
     }
 
     /// Gives up if a here-document could begin at a line feed in quotes, on which shells differ.
-    fn quoted_text(&self, text: &str) -> Reading<()> {
+    fn quoted_text(&self, text: &str) -> ShellReading<()> {
         if text.contains('\n') && !self.documents.is_empty() {
             return Err(GiveUp("a here-document begins before a quote that has several lines"));
         }
         Ok(())
     }
 
-    fn double_quoted(&mut self, word: &mut Growing) -> Reading<()> {
+    fn double_quoted(&mut self, word: &mut Growing) -> ShellReading<()> {
         let from = self.at;
         while let Some(c) = self.rest().chars().next() {
             match c {
@@ -163,7 +163,7 @@ impl Reader<'_> {
                     return Ok(());
                 }
                 '$' => self.dollar(word, true)?,
-                '`' => self.backquoted(word)?,
+                '`' => self.read_backquotes(word)?,
                 '\\' => {
                     self.at += 1;
                     let c = self.rest().chars().next().ok_or(UNCLOSED)?;
@@ -187,12 +187,12 @@ impl Reader<'_> {
     }
 
     /// The body of a here-document whose delimiter is not quoted.
-    pub(super) fn body(&mut self) -> Reading<()> {
+    pub(super) fn body(&mut self) -> ShellReading<()> {
         let mut word = Growing::default();
         while let Some(c) = self.rest().chars().next() {
             match c {
                 '$' => self.dollar(&mut word, true)?,
-                '`' => self.backquoted(&mut word)?,
+                '`' => self.read_backquotes(&mut word)?,
                 '\\' => {
                     self.at += 1;
                     self.at += self.rest().chars().next().map_or(0, char::len_utf8);
@@ -204,13 +204,13 @@ impl Reader<'_> {
     }
 
     /// Reads a `$` and what follows it.
-    fn dollar(&mut self, word: &mut Growing, is_quoted: bool) -> Reading<()> {
+    fn dollar(&mut self, word: &mut Growing, is_quoted: bool) -> ShellReading<()> {
         self.at += 1;
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
                 word.forget();
                 self.at += 2;
-                self.nested(Self::arithmetic)
+                self.read_deeper(Self::arithmetic)
             }
             Some(b'(') => {
                 word.forget();
@@ -220,7 +220,7 @@ impl Reader<'_> {
             Some(b'{') => {
                 word.forget();
                 self.at += 1;
-                self.nested(Self::parameter)
+                self.read_deeper(Self::parameter)
             }
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
                 word.forget();
@@ -269,7 +269,7 @@ impl Reader<'_> {
     }
 
     /// Reads the part after `${`: a variable, and an operator that only uses its value.
-    fn parameter(&mut self) -> Reading<()> {
+    fn parameter(&mut self) -> ShellReading<()> {
         const OPERATORS: [&str; 14] =
             [":-", ":+", ":?", "-", "+", "?", "##", "#", "%%", "%", "//", "/", "^^", ",,"];
         self.take("#");
@@ -290,7 +290,7 @@ impl Reader<'_> {
                     return Ok(());
                 }
                 '$' => self.dollar(&mut inner, true)?,
-                '`' => self.backquoted(&mut inner)?,
+                '`' => self.read_backquotes(&mut inner)?,
                 // If there are quotes inside, their end depends on the shell.
                 '\'' | '"' | '\\' | '{' | '\n' => return Err(GiveUp(DOES_MORE)),
                 c => self.at += c.len_utf8(),
@@ -300,7 +300,7 @@ impl Reader<'_> {
     }
 
     /// Reads the part after `$((`.
-    fn arithmetic(&mut self) -> Reading<()> {
+    fn arithmetic(&mut self) -> ShellReading<()> {
         let mut open = 0_usize;
         self.script.calculates = true;
         let mut inner = Growing::default();
@@ -312,7 +312,7 @@ impl Reader<'_> {
                 }
                 b')' if open == 0 => break,
                 b'$' => self.dollar(&mut inner, true)?,
-                b'`' => self.backquoted(&mut inner)?,
+                b'`' => self.read_backquotes(&mut inner)?,
                 b'\'' | b'"' | b'\\' | b';' | b'\n' => break,
                 c => {
                     open = if c == b'(' { open + 1 } else { open - usize::from(c == b')') };
@@ -326,7 +326,7 @@ impl Reader<'_> {
         Err(GiveUp("a calculation in it is not understood"))
     }
 
-    fn backquoted(&mut self, word: &mut Growing) -> Reading<()> {
+    fn read_backquotes(&mut self, word: &mut Growing) -> ShellReading<()> {
         word.forget();
         self.at += 1;
         let mut inner = String::new();
@@ -335,7 +335,7 @@ impl Reader<'_> {
             match c {
                 '`' => {
                     self.quoted_text(&inner)?;
-                    return self.within(&inner, Text::Line);
+                    return self.read_part(&inner, ShellText::Line);
                 }
                 '\\' => {
                     self.doubt("what is escaped in backquotes is read in different ways");
@@ -353,14 +353,14 @@ impl Reader<'_> {
     }
 
     /// Reads a part of the line as a separate line. The commands in it belong to this line.
-    pub(super) fn within(&mut self, text: &str, what: Text) -> Reading<()> {
+    pub(super) fn read_part(&mut self, text: &str, what: ShellText) -> ShellReading<()> {
         if self.depth >= DEEPEST {
             return Err(GiveUp("commands in commands, too deep to follow"));
         }
-        let mut inner = Reader::new(text, self.depth + 1);
+        let mut inner = ShellReader::new(text, self.depth + 1);
         let read = match what {
-            Text::Line => inner.commands(),
-            Text::Document => inner.body(),
+            ShellText::Line => inner.commands(),
+            ShellText::Document => inner.body(),
         };
         let found = inner.script;
         self.script.commands.extend(found.commands);

@@ -1,7 +1,7 @@
 //! Programs that run other programs: finds the inner command in their words, and whether they add effects. A flag that
 //! is not in the table leaves that open, which counts as doubt.
 
-use super::{Arg, DEEPEST, Inside, Script, Simple, read_at};
+use super::{Arg, DEEPEST, ShellScript, Simple, WrappedCommand, read_at};
 
 /// A program that runs the rest of its words.
 struct Wrapper {
@@ -18,7 +18,7 @@ struct Wrapper {
     is_transparent: bool,
 }
 
-const fn wrapper(
+const fn define_wrapper(
     name: &'static str,
     (flags, valued, long): (&'static str, &'static str, &'static str),
     operands: usize,
@@ -28,25 +28,30 @@ const fn wrapper(
 }
 
 const WRAPPERS: &[Wrapper] = &[
-    wrapper("nohup", ("", "", ""), 0, true),
-    wrapper("nice", ("", "n", "--adjustment="), 0, true),
-    wrapper("ionice", ("t", "cn", "--class= --classdata= --ignore"), 0, true),
-    wrapper("time", ("pv", "f", "--portability --verbose --format="), 0, true),
-    wrapper("timeout", ("v", "ks", "--foreground --preserve-status --verbose --kill-after= --signal="), 1, true),
-    wrapper("stdbuf", ("", "ioe", "--input= --output= --error="), 0, true),
-    wrapper("command", ("p", "", ""), 0, true),
-    wrapper("builtin", ("", "", ""), 0, true),
-    wrapper("exec", ("cl", "a", ""), 0, true),
-    wrapper("setsid", ("cfw", "", "--ctty --fork --wait"), 0, false),
-    wrapper("env", ("i0v", "uC", "--ignore-environment --null --debug --unset= --chdir="), 0, false),
-    wrapper(
+    define_wrapper("nohup", ("", "", ""), 0, true),
+    define_wrapper("nice", ("", "n", "--adjustment="), 0, true),
+    define_wrapper("ionice", ("t", "cn", "--class= --classdata= --ignore"), 0, true),
+    define_wrapper("time", ("pv", "f", "--portability --verbose --format="), 0, true),
+    define_wrapper(
+        "timeout",
+        ("v", "ks", "--foreground --preserve-status --verbose --kill-after= --signal="),
+        1,
+        true,
+    ),
+    define_wrapper("stdbuf", ("", "ioe", "--input= --output= --error="), 0, true),
+    define_wrapper("command", ("p", "", ""), 0, true),
+    define_wrapper("builtin", ("", "", ""), 0, true),
+    define_wrapper("exec", ("cl", "a", ""), 0, true),
+    define_wrapper("setsid", ("cfw", "", "--ctty --fork --wait"), 0, false),
+    define_wrapper("env", ("i0v", "uC", "--ignore-environment --null --debug --unset= --chdir="), 0, false),
+    define_wrapper(
         "sudo",
         ("AbBEHkKnNPSi", "CDghpRrTtUu", "--preserve-env --user= --group= --non-interactive --login"),
         0,
         false,
     ),
-    wrapper("doas", ("nLs", "aCu", ""), 0, false),
-    wrapper(
+    define_wrapper("doas", ("nLs", "aCu", ""), 0, false),
+    define_wrapper(
         "xargs",
         (
             "0oprtx",
@@ -100,7 +105,7 @@ const OPAQUE: [&str; 31] = [
 const OPEN_ENDED: &str = "it runs another program in a way of its own";
 
 /// The command that a wrapper runs, if `argv` is a wrapper's.
-pub(super) fn inside(argv: &[Arg], depth: usize) -> Option<Inside> {
+pub(super) fn unwrap_command(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     let path = argv.first()?.text()?;
     let name = path.rsplit('/').next().unwrap_or(path);
     let wrapper = || WRAPPERS.iter().find(|wrapper| wrapper.name == name);
@@ -110,18 +115,18 @@ pub(super) fn inside(argv: &[Arg], depth: usize) -> Option<Inside> {
             || is_open_ended
             || SHELLS.contains(&name)
             || wrapper().is_some();
-        runs.then(|| opaque("commands in commands, too deep to follow"))
+        runs.then(|| refuse_reading("commands in commands, too deep to follow"))
     } else if SHELLS.contains(&name) {
-        shell(argv, depth)
+        unwrap_shell(argv, depth)
     } else if is_open_ended {
-        Some(guessed(argv, OPEN_ENDED))
+        Some(guess_commands(argv, OPEN_ENDED))
     } else {
         match name {
-            "eval" => Some(eval(argv, depth)),
-            "trap" => trap(argv, depth),
-            "alias" => Some(alias(argv, depth)),
-            "find" => find(argv, depth),
-            _ => wrapper().and_then(|wrapper| wrapper.inside(argv, depth)),
+            "eval" => Some(unwrap_eval(argv, depth)),
+            "trap" => unwrap_trap(argv, depth),
+            "alias" => Some(unwrap_alias(argv, depth)),
+            "find" => unwrap_find(argv, depth),
+            _ => wrapper().and_then(|wrapper| wrapper.unwrap_argv(argv, depth)),
         }
     }?;
     // A program elsewhere with the same name could be anything.
@@ -134,14 +139,14 @@ fn is_loader(name: &str) -> bool {
     name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
 }
 
-fn opaque(why: &'static str) -> Inside {
-    Inside { script: Script::opaque(why), at: usize::MAX, is_transparent: false }
+fn refuse_reading(why: &'static str) -> WrappedCommand {
+    WrappedCommand { script: ShellScript::opaque(why), at: usize::MAX, is_transparent: false }
 }
 
 /// A command that could begin at any of the words, or be one of them: for the rules that deny.
-fn guessed(argv: &[Arg], why: &'static str) -> Inside {
+fn guess_commands(argv: &[Arg], why: &'static str) -> WrappedCommand {
     const MOST: usize = 8;
-    let mut script = Script::opaque(why);
+    let mut script = ShellScript::opaque(why);
     for (at, word) in argv.iter().enumerate().skip(1).take(MOST) {
         let Some(word) = word.text() else { continue };
         if word.contains([' ', ';', '\n', '&', '|']) {
@@ -150,23 +155,23 @@ fn guessed(argv: &[Arg], why: &'static str) -> Inside {
             script.commands.push(Simple { argv: argv[at..].to_vec(), ..Simple::default() });
         }
     }
-    Inside { script, at: usize::MAX, is_transparent: false }
+    WrappedCommand { script, at: usize::MAX, is_transparent: false }
 }
 
 /// The command that consists of these words.
-fn command(argv: Vec<Arg>, depth: usize) -> Script {
+fn make_script(argv: Vec<Arg>, depth: usize) -> ShellScript {
     let unresolved = (argv.first() == Some(&Arg::Unknown))
         .then_some("what stands where a program is named is only known when it runs");
-    Script { commands: vec![Simple::new(argv, depth + 1)], unresolved, ..Script::default() }
+    ShellScript { commands: vec![Simple::new(argv, depth + 1)], unresolved, ..ShellScript::default() }
 }
 
 impl Wrapper {
-    fn inside(&self, argv: &[Arg], depth: usize) -> Option<Inside> {
+    fn unwrap_argv(&self, argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
         const NOT_PLAIN: &str = "it is not plain which of these words is the program";
         let mut at = 1;
         let mut replaced = None;
         while let Some(word) = argv.get(at) {
-            let Some(word) = word.text() else { return Some(guessed(argv, NOT_PLAIN)) };
+            let Some(word) = word.text() else { return Some(guess_commands(argv, NOT_PLAIN)) };
             at += 1;
             if word == "--" {
                 break;
@@ -183,13 +188,13 @@ impl Wrapper {
             if self.name == "command" && matches!(word, "-v" | "-V") {
                 return None;
             }
-            let Some((takes_next, value)) = self.flag(word) else { return Some(guessed(argv, NOT_PLAIN)) };
+            let Some((takes_next, value)) = self.flag(word) else { return Some(guess_commands(argv, NOT_PLAIN)) };
             let value = if takes_next { argv.get(at).and_then(Arg::text) } else { value };
             if self.name == "xargs"
                 && (word.starts_with("-I") || word.starts_with("-J") || word.starts_with("--replace"))
             {
                 let Some(mark) = value.filter(|mark| !mark.is_empty()) else {
-                    return Some(guessed(argv, NOT_PLAIN));
+                    return Some(guess_commands(argv, NOT_PLAIN));
                 };
                 replaced = Some(mark.to_owned());
             }
@@ -199,11 +204,11 @@ impl Wrapper {
         let mut inner = argv.get(at..).filter(|inner| !inner.is_empty())?.to_vec();
         if self.name == "xargs" {
             match &replaced {
-                Some(mark) => inner.iter_mut().for_each(|arg| forget(arg, mark)),
+                Some(mark) => inner.iter_mut().for_each(|arg| forget_mark(arg, mark)),
                 None => inner.push(Arg::Unknown),
             }
         }
-        Some(Inside { script: command(inner, depth), at, is_transparent: self.is_transparent })
+        Some(WrappedCommand { script: make_script(inner, depth), at, is_transparent: self.is_transparent })
     }
 
     /// Returns whether the flag takes the next word, and the value in it; `None` for unknown flags.
@@ -241,60 +246,62 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// Makes an argument unknown if the wrapper replaces `mark` in it.
-fn forget(arg: &mut Arg, mark: &str) {
+fn forget_mark(arg: &mut Arg, mark: &str) {
     if arg.text().is_some_and(|text| text.contains(mark)) {
         *arg = Arg::Unknown;
     }
 }
 
 /// `sh -c LINE`; `sh FILE` is a program like others; without either the shell runs its input.
-fn shell(argv: &[Arg], depth: usize) -> Option<Inside> {
+fn unwrap_shell(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     const INPUT: &str = "a shell runs what it reads";
     let mut takes_line = false;
     for (at, word) in argv.iter().enumerate().skip(1) {
-        let Some(word) = word.text() else { return Some(opaque(INPUT)) };
+        let Some(word) = word.text() else { return Some(refuse_reading(INPUT)) };
         match word.strip_prefix(['-', '+']) {
             Some("c") => takes_line = true,
             Some(letters) if !letters.is_empty() && letters.bytes().all(|byte| b"cefuvxl".contains(&byte)) => {
                 takes_line |= letters.contains('c');
             }
-            Some(_) => return Some(opaque(INPUT)),
+            Some(_) => return Some(refuse_reading(INPUT)),
             None if takes_line => {
                 let is_transparent = argv[1].text() == Some("-c") && at == 2;
-                return Some(Inside { script: read_at(word, depth + 1), at: usize::MAX, is_transparent });
+                return Some(WrappedCommand { script: read_at(word, depth + 1), at: usize::MAX, is_transparent });
             }
             None => return None,
         }
     }
-    Some(opaque(INPUT))
+    Some(refuse_reading(INPUT))
 }
 
-fn eval(argv: &[Arg], depth: usize) -> Inside {
+fn unwrap_eval(argv: &[Arg], depth: usize) -> WrappedCommand {
     let words: Option<Vec<&str>> = argv[1..].iter().map(Arg::text).collect();
     match words {
         Some(words) => {
-            Inside { script: read_at(&words.join(" "), depth + 1), at: usize::MAX, is_transparent: false }
+            WrappedCommand { script: read_at(&words.join(" "), depth + 1), at: usize::MAX, is_transparent: false }
         }
-        None => opaque("`eval` runs what is only known when it runs"),
+        None => refuse_reading("`eval` runs what is only known when it runs"),
     }
 }
 
 /// `trap LINE SIGNAL…`.
-fn trap(argv: &[Arg], depth: usize) -> Option<Inside> {
+fn unwrap_trap(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     match argv.get(1)? {
         Arg::Literal(line) if line.starts_with('-') || line.is_empty() => None,
         Arg::Literal(line) => {
-            Some(Inside { script: read_at(line, depth + 1), at: usize::MAX, is_transparent: false })
+            Some(WrappedCommand { script: read_at(line, depth + 1), at: usize::MAX, is_transparent: false })
         }
-        Arg::Unknown => Some(opaque("`trap` runs what is only known when it runs")),
+        Arg::Unknown => Some(refuse_reading("`trap` runs what is only known when it runs")),
     }
 }
 
 /// `alias NAME=LINE…`.
-fn alias(argv: &[Arg], depth: usize) -> Inside {
-    let mut script = Script::default();
+fn unwrap_alias(argv: &[Arg], depth: usize) -> WrappedCommand {
+    let mut script = ShellScript::default();
     for word in argv.iter().skip(1) {
-        let Some(word) = word.text() else { return opaque("`alias` names what is only known when it runs") };
+        let Some(word) = word.text() else {
+            return refuse_reading("`alias` names what is only known when it runs");
+        };
         if let Some((_, line)) = word.split_once('=') {
             let inner = read_at(line, depth + 1);
             script.unresolved = script.unresolved.or(inner.unresolved);
@@ -302,13 +309,13 @@ fn alias(argv: &[Arg], depth: usize) -> Inside {
             script.files.extend(inner.files);
         }
     }
-    Inside { script, at: usize::MAX, is_transparent: false }
+    WrappedCommand { script, at: usize::MAX, is_transparent: false }
 }
 
 /// The commands of `find -exec`.
-fn find(argv: &[Arg], depth: usize) -> Option<Inside> {
+fn unwrap_find(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     const RUN: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
-    let mut script = Script::default();
+    let mut script = ShellScript::default();
     let mut first = None;
     let mut at = 1;
     while at < argv.len() {
@@ -316,19 +323,19 @@ fn find(argv: &[Arg], depth: usize) -> Option<Inside> {
         match argv[at - 1].text() {
             Some(word) if RUN.contains(&word) => {}
             Some(_) => continue,
-            None => return Some(opaque("an expansion may make `find` run something")),
+            None => return Some(refuse_reading("an expansion may make `find` run something")),
         }
         let end = argv[at..].iter().position(|word| matches!(word.text(), Some(";" | "+")));
         let end = end.map_or(argv.len(), |length| at + length);
         let mut words = argv[at..end].to_vec();
         for word in &mut words {
-            forget(word, "{}");
+            forget_mark(word, "{}");
         }
-        let inner = command(words, depth);
+        let inner = make_script(words, depth);
         script.unresolved = script.unresolved.or(inner.unresolved);
         script.commands.extend(inner.commands);
         first = first.or(Some(at));
         at = end;
     }
-    first.map(|at| Inside { script, at, is_transparent: false })
+    first.map(|at| WrappedCommand { script, at, is_transparent: false })
 }

@@ -44,11 +44,11 @@ const TYPING: [u64; 2] = [0x5412, 0x541C];
 /// Limits that stay as they are: the size of files, memory, processes.
 const FIXED_LIMITS: [u64; 3] = [1, 2, 6];
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The other guards of a command; the filter does the rest.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Around {
+pub(super) struct OtherGuards {
     /// True if internet sockets are allowed, or lead nowhere.
     pub network: bool,
     /// True if namespaces keep Unix sockets and processes of the machine out of reach.
@@ -61,33 +61,33 @@ pub(super) struct Around {
 ///
 /// # Errors
 /// This processor is not supported.
-pub(super) fn filter(around: Around) -> Result<BpfProgram, String> {
+pub(super) fn build_filter(around: OtherGuards) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| format!("no filter for system calls is known on {}", std::env::consts::ARCH))?;
     let refusal = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = refused(around)
+    let filter = list_refused(around)
         .and_then(|rules| SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch)?.try_into());
     let filter: BpfProgram =
         filter.map_err(|error| format!("the filter for system calls cannot be made: {error}"))?;
     // Its flags are in memory, which a filter cannot read.
     let hidden = around.truncation.then_some(libc::SYS_openat2);
-    let mut whole = unknown(UNKNOWN.into_iter().chain(hidden));
+    let mut whole = build_unknown_filter(UNKNOWN.into_iter().chain(hidden));
     whole.extend(filter);
     Ok(whole)
 }
 
-fn refused(around: Around) -> Result<Rules, BackendError> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn list_refused(around: OtherGuards) -> Result<SeccompRules, BackendError> {
+    let mut rules: SeccompRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let sockets = match around {
-        Around { namespaces: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?,
+        OtherGuards { namespaces: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?,
         // The servers of Unix sockets (a container engine, a key agent) act outside.
-        Around { network: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6])?,
+        OtherGuards { network: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6])?,
         _ => Vec::new(),
     };
     rules.insert(libc::SYS_socket, sockets);
     let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
-    rules.insert(libc::SYS_clone, vec![rule(0, MaskedEq(user), user)?]);
-    rules.insert(libc::SYS_ioctl, vec![rule(1, Eq, TYPING[0])?, rule(1, Eq, TYPING[1])?]);
+    rules.insert(libc::SYS_clone, vec![match_argument(0, MaskedEq(user), user)?]);
+    rules.insert(libc::SYS_ioctl, vec![match_argument(1, Eq, TYPING[0])?, match_argument(1, Eq, TYPING[1])?]);
     let set = |limit: u64| {
         let sets = SeccompCondition::new(2, Qword, Ne, 0)?;
         SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, limit)?, sets])
@@ -95,24 +95,24 @@ fn refused(around: Around) -> Result<Rules, BackendError> {
     let mut limits = FIXED_LIMITS.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
     if !around.namespaces {
         // Those of another process, as others are visible.
-        limits.push(rule(0, Ne, 0)?);
+        limits.push(match_argument(0, Ne, 0)?);
     }
     rules.insert(libc::SYS_prlimit64, limits);
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     rules.insert(
         libc::SYS_setrlimit,
-        FIXED_LIMITS.map(|limit| rule(0, Eq, limit)).into_iter().collect::<Result<_, _>>()?,
+        FIXED_LIMITS.map(|limit| match_argument(0, Eq, limit)).into_iter().collect::<Result<_, _>>()?,
     );
     if around.truncation {
         rules.insert(libc::SYS_truncate, Vec::new());
-        rules.insert(libc::SYS_openat, vec![truncating(2)?]);
+        rules.insert(libc::SYS_openat, vec![match_truncating(2)?]);
         #[cfg(target_arch = "x86_64")]
-        rules.insert(libc::SYS_open, vec![truncating(1)?]);
+        rules.insert(libc::SYS_open, vec![match_truncating(1)?]);
     }
     Ok(rules)
 }
 
-fn rule(argument: u8, op: seccompiler::SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+fn match_argument(argument: u8, op: seccompiler::SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(argument, Dword, op, value)?])
 }
 
@@ -129,13 +129,13 @@ fn sockets_but(families: &[i32]) -> Result<Vec<SeccompRule>, BackendError> {
 }
 
 /// Matches calls that open a file only for reading but truncate it. `flags` is the position of that argument.
-fn truncating(flags: u8) -> Result<SeccompRule, BackendError> {
+fn match_truncating(flags: u8) -> Result<SeccompRule, BackendError> {
     let mask = u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs());
-    rule(flags, MaskedEq(mask), u64::from((libc::O_TRUNC | libc::O_RDONLY).unsigned_abs()))
+    match_argument(flags, MaskedEq(mask), u64::from((libc::O_TRUNC | libc::O_RDONLY).unsigned_abs()))
 }
 
 /// A filter before the main one with a single answer: these calls, and all second numbers, do not exist.
-fn unknown(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram {
+fn build_unknown_filter(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram {
     const LOAD_CALL: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
     const JUMP_IF_NOT_BELOW: u16 = 0x35;
@@ -153,13 +153,14 @@ fn unknown(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram {
 
 #[cfg(test)]
 mod tests {
-    use super::{Around, filter};
+    use super::{OtherGuards, build_filter};
 
     #[test]
     fn every_combination_makes_a_filter() {
         for number in 0..8 {
             let [network, namespaces, truncation] = [1, 2, 4].map(|bit| number & bit != 0);
-            let made = filter(Around { network, namespaces, truncation }).expect("this processor is known");
+            let made =
+                build_filter(OtherGuards { network, namespaces, truncation }).expect("this processor is known");
             assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
         }
     }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use landlock::{RulesetCreated, RulesetStatus};
 use seccompiler::BpfProgram;
 
-use super::files::{self, Ground};
-use super::messages::Stage;
+use super::files::{self, RuleGround};
+use super::messages::RunStage;
 use super::{calls, powers};
 use crate::safety::sandbox::places::Places;
-use crate::safety::sandbox::{Boundary, Network, Profile};
+use crate::safety::sandbox::{Boundary, Network, SandboxProfile};
 
 /// Rules, ready to be applied to a thread.
 pub(in crate::safety::sandbox) struct Confinement {
     /// `None` if the kernel has no Landlock, and namespaces guard the files.
     files: Option<RulesetCreated>,
     calls: BpfProgram,
-    ground: Ground,
+    ground: RuleGround,
     /// True if the kernel's limits are to be set for each command.
     limits: bool,
 }
@@ -28,10 +28,15 @@ impl Confinement {
     ///
     /// # Errors
     /// The feature that the kernel lacks.
-    pub fn build(plan: &Boundary, temp: &Path, _: &[Arc<Places>], profile: Profile) -> Result<Self, String> {
+    pub fn build(
+        plan: &Boundary,
+        temp: &Path,
+        _: &[Arc<Places>],
+        profile: SandboxProfile,
+    ) -> Result<Self, String> {
         let knows_truncate = files::supports_truncate();
-        let (files, ground) = files::build(plan, temp, profile)?;
-        let calls = calls::filter(calls::Around {
+        let (files, ground) = files::build_ruleset(plan, temp, profile)?;
+        let calls = calls::build_filter(calls::OtherGuards {
             network: plan.network == Network::Open,
             namespaces: false,
             truncation: !knows_truncate,
@@ -44,10 +49,11 @@ impl Confinement {
     ///
     /// # Errors
     /// This processor is not supported.
-    pub(super) fn within(stage: &Stage, profile: Profile) -> Result<Self, String> {
-        let files = files::within(stage, profile);
-        let calls = calls::filter(calls::Around { network: true, namespaces: true, truncation: false })?;
-        Ok(Self { files, calls, ground: Ground::default(), limits: false })
+    pub(super) fn create_in_stage(stage: &RunStage, profile: SandboxProfile) -> Result<Self, String> {
+        let files = files::build_stage_ruleset(stage, profile);
+        let calls =
+            calls::build_filter(calls::OtherGuards { network: true, namespaces: true, truncation: false })?;
+        Ok(Self { files, calls, ground: RuleGround::default(), limits: false })
     }
 
     /// True if the listed directories are unchanged.
@@ -56,7 +62,7 @@ impl Confinement {
     }
 
     /// Does `work` on a thread that is bound by the rules.
-    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    pub fn run_inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("inside".to_owned());
             let thread = thread.spawn_scoped(scope, || {

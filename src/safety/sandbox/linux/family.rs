@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open};
 
-use super::messages::{End, Status};
+use super::messages::{CommandEnd, ProcessStatus};
 use crate::safety::sandbox::MOST_PROCESSES;
 
 /// The time between two checks of the processes of a running command, in milliseconds.
@@ -22,7 +22,7 @@ const LOOK: u8 = 50;
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// An event that was waited for.
-pub(super) enum Event {
+pub(super) enum ProcessEvent {
     /// A message arrived, or the other end of the socket closed.
     Asked,
     /// The command ended.
@@ -32,7 +32,7 @@ pub(super) enum Event {
 }
 
 /// A command, and everything that it started.
-pub(super) struct Family {
+pub(super) struct ProcessFamily {
     /// The number of the command, and a handle that is readable when it has ended.
     command: (Pid, OwnedFd),
     status: Option<WaitStatus>,
@@ -41,18 +41,18 @@ pub(super) struct Family {
     before: (u64, u64),
 }
 
-impl Family {
-    /// The family of a command that was just started. `before` is the result of [`spent`] before that.
+impl ProcessFamily {
+    /// The family of a command that was just started. `before` is the result of [`measure_spent`] before that.
     ///
     /// # Errors
     /// No more descriptors can be opened.
-    pub fn of(command: Pid, before: (u64, u64)) -> io::Result<Self> {
+    pub fn start(command: Pid, before: (u64, u64)) -> io::Result<Self> {
         let handle = pidfd_open(command, PidfdFlags::empty())?;
         Ok(Self { command: (command, handle), status: None, is_gone: false, before })
     }
 
     /// Waits for the next event.
-    pub fn wait(&self, socket: &UnixStream) -> io::Result<Event> {
+    pub fn wait(&self, socket: &UnixStream) -> io::Result<ProcessEvent> {
         // A handle of a process that has been reaped would be readable forever.
         let handle = self.status.is_none().then(|| self.command.1.as_fd());
         let mut watched: Vec<PollFd<'_>> =
@@ -63,9 +63,9 @@ impl Family {
         }
         let mut happened = watched.iter().map(|file| file.any() == Some(true));
         Ok(match (happened.next(), happened.next()) {
-            (Some(true), _) => Event::Asked,
-            (_, Some(true)) => Event::Ended,
-            _ => Event::Look,
+            (Some(true), _) => ProcessEvent::Asked,
+            (_, Some(true)) => ProcessEvent::Ended,
+            _ => ProcessEvent::Look,
         })
     }
 
@@ -105,13 +105,13 @@ impl Family {
     }
 
     /// The end of the command.
-    pub fn end(&self, flooded: bool, is_over: bool) -> End {
-        let (cpu, peak) = spent(UsageWho::RUSAGE_CHILDREN);
+    pub fn end(&self, flooded: bool, is_over: bool) -> CommandEnd {
+        let (cpu, peak) = measure_spent(UsageWho::RUSAGE_CHILDREN);
         // A child begins with the mark of this process.
-        let (_, own) = spent(UsageWho::RUSAGE_SELF);
+        let (_, own) = measure_spent(UsageWho::RUSAGE_SELF);
         let known = self.before.1.max(own + own / 8);
-        End {
-            exit: self.status.map_or(Status::Code(-1), exit),
+        CommandEnd {
+            exit: self.status.map_or(ProcessStatus::Code(-1), convert_exit),
             flooded,
             is_over,
             cpu: cpu.saturating_sub(self.before.0),
@@ -121,7 +121,7 @@ impl Family {
 }
 
 /// Processor time in microseconds, and the most memory that one process held in bytes.
-pub(super) fn spent(whose: UsageWho) -> (u64, u64) {
+pub(super) fn measure_spent(whose: UsageWho) -> (u64, u64) {
     let of = |usage: nix::sys::resource::Usage| {
         let cpu = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
         Some((u64::try_from(cpu).ok()?, u64::try_from(usage.max_rss()).ok()? * 1024))
@@ -129,11 +129,11 @@ pub(super) fn spent(whose: UsageWho) -> (u64, u64) {
     getrusage(whose).ok().and_then(of).unwrap_or_default()
 }
 
-fn exit(status: WaitStatus) -> Status {
+fn convert_exit(status: WaitStatus) -> ProcessStatus {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Status::Code(code),
-        (None, Some(signal)) => Status::Signal(signal),
-        (None, None) => Status::Code(-1),
+        (Some(code), _) => ProcessStatus::Code(code),
+        (None, Some(signal)) => ProcessStatus::Signal(signal),
+        (None, None) => ProcessStatus::Code(-1),
     }
 }
 
@@ -155,7 +155,7 @@ impl Census {
     /// True if there are too many. Cheap as long as few are started: one read, where counting costs one for each
     /// process.
     pub fn is_over(&mut self) -> bool {
-        let newest = newest();
+        let newest = find_newest();
         // Numbers wrap around at some time.
         if newest < self.counted {
             self.counted = 0;
@@ -163,19 +163,19 @@ impl Census {
         if newest - self.counted <= MOST_PROCESSES {
             return false;
         }
-        let count = processes();
+        let count = count_processes();
         self.counted = newest.saturating_sub(count);
         count > MOST_PROCESSES
     }
 }
 
 /// The newest process number of this namespace.
-fn newest() -> usize {
+fn find_newest() -> usize {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split_whitespace().last().and_then(|last| last.parse().ok()).unwrap_or(usize::MAX)
 }
 
-fn processes() -> usize {
+fn count_processes() -> usize {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit())).count()
 }

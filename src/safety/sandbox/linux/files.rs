@@ -3,7 +3,7 @@
 //! Landlock grants trees and cannot exclude a branch. So a tree that contains something hidden is not granted as a
 //! whole; its entries are granted one by one, except the hidden ones. Links are never granted, as their targets
 //! are in the tree themselves. An entry created later beside a hidden one is not granted until the walls are
-//! rebuilt, which happens when [`Ground`] reports that a listed directory has changed.
+//! rebuilt, which happens when [`RuleGround`] reports that a listed directory has changed.
 //!
 //! Listing is granted for everything: otherwise `ls /` and `ls ~` would fail, as both contain something hidden. So
 //! the names of hidden files are visible, but the files cannot be opened. Landlock has no rule for attributes
@@ -20,8 +20,8 @@ use landlock::{
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
-use super::messages::Stage;
-use crate::safety::sandbox::{Boundary, Profile, credentials};
+use super::messages::RunStage;
+use crate::safety::sandbox::{Boundary, SandboxProfile, credentials};
 
 const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
 /// The right to create and change files and directories, but not devices and sockets.
@@ -48,13 +48,17 @@ const KERNEL_TREES: [&str; 2] = ["/proc", "/sys"];
 ///
 /// # Errors
 /// The kernel lacks a feature, which the error names.
-pub(super) fn build(plan: &Boundary, temp: &Path, profile: Profile) -> Result<(RulesetCreated, Ground), String> {
-    let ruleset = ruleset().map_err(|error| missing(&error))?;
+pub(super) fn build_ruleset(
+    plan: &Boundary,
+    temp: &Path,
+    profile: SandboxProfile,
+) -> Result<(RulesetCreated, RuleGround), String> {
+    let ruleset = create_ruleset().map_err(|error| describe_missing(&error))?;
     let superuser = nix::unistd::geteuid().is_root();
-    let mut hidden = credentials::paths(plan, superuser);
+    let mut hidden = credentials::list_paths(plan, superuser);
     hidden.push(DEVICE_TREE.into());
     hidden.sort();
-    let mut grants = Grants { ruleset: Some(ruleset), hidden, ground: Ground::default() };
+    let mut grants = PathGrants { ruleset: Some(ruleset), hidden, ground: RuleGround::default() };
     grants.tree(Path::new("/"), READ)?;
     grants.add(Path::new("/"), AccessFs::ReadDir.into())?;
     for device in DEVICES {
@@ -62,23 +66,24 @@ pub(super) fn build(plan: &Boundary, temp: &Path, profile: Profile) -> Result<(R
     }
     grants.hidden.extend(KERNEL_TREES.map(PathBuf::from));
     grants.hidden.sort();
-    let written = if profile == Profile::Write { plan.written() } else { Vec::new() };
+    let written = if profile == SandboxProfile::Write { plan.list_writable() } else { Vec::new() };
     for root in written.into_iter().chain([temp.to_path_buf()]) {
         grants.ground.rest_on(&root, false);
         grants.root(&root)?;
     }
-    let Grants { ruleset, ground, .. } = grants;
+    let PathGrants { ruleset, ground, .. } = grants;
     Ok((ruleset.expect("it is put back after each rule"), ground))
 }
 
 /// The ruleset inside namespaces, where lids hide what must not be read. `None` if the kernel has no Landlock.
-pub(super) fn within(stage: &Stage, profile: Profile) -> Option<RulesetCreated> {
-    let mut grants = Grants { ruleset: Some(ruleset().ok()?), hidden: Vec::new(), ground: Ground::default() };
+pub(super) fn build_stage_ruleset(stage: &RunStage, profile: SandboxProfile) -> Option<RulesetCreated> {
+    let mut grants =
+        PathGrants { ruleset: Some(create_ruleset().ok()?), hidden: Vec::new(), ground: RuleGround::default() };
     grants.add(Path::new("/"), READ).ok()?;
     for device in DEVICES.iter().chain(&OWN_DEVICES) {
         grants.add(Path::new(device), DEVICE).ok()?;
     }
-    let written = stage.written.iter().filter(|_| profile == Profile::Write).map(AsRef::as_ref);
+    let written = stage.written.iter().filter(|_| profile == SandboxProfile::Write).map(AsRef::as_ref);
     let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
     for tree in written.chain(caches).chain(OWN_TREES.map(Path::new)) {
         grants.add(tree, WRITE | AccessFs::MakeSock).ok()?;
@@ -88,7 +93,7 @@ pub(super) fn within(stage: &Stage, profile: Profile) -> Option<RulesetCreated> 
 
 /// True if the kernel has Landlock, as new as it must be.
 pub(in crate::safety::sandbox) fn has_rules() -> bool {
-    ruleset().is_ok()
+    create_ruleset().is_ok()
 }
 
 /// True if the kernel itself guards files against truncation.
@@ -99,7 +104,7 @@ pub(super) fn supports_truncate() -> bool {
 
 /// Without version 2 no file could be moved between directories. Later features are used where available: version
 /// 3 guards truncation (else seccomp does), 5 devices, 6 signals to processes outside.
-fn ruleset() -> Result<RulesetCreated, RulesetError> {
+fn create_ruleset() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V2))?
@@ -109,19 +114,19 @@ fn ruleset() -> Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-fn missing(error: &RulesetError) -> String {
+fn describe_missing(error: &RulesetError) -> String {
     format!("it needs Linux 5.19 or newer with Landlock switched on ({error})")
 }
 
-struct Grants {
+struct PathGrants {
     /// `None` while a rule is added.
     ruleset: Option<RulesetCreated>,
     /// Sorted: the content of a directory comes right after it.
     hidden: Vec<PathBuf>,
-    ground: Ground,
+    ground: RuleGround,
 }
 
-impl Grants {
+impl PathGrants {
     /// Grants writing to a tree. It was named explicitly, so it is granted even inside something hidden.
     fn root(&mut self, path: &Path) -> Result<(), String> {
         let below = self.hidden.partition_point(|hidden| hidden.as_path() <= path);
@@ -174,22 +179,22 @@ impl Grants {
 
 /// Directories as they were when the rules were made.
 #[derive(Default)]
-pub(super) struct Ground(Vec<(PathBuf, bool, Option<Stamp>)>);
+pub(super) struct RuleGround(Vec<(PathBuf, bool, Option<GroundStamp>)>);
 
 /// Device, inode, and for directories with listed entries the time of the last change.
-type Stamp = (u64, u64, i64, i64);
+type GroundStamp = (u64, u64, i64, i64);
 
-impl Ground {
+impl RuleGround {
     fn rest_on(&mut self, path: &Path, on_entries: bool) {
-        self.0.push((path.to_path_buf(), on_entries, stamp(path, on_entries)));
+        self.0.push((path.to_path_buf(), on_entries, read_stamp(path, on_entries)));
     }
 
     pub fn is_unchanged(&self) -> bool {
-        self.0.iter().all(|(path, on_entries, then)| stamp(path, *on_entries) == *then)
+        self.0.iter().all(|(path, on_entries, then)| read_stamp(path, *on_entries) == *then)
     }
 }
 
-fn stamp(path: &Path, on_entries: bool) -> Option<Stamp> {
+fn read_stamp(path: &Path, on_entries: bool) -> Option<GroundStamp> {
     let metadata = fs::symlink_metadata(path).ok()?;
     let time = if on_entries { (metadata.mtime(), metadata.mtime_nsec()) } else { (0, 0) };
     Some((metadata.dev(), metadata.ino(), time.0, time.1))

@@ -28,19 +28,19 @@ pub(in crate::safety::sandbox) struct Watch {
 
 impl Watch {
     /// Starts watching. Does nothing if no thread or task count is available.
-    pub fn over(group: i32) -> Self {
+    pub fn start(group: i32) -> Self {
         let (stop, stopped) = mpsc::channel();
         let flooded = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&flooded);
         let group = Pid::from_raw(group);
         if let Some(mut usual) = all_tasks() {
             let watch = move || {
-                hurry();
+                raise_priority();
                 while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                     let Some(now) = all_tasks().filter(|now| *now > usual + MOST_PROCESSES) else { continue };
                     // Counting many processes takes long, and they would multiply meanwhile: stop them first.
                     let _ = killpg(group, Signal::SIGSTOP);
-                    if members(group) > MOST_PROCESSES {
+                    if count_members(group) > MOST_PROCESSES {
                         shared.store(true, Ordering::Relaxed);
                         let _ = killpg(group, Signal::SIGKILL);
                         return;
@@ -55,13 +55,13 @@ impl Watch {
         Self { flooded, _stop: stop }
     }
 
-    pub fn flooded(&self) -> bool {
+    pub fn is_flooded(&self) -> bool {
         self.flooded.load(Ordering::Relaxed)
     }
 }
 
 /// Raises the thread's priority if that is allowed (for the superuser, whom the kernel's limit does not stop).
-fn hurry() {
+fn raise_priority() {
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }
 
@@ -72,7 +72,7 @@ pub(super) fn all_tasks() -> Option<usize> {
 }
 
 /// The members of the group that are not zombies.
-fn members(group: Pid) -> usize {
+fn count_members(group: Pid) -> usize {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter(|process| is_member(&process.path(), group) == Some(true)).count()
 }

@@ -20,12 +20,12 @@ use nix::sys::signal::Signal;
 use rustix::process::Pid;
 
 use super::confinement::Confinement;
-use super::family::{Census, Event, Family, signal_all, spent};
+use super::family::{Census, ProcessEvent, ProcessFamily, measure_spent, signal_all};
 use super::lids::Lids;
-use super::messages::{Account, News, Order, Request, Stage, View};
+use super::messages::{CommandOrder, InitRequest, News, RoleReport, RunStage, StageView};
 use super::powers::{self, Nature};
 use super::{mounts, part, wire};
-use crate::safety::sandbox::Profile;
+use crate::safety::sandbox::SandboxProfile;
 
 /// The wait for processes that are ending anyway.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -35,56 +35,58 @@ const GRACE: Duration = Duration::from_millis(300);
 const ROUNDS: usize = 10;
 
 /// Runs commands as long as the other end of the socket is open.
-pub(super) fn run() -> io::Result<()> {
-    let socket = part::socket()?;
-    let Some((stage, _)) = wire::receive::<Stage>(&socket)? else { return Ok(()) };
+pub(super) fn run_init() -> io::Result<()> {
+    let socket = part::take_socket()?;
+    let Some((stage, _)) = wire::receive_message::<RunStage>(&socket)? else { return Ok(()) };
     let lids = match set_up(&stage) {
         Ok(lids) => lids,
-        Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
+        Err(error) => return wire::send_message(&socket, &RoleReport::Failed(error.to_string()), &[]),
     };
-    wire::send(&socket, &Account::Ready, &[])?;
+    wire::send_message(&socket, &RoleReport::Ready, &[])?;
     // The first order determines the view of the later ones.
-    let Some((Request::Run(order), output)) = wire::receive::<Request>(&socket)? else { return Ok(()) };
+    let Some((InitRequest::Run(order), output)) = wire::receive_message::<InitRequest>(&socket)? else {
+        return Ok(());
+    };
     let view = order.view.clone();
     let (asking, asked) = mpsc::channel();
     let (lids, rules) = match for_view(&stage, &view, lids) {
         Ok(ready) => ready,
-        Err(error) => return wire::send(&socket, &refused(&error), &[]),
+        Err(error) => return wire::send_message(&socket, &report_refusal(&error), &[]),
     };
     let work = move || match rules.close_in() {
         Ok(()) => Bound::new(socket, Helper(asking), lids).serve(&order, output),
-        Err(error) => wire::send(&socket, &refused(&error), &[]),
+        Err(error) => wire::send_message(&socket, &report_refusal(&error), &[]),
     };
     let bound = std::thread::Builder::new().name("bound".to_owned()).spawn(work)?;
-    help(&asked, &stage, &view);
+    help_thread(&asked, &stage, &view);
     // This process ends now, and everything that a command started with it.
     bound.join().map_err(|_| io::Error::other("the thread that starts commands panicked"))?
 }
 
-fn refused(error: &io::Error) -> News {
+fn report_refusal(error: &io::Error) -> News {
     News::Refused { not_found: error.kind() == io::ErrorKind::NotFound, why: error.to_string() }
 }
 
 /// The set-up that does not depend on the kind of command.
-fn set_up(stage: &Stage) -> io::Result<Lids> {
+fn set_up(stage: &RunStage) -> io::Result<Lids> {
     unshare(CloneFlags::CLONE_NEWNS)?;
-    mounts::processes()?;
+    mounts::mount_processes()?;
     // Without a session of its own, a command could reach the terminal of this program.
     rustix::process::setsid()?;
     powers::limit_ourselves();
     // The command must not see its descriptors.
     powers::hide_this_process();
-    Lids::of(stage)
+    Lids::mount_common(stage)
 }
 
-fn for_view(stage: &Stage, view: &View, mut lids: Lids) -> io::Result<(Lids, Confinement)> {
+fn for_view(stage: &RunStage, view: &StageView, mut lids: Lids) -> io::Result<(Lids, Confinement)> {
     lids.complete(stage, view)?;
-    let profile = if view.writes { Profile::Write } else { Profile::Read };
-    Ok((lids, Confinement::within(stage, profile).map_err(io::Error::other)?))
+    let profile = if view.writes { SandboxProfile::Write } else { SandboxProfile::Read };
+    Ok((lids, Confinement::create_in_stage(stage, profile).map_err(io::Error::other)?))
 }
 
 /// A request to the thread that is not bound.
-enum Ask {
+enum ThreadRequest {
     /// Mount all lids again.
     Lay(Sender<io::Result<Lids>>),
     /// Signal all processes of the command.
@@ -92,17 +94,17 @@ enum Ask {
 }
 
 /// Answers until the bound thread ends.
-fn help(asked: &Receiver<Ask>, stage: &Stage, view: &View) {
+fn help_thread(asked: &Receiver<ThreadRequest>, stage: &RunStage, view: &StageView) {
     let lay = || {
-        let mut lids = Lids::of(stage)?;
+        let mut lids = Lids::mount_common(stage)?;
         lids.complete(stage, view)?;
         Ok(lids)
     };
     while let Ok(ask) = asked.recv() {
         // A thread that ended needs no answer.
         let _ = match ask {
-            Ask::Lay(answer) => answer.send(lay()).is_ok(),
-            Ask::Signal(signal, done) => {
+            ThreadRequest::Lay(answer) => answer.send(lay()).is_ok(),
+            ThreadRequest::Signal(signal, done) => {
                 signal_all(signal);
                 done.send(()).is_ok()
             }
@@ -111,18 +113,18 @@ fn help(asked: &Receiver<Ask>, stage: &Stage, view: &View) {
 }
 
 /// The thread that is not bound, from the view of the other one.
-struct Helper(Sender<Ask>);
+struct Helper(Sender<ThreadRequest>);
 
 impl Helper {
     fn lay(&self) -> io::Result<Lids> {
-        self.ask(Ask::Lay)?
+        self.ask(ThreadRequest::Lay)?
     }
 
     fn signal_all(&self, signal: Signal) -> io::Result<()> {
-        self.ask(|done| Ask::Signal(signal, done))
+        self.ask(|done| ThreadRequest::Signal(signal, done))
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(Sender<T>) -> Ask) -> io::Result<T> {
+    fn ask<T>(&self, ask: impl FnOnce(Sender<T>) -> ThreadRequest) -> io::Result<T> {
         let gone = || io::Error::other("the thread that mounts ended");
         let (answer, answered) = mpsc::channel();
         self.0.send(ask(answer)).map_err(|_| gone())?;
@@ -146,10 +148,10 @@ impl Bound {
     }
 
     /// Runs the first command, and those that are sent later.
-    fn serve(mut self, first: &Order, output: Vec<OwnedFd>) -> io::Result<()> {
+    fn serve(mut self, first: &CommandOrder, output: Vec<OwnedFd>) -> io::Result<()> {
         let mut serves_on = self.run(first, output)?;
-        while serves_on && let Some((request, beside)) = wire::receive::<Request>(&self.socket)? {
-            if let Request::Run(order) = request {
+        while serves_on && let Some((request, beside)) = wire::receive_message::<InitRequest>(&self.socket)? {
+            if let InitRequest::Run(order) = request {
                 serves_on = self.run(&order, beside)?;
             }
         }
@@ -157,14 +159,14 @@ impl Bound {
     }
 
     /// Runs a command to its end; returns true if another one may follow.
-    fn run(&mut self, order: &Order, output: Vec<OwnedFd>) -> io::Result<bool> {
+    fn run(&mut self, order: &CommandOrder, output: Vec<OwnedFd>) -> io::Result<bool> {
         match self.start(order, output) {
             Ok(family) => self.see_through(family),
-            Err(error) => wire::send(&self.socket, &refused(&error), &[]).map(|()| true),
+            Err(error) => wire::send_message(&self.socket, &report_refusal(&error), &[]).map(|()| true),
         }
     }
 
-    fn start(&mut self, order: &Order, output: Vec<OwnedFd>) -> io::Result<Family> {
+    fn start(&mut self, order: &CommandOrder, output: Vec<OwnedFd>) -> io::Result<ProcessFamily> {
         if !self.lids.hold() {
             self.lids = self.helper.lay()?;
         }
@@ -179,41 +181,41 @@ impl Bound {
         let mut output = output.into_iter();
         let out = output.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         command.stderr(out.try_clone()?).stdout(out);
-        let before = spent(UsageWho::RUSAGE_CHILDREN);
+        let before = measure_spent(UsageWho::RUSAGE_CHILDREN);
         let child = command.spawn()?;
         let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        Family::of(number.ok_or_else(|| io::Error::other("no process"))?, before)
+        ProcessFamily::start(number.ok_or_else(|| io::Error::other("no process"))?, before)
     }
 
     /// Waits for a command and handles requests meanwhile; returns true if nothing is left of it.
-    fn see_through(&mut self, mut family: Family) -> io::Result<bool> {
+    fn see_through(&mut self, mut family: ProcessFamily) -> io::Result<bool> {
         let mut flooded = false;
         loop {
             if family.reap() {
                 let is_over = family.is_gone() && Nature::now() == self.nature;
-                wire::send(&self.socket, &News::Ended(family.end(flooded, is_over)), &[])?;
+                wire::send_message(&self.socket, &News::Ended(family.end(flooded, is_over)), &[])?;
                 if is_over {
                     return Ok(true);
                 }
             }
             match family.wait(&self.socket)? {
-                Event::Ended => {}
-                Event::Look => flooded |= self.stop_a_flood()?,
-                Event::Asked => match wire::receive::<Request>(&self.socket)? {
-                    Some((Request::Terminate, _)) => self.helper.signal_all(Signal::SIGTERM)?,
-                    Some((Request::Finish, _)) => {
+                ProcessEvent::Ended => {}
+                ProcessEvent::Look => flooded |= self.stop_a_flood()?,
+                ProcessEvent::Asked => match wire::receive_message::<InitRequest>(&self.socket)? {
+                    Some((InitRequest::Terminate, _)) => self.helper.signal_all(Signal::SIGTERM)?,
+                    Some((InitRequest::Finish, _)) => {
                         let left_behind = self.finish(&mut family)?;
-                        wire::send(&self.socket, &News::Finished { left_behind }, &[])?;
+                        wire::send_message(&self.socket, &News::Finished { left_behind }, &[])?;
                         return Ok(false);
                     }
-                    Some((Request::Run(_), _)) | None => return Ok(false),
+                    Some((InitRequest::Run(_), _)) | None => return Ok(false),
                 },
             }
         }
     }
 
     /// Ends the processes that a command left behind; returns true if there were any.
-    fn finish(&self, family: &mut Family) -> io::Result<bool> {
+    fn finish(&self, family: &mut ProcessFamily) -> io::Result<bool> {
         if family.is_gone_within(MOMENT) {
             return Ok(false);
         }

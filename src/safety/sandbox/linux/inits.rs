@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::messages::{Account, Order, Request, View, Want};
+use super::messages::{CommandOrder, InitRequest, KeeperRequest, RoleReport, StageView};
 use super::wire;
 
 /// The most that wait for a command of their view. Few views are in use at a time; each costs a small process.
@@ -20,7 +20,7 @@ struct Idle {
     /// One that has no view yet; `None` while the keeper makes it.
     spare: Option<UnixStream>,
     /// Those that have one, the last used at the end.
-    waiting: Vec<(View, Arc<UnixStream>)>,
+    waiting: Vec<(StageView, Arc<UnixStream>)>,
 }
 
 impl Inits {
@@ -33,27 +33,27 @@ impl Inits {
     ///
     /// # Errors
     /// The keeper is gone, or the command is too long.
-    pub fn start(&self, order: Order, output: BorrowedFd<'_>) -> io::Result<Arc<UnixStream>> {
+    pub fn start(&self, order: CommandOrder, output: BorrowedFd<'_>) -> io::Result<Arc<UnixStream>> {
         let mut idle = self.idle();
         let at = idle.waiting.iter().rposition(|(view, _)| *view == order.view);
         let waiting = at.map(|at| idle.waiting.remove(at).1);
-        let request = Request::Run(order);
+        let request = InitRequest::Run(order);
         // Somebody may have killed it.
         if let Some(socket) = waiting.filter(|socket| hand_over(socket, &request, output).is_ok()) {
             return Ok(socket);
         }
         let mut socket = idle.spare()?;
         if hand_over(&socket, &request, output).is_err() {
-            wire::send(&idle.keeper, &Want::Another, &[])?;
+            wire::send_message(&idle.keeper, &KeeperRequest::Another, &[])?;
             socket = idle.spare()?;
             hand_over(&socket, &request, output)?;
         }
-        wire::send(&idle.keeper, &Want::Another, &[])?;
+        wire::send_message(&idle.keeper, &KeeperRequest::Another, &[])?;
         Ok(Arc::new(socket))
     }
 
     /// Takes back an init whose command has ended.
-    pub fn keep(&self, view: View, socket: Arc<UnixStream>) {
+    pub fn keep(&self, view: StageView, socket: Arc<UnixStream>) {
         let mut idle = self.idle();
         idle.waiting.push((view, socket));
         if idle.waiting.len() > MOST_WAITING {
@@ -71,19 +71,19 @@ impl Idle {
         if let Some(spare) = self.spare.take() {
             return Ok(spare);
         }
-        wire::send(&self.keeper, &Want::Hurry, &[])?;
-        match wire::receive::<Account>(&self.keeper)? {
-            Some((Account::Ready, mut beside)) => {
+        wire::send_message(&self.keeper, &KeeperRequest::Hurry, &[])?;
+        match wire::receive_message::<RoleReport>(&self.keeper)? {
+            Some((RoleReport::Ready, mut beside)) => {
                 beside.pop().map(UnixStream::from).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
             }
-            Some((Account::Failed(why), _)) => Err(io::Error::other(why)),
-            Some((Account::Unmapped, _)) | None => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            Some((RoleReport::Failed(why), _)) => Err(io::Error::other(why)),
+            Some((RoleReport::Unmapped, _)) | None => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
         }
     }
 }
 
 /// Sends a command. The socket may have been made not to block for its last one, and an order can be long.
-fn hand_over(socket: &UnixStream, request: &Request, output: BorrowedFd<'_>) -> io::Result<()> {
+fn hand_over(socket: &UnixStream, request: &InitRequest, output: BorrowedFd<'_>) -> io::Result<()> {
     socket.set_nonblocking(false)?;
-    wire::send(socket, request, &[output])
+    wire::send_message(socket, request, &[output])
 }

@@ -7,30 +7,30 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use super::inits::Inits;
-use super::messages::{End, News, Request, View};
+use super::messages::{CommandEnd, InitRequest, News, StageView};
 use super::wire;
 
 /// A command in the namespaces. Dropping it ends all of its processes.
-pub struct Inside {
+pub struct ConfinedCommand {
     news: tokio::net::UnixStream,
     /// Bytes of a message that has not arrived as a whole.
     begun: Vec<u8>,
-    place: Place,
+    place: InitLease,
 }
 
 /// Returns the init of a command when it is dropped: to the others that wait, or to its end.
-struct Place {
+struct InitLease {
     socket: Arc<UnixStream>,
     /// True if nothing of the command is left, and its init waits for another.
     is_over: bool,
-    view: View,
+    view: StageView,
     inits: Arc<Inits>,
 }
 
-impl Inside {
-    pub(super) fn new(socket: Arc<UnixStream>, view: View, inits: Arc<Inits>) -> io::Result<Self> {
+impl ConfinedCommand {
+    pub(super) fn new(socket: Arc<UnixStream>, view: StageView, inits: Arc<Inits>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let place = Place { socket, is_over: false, view, inits };
+        let place = InitLease { socket, is_over: false, view, inits };
         Ok(Self { news: tokio::net::UnixStream::from_std(place.socket.try_clone()?)?, begun: Vec::new(), place })
     }
 
@@ -40,8 +40,8 @@ impl Inside {
     /// The boundary ended before the command, as it does when somebody kills it.
     pub fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<News>> {
         loop {
-            if let Some(news) = wire::take(&mut self.begun)? {
-                self.place.is_over = matches!(news, News::Ended(End { is_over: true, .. }));
+            if let Some(news) = wire::take_message(&mut self.begun)? {
+                self.place.is_over = matches!(news, News::Ended(CommandEnd { is_over: true, .. }));
                 return Poll::Ready(Ok(news));
             }
             ready!(self.news.poll_read_ready(cx))?;
@@ -54,7 +54,6 @@ impl Inside {
     }
 
     /// True if the command left nothing behind.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.place.is_over
     }
@@ -62,18 +61,17 @@ impl Inside {
     /// Sends SIGTERM to all of its processes.
     pub fn terminate(&self) {
         // If the init is gone, nothing is left to end.
-        let _ = wire::send(&self.place.socket, &Request::Terminate, &[]);
+        let _ = wire::send_message(&self.place.socket, &InitRequest::Terminate, &[]);
     }
 
     /// Asks to end the processes that the command left behind; [`News::Finished`] answers.
     pub fn finish(&self) {
-        let _ = wire::send(&self.place.socket, &Request::Finish, &[]);
+        let _ = wire::send_message(&self.place.socket, &InitRequest::Finish, &[]);
     }
 
     /// A handle that ends it from elsewhere.
-    #[must_use]
-    pub fn killer(&self) -> Killer {
-        Killer(Arc::clone(&self.place.socket))
+    pub fn killer(&self) -> SpaceKiller {
+        SpaceKiller(Arc::clone(&self.place.socket))
     }
 
     /// Ends all of its processes at once.
@@ -84,7 +82,7 @@ impl Inside {
     }
 }
 
-impl Drop for Place {
+impl Drop for InitLease {
     fn drop(&mut self) {
         if self.is_over {
             self.inits.keep(self.view.clone(), Arc::clone(&self.socket));
@@ -96,9 +94,9 @@ impl Drop for Place {
 
 /// Ends a command in the namespaces. Drop it with the command, as its init may serve another one.
 #[derive(Debug)]
-pub struct Killer(Arc<UnixStream>);
+pub struct SpaceKiller(Arc<UnixStream>);
 
-impl Killer {
+impl SpaceKiller {
     /// Ends all of its processes at once.
     pub fn kill(&self) {
         let _ = self.0.shutdown(Shutdown::Both);

@@ -17,8 +17,8 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
 
-use super::messages::{Account, Stage, Want};
-use super::part::Part;
+use super::messages::{KeeperRequest, RoleReport, RunStage};
+use super::part::SandboxPart;
 use super::{mounts, part, powers, wire};
 
 /// The capabilities that an init needs: mounting, and changing the sets of its own capabilities.
@@ -28,12 +28,12 @@ const NEEDED: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SET
 const SOON: u8 = 10;
 
 /// Sets everything up, then makes inits until this program ends.
-pub(super) fn run() -> io::Result<()> {
-    let socket = part::socket()?;
-    let Some((stage, _)) = wire::receive::<Stage>(&socket)? else { return Ok(()) };
+pub(super) fn run_keeper() -> io::Result<()> {
+    let socket = part::take_socket()?;
+    let Some((stage, _)) = wire::receive_message::<RunStage>(&socket)? else { return Ok(()) };
     let mut init = match set_up(&socket, &stage) {
         Ok(first) => first,
-        Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
+        Err(error) => return wire::send_message(&socket, &RoleReport::Failed(error.to_string()), &[]),
     };
     powers::hide_this_process();
     let mut proxy = if stage.proxy { Some(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?) } else { None };
@@ -42,12 +42,12 @@ pub(super) fn run() -> io::Result<()> {
         let proxy = proxy.take();
         let beside: Vec<BorrowedFd<'_>> =
             [init.socket.as_fd()].into_iter().chain(proxy.iter().map(AsFd::as_fd)).collect();
-        wire::send(&socket, &Account::Ready, &beside)?;
+        wire::send_message(&socket, &RoleReport::Ready, &beside)?;
         running.push(init.process);
         loop {
-            match wire::receive::<Want>(&socket)? {
-                Some((Want::Another, _)) => break,
-                Some((Want::Hurry, _)) => {}
+            match wire::receive_message::<KeeperRequest>(&socket)? {
+                Some((KeeperRequest::Another, _)) => break,
+                Some((KeeperRequest::Hurry, _)) => {}
                 None => return Ok(()),
             }
         }
@@ -58,18 +58,18 @@ pub(super) fn run() -> io::Result<()> {
         // Somebody may kill the first while it is made.
         init = match made().or_else(|_| made()) {
             Ok(init) => init,
-            Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
+            Err(error) => return wire::send_message(&socket, &RoleReport::Failed(error.to_string()), &[]),
         };
     }
 }
 
-fn set_up(socket: &UnixStream, stage: &Stage) -> io::Result<Init> {
+fn set_up(socket: &UnixStream, stage: &RunStage) -> io::Result<Init> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    named("a user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
+    name_step("a user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
     if user.is_root() {
         // All ids are mapped, which only an outside process may do.
-        wire::send(socket, &Account::Unmapped, &[])?;
-        if wire::receive::<()>(socket)?.is_none() {
+        wire::send_message(socket, &RoleReport::Unmapped, &[])?;
+        if wire::receive_message::<()>(socket)?.is_none() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
     } else {
@@ -78,19 +78,19 @@ fn set_up(socket: &UnixStream, stage: &Stage) -> io::Result<Init> {
         fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))?;
     }
     let shared = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
-    named("namespaces of mounts and shared memory", unshare(shared))?;
+    name_step("namespaces of mounts and shared memory", unshare(shared))?;
     if !stage.network {
-        named("a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
+        name_step("a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
         raise_loopback()?;
     }
     pass_on_capabilities()?;
     // It loads while the file system is laid out.
     let first = Init::begin()?;
-    mounts::stage(stage)?;
+    mounts::mount_stage(stage)?;
     first.finish(stage)
 }
 
-fn named<T>(what: &str, done: nix::Result<T>) -> io::Result<T> {
+fn name_step<T>(what: &str, done: nix::Result<T>) -> io::Result<T> {
     done.map_err(|error| io::Error::other(format!("{what}: {error}")))
 }
 
@@ -140,8 +140,8 @@ impl Init {
         let (ours, theirs) = UnixStream::pair()?;
         let process = std::thread::scope(|scope| {
             let start = || {
-                named("a namespace of processes", unshare(CloneFlags::CLONE_NEWPID))?;
-                Part::Init.command(theirs).spawn()
+                name_step("a namespace of processes", unshare(CloneFlags::CLONE_NEWPID))?;
+                SandboxPart::Init.command(theirs).spawn()
             };
             scope.spawn(start).join().map_err(|_| io::Error::other("the thread that starts an init panicked"))?
         })?;
@@ -149,11 +149,11 @@ impl Init {
     }
 
     /// Waits until it has set itself up on the stage.
-    fn finish(self, stage: &Stage) -> io::Result<Self> {
-        wire::send(&self.socket, stage, &[])?;
-        match wire::receive::<Account>(&self.socket)? {
-            Some((Account::Ready, _)) => Ok(self),
-            Some((Account::Failed(why), _)) => Err(io::Error::other(why)),
+    fn finish(self, stage: &RunStage) -> io::Result<Self> {
+        wire::send_message(&self.socket, stage, &[])?;
+        match wire::receive_message::<RoleReport>(&self.socket)? {
+            Some((RoleReport::Ready, _)) => Ok(self),
+            Some((RoleReport::Failed(why), _)) => Err(io::Error::other(why)),
             _ => Err(io::Error::other("an init ended before it was ready")),
         }
     }

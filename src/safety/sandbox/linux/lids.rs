@@ -10,9 +10,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::messages::{Stage, View};
-use super::mounts::{is_read_only, lid, points, protect, read_only};
-use crate::safety::sandbox::dirs::Seen;
+use super::messages::{RunStage, StageView};
+use super::mounts::{is_read_only, list_points, mount_lid, protect_path, read_only};
+use crate::safety::sandbox::dirs::DirState;
 
 /// The kind of mount over a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ enum Cover {
 /// The mounts over paths, and the directories that reveal whether they are still complete.
 #[derive(Debug, Default)]
 pub(super) struct Lids {
-    dirs: BTreeMap<PathBuf, Dir>,
+    dirs: BTreeMap<PathBuf, LidDir>,
     /// Paths on the way to others that are not directories.
     ends: BTreeSet<PathBuf>,
     /// Those of them that exist. A link may lead to a directory that is created elsewhere.
@@ -38,8 +38,8 @@ pub(super) struct Lids {
 
 /// A directory that contains some of the paths.
 #[derive(Debug)]
-struct Dir {
-    seen: Seen,
+struct LidDir {
+    seen: DirState,
     covered: Vec<(PathBuf, Cover)>,
     /// Entries at which ways to other paths end, and what was there: nothing, or something that is not a directory.
     ends: Vec<(PathBuf, Option<Identity>)>,
@@ -53,7 +53,7 @@ impl Lids {
     ///
     /// # Errors
     /// A step failed: then no command must run.
-    pub fn of(stage: &Stage) -> io::Result<Self> {
+    pub fn mount_common(stage: &RunStage) -> io::Result<Self> {
         let mut lids = Self::default();
         lids.lay(stage.masked.iter().map(|path| (path.as_ref(), Cover::Lid)))?;
         Ok(lids)
@@ -63,7 +63,7 @@ impl Lids {
     ///
     /// # Errors
     /// A step failed: then the command must not run.
-    pub fn complete(&mut self, stage: &Stage, view: &View) -> io::Result<()> {
+    pub fn complete(&mut self, stage: &RunStage, view: &StageView) -> io::Result<()> {
         self.lay(view.masked.iter().map(|path| (path.as_ref(), Cover::Lid)))?;
         if !view.writes {
             return only_read(stage);
@@ -93,7 +93,7 @@ impl Lids {
                 continue;
             }
             if let Some(entry) = cover.is_missing(path) {
-                if cover == Cover::Lid { lid(path, &entry)? } else { protect(path)? }
+                if cover == Cover::Lid { mount_lid(path, &entry)? } else { protect_path(path)? }
             }
             if let Some(dir) = self.dirs.get_mut(parent) {
                 dir.covered.push((path.to_path_buf(), cover));
@@ -107,11 +107,11 @@ impl Lids {
         if self.dirs.contains_key(dir) || self.ends.contains(dir) {
             return !self.ends.contains(dir);
         }
-        match Seen::at(dir) {
-            Seen::Nothing => {}
-            Seen::Other => self.others.push(dir.to_path_buf()),
-            seen @ Seen::Dir(_) => {
-                self.dirs.insert(dir.to_path_buf(), Dir { seen, covered: Vec::new(), ends: Vec::new() });
+        match DirState::check(dir) {
+            DirState::Nothing => {}
+            DirState::Other => self.others.push(dir.to_path_buf()),
+            seen @ DirState::Dir(_) => {
+                self.dirs.insert(dir.to_path_buf(), LidDir { seen, covered: Vec::new(), ends: Vec::new() });
                 return true;
             }
         }
@@ -120,21 +120,21 @@ impl Lids {
             && self.is_seen(parent)
             && let Some(above) = self.dirs.get_mut(parent)
         {
-            above.ends.push((dir.to_path_buf(), identity(dir)));
+            above.ends.push((dir.to_path_buf(), read_identity(dir)));
         }
         false
     }
 }
 
-impl Dir {
+impl LidDir {
     fn holds(&mut self, path: &Path) -> bool {
-        let now = Seen::at(path);
+        let now = DirState::check(path);
         let then = std::mem::replace(&mut self.seen, now);
         if now.is_as(then) {
             return true;
         }
         self.covered.iter().all(|(path, cover)| cover.is_missing(path).is_none())
-            && self.ends.iter().all(|(path, then)| identity(path) == *then)
+            && self.ends.iter().all(|(path, then)| read_identity(path) == *then)
     }
 }
 
@@ -161,8 +161,8 @@ fn is_lid(path: &Path, entry: &Metadata) -> bool {
 }
 
 /// Makes the trees of a stage that are written read-only.
-fn only_read(stage: &Stage) -> io::Result<()> {
-    for point in points()? {
+fn only_read(stage: &RunStage) -> io::Result<()> {
+    for point in list_points()? {
         if stage.written.iter().any(|tree| point.starts_with(tree.as_ref())) && !is_read_only(&point) {
             read_only(&point)?;
         }
@@ -170,7 +170,7 @@ fn only_read(stage: &Stage) -> io::Result<()> {
     Ok(())
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn read_identity(path: &Path) -> Option<Identity> {
     fs::symlink_metadata(path).ok().map(|entry| (entry.dev(), entry.ino()))
 }
 

@@ -14,23 +14,23 @@ pub(super) struct Bytes(OsString);
 /// A path in a message: as text if it is text, which is a third as long.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written<'a> {
+enum WrittenPath<'a> {
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
 }
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = || Written::Bytes(self.0.as_bytes().into());
-        self.0.to_str().map_or_else(bytes, |text| Written::Text(text.into())).serialize(serializer)
+        let bytes = || WrittenPath::Bytes(self.0.as_bytes().into());
+        self.0.to_str().map_or_else(bytes, |text| WrittenPath::Text(text.into())).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match Written::deserialize(deserializer)? {
-            Written::Text(text) => text.into_owned().into(),
-            Written::Bytes(bytes) => OsString::from_vec(bytes.into_owned()),
+        Ok(Self(match WrittenPath::deserialize(deserializer)? {
+            WrittenPath::Text(text) => text.into_owned().into(),
+            WrittenPath::Bytes(bytes) => OsString::from_vec(bytes.into_owned()),
         }))
     }
 }
@@ -48,13 +48,13 @@ impl AsRef<Path> for Bytes {
 }
 
 /// Paths, for a message.
-pub(super) fn bytes<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<Bytes> {
+pub(super) fn convert_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<Bytes> {
     paths.into_iter().map(|path| Bytes::from(path.as_path())).collect()
 }
 
 /// The stage of a run, which its commands share.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Stage {
+pub(super) struct RunStage {
     /// The trees that the `write` profile may write: the workspace first.
     pub written: Vec<Bytes>,
     /// The home directory, which commands see wherever it is.
@@ -77,7 +77,7 @@ pub(super) struct Stage {
 
 /// The view that a command has of the files of a stage. An init that was set up for one view serves all its commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct View {
+pub(super) struct StageView {
     /// The `write` profile, else `read`.
     pub writes: bool,
     /// Masked beside what the stage masks.
@@ -90,17 +90,17 @@ pub(super) struct View {
 
 /// A command to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct CommandOrder {
     pub program: String,
     pub arguments: Vec<String>,
     pub dir: Bytes,
     pub env: Vec<(String, String)>,
-    pub view: View,
+    pub view: StageView,
 }
 
 /// The account of a set-up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Account {
+pub(super) enum RoleReport {
     /// The user namespace is there; its ids are still to be mapped from outside.
     Unmapped,
     /// It is done. From the keeper it comes with the socket of an init, and the first one with the proxy's listener.
@@ -111,7 +111,7 @@ pub(super) enum Account {
 
 /// A request to the keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Want {
+pub(super) enum KeeperRequest {
     /// Another init, once the command that was just started has had its time.
     Another,
     /// Make the requested one at once, since a command waits for it. It may be on its way already.
@@ -120,9 +120,9 @@ pub(super) enum Want {
 
 /// A request to an init.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Request {
+pub(super) enum InitRequest {
     /// Run this command. The writing end of its output comes with it.
-    Run(Order),
+    Run(CommandOrder),
     /// SIGTERM to all processes of the command.
     Terminate,
     /// End the processes that the command left behind, and report whether there were any.
@@ -135,15 +135,15 @@ pub enum News {
     /// It could not be started.
     Refused { not_found: bool, why: String },
     /// The command itself ended; processes that it started may still run.
-    Ended(End),
+    Ended(CommandEnd),
     /// Everything ended.
     Finished { left_behind: bool },
 }
 
 /// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
-    pub exit: Status,
+pub struct CommandEnd {
+    pub exit: ProcessStatus,
     /// True if it exceeded the limit of processes and was ended for that.
     pub flooded: bool,
     /// True if nothing of it is left and its init is unchanged, so that the next command may be sent there.
@@ -157,7 +157,7 @@ pub struct End {
 
 /// The status of a process that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Status {
+pub enum ProcessStatus {
     Code(i32),
     Signal(i32),
 }

@@ -25,17 +25,17 @@ use std::io;
 pub(in crate::safety::sandbox) use confinement::Confinement;
 pub(in crate::safety::sandbox) use files::has_rules;
 pub(in crate::safety::sandbox) use flood::Watch;
-pub use inside::{Inside, Killer};
-pub use messages::{End, News, Status};
+pub use inside::{ConfinedCommand, SpaceKiller};
+pub use messages::{CommandEnd, News, ProcessStatus};
 pub use mounts::TEMP;
-use part::Part;
+use part::SandboxPart;
 pub(in crate::safety::sandbox) use powers::{hide_this_process, lift_limits};
 pub(in crate::safety::sandbox) use space::{Begun, Space};
 
 /// Runs this process as the part that its arguments name.
-pub(in crate::safety::sandbox) fn serve(arguments: &[OsString]) -> Option<io::Result<()>> {
-    Some(match Part::of(arguments)? {
-        Part::Keeper => keeper::run(),
-        Part::Init => init::run(),
+pub(in crate::safety::sandbox) fn serve_part(arguments: &[OsString]) -> Option<io::Result<()>> {
+    Some(match SandboxPart::parse(arguments)? {
+        SandboxPart::Keeper => keeper::run_keeper(),
+        SandboxPart::Init => init::run_init(),
     })
 }

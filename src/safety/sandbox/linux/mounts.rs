@@ -1,6 +1,6 @@
 //! The file system that commands see: everything read-only except a few trees, secrets under a lid, a private `/tmp`.
 //!
-//! [`stage`] sets it up once per run, in the keeper's mount namespace; [`super::lids`] adjusts the copy of an init.
+//! [`mount_stage`] sets it up once per run, in the keeper's mount namespace; [`super::lids`] adjusts the copy of an init.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,7 +14,7 @@ use rustix::mount::{
     mount_change, mount_remount, move_mount, open_tree,
 };
 
-use super::messages::Stage;
+use super::messages::RunStage;
 
 /// The private directory for temporary files, as commands see it.
 pub const TEMP: &str = "/tmp";
@@ -40,7 +40,7 @@ const TERMINALS: &str = "/dev/pts";
 const RESOLVER: &str = "/etc/resolv.conf";
 
 /// Names the step that failed.
-fn step<T>(what: &str, path: &Path, done: rustix::io::Result<T>) -> io::Result<T> {
+fn name_step<T>(what: &str, path: &Path, done: rustix::io::Result<T>) -> io::Result<T> {
     done.map_err(|error| {
         let error = io::Error::from(error);
         io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
@@ -51,15 +51,15 @@ fn step<T>(what: &str, path: &Path, done: rustix::io::Result<T>) -> io::Result<T
 ///
 /// # Errors
 /// The system refuses a step.
-pub(super) fn stage(stage: &Stage) -> io::Result<()> {
+pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
     let root = Path::new("/");
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    step("making mounts private below", root, mount_change(root, private))?;
+    name_step("making mounts private below", root, mount_change(root, private))?;
     let resolver = fs::read(RESOLVER);
     // Each is a separate mount, so that it stays writable when everything else does not.
     let written = || stage.written.iter().map(AsRef::as_ref);
     for tree in written() {
-        step("binding", tree, mount_bind_recursive(tree, tree))?;
+        name_step("binding", tree, mount_bind_recursive(tree, tree))?;
     }
     let kept = KEPT_SERVICES.map(Path::new).into_iter().filter(|path| path.is_dir());
     // The home comes first: the workspace may be in it.
@@ -67,25 +67,25 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
     let kept: Vec<(&Path, OwnedFd)> = home
         .chain(written())
         .chain(kept)
-        .filter(|path| covers().any(|cover| path.starts_with(cover)))
+        .filter(|path| list_covers().any(|cover| path.starts_with(cover)))
         .map(|path| {
             let flags =
                 OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-            let tree = step("keeping", path, open_tree(CWD, path, flags))?;
+            let tree = name_step("keeping", path, open_tree(CWD, path, flags))?;
             Ok((path, tree))
         })
         .collect::<io::Result<_>>()?;
     let temp = Path::new(TEMP);
-    step("binding", temp, mount_bind_recursive(stage.temp.as_ref(), temp))?;
+    name_step("binding", temp, mount_bind_recursive(stage.temp.as_ref(), temp))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     for service in SERVICES.map(Path::new).into_iter().filter(|path| is_own_dir(path)) {
-        step("covering", service, mount("tmpfs", service, "tmpfs", flags, c"mode=0755,size=1m"))?;
+        name_step("covering", service, mount("tmpfs", service, "tmpfs", flags, c"mode=0755,size=1m"))?;
     }
-    devices(flags)?;
+    mount_devices(flags)?;
     for (path, tree) in kept {
         fs::create_dir_all(path)?;
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        step("putting back", path, move_mount(&tree, "", CWD, path, flags))?;
+        name_step("putting back", path, move_mount(&tree, "", CWD, path, flags))?;
     }
     if let (Ok(text), Ok(target)) = (resolver, fs::read_link(RESOLVER)) {
         let target = Path::new("/etc").join(target);
@@ -93,8 +93,8 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
             fs::write(target, text)?;
         }
     }
-    stage.caches.iter().for_each(|(real, layer)| overlay(real.as_ref(), layer.as_ref()));
-    for point in points()? {
+    stage.caches.iter().for_each(|(real, layer)| mount_overlay(real.as_ref(), layer.as_ref()));
+    for point in list_points()? {
         if !is_writable(stage, &point) && !is_read_only(&point) {
             // Some file systems of the kernel cannot be remounted; Landlock keeps commands from writing there.
             let _ = read_only(&point);
@@ -104,8 +104,8 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
 }
 
 /// Lets commands read a path but not write it.
-pub(super) fn protect(path: &Path) -> io::Result<()> {
-    step("binding", path, mount_bind_recursive(path, path))?;
+pub(super) fn protect_path(path: &Path) -> io::Result<()> {
+    name_step("binding", path, mount_bind_recursive(path, path))?;
     read_only(path)
 }
 
@@ -113,14 +113,14 @@ pub(super) fn protect(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// This system refuses it, as some containers do.
-pub(super) fn processes() -> io::Result<()> {
+pub(super) fn mount_processes() -> io::Result<()> {
     // The superuser could give orders to the kernel there.
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-    step("mounting", Path::new("/proc"), mount("proc", "/proc", "proc", flags, None))
+    name_step("mounting", Path::new("/proc"), mount("proc", "/proc", "proc", flags, None))
 }
 
 /// The trees that are covered.
-fn covers() -> impl Iterator<Item = &'static Path> {
+fn list_covers() -> impl Iterator<Item = &'static Path> {
     [TEMP, SHARED].into_iter().chain(SERVICES).map(Path::new)
 }
 
@@ -129,7 +129,7 @@ fn is_own_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir())
 }
 
-fn is_writable(stage: &Stage, point: &Path) -> bool {
+fn is_writable(stage: &RunStage, point: &Path) -> bool {
     let trees = stage.written.iter().map(AsRef::as_ref);
     let own = [TEMP, SHARED, TERMINALS].map(Path::new);
     let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
@@ -137,7 +137,7 @@ fn is_writable(stage: &Stage, point: &Path) -> bool {
 }
 
 /// Puts a layer over a cache.
-fn overlay(real: &Path, layer: &Path) {
+fn mount_overlay(real: &Path, layer: &Path) {
     let [lower, upper, work] =
         [real, &layer.join("upper"), &layer.join("work")].map(|path| path.display().to_string());
     let options = format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr");
@@ -150,21 +150,21 @@ fn overlay(real: &Path, layer: &Path) {
 
 /// Mounts a `/dev` with only harmless devices, and private terminals and shared memory: a disk that the superuser may
 /// open outside is not there.
-fn devices(flags: MountFlags) -> io::Result<()> {
+fn mount_devices(flags: MountFlags) -> io::Result<()> {
     let dev = Path::new(DEV);
     let clone = |name: &&str| {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         Some((dev.join(name), open_tree(CWD, dev.join(name).as_path(), flags).ok()?))
     };
     let kept: Vec<(PathBuf, OwnedFd)> = DEVICES.iter().filter_map(clone).collect();
-    step(
+    name_step(
         "covering",
         dev,
         mount("tmpfs", dev, "tmpfs", MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=0755,size=1m"),
     )?;
     for (path, device) in kept {
         fs::write(&path, "")?;
-        step(
+        name_step(
             "putting back",
             &path,
             move_mount(&device, "", CWD, path.as_path(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH),
@@ -174,7 +174,7 @@ fn devices(flags: MountFlags) -> io::Result<()> {
         std::os::unix::fs::symlink(target, dev.join(name))?;
     }
     fs::create_dir(SHARED)?;
-    step("covering", Path::new(SHARED), mount("tmpfs", SHARED, "tmpfs", flags, c"mode=1777"))?;
+    name_step("covering", Path::new(SHARED), mount("tmpfs", SHARED, "tmpfs", flags, c"mode=1777"))?;
     fs::create_dir(TERMINALS)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     // Commands that need a terminal of their own fail without; nothing else does.
@@ -183,14 +183,14 @@ fn devices(flags: MountFlags) -> io::Result<()> {
 }
 
 /// Puts a lid on a file or a directory: the null device, or an empty directory.
-pub(super) fn lid(path: &Path, entry: &fs::Metadata) -> io::Result<()> {
+pub(super) fn mount_lid(path: &Path, entry: &fs::Metadata) -> io::Result<()> {
     if entry.is_file() {
-        step("masking", path, mount_bind("/dev/null", path))?;
+        name_step("masking", path, mount_bind("/dev/null", path))?;
         // If devices do not work, nobody can open one.
-        return restrict(path, MountFlags::RDONLY | MountFlags::NODEV);
+        return restrict_mount(path, MountFlags::RDONLY | MountFlags::NODEV);
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-    step("masking", path, mount("tmpfs", path, "tmpfs", flags, c"mode=0,size=4k"))
+    name_step("masking", path, mount("tmpfs", path, "tmpfs", flags, c"mode=0,size=4k"))
 }
 
 pub(super) fn is_read_only(path: &Path) -> bool {
@@ -198,11 +198,11 @@ pub(super) fn is_read_only(path: &Path) -> bool {
 }
 
 pub(super) fn read_only(point: &Path) -> io::Result<()> {
-    restrict(point, MountFlags::RDONLY)
+    restrict_mount(point, MountFlags::RDONLY)
 }
 
 /// Restricts a mount further; its restrictions stay, as they must.
-fn restrict(point: &Path, by: MountFlags) -> io::Result<()> {
+fn restrict_mount(point: &Path, by: MountFlags) -> io::Result<()> {
     const KEPT: [(StatVfsMountFlags, MountFlags); 6] = [
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
         (StatVfsMountFlags::NODEV, MountFlags::NODEV),
@@ -211,22 +211,22 @@ fn restrict(point: &Path, by: MountFlags) -> io::Result<()> {
         (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
         (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
     ];
-    let found = step("looking at", point, statvfs(point))?.f_flag;
+    let found = name_step("looking at", point, statvfs(point))?.f_flag;
     let kept = KEPT.iter().filter(|(has, _)| found.contains(*has)).map(|(_, flag)| *flag);
     let flags = kept.fold(MountFlags::BIND | by, MountFlags::union);
-    step("restricting", point, mount_remount(point, flags, c""))
+    name_step("restricting", point, mount_remount(point, flags, c""))
 }
 
 /// The mount points, from the kernel's own list.
-pub(super) fn points() -> io::Result<Vec<PathBuf>> {
+pub(super) fn list_points() -> io::Result<Vec<PathBuf>> {
     use std::os::unix::ffi::OsStringExt;
     let list = fs::read("/proc/self/mountinfo")?;
     let fields = list.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    Ok(fields.map(|field| PathBuf::from(std::ffi::OsString::from_vec(unescaped(field)))).collect())
+    Ok(fields.map(|field| PathBuf::from(std::ffi::OsString::from_vec(unescape_field(field)))).collect())
 }
 
 /// Unescapes a path: the kernel writes spaces, tabs, newlines and backslashes as `\` and three octal digits.
-fn unescaped(field: &[u8]) -> Vec<u8> {
+fn unescape_field(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((first, after)) = rest.split_first() {
@@ -240,14 +240,14 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::unescaped;
+    use super::unescape_field;
 
     #[test]
     fn paths_in_the_kernel_s_list_are_read_back() {
         for (written, path) in
             [("/a\\040b", "/a b"), ("/a\\134b\\011", "/a\\b\t"), ("/a\\0", "/a\\0"), ("/中", "/中")]
         {
-            assert_eq!(unescaped(written.as_bytes()), path.as_bytes(), "{written}");
+            assert_eq!(unescape_field(written.as_bytes()), path.as_bytes(), "{written}");
         }
     }
 }

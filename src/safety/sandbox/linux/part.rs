@@ -14,14 +14,14 @@ const MARK: &str = "__sandbox";
 
 /// A part that is a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SandboxPart {
     /// Keeps the namespaces of a run.
     Keeper,
     /// The first process of a command's namespace.
     Init,
 }
 
-impl Part {
+impl SandboxPart {
     const fn name(self) -> &'static str {
         match self {
             Self::Keeper => "keeper",
@@ -30,7 +30,7 @@ impl Part {
     }
 
     /// The part that these arguments of a process name.
-    pub fn of(arguments: &[OsString]) -> Option<Self> {
+    pub fn parse(arguments: &[OsString]) -> Option<Self> {
         let [_, mark, name] = arguments else { return None };
         [Self::Keeper, Self::Init].into_iter().find(|part| mark == MARK && name == part.name())
     }
@@ -45,6 +45,6 @@ impl Part {
 }
 
 /// The socket that is this process's stdin.
-pub(super) fn socket() -> io::Result<UnixStream> {
+pub(super) fn take_socket() -> io::Result<UnixStream> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }

@@ -49,7 +49,7 @@ pub(super) fn lower_our_limits() {
         ];
         for (resource, most) in limits {
             let limit = getrlimit(resource);
-            let lower = lowest(limit.current, most);
+            let lower = choose_lowest(limit.current, most);
             if setrlimit(resource, Rlimit { current: lower, maximum: limit.maximum }).is_ok() {
                 before.push((resource, limit));
             }
@@ -70,7 +70,7 @@ pub(super) fn limit_ourselves() {
         (Resource::Nproc, Some(MOST_TASKS)),
     ];
     for (resource, most) in limits {
-        let most = lowest(getrlimit(resource).maximum, most);
+        let most = choose_lowest(getrlimit(resource).maximum, most);
         // A limit that cannot be set was already lower.
         let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
     }
@@ -123,7 +123,7 @@ const ROOM_FOR_PROCESSES: u64 = 2048;
 pub(super) fn leave_room_for_processes() {
     if let Some(tasks) = super::flood::all_tasks().filter(|_| !nix::unistd::geteuid().is_root()) {
         let maximum = getrlimit(Resource::Nproc).maximum;
-        let current = lowest(maximum, Some(tasks as u64 + ROOM_FOR_PROCESSES));
+        let current = choose_lowest(maximum, Some(tasks as u64 + ROOM_FOR_PROCESSES));
         let _ = setrlimit(Resource::Nproc, Rlimit { current, maximum });
     }
 }
@@ -131,11 +131,11 @@ pub(super) fn leave_room_for_processes() {
 /// Gives a child outside the sandbox the limits that it would have without this program.
 pub(in crate::safety::sandbox) fn lift_limits(process: u32) {
     for (resource, before) in BEFORE.get().into_iter().flatten() {
-        set(process, *resource, *before);
+        set_limit(process, *resource, *before);
     }
 }
 
-fn set(process: u32, resource: Resource, limit: Rlimit) {
+fn set_limit(process: u32, resource: Resource, limit: Rlimit) {
     if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         // It may have ended already.
         let _ = prlimit(Some(process), resource, limit);
@@ -143,7 +143,7 @@ fn set(process: u32, resource: Resource, limit: Rlimit) {
 }
 
 /// The lower of two limits; `None` means no limit.
-fn lowest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+fn choose_lowest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 

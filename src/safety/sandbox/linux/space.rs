@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::inits::Inits;
-use super::inside::Inside;
-use super::messages::{Account, Bytes, Order, Stage, View, bytes};
-use super::part::Part;
+use super::inside::ConfinedCommand;
+use super::messages::{Bytes, CommandOrder, RoleReport, RunStage, StageView, convert_paths};
+use super::part::SandboxPart;
 use super::wire;
 use crate::safety::sandbox::places::Places;
-use crate::safety::sandbox::{Boundary, Entry, Network, Profile, caches, credentials};
+use crate::safety::sandbox::{Boundary, BoundaryEntry, Network, SandboxProfile, caches, credentials};
 
 /// The namespaces of a run. Dropping it ends everything in them.
 pub(in crate::safety::sandbox) struct Space {
@@ -39,7 +39,7 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(plan: &Boundary, places: &[Arc<Places>]) -> Self {
+    fn collect(plan: &Boundary, places: &[Arc<Places>]) -> Self {
         let mut lists =
             Self { files: Vec::new(), dirs: Vec::new(), nested: Vec::new(), configurations: Vec::new() };
         for (at, places) in places.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Lists {
     /// The protections that are lifted for a command that needs it: git rewrites configurations by renaming, and
     /// removed or moved directories take their mounts with them. A word of its line is enough to lift these: the result
     /// is compared when the command has ended, and only changes that run nothing stay.
-    fn lifted(&self, entry: &Entry<'_>) -> Vec<Bytes> {
+    fn lifted(&self, entry: &BoundaryEntry<'_>) -> Vec<Bytes> {
         const GIT: &[&str] = &["git", "gh", "hub", "jj"];
         const REMOVING: &[&str] = &["rm", "rmdir", "mv", "find", "rsync"];
         let words = || {
@@ -74,8 +74,8 @@ impl Lists {
         };
         let has = |names: &[&str]| words().any(|word| names.contains(&word));
         match (has(GIT), has(REMOVING)) {
-            (true, _) => bytes(self.nested.iter().chain(&self.configurations)),
-            (false, true) => bytes(&self.nested),
+            (true, _) => convert_paths(self.nested.iter().chain(&self.configurations)),
+            (false, true) => convert_paths(&self.nested),
             (false, false) => Vec::new(),
         }
     }
@@ -114,26 +114,26 @@ impl Begun {
         }
         let (socket, theirs) = UnixStream::pair()?;
         // In a group of its own: Ctrl-C in a terminal reaches all of ours, and the next command needs it.
-        let process = Part::Keeper.command(theirs).process_group(0).spawn()?;
+        let process = SandboxPart::Keeper.command(theirs).process_group(0).spawn()?;
         let keeper = Keeper { process, socket };
         // It loads meanwhile.
         let superuser = rustix::process::geteuid().is_root();
-        let lists = Lists::of(plan, places());
-        let stage = Stage {
-            written: bytes(&plan.written()),
+        let lists = Lists::collect(plan, places());
+        let stage = RunStage {
+            written: convert_paths(&plan.list_writable()),
             home: Bytes::from(plan.home.as_path()),
             temp: Bytes::from(temp),
-            caches: caches::of(plan)
+            caches: caches::find_caches(plan)
                 .iter()
                 .map(|cache| (Bytes::from(cache.real.as_path()), Bytes::from(cache.layer.as_path())))
                 .collect(),
-            masked: bytes(&credentials::paths(plan, superuser)),
-            protected_files: bytes(&lists.files),
-            protected_dirs: bytes(&lists.dirs),
+            masked: convert_paths(&credentials::list_paths(plan, superuser)),
+            protected_files: convert_paths(&lists.files),
+            protected_dirs: convert_paths(&lists.dirs),
             network: plan.network == Network::Open,
             proxy: matches!(plan.network, Network::Hosts(_)),
         };
-        wire::send(&keeper.socket, &stage, &[])?;
+        wire::send_message(&keeper.socket, &stage, &[])?;
         Ok(Self { keeper, lists })
     }
 
@@ -145,13 +145,13 @@ impl Begun {
         let Self { keeper, lists } = self;
         keeper.socket.set_read_timeout(Some(PATIENCE))?;
         let beside = loop {
-            match wire::receive::<Account>(&keeper.socket)? {
-                Some((Account::Ready, beside)) => break beside,
-                Some((Account::Unmapped, _)) => {
+            match wire::receive_message::<RoleReport>(&keeper.socket)? {
+                Some((RoleReport::Ready, beside)) => break beside,
+                Some((RoleReport::Unmapped, _)) => {
                     map_ids(keeper.process.id())?;
-                    wire::send(&keeper.socket, &(), &[])?;
+                    wire::send_message(&keeper.socket, &(), &[])?;
                 }
-                Some((Account::Failed(why), _)) => return Err(io::Error::other(why)),
+                Some((RoleReport::Failed(why), _)) => return Err(io::Error::other(why)),
                 None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
             }
         };
@@ -199,17 +199,17 @@ impl Space {
     /// The keeper is gone, or the command is too long.
     pub fn start(
         &self,
-        entry: &Entry<'_>,
-        (profile, unseen, unwritten): (Profile, &[PathBuf], &[PathBuf]),
+        entry: &BoundaryEntry<'_>,
+        (profile, unseen, unwritten): (SandboxProfile, &[PathBuf], &[PathBuf]),
         output: impl AsFd,
-    ) -> io::Result<Inside> {
-        let view = View {
-            writes: profile == Profile::Write,
-            masked: bytes(unseen),
-            protected: bytes(unwritten),
+    ) -> io::Result<ConfinedCommand> {
+        let view = StageView {
+            writes: profile == SandboxProfile::Write,
+            masked: convert_paths(unseen),
+            protected: convert_paths(unwritten),
             lifted: self.lists.lifted(entry),
         };
-        let order = Order {
+        let order = CommandOrder {
             program: entry.program.to_owned(),
             arguments: entry.arguments.iter().map(|argument| (*argument).to_owned()).collect(),
             dir: Bytes::from(entry.dir),
@@ -217,7 +217,7 @@ impl Space {
             view: view.clone(),
         };
         let socket = self.inits.start(order, output.as_fd())?;
-        Inside::new(socket, view, Arc::clone(&self.inits))
+        ConfinedCommand::new(socket, view, Arc::clone(&self.inits))
     }
 }
 

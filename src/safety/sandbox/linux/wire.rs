@@ -24,7 +24,11 @@ const HEADER: usize = 4;
 ///
 /// # Errors
 /// The other end is gone, or the message is too long.
-pub(super) fn send(socket: &UnixStream, message: &impl Serialize, beside: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(super) fn send_message(
+    socket: &UnixStream,
+    message: &impl Serialize,
+    beside: &[BorrowedFd<'_>],
+) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= MOST_BYTES);
     let header = length.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?.to_le_bytes();
@@ -42,7 +46,7 @@ pub(super) fn send(socket: &UnixStream, message: &impl Serialize, beside: &[Borr
 ///
 /// # Errors
 /// The message is not of this kind or was cut.
-pub(super) fn receive<T: DeserializeOwned>(socket: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+pub(super) fn receive_message<T: DeserializeOwned>(socket: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut header = [0; HEADER];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -74,7 +78,7 @@ pub(super) fn receive<T: DeserializeOwned>(socket: &UnixStream) -> io::Result<Op
 ///
 /// # Errors
 /// The message is not of this kind.
-pub(super) fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
+pub(super) fn take_message<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some((header, rest)) = arrived.split_first_chunk::<HEADER>() else { return Ok(None) };
     let length = usize::try_from(u32::from_le_bytes(*header)).unwrap_or(usize::MAX).min(MOST_BYTES);
     let Some(text) = rest.get(..length) else { return Ok(None) };
@@ -93,14 +97,14 @@ mod tests {
     fn a_message_arrives_with_its_descriptor() {
         let (here, there) = UnixStream::pair().expect("a pair");
         let (mut reader, writer) = io::pipe().expect("a pipe");
-        send(&here, &["a", "中"], &[writer.as_fd()]).expect("sent");
+        send_message(&here, &["a", "中"], &[writer.as_fd()]).expect("sent");
         drop((here, writer));
-        let (text, beside): (Vec<String>, _) = receive(&there).expect("received").expect("a message");
+        let (text, beside): (Vec<String>, _) = receive_message(&there).expect("received").expect("a message");
         assert_eq!(text, ["a", "中"]);
         io::PipeWriter::from(beside.into_iter().next().expect("a descriptor")).write_all(b"x").expect("written");
         let mut heard = String::new();
         reader.read_to_string(&mut heard).expect("read");
         assert_eq!(heard, "x");
-        assert!(receive::<Vec<String>>(&there).expect("the end").is_none());
+        assert!(receive_message::<Vec<String>>(&there).expect("the end").is_none());
     }
 }
