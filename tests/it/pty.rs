@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::termios::{LocalFlags, tcgetattr};
@@ -162,7 +163,17 @@ impl Terminal {
             let _ = killer.kill();
             panic!("the program did not end. The screen shows:\n{}", self.screen());
         };
+        self.wait_for_last_output();
         status.as_ref().map(ExitStatus::exit_code).expect("a child can be waited for")
+    }
+
+    /// Waits until the screen shows the last that the program wrote. It may have left a process that holds the terminal
+    /// open: then there is no end, and what is there is shown.
+    fn wait_for_last_output(&self) {
+        const LONGEST: Duration = Duration::from_secs(2);
+        let (seen, changed) = &*self.state;
+        let seen = seen.lock().expect("the watcher does not panic");
+        drop(changed.wait_timeout_while(seen, LONGEST, |seen| !seen.ended).expect("the watcher does not panic"));
     }
 }
 
