@@ -24,7 +24,6 @@ struct ClockPause {
 pub struct Pause<'a>(&'a PausableClock);
 
 impl PausableClock {
-    #[must_use]
     pub fn start() -> Self {
         Self { started: Instant::now(), waiting: Arc::default() }
     }

@@ -74,7 +74,6 @@ pub struct SharedConversation {
 
 impl Conversation {
     /// Continues a session as its log left it, or begins with a new one.
-    #[must_use]
     pub fn new(session: Session, now: Timestamp) -> Self {
         let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
         let state = session.state();

@@ -36,14 +36,12 @@ pub struct SinkClosed;
 
 impl Emitter {
     /// Creates an emitter for the events of one run of one session, numbered from 0.
-    #[must_use]
     pub fn new(session_id: String, run_id: String, sink: Box<dyn EventSink>) -> Self {
         let inner = EmitterState { sink, session_id, run_id, seq: 0, failure: None };
         Self { inner: Mutex::new(inner), failed: Cancel::default(), queue: None }
     }
 
     /// Sets the queues that the sink writes to: work waits while they are full.
-    #[must_use]
     pub fn set_outlets(self, queue: Box<dyn OutputQueue>) -> Self {
         Self { queue: Some(queue), ..self }
     }

@@ -86,7 +86,6 @@ pub enum Standstill {
 impl LoopDetector {
     /// The same call with the same result `threshold` times without progress in between, or `window` calls of any
     /// kind without progress, are a hint; twice as many stop. A threshold of 0 disables both.
-    #[must_use]
     pub fn new(window: usize, threshold: usize) -> Self {
         let (seen, repeated) = (SeenHashes::default(), HashMap::new());
         Self { window, threshold, seen, repeated, fruitless: 0, told_in: None }

@@ -190,7 +190,6 @@ pub struct CallTotals {
 
 impl Run {
     /// A run that has done nothing yet.
-    #[must_use]
     pub fn new(emitter: Emitter) -> Self {
         let emitter = Arc::new(emitter);
         Self {
@@ -205,7 +204,6 @@ impl Run {
     }
 
     /// Creates the run of a helper, which spends from the limits of the run that called it.
-    #[must_use]
     pub fn start_helper(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
         Self { ledger: superior.ledger(), superior: Some(superior), ..Self::new(emitter) }
     }

@@ -21,7 +21,6 @@ pub struct Image {
 
 impl Image {
     /// Recognises PNG, JPEG, WebP and GIF, which models read; `None` for other bytes.
-    #[must_use]
     pub fn recognise(bytes: &[u8]) -> Option<Self> {
         Some(Self { mime: recognise_kind(bytes)?.to_owned(), data: encode_base64(bytes) })
     }

@@ -75,7 +75,6 @@ const MODELS: &[(&str, Vocabulary)] = &[
 impl Vocabulary {
     /// The vocabulary of a model, by the provider's name for it, including tuned ones (`ft:gpt-4o:…`); `None` if it is
     /// not public.
-    #[must_use]
     pub fn of_model(id: &str) -> Option<Self> {
         let id = id.rsplit('/').next().unwrap_or(id);
         let id = id.strip_prefix("ft:").map_or(id, |tuned| tuned.split(':').next().unwrap_or(tuned));

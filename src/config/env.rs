@@ -33,7 +33,6 @@ pub struct ProgramDirs {
 
 impl Env {
     /// The environment of this process; values that are not Unicode are read leniently.
-    #[must_use]
     pub fn capture() -> Self {
         let variables = std::env::vars_os()
             .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))

@@ -61,13 +61,11 @@ pub struct SettingFlags {
 
 impl SettingFlags {
     /// The same flags for the run of another agent; `None` for the default one.
-    #[must_use]
     pub fn of_agent(self, agent: Option<String>) -> Self {
         Self { agent, ..self }
     }
 
     /// Sets a flag to a value as files write it, in place of an earlier one. `None` unsets it.
-    #[must_use]
     pub fn with(mut self, flag: SettingFlag, value: Option<String>) -> Self {
         self.values.retain(|(known, _)| *known != flag);
         self.values.extend(value.map(|value| (flag, value)));

@@ -70,7 +70,6 @@ pub(super) struct BroughtFile {
 
 impl Manifest {
     /// The directories that the workspace brings along, except those that are the user's `own`.
-    #[must_use]
     pub fn find_brought(workspace: &Workspace, own: &[PathBuf]) -> Self {
         let mut making =
             Making { refused: Vec::new(), entries: 0, bytes: 0, began: Instant::now(), all: Vec::new() };

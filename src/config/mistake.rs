@@ -74,7 +74,6 @@ impl Mistake {
     }
 
     /// Adds a hint for fixing it.
-    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -65,7 +65,6 @@ pub struct ModelConfig {
 
 impl ModelConfig {
     /// A model of a server, with nothing else declared.
-    #[must_use]
     pub fn of_server(name: String, base_url: String, id: String) -> Self {
         Self {
             name,
@@ -137,7 +136,6 @@ pub struct PriceTier {
 
 impl Prices {
     /// The prices of requests of any size, and those of larger ones in any order.
-    #[must_use]
     pub fn new(base: PriceTier, mut tiers: Vec<PriceTier>, about: bool) -> Self {
         let PriceTier { above: _, input, cached_input, cache_write, output } = base;
         tiers.sort_by_key(|tier| tier.above);

@@ -45,7 +45,6 @@ impl ApprovalMode {
     }
 
     /// The mode of this name.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }

@@ -25,7 +25,6 @@ impl PromptSource {
         Self::Registered(PromptRef { reference: reference.to_owned() })
     }
 
-    #[must_use]
     pub fn system() -> Self {
         Self::registered("system@production")
     }

@@ -25,7 +25,6 @@ impl Mode {
     pub const ALL: [Self; 4] = [Self::Direct, Self::Route, Self::Plan, Self::Explore];
 
     /// The mode of this name.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }

@@ -43,7 +43,6 @@ pub struct SkillDir {
 
 impl SkillDir {
     /// A directory of this scope, which is read as it is.
-    #[must_use]
     pub fn new(dir: PathBuf, scope: SkillScope) -> Self {
         Self { dir, scope, top: None, through: FileAccess::default() }
     }

@@ -77,7 +77,6 @@ impl FileAccess {
 
 impl PromptDir {
     /// A directory that is read as it is.
-    #[must_use]
     pub fn new(dir: PathBuf) -> Self {
         Self { dir, through: FileAccess::default() }
     }

@@ -24,7 +24,6 @@ struct TrustDecision {
 
 impl TrustStore {
     /// The store of this user; nothing is read or written yet.
-    #[must_use]
     pub fn open(data_dir: &Path) -> Self {
         Self { path: data_dir.join("trust.jsonl") }
     }

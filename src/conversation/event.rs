@@ -215,14 +215,12 @@ pub struct Reply {
 
 impl EventMessage {
     /// The message of a text in the person's place.
-    #[must_use]
     pub fn from_user_text(said: &UserText) -> Self {
         let content = said.texts().collect::<Vec<_>>().join("\n\n");
         Self::User { content, author: said.author, images: said.images.clone() }
     }
 
     /// The message of a reply. The answers in its slots are separate messages.
-    #[must_use]
     pub fn reply(step: &Step) -> Self {
         Self::Assistant(Reply {
             content: step.text(),
@@ -236,7 +234,6 @@ impl EventMessage {
     }
 
     /// The message of an answer.
-    #[must_use]
     pub fn answer(call: &ToolCall, answer: &CallAnswer) -> Self {
         Self::Tool {
             call_id: call.id.clone(),

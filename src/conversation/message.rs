@@ -167,7 +167,6 @@ pub struct CallAnswer {
 
 impl CallAnswer {
     /// An answer of only text.
-    #[must_use]
     pub fn of_text(content: impl Into<String>, status: CallStatus) -> Self {
         Self { content: content.into(), status, images: Vec::new(), spill_id: None, skill: None, digested: false }
     }
@@ -219,13 +218,11 @@ pub enum FinishReason {
 
 impl UserText {
     /// Text written by a person.
-    #[must_use]
     pub fn by_person(text: impl Into<String>) -> Self {
         Self { text: text.into(), author: Author::Person, skills: Vec::new(), images: Vec::new() }
     }
 
     /// Text that this program writes in the person's place.
-    #[must_use]
     pub fn by_program(text: impl Into<String>) -> Self {
         Self { text: text.into(), author: Author::Program, skills: Vec::new(), images: Vec::new() }
     }
@@ -238,7 +235,6 @@ impl UserText {
 
 impl Step {
     /// A reply of only text.
-    #[must_use]
     pub fn of_text(text: impl Into<String>, finish_reason: FinishReason) -> Self {
         let parts = vec![ReplyPart::Text { text: text.into(), opaque: None }];
         Self { parts, finish_reason, ..Self::default() }

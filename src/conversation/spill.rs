@@ -76,14 +76,12 @@ pub struct SpillWriter {
 
 impl Spill {
     /// The spilled texts of a session: those beside its log, or temporary ones.
-    #[must_use]
     pub fn open(log: Option<&Path>) -> Self {
         let place = log.map_or(SpillPlace::Unset, |log| SpillPlace::Beside(log.with_extension(ENDING)));
         Self { limits: SpillLimits::default(), state: Mutex::new(SpillState { place, ..SpillState::default() }) }
     }
 
     /// Sets other limits.
-    #[must_use]
     pub fn set_limits(self, limits: SpillLimits) -> Self {
         Self { limits, ..self }
     }

@@ -39,13 +39,11 @@ struct Level {
 
 impl IgnoreFiles {
     /// Uses the ignore files of all directories above a path.
-    #[must_use]
     pub fn anywhere() -> Self {
         Self::default()
     }
 
     /// Uses the ignore files from `top` on.
-    #[must_use]
     pub fn start_below(top: &Path) -> Self {
         Self { top: Some(top.to_path_buf()), ..Self::default() }
     }

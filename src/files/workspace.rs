@@ -108,7 +108,6 @@ impl Workspace {
     }
 
     /// Sets the directory that commands see as `name`, which may be created later.
-    #[must_use]
     pub fn of_commands(self, name: &Path, dir: impl Fn() -> Option<PathBuf> + Send + Sync + 'static) -> Self {
         Self { private: Some(Private { name: name.to_path_buf(), dir: Arc::new(dir) }), ..self }
     }
@@ -131,7 +130,6 @@ impl Workspace {
     }
 
     /// Sets the user's home, and the function that finds the places of credentials.
-    #[must_use]
     pub fn of_person(self, home: &Path, secrets: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
         let holds_home = home.canonicalize().is_ok_and(|home| home.starts_with(&self.root));
         Self { holds_home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }

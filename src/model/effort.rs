@@ -34,14 +34,12 @@ impl Effort {
     }
 
     /// The level that a word spells.
-    #[must_use]
     pub fn read(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.word() == word)
     }
 
     /// The nearest of these levels, and the higher one of two that are equally near. `None` stays `None` if that is
     /// among them; otherwise it becomes the lowest.
-    #[must_use]
     pub fn nearest(self, levels: &[Self]) -> Option<Self> {
         let distance = |level: &Self| (*level as i8 - self as i8).unsigned_abs();
         let thinking = |level: &&Self| self == Self::None || **level != Self::None;

@@ -157,7 +157,6 @@ pub struct ModelRequest<'a> {
 
 impl<'a> ModelRequest<'a> {
     /// A request with only these items: no system prompt, no tools.
-    #[must_use]
     pub fn from_items(items: &'a [Item], session_id: &'a str) -> Self {
         let tool_choice = ToolChoice::None;
         Self {

@@ -101,7 +101,6 @@ impl RequestPlan {
     }
 
     /// The plan of a single request whose reply may have at most `cap` tokens.
-    #[must_use]
     pub fn with_cap(&self, cap: Option<u64>) -> Self {
         Self { settings: RequestSettings { output_cap: cap, ..self.settings.clone() }, ..self.clone() }
     }

@@ -23,7 +23,6 @@ pub struct ResultText<'a> {
 
 impl WrittenText {
     /// Writes a text.
-    #[must_use]
     pub fn write(text: &str) -> Self {
         let json = to_raw_value(text).expect("a text is JSON, and memory takes it");
         Self { text: text.to_owned(), json }

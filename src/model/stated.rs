@@ -62,7 +62,6 @@ const OUTPUT: &[&str] =
 
 impl Stated {
     /// Finds the numbers in the text of a refusal.
-    #[must_use]
     pub fn read(refusal: &str) -> Self {
         let text = refusal.to_ascii_lowercase();
         if let Some(compared) = Self::read_comparison(&text) {

@@ -221,7 +221,6 @@ impl PromptContext {
 
     /// A context that defines everything, with the same values everywhere: for tests of prompts, which replace the
     /// values that they are about.
-    #[must_use]
     pub fn sample() -> Self {
         let tool = |name: &str, description: &str, permission| ToolFacts {
             name: name.to_owned(),

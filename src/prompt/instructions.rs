@@ -41,7 +41,6 @@ struct InstructionFile {
 
 impl Instructions {
     /// Reads them. A file that cannot be used is not an error: it is left out, with a warning.
-    #[must_use]
     pub fn read(workspace: &Workspace) -> Self {
         let top = workspace.git_root().unwrap_or(workspace.root());
         let mut warnings = Vec::new();

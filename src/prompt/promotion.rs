@@ -24,7 +24,6 @@ pub struct Promotion<'a> {
 impl Release {
     /// The release after a promotion, and one sentence about it; `None` if nothing would change. `before` is the
     /// version that the plain name has meant so far.
-    #[must_use]
     pub fn promote(&self, promotion: &Promotion<'_>, before: Version) -> Option<(Self, String)> {
         let mut next = self.clone();
         let Promotion { version, label, canary, .. } = promotion;
@@ -49,7 +48,6 @@ impl Release {
 
     /// The release before the last promotion, and one sentence about it: without the canary, if there is one, else with
     /// the previous version in production. `None` if there is neither.
-    #[must_use]
     pub fn rolled_back(&self) -> Option<(Self, String)> {
         let mut next = self.clone();
         if let Some(canary) = next.canary.take() {

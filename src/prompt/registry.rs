@@ -46,7 +46,6 @@ pub struct ListedPrompt {
 
 impl Registry {
     /// The built-in prompts and those of `dirs`, lowest first. A directory that does not exist has none.
-    #[must_use]
     pub fn new(dirs: &[PromptDir]) -> Self {
         let layers = std::iter::once(PromptLayer::Builtin).chain(dirs.iter().map(PromptLayer::from_dir)).collect();
         Self { layers, warnings: Mutex::default() }

@@ -91,7 +91,6 @@ pub(super) fn read_lock(file: &str, text: &str) -> Result<Lock, PromptError> {
 
 impl Released {
     /// One prompt for every session.
-    #[must_use]
     pub fn only(stable: Arc<Prompt>) -> Self {
         Self { stable, canary: None }
     }

@@ -14,14 +14,12 @@ pub struct Version {
 
 impl Version {
     /// The version in the name of a file: `v1.2.md` or `v1.2.txt`.
-    #[must_use]
     pub fn of_file(name: &str) -> Option<Self> {
         let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt"))?;
         stem.strip_prefix('v').filter(|number| !number.starts_with('v'))?.parse().ok()
     }
 
     /// The next version with the same first number.
-    #[must_use]
     pub fn next_minor(self) -> Self {
         Self { minor: self.minor.saturating_add(1), ..self }
     }

@@ -70,7 +70,6 @@ impl ClientKind {
 impl Net {
     /// Reads the variables that it knows: `SSL_CERT_FILE` names a PEM file whose certificates are trusted instead of
     /// the system's; those of proxies are checked, as the client ignores values that it cannot read.
-    #[must_use]
     pub fn new<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
         let roots = variable("SSL_CERT_FILE").map(PathBuf::from);
         Self { roots, proxies: Proxies::new(variable), ..Self::default() }

@@ -21,13 +21,11 @@ pub struct Reach {
 
 impl Reach {
     /// `judged` has the paths as the model wrote them, with their targets: absolute, with links followed.
-    #[must_use]
     pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<GlobPattern>) -> Self {
         Self { workspace: workspace.clone(), judged, denied, unwritten: Vec::new() }
     }
 
     /// Adds the patterns that are denied to a command, which may write.
-    #[must_use]
     pub fn of_command(self, unwritten: Vec<GlobPattern>) -> Self {
         Self { unwritten, ..self }
     }

@@ -16,7 +16,6 @@ pub struct Bar {
 
 impl Bar {
     /// Creates a bar on stderr, hidden unless `shown`.
-    #[must_use]
     pub fn on_stderr(shown: bool) -> Self {
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style =

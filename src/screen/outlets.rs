@@ -34,7 +34,6 @@ pub struct Outlets {
 
 impl Outlets {
     /// Opens the streams of this process. If `look.live`, the terminal on stderr is drawn on.
-    #[must_use]
     pub fn open(look: &Look) -> Self {
         let (stdout, stderr) = (StreamFile::stdout(), StreamFile::stderr());
         let (answer, progress) = if stdout.identity.is_some() && stdout.identity == stderr.identity {

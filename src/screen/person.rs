@@ -46,13 +46,11 @@ const EXPLAIN: AnswerChoice = AnswerChoice { key: '?', word: "explain" };
 
 impl Person {
     /// Creates a person who answers by keys, on a screen that is drawn on.
-    #[must_use]
     pub fn by_keys(keyed: Keyed, look: &Look) -> Self {
         Self::ask_through(Arc::new(keyed), terminal::measure_size, sees_answer(look))
     }
 
     /// Creates a person who answers by lines. A plain terminal always shows the whole question.
-    #[must_use]
     pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
         let out = Mutex::new(outlets.progress.clone());
         let ask = ByLines { lines, out, outlets: outlets.clone(), style: look.style };
@@ -60,7 +58,6 @@ impl Person {
     }
 
     /// Creates a person beside a run, where only questions read the terminal.
-    #[must_use]
     pub fn new(outlets: &Outlets, look: &Look, notify: Notify) -> Self {
         let bystander = Bystander { outlets: outlets.clone(), stopped: None };
         match look.live.then(|| Console::open(Box::new(bystander), false)).flatten() {
@@ -72,7 +69,6 @@ impl Person {
     }
 
     /// Adds an editor.
-    #[must_use]
     pub fn with_editor(self, editor: ExternalEditor) -> Self {
         Self { editor: Some(editor), ..self }
     }

@@ -9,7 +9,6 @@ pub struct Rendering(Arc<AtomicBool>);
 
 impl Rendering {
     /// Creates a switch; answers are laid out as Markdown if `markdown` is true.
-    #[must_use]
     pub fn new(markdown: bool) -> Self {
         Self(Arc::new(AtomicBool::new(markdown)))
     }

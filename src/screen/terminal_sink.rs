@@ -48,7 +48,6 @@ pub struct Screen {
 
 impl Screen {
     /// Shows events on the streams of this process.
-    #[must_use]
     pub fn new(outlets: &Outlets, look: Look, manner: Manner) -> Self {
         let now = SharedWork::default();
         let medium: Box<dyn Medium> = if outlets.display.is_live() {

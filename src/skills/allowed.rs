@@ -31,7 +31,6 @@ const TOOLS: [(&str, &str); 9] = [
 
 impl Allowed {
     /// Reads an entry: `Read`, `Bash(git diff:*)`, `Bash(npm test)`, a name of our own.
-    #[must_use]
     pub(super) fn read(entry: &str) -> Self {
         let (name, inside) = match entry.split_once('(') {
             Some((name, rest)) => (name, rest.strip_suffix(')').or(Some(rest))),

@@ -102,7 +102,6 @@ impl Skill {
 impl SkillCatalogue {
     /// The built-in skills and those of `dirs`, lowest first: a later one hides an earlier one of the same name.
     /// `cache` is the cache directory; `around` has the variables of bodies that are templates.
-    #[must_use]
     pub fn discover(dirs: &[SkillDir], cache: &Path, around: RunVariables) -> Self {
         let cache = cache.join("skills").join(env!("CARGO_PKG_VERSION"));
         let mut catalogue = Self { skills: BTreeMap::new(), notes: Vec::new(), cache, around };

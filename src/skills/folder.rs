@@ -71,7 +71,6 @@ pub enum FileContent {
 
 impl FileWindow {
     /// A window for a page of about this many bytes, including its frame.
-    #[must_use]
     pub fn new(offset: Option<usize>, limit: Option<usize>, bytes: usize) -> Self {
         const FRAME: usize = 256;
         let bytes = bytes.saturating_sub(FRAME).max(FRAME);

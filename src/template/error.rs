@@ -42,7 +42,6 @@ impl TemplateError {
     }
 
     /// Converts it to an error of a template that includes `file`, in which the place is.
-    #[must_use]
     pub(super) fn in_included(self, file: &str) -> Self {
         let place: Vec<String> =
             [self.line, self.column].iter().flatten().map(|number| format!(":{number}")).collect();
@@ -54,7 +53,6 @@ impl TemplateError {
     }
 
     /// Adds the names that nothing defines.
-    #[must_use]
     pub(super) fn add_missing(mut self, missing: Vec<String>) -> Self {
         self.message = format!("nothing defines {}", missing.join(", "));
         self.missing = missing;

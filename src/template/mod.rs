@@ -155,7 +155,6 @@ impl Template {
     }
 
     /// Adds defaults for names that a context does not define. Maps are merged deeply.
-    #[must_use]
     pub fn with_defaults(self, defaults: Value) -> Self {
         Self { defaults: Some(defaults), ..self }
     }

@@ -47,7 +47,6 @@ pub struct ConfiguredCommand {
 
 impl ConfiguredCommand {
     /// `env` is the environment of commands, `sandbox` the boundary around them, `proxies` the machine's.
-    #[must_use]
     pub fn new(config: ToolConfig, env: Environment, sandbox: Option<Arc<Sandbox>>, proxies: Proxies) -> Self {
         let mut effects = config.effects.clone().unwrap_or_default();
         // Whatever effects it declares, a command runs a process.

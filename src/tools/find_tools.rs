@@ -38,7 +38,6 @@ struct FindToolsArguments {
 
 impl FindTools {
     /// Searches these tools, whose definitions are not sent.
-    #[must_use]
     pub fn new(tools: Vec<ToolDefinition>, judge: Judge) -> Self {
         let definition = define_tool(
             FIND_TOOLS,

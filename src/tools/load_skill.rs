@@ -30,7 +30,6 @@ pub struct LoadSkill {
 
 impl LoadSkill {
     /// Names the skills of `catalogue` in its definition.
-    #[must_use]
     pub fn new(catalogue: Arc<SkillCatalogue>, disclosure: SkillDisclosure) -> Self {
         let name = if catalogue.list_offered().count() <= MOST_NAMES {
             json!({ "enum": catalogue.list_offered().map(|skill| skill.name.as_str()).collect::<Vec<_>>() })

@@ -36,7 +36,6 @@ struct SkillReferenceArguments {
 
 impl LoadSkillReference {
     /// Reads the files of the skills of `catalogue`.
-    #[must_use]
     pub fn new(catalogue: Arc<SkillCatalogue>, disclosure: SkillDisclosure) -> Self {
         let definition = ToolDefinition {
             name: "load_skill_reference".to_owned(),

@@ -73,7 +73,6 @@ fn is_handle(word: &str) -> bool {
 }
 
 impl Recall {
-    #[must_use]
     pub fn new() -> Self {
         let definition = define_tool(
             "recall",

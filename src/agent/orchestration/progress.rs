@@ -69,13 +69,11 @@ pub struct PlanFacts {
 }
 
 impl PlanProgress {
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Rebuilds the state from a log: nothing is running any more.
-    #[must_use]
     pub fn replay<'p>(happened: impl IntoIterator<Item = &'p plan::PlanEvent>) -> Self {
         let mut progress = Self::new();
         happened.into_iter().for_each(|one| progress.apply(one));

@@ -53,7 +53,6 @@ struct ReplyForm {
 pub(in crate::agent) type Decided<T> = Result<T, String>;
 
 impl Role {
-    #[must_use]
     pub fn new(name: &'static str, model: Arc<dyn ChatModel>, prompt: Released, reasoning: Reasoning) -> Self {
         let hears_before = matches!(name, "router" | "planner");
         Self { name, model, prompt, reasoning, hears_before, form: OnceLock::new() }

@@ -44,7 +44,6 @@ impl Budget {
     }
 
     /// The budget with at most `tokens`, as learned from a server.
-    #[must_use]
     pub fn at_most(self, tokens: Option<u64>) -> Self {
         Self { tokens: tokens.map_or(self.tokens, |tokens| tokens.min(self.tokens)), ..self }
     }

@@ -78,7 +78,6 @@ impl Fill {
     pub const ROWS: usize = KINDS.len();
 
     /// Adds up the parts. `weights` are the tokens of `items`, one each.
-    #[must_use]
     pub fn new(items: &[Item], weights: &[u64], head: RequestHead, budget: Budget, threshold: u64) -> Self {
         let mut tokens = [0; Self::ROWS];
         let mut add = |kind: FillKind, weight: u64| tokens[kind as usize] += weight;

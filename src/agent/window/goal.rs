@@ -22,7 +22,6 @@ pub struct Goal {
 impl Goal {
     /// The goal according to the settings, whose shares are of the budget. If `fixed`, the prompt and the tool
     /// definitions, is large, both sizes move up, so that there is always room for a conversation.
-    #[must_use]
     pub fn new(settings: &ContextSettings, budget: &Budget, fixed: u64) -> Self {
         let most = budget.tokens;
         let free = most.saturating_sub(fixed);
@@ -36,7 +35,6 @@ impl Goal {
     }
 
     /// The goal for a person's request: less than the current size, however small that is.
-    #[must_use]
     pub fn for_a_person(self, before: u64, fixed: u64) -> Self {
         let history = before.saturating_sub(fixed);
         Self { to: self.to.min(fixed + history / 2), recent: self.recent.min(history / 2), asked: true, ..self }

@@ -18,7 +18,6 @@ pub struct Room {
 
 impl Room {
     /// The room beside the prompt and the tools in a request of the goal's size.
-    #[must_use]
     pub fn measure(goal: &Goal, fixed: u64, ruler: &Ruler) -> Self {
         let free = ruler.remove_scale(goal.to.saturating_sub(fixed));
         Self { summary: (free / 4).clamp(200, 4000), quoted: (free / 4).min(20_000), files: (free / 16).min(2000) }

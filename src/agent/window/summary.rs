@@ -51,7 +51,6 @@ pub struct SummaryFacts {
 
 impl SummaryFacts {
     /// The facts of a plan's summary. `todo` is the session's todo list, if any.
-    #[must_use]
     pub fn collect(material: Material<'_>, plan: &CompressionPlan, todo: Option<&Value>) -> Self {
         Self::new(material, &plan.removed, &plan.unloaded, todo, plan.room)
     }

@@ -25,7 +25,6 @@ pub struct Redactor {
 impl Redactor {
     /// A redactor of these secrets. Ordinary values are skipped: they are placeholders, and text would become
     /// unreadable.
-    #[must_use]
     pub fn new(mut secrets: Vec<String>) -> Self {
         secrets.retain(|secret| !is_ordinary(secret));
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));

@@ -13,7 +13,6 @@ pub struct Redacting<'r> {
 
 impl<'r> Redacting<'r> {
     /// Starts at the beginning of a text.
-    #[must_use]
     pub fn new(redactor: &'r Redactor) -> Self {
         Self { redactor, in_key: None }
     }

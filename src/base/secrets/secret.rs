@@ -11,7 +11,6 @@ pub struct Secret(String);
 
 impl Secret {
     /// Wraps a value, which is shown as `***` unless it is revealed.
-    #[must_use]
     pub fn new(value: String) -> Self {
         Self(value)
     }

@@ -64,7 +64,6 @@ impl CallTelemetry {
     }
 
     /// A call whose name and status alone are known.
-    #[must_use]
     pub fn unmeasured(tool_name: &str, status: CallStatus) -> Self {
         let code = match status {
             CallStatus::Ok => None,

@@ -70,7 +70,6 @@ struct LoadedSkill {
 
 impl Loaded {
     /// The skills restored from the log. Their instructions for the system prompt are not known yet.
-    #[must_use]
     pub fn restore(changes: &[SkillChange]) -> Self {
         let entry = |change: &SkillChange| match change {
             SkillChange::Loaded { name, path, fingerprint } => Some(LoadedSkill {

@@ -13,19 +13,16 @@ pub struct Handle {
 
 impl Handle {
     /// The handle of an item.
-    #[must_use]
     pub fn item(number: u64) -> Self {
         Self { number, call: None }
     }
 
     /// The handle of the answer to a call.
-    #[must_use]
     pub fn answer(number: u64, call: usize) -> Self {
         Self { number, call: Some(call) }
     }
 
     /// Reads a handle as [`fmt::Display`] writes it.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(number) = text.strip_prefix('m') {
             return Some(Self::item(number.parse().ok()?));

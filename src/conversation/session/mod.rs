@@ -86,7 +86,6 @@ pub struct Session {
 
 impl Session {
     /// A session that leaves nothing on disk.
-    #[must_use]
     pub fn ephemeral(about: About<'_>, now: Timestamp) -> Self {
         Self::new(about, now, None)
     }

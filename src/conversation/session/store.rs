@@ -55,7 +55,6 @@ impl Store {
     }
 
     /// The same, where `tell` hears how far a reading is.
-    #[must_use]
     pub fn watch_reading(self, tell: impl Fn(Far) + Send + Sync + 'static) -> Self {
         Self { tell: Arc::new(tell), ..self }
     }

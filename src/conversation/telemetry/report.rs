@@ -70,7 +70,6 @@ impl<'a> FromIterator<&'a CallTelemetry> for Tally {
 
 impl SessionReport {
     /// Adds up.
-    #[must_use]
     pub fn new(steps: Steps, calls: &Tally) -> Self {
         let mut report = Self { steps, total: Figures::default(), tools: calls.0.clone() };
         report.tools.values().for_each(|figures| report.total.join(figures));

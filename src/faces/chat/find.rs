@@ -55,7 +55,6 @@ impl FileList {
 
 impl Finder {
     /// Creates a finder. Reads nothing yet.
-    #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf(), list: Arc::default() }
     }

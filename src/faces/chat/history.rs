@@ -51,7 +51,6 @@ pub fn choose_file(state: &Path, workspace: &Path) -> PathBuf {
 
 impl SharedHistory {
     /// Opens the history at `path`. If it cannot be written, the history is kept in memory.
-    #[must_use]
     pub fn open(path: Option<PathBuf>) -> Self {
         let path = path.filter(|path| prepare_dir(path).is_ok());
         let mut history = Self { path, ..Self::default() };

@@ -87,7 +87,6 @@ const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
 
 impl MessageLines {
     /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
-    #[must_use]
     pub fn editor(setup: EditorSetup, interrupter: Interrupter) -> Option<Self> {
         let (outlets, pastes) = (setup.outlets.clone(), Pastes::default());
         let typing =
@@ -103,7 +102,6 @@ impl MessageLines {
     }
 
     /// Reads lines of a plain terminal, each after a prompt. The terminal itself edits them.
-    #[must_use]
     pub fn plain(outlets: Outlets, interrupter: Interrupter) -> Self {
         Self::threaded(interrupter, true, move || {
             let mut joined = Joined::default();
@@ -123,7 +121,6 @@ impl MessageLines {
     }
 
     /// Reads plain stdin without prompts. Each line (or block of lines) is a message.
-    #[must_use]
     pub fn piped(interrupter: Interrupter) -> Self {
         Self::threaded(interrupter, false, || {
             let mut joined = Joined::default();

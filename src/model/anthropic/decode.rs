@@ -50,7 +50,6 @@ enum OpenBlockKind {
 }
 
 impl AnthropicDecoder {
-    #[must_use]
     pub fn new(flags: &AnthropicFlags) -> Self {
         let keeps_unsigned = flags.empty_signature_ok;
         Self { keeps_unsigned, id: None, blocks: Vec::new(), counts: Counts::default(), stop: None }

@@ -44,7 +44,6 @@ struct UserCatalogue {
 
 impl ModelCatalogue {
     /// The catalogue for a user with this data directory. Reads nothing yet.
-    #[must_use]
     pub fn of_user(data_dir: &Path) -> Self {
         Self { path: Some(data_dir.join(FILE)), user: OnceLock::new() }
     }

@@ -37,7 +37,6 @@ pub struct ChatDecoder {
 
 impl ChatDecoder {
     /// Begins a reply to a request with these tools.
-    #[must_use]
     pub fn new(flags: &ChatFlags, tools: &[ToolDefinition]) -> Self {
         Self {
             echo: flags.echo,

@@ -51,7 +51,6 @@ impl RunLedger {
     }
 
     /// Opens an account for a helper, or for a call that asks models itself. It spends from this one.
-    #[must_use]
     pub fn open_below(&self) -> Self {
         let account = self.book().open(self.0.account);
         Self::with_account(Arc::clone(&self.0.shared), account)

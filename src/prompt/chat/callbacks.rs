@@ -72,28 +72,24 @@ pub struct Callbacks {
 
 impl Callbacks {
     /// Adds a function that is called before a template is filled.
-    #[must_use]
     pub fn on_start(mut self, call: impl Fn(&Started<'_>) + Send + Sync + 'static) -> Self {
         self.start.push(Arc::new(call));
         self
     }
 
     /// Adds a function that is called with the messages that a template gave.
-    #[must_use]
     pub fn on_end(mut self, call: impl Fn(&TemplateFilled<'_>) + Send + Sync + 'static) -> Self {
         self.end.push(Arc::new(call));
         self
     }
 
     /// Adds a function that is called with the error when a template cannot be filled.
-    #[must_use]
     pub fn on_error(mut self, call: impl Fn(&TemplateFailed<'_>) + Send + Sync + 'static) -> Self {
         self.error.push(Arc::new(call));
         self
     }
 
     /// Adds `others` after these.
-    #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.start.extend(others.start);
         self.end.extend(others.end);

@@ -97,13 +97,11 @@ pub enum ChainError {
 
 impl ChainPart {
     /// Fills a template with the variables. The output is its messages.
-    #[must_use]
     pub fn messages(template: ChatTemplate) -> Self {
         Self(PartWork::Messages(template))
     }
 
     /// Computes a value of variables; `reads` names them.
-    #[must_use]
     pub fn function<'a>(
         reads: impl IntoIterator<Item = &'a str>,
         compute: impl Fn(&ChainVariables) -> Result<Json, String> + Send + Sync + 'static,
@@ -155,7 +153,6 @@ impl fmt::Debug for ChainPart {
 
 impl Chain {
     /// Adds a part, whose output the parts after it read as `output_key`.
-    #[must_use]
     pub fn then(mut self, output_key: impl Into<String>, part: ChainPart) -> Self {
         self.parts.push((output_key.into(), part));
         self

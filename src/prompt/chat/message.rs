@@ -72,25 +72,21 @@ impl fmt::Display for ChatRole {
 
 impl ChatMessage {
     /// Instructions for the model.
-    #[must_use]
     pub fn system(text: impl Into<String>) -> Self {
         Self::System { text: text.into() }
     }
 
     /// A text of the user.
-    #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { parts: vec![ChatPart::Text(text.into())] }
     }
 
     /// A reply of the model, without calls.
-    #[must_use]
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::Assistant { text: text.into(), calls: Vec::new() }
     }
 
     /// The answer to the call `call_id`.
-    #[must_use]
     pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Tool { call_id: call_id.into(), text: text.into() }
     }

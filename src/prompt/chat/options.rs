@@ -34,7 +34,6 @@ impl Default for FillOptions {
 
 impl FillOptions {
     /// Options under which a variable that nothing defines is the empty string.
-    #[must_use]
     pub fn lenient() -> Self {
         Self { undefined: Undefined::Empty, ..Self::default() }
     }
@@ -52,7 +51,6 @@ impl FillOptions {
     /// assert_eq!(message.format(&template::convert_value(&json!({})), &options)?, ChatMessage::user("Be plain."));
     /// # Ok::<(), agent::facade::prompt::chat::ChatError>(())
     /// ```
-    #[must_use]
     pub fn with_defaults(defaults: Map<String, Json>) -> Self {
         Self { defaults, ..Self::default() }
     }

@@ -48,7 +48,6 @@ pub struct CaseRun {
 
 impl CaseRun {
     /// Judges the result of a run. A long output is kept in part.
-    #[must_use]
     pub fn judge(case: &Case, mut reply: RunReply, rendered: &str, judged: &[Option<JudgeAnswer>]) -> Self {
         /// Bytes of an output that reports keep.
         const LONGEST: usize = 64 * 1024;
@@ -60,7 +59,6 @@ impl CaseRun {
     }
 
     /// A run that failed, so that nothing could be judged; `why` is reported.
-    #[must_use]
     pub fn record_failure(what: &str, why: String) -> Self {
         let verdict = AssertionVerdict {
             assertion: what.to_owned(),
@@ -77,7 +75,6 @@ impl CaseRun {
 }
 
 impl CaseOutcome {
-    #[must_use]
     pub fn from_runs(case: &Case, runs: Vec<CaseRun>) -> Self {
         Self {
             name: case.name.clone(),

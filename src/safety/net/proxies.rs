@@ -73,7 +73,6 @@ pub struct ProxyRoute<'p> {
 
 impl Proxies {
     /// Reads the variables.
-    #[must_use]
     pub fn new<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
         let find = |names: [&'static str; 2]| {
             let (variable, value) = names.iter().find_map(|name| Some((*name, variable(name)?)))?;

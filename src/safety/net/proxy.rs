@@ -33,7 +33,6 @@ pub struct Hosts {
 
 impl Hosts {
     /// These hosts, through the proxies of this machine.
-    #[must_use]
     pub fn new(hosts: &[String], proxies: Proxies) -> Self {
         Self { named: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(), proxies }
     }

@@ -99,7 +99,6 @@ impl ProposedCall<'_> {
 impl ParsedLine {
     /// Parses a line and looks up the paths that it names. `readable` are the directories outside the workspace whose
     /// content the user installed.
-    #[must_use]
     pub fn new(
         invocation: Invocation<'_>,
         workspace: &Workspace,

@@ -85,7 +85,6 @@ impl PathTarget {
     }
 
     /// Looks up a path as a model writes it.
-    #[must_use]
     pub fn look_up(workspace: &Workspace, given: &str, readable: &[PathBuf]) -> Self {
         let path = file_name::unquote(given);
         // The person reads this path: an unnecessary escape would obscure it.
@@ -94,7 +93,6 @@ impl PathTarget {
     }
 
     /// Looks up a path relative to `dir`.
-    #[must_use]
     pub fn find(workspace: &Workspace, dir: &Path, given: &Path, readable: &[PathBuf]) -> Self {
         let from = dir.join(given);
         let resolved = workspace.resolve_path(&from);

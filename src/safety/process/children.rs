@@ -49,7 +49,6 @@ struct Sums {
 
 impl ChildWatch {
     /// Begins before the first process is started.
-    #[must_use]
     pub fn begin() -> Self {
         let mut watches = lock_watches();
         watches.open += 1;

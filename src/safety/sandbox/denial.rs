@@ -45,7 +45,6 @@ pub struct Denial(String);
 
 impl Denial {
     /// Judges the output of a failed command (`signal` names the signal that killed it).
-    #[must_use]
     pub fn judge(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Self> {
         let output = output.to_lowercase();
         let found = WORDS.iter().find(|(words, _)| output.contains(words)).map(|(_, reason)| *reason);

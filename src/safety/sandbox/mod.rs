@@ -125,7 +125,6 @@ pub struct Unavailable(pub String);
 
 impl Sandbox {
     /// Stores the plan, without setting anything up.
-    #[must_use]
     pub fn new(plan: impl Into<Arc<Boundary>>) -> Self {
         Self(Arc::new(WallGround {
             plan: plan.into(),
@@ -284,7 +283,6 @@ pub struct Walls {
 impl Walls {
     /// Makes the walls hide some paths and protect others from writes. Without namespaces they cannot
     /// ([`Sandbox::hides`]).
-    #[must_use]
     pub fn hiding(self, unseen: Vec<PathBuf>, unwritten: Vec<PathBuf>) -> Self {
         Self { unseen: unseen.into(), unwritten: unwritten.into(), ..self }
     }

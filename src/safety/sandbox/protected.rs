@@ -49,7 +49,6 @@ impl Undone {
 
 impl Protection {
     /// Records the state of the protected files. If the boundary itself guards them, it records nothing.
-    #[must_use]
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
         let places = if cfg!(target_os = "linux") && !walls.only_read() { walls.ground.places() } else { &[] };
         let mut known = walls.ground.last.lock().expect("nobody panics while files are looked at");

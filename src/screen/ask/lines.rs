@@ -144,7 +144,6 @@ pub struct StdinLines {
 
 impl StdinLines {
     /// Starts the thread. It writes everything in `outlets` before it shows a prompt.
-    #[must_use]
     pub fn spawn(outlets: Outlets) -> Self {
         let (requests, wanted) = std::sync::mpsc::channel::<String>();
         let (sender, answers) = mpsc::channel(1);

@@ -64,7 +64,6 @@ struct Grammars {
 
 impl Highlighter {
     /// Creates a highlighter for a language, given its name or file extension. `None` if no grammar knows it.
-    #[must_use]
     pub fn new(language: &str) -> Option<Self> {
         let grammars = load_grammars();
         let grammar = grammars.set.find_syntax_by_token(resolve_alias(language))?;

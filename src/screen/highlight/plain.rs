@@ -10,7 +10,6 @@ pub struct Highlighter(Infallible);
 
 impl Highlighter {
     /// Returns `None`.
-    #[must_use]
     pub fn new(_: &str) -> Option<Self> {
         None
     }

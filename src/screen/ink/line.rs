@@ -21,7 +21,6 @@ pub struct Line {
 
 impl Line {
     /// An empty line.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -32,7 +31,6 @@ impl Line {
     }
 
     /// Adds a piece and returns the line.
-    #[must_use]
     pub fn add(mut self, inks: impl Into<Inks>, text: &str) -> Self {
         self.push(inks, text);
         self
@@ -66,7 +64,6 @@ impl Line {
     }
 
     /// Cuts the line to at most `width` columns; a cut line ends in `…`.
-    #[must_use]
     pub fn cut(mut self, width: usize) -> Self {
         if self.columns() <= width {
             return self;

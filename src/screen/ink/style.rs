@@ -112,13 +112,11 @@ impl Inks {
     pub const PLAIN: Self = Self(0);
 
     /// Adds an ink.
-    #[must_use]
     pub const fn add(self, ink: Ink) -> Self {
         Self(self.0 | 1 << ink as u16)
     }
 
     /// The union of two sets.
-    #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -152,7 +152,6 @@ impl Blocks {
     }
 
     /// A copy that may be closed, with at most the last `bytes` of an open paragraph or table.
-    #[must_use]
     pub fn sketch(&self, bytes: usize) -> Self {
         let leaf = match &self.leaf {
             Leaf::Paragraph(text) => Leaf::Paragraph(text::take_tail(text, bytes).to_owned()),

@@ -25,7 +25,6 @@ pub struct Code {
 
 impl Code {
     /// Begins a block; `info` is the text after its fence.
-    #[must_use]
     pub fn new(fence: Option<Fence>, info: &str) -> Self {
         let language = info.split([' ', '\t', ',', '{']).next().unwrap_or_default();
         let colours = match language {

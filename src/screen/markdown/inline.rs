@@ -76,7 +76,6 @@ pub fn is_only_definitions(paragraph: &str) -> bool {
 }
 
 impl InlineReader {
-    #[must_use]
     pub fn new(style: Style) -> Self {
         Self { style, defined: Arc::default(), missed: Arc::default() }
     }

@@ -72,7 +72,6 @@ impl ContainerMark {
 }
 
 impl PageLayout {
-    #[must_use]
     pub fn new(width: usize, style: Style) -> Self {
         Self {
             width: width.max(1),

@@ -26,7 +26,6 @@ pub struct Printer {
 impl Printer {
     /// Creates a printer for lines of `width` columns. Without colours, marks that carry meaning stay; without links,
     /// addresses are shown.
-    #[must_use]
     pub fn new(width: usize, style: Style) -> Self {
         Self {
             width,

@@ -33,7 +33,6 @@ impl Abilities {
     pub const NONE: Self = Self { draws: false, links: false, reflows: false, theme: Theme::Either };
 
     /// Reads the variables that terminals set.
-    #[must_use]
     pub fn read<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
         let term = variable("TERM").unwrap_or_default();
         let program = variable("TERM_PROGRAM").unwrap_or_default();

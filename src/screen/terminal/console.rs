@@ -122,7 +122,6 @@ impl Console {
     /// Starts the thread. If `listens`, it reads from now on; otherwise only while a question has the focus, and other
     /// typed text stays, not echoed, for the next reader of the terminal. `None` if stdin is not a terminal or the
     /// thread cannot be started.
-    #[must_use]
     pub fn open(listener: Box<dyn Listener>, listens: bool) -> Option<Self> {
         let modes = Modes::save()?;
         let (waker, woken) = UnixStream::pair().ok()?;

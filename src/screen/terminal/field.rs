@@ -20,7 +20,6 @@ pub enum Edited {
 
 impl TextField {
     /// Creates a field with `text` and the cursor at its end.
-    #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self { text: text.to_owned(), cursor: text.len() }
     }

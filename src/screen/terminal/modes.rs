@@ -38,7 +38,6 @@ const ALL_OFF: &str = "\x1b[?2026l\x1b[?25h\x1b[?2004l";
 #[cfg(unix)]
 impl Modes {
     /// Saves the modes. `None` if stdin is not a terminal.
-    #[must_use]
     pub fn save() -> Option<Self> {
         let stdin = io::stdin();
         if !stdin.is_terminal() {

@@ -50,7 +50,6 @@ pub struct ContextLevel {
 
 impl TurnStatus<'_> {
     /// Takes the facts from a turn that ended, except the model's name and the context.
-    #[must_use]
     pub fn from_run(run: &RunCompleted, is_scripted: bool) -> Self {
         let cost = match run.cost_usd {
             Some(amount) => TurnCost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },

@@ -85,7 +85,6 @@ pub struct JobLook {
 
 impl Jobs {
     /// Redacts the output with `redactor`.
-    #[must_use]
     pub fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, ..Self::default() }
     }

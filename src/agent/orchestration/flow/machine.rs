@@ -79,7 +79,6 @@ pub struct FlowStepNote<'f> {
 
 impl<'f> Machine<'f> {
     /// The steps in `scope`, none of which has begun.
-    #[must_use]
     pub fn new(steps: &'f [FlowStep], scope: FlowScope) -> Self {
         let at: BTreeMap<&str, usize> =
             steps.iter().enumerate().map(|(at, step)| (step.id.as_str(), at)).collect();

@@ -30,13 +30,11 @@ pub struct FlowArguments {
 
 impl FlowScope {
     /// The scope at the start of a flow.
-    #[must_use]
     pub fn of_inputs(inputs: &Map<String, Value>) -> Self {
         Self::default().add_name("inputs", inputs)
     }
 
     /// Adds a name.
-    #[must_use]
     pub fn add_name<T: serde::Serialize>(mut self, name: &str, value: &T) -> Self {
         self.names.insert(name.to_owned(), template::convert_value(value));
         self

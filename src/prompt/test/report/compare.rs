@@ -40,7 +40,6 @@ pub struct ComparedCase {
 }
 
 impl Comparison {
-    #[must_use]
     pub fn compare(a: &Tested, b: &Tested) -> Self {
         let count = |tested: &Tested, name: &str| {
             tested.cases.iter().find(|case| case.name == name).map(CaseOutcome::count)
