@@ -122,7 +122,8 @@ pub fn read_picture(workspace: &Workspace, source: &str) -> Result<Image, String
     Image::recognise(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -337,7 +337,8 @@ pub(super) fn show_path(path: &Path) -> String {
     file_name::quote(path).into_owned()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -113,7 +113,8 @@ fn read_ignore_file(dir: &Path, name: &str) -> Result<Option<Gitignore>, String>
     Ok(builder.build().ok().filter(|file| !file.is_empty()))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;

@@ -151,7 +151,8 @@ fn without_waiting(options: &mut OpenOptions, links: Links) {
 #[cfg(not(unix))]
 fn without_waiting(_: &mut OpenOptions, _: Links) {}
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;

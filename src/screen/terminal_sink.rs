@@ -200,7 +200,7 @@ impl Screen {
         }
         let subject = call.as_ref().map_or("", |call| &call.subject);
         // The live screen draws the list itself.
-        let is_drawn = self.medium.is_live() && name == views::TODO;
+        let is_drawn = self.medium.is_live() && name == views::CHECKLIST_TOOL;
         let below = summary.split_once('\n').filter(|_| !is_drawn).map_or("", |(_, below)| below);
         self.say(&views::draw_finished(
             &Ended { name, subject, status: *status, summary, telemetry },

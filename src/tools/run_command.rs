@@ -310,7 +310,8 @@ fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &ShownText) -> ToolErro
     ToolError::new(ToolErrorKind::Timeout, message)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 

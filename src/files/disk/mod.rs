@@ -136,7 +136,8 @@ fn refuse_link() -> io::Error {
     io::Error::other("the path that was looked up contains a symbolic link, which is not followed")
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -132,7 +132,8 @@ fn own_memory() -> Option<u64> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -22,7 +22,8 @@ pub fn shell_name() -> &'static str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::{choose_shell, shell_name};
 

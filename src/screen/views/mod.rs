@@ -19,6 +19,6 @@ pub use checklist::Checklist;
 pub use fit::count_columns;
 pub use note::{draw_compression, draw_failure, draw_permission, draw_skill, draw_warning};
 pub use status::{ContextLevel, TurnStatus, draw_status};
-pub(in crate::screen) use todo::TOOL as TODO;
+pub(in crate::screen) use todo::TOOL as CHECKLIST_TOOL;
 pub use todo::TodoList;
 pub use work::{CurrentWork, draw_retry, draw_work};
