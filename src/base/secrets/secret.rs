@@ -45,9 +45,16 @@ pub fn looks_secret(name: &str) -> bool {
     // Within other words they have no meaning: `AUTHOR`, `PATH`, `COMPASS`.
     const WORDS: [&str; 10] =
         ["PASS", "PWD", "PAT", "AUTH", "DSN", "COOKIE", "COOKIES", "WEBHOOK", "BEARER", "JWT"];
-    let name = name.to_ascii_uppercase();
-    let has_word = || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| WORDS.contains(&word));
-    PARTS.iter().any(|part| name.contains(part)) || (name != "PWD" && has_word())
+    // Each start asks this of each variable, so nothing is copied, and a first letter decides nearly always.
+    let begins = |rest: &[u8], part: &str| {
+        rest.first().is_some_and(|first| first.eq_ignore_ascii_case(&part.as_bytes()[0]))
+            && rest.get(..part.len()).is_some_and(|head| head.eq_ignore_ascii_case(part.as_bytes()))
+    };
+    let has_part = (0..name.len()).any(|at| PARTS.iter().any(|part| begins(&name.as_bytes()[at..], part)));
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    has_part
+        || !name.eq_ignore_ascii_case("PWD")
+            && words.any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
 #[cfg(test)]

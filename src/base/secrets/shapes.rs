@@ -12,7 +12,7 @@ mod aws;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use armour::{match_armour, material_before, measure_label};
 use bytes::{count_run, is_base64, is_in_word, is_random, measure_word};
@@ -20,17 +20,22 @@ use table::{KeyRest, SHAPES};
 
 pub(super) use armour::{Goes, follow_key, open_key};
 
-static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostFirst)
-        .build(SHAPES.iter().map(|(beginning, _)| beginning))
-        .expect("a few dozen short words")
-});
+/// The search in a short text: made in a tenth of the time that the other takes, which a first command waits for.
+static SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| build_search(AhoCorasickKind::ContiguousNFA));
+/// The search in a long text: several times as fast.
+static FAST_SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| build_search(AhoCorasickKind::DFA));
+
+fn build_search(kind: AhoCorasickKind) -> AhoCorasick {
+    let mut search = AhoCorasick::builder();
+    search.match_kind(MatchKind::LeftmostFirst).kind(Some(kind));
+    search.build(SHAPES.iter().map(|(beginning, _)| beginning)).expect("a few dozen short words")
+}
 
 /// Replaces each key in `text` by `mask`; `None` if there is none.
 pub(super) fn mask_keys(text: &str, mask: &str) -> Option<String> {
     /// No key is shorter; most notices of ours are, so the search engine need not be built for them.
     const SHORTEST: usize = 8;
+    const LONG: usize = 64 * 1024;
     if text.len() < SHORTEST {
         return None;
     }
@@ -42,7 +47,8 @@ pub(super) fn mask_keys(text: &str, mask: &str) -> Option<String> {
         out.push_str(mask);
         *copied = key.end;
     };
-    for found in BEGINNINGS.find_iter(text) {
+    let search = if text.len() < LONG { &SEARCH } else { &FAST_SEARCH };
+    for found in search.find_iter(text) {
         if found.start() < copied {
             continue;
         }
