@@ -1,8 +1,8 @@
 //! The first and the last event of a run.
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::conversation::event::{ContextSize, EventKind, RunCompleted, RunStarted};
+use crate::conversation::event::{ContextSize, EventKind, RunCompleted, RunResult, RunStarted};
 
 use super::exit::Ending;
 use super::turn::{TurnEnd, TurnStop};
@@ -27,9 +27,9 @@ pub fn report_start(agent: &Agent, session: &str) -> EventKind {
 pub fn report_completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> EventKind {
     let valid = matches!(end.stop, TurnStop::Answered);
     let result = match &agent.schema {
-        Some(_) if valid => serde_json::from_str(&end.answer).unwrap_or(Value::Null),
-        Some(_) => Value::Null,
-        None => Value::String(end.answer.clone()),
+        Some(_) if valid => RawValue::from_string(end.answer.clone()).map_or(RunResult::Missing, RunResult::Data),
+        Some(_) => RunResult::Missing,
+        None => RunResult::Text(end.answer.clone()),
     };
     let (totals, spent) = (run.totals, run.ledger.spent());
     EventKind::RunCompleted(RunCompleted {

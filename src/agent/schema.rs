@@ -1,9 +1,10 @@
 //! `--schema`: the final answer must be one JSON document that matches. The schema is requested with the task and
 //! enforced only on a correction, never on the messages between calls.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::base::json;
+use crate::base::json_text;
 use crate::base::validator::Validator;
 use crate::conversation::message::UserText;
 
@@ -25,7 +26,7 @@ impl AnswerSchema {
     /// # Errors
     /// `json` is not a valid JSON Schema.
     pub fn new(json: Value) -> Result<Self, String> {
-        let validator = Validator::new(&json)?;
+        let validator = Validator::with_formats(&json)?;
         Ok(Self { json, validator })
     }
 
@@ -42,14 +43,32 @@ impl AnswerSchema {
         )
     }
 
-    /// Checks an answer. Returns it as JSON.
+    /// Finds the document in an answer that matches: the whole answer, else the last of several. Returns it compact,
+    /// with its numbers as they were written.
     ///
     /// # Errors
     /// The mismatch, for the model.
-    pub fn check(&self, answer: &str) -> Result<Value, String> {
-        let value = json::parse_document(answer).map_err(|why| format!("It is not JSON: {why}."))?;
+    pub fn check(&self, answer: &str) -> Result<String, String> {
+        let mut first_mistake = None;
+        for document in json_text::find_documents(answer) {
+            match self.check_document(&document) {
+                Ok(()) => return Ok(json_text::compact(&document)),
+                Err(mistake) => first_mistake = first_mistake.or(Some(mistake)),
+            }
+        }
+        Err(first_mistake.unwrap_or_else(|| match serde_json::from_str::<IgnoredAny>(answer.trim()) {
+            Err(why) => format!("It is not JSON: {why}."),
+            Ok(_) => "It is not JSON.".to_owned(),
+        }))
+    }
+
+    fn check_document(&self, document: &str) -> Result<(), String> {
+        let value: Value = serde_json::from_str(document).map_err(|why| format!("It is not JSON: {why}."))?;
         self.validator.check("The answer does", &value)?;
-        Ok(value)
+        match json_text::has_repeated_name(document, &value) {
+            true => Err("A name stands twice in one object.".to_owned()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -62,7 +81,7 @@ impl Turn<'_> {
         let mut corrections = 0;
         loop {
             let mistake = match schema.check(&text) {
-                Ok(value) => return Ok(TurnEnd { stop: TurnStop::Answered, answer: value.to_string() }),
+                Ok(answer) => return Ok(TurnEnd { stop: TurnStop::Answered, answer }),
                 Err(mistake) => mistake,
             };
             if corrections == CORRECTIONS {

@@ -13,6 +13,7 @@ pub mod text;
 pub mod long_text;
 pub mod builtin;
 pub mod json;
+pub mod json_text;
 pub mod image;
 pub mod yaml;
 pub mod validator;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::LocationSegment;
-use jsonschema::{Draft, JsonType, JsonTypeSet, ValidationError};
+use jsonschema::{Draft, JsonType, JsonTypeSet, ValidationError, ValidationOptions};
 use serde_json::Value;
 
 use crate::base::text;
@@ -41,11 +41,23 @@ impl Validator {
     /// # Errors
     /// It is not a valid JSON Schema; the error gives the reason.
     pub fn new(schema: &Value) -> Result<Self, String> {
-        let mut options = jsonschema::options();
-        if is_plain(schema) {
-            // Draft 2020-12 does not check formats.
-            options = options.with_draft(Draft::Draft7).should_validate_formats(false);
-        }
+        let options = jsonschema::options();
+        // Draft 2020-12 does not check formats by itself.
+        let plain = is_plain(schema);
+        let options =
+            if plain { options.with_draft(Draft::Draft7).should_validate_formats(false) } else { options };
+        Self::build(schema, &options)
+    }
+
+    /// One that also checks `format`, by the names of the newest draft. A name that it does not know allows everything.
+    ///
+    /// # Errors
+    /// It is not a valid JSON Schema; the error gives the reason.
+    pub fn with_formats(schema: &Value) -> Result<Self, String> {
+        Self::build(schema, &jsonschema::options().should_validate_formats(true))
+    }
+
+    fn build(schema: &Value, options: &ValidationOptions) -> Result<Self, String> {
         match options.build(schema) {
             Ok(compiled) => Ok(Self { compiled, schema: schema.clone() }),
             Err(error) => Err(match error.instance_path().as_str() {

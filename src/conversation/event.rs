@@ -8,6 +8,7 @@ mod request;
 mod telemetry;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::base::image::Image;
 pub use request::{RequestFinished, RequestStatus};
@@ -349,8 +350,7 @@ pub struct RunCompleted {
     pub exit_code: u8,
     /// The reason of its end, in one sentence.
     pub reason: String,
-    /// The final answer: text, or data under `--schema`.
-    pub result: serde_json::Value,
+    pub result: RunResult,
     /// The outputs of a flow, by key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<serde_json::Value>,
@@ -363,6 +363,17 @@ pub struct RunCompleted {
     pub tool_calls: u64,
     pub denied: u64,
     pub duration_ms: u64,
+}
+
+/// The final answer of a run.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum RunResult {
+    /// There is none.
+    Missing,
+    Text(String),
+    /// Data under `--schema`, compact, its numbers as the model wrote them.
+    Data(Box<RawValue>),
 }
 
 /// The state in which a run ended.
@@ -542,7 +553,7 @@ mod tests {
                 status: RunStatus::Completed,
                 exit_code: 0,
                 reason: text(),
-                result: Value::Null,
+                result: RunResult::Missing,
                 outputs: full.then_some(Value::Null),
                 usage,
                 cost_usd,

@@ -7,8 +7,6 @@
 use std::collections::HashSet;
 use std::io;
 
-use serde_json::Value;
-
 use super::activity::Doing;
 use super::errands::Errands;
 use super::footer::{Footer, Manner};
@@ -16,10 +14,11 @@ use super::look::{AnswerTo, Look, Verbosity};
 use super::medium::{Live, Medium, PlainMedium, SharedWork};
 use super::outlets::Outlets;
 use super::views::{self, Ended};
-use crate::base::text;
+use crate::base::{json_text, text};
 use crate::conversation::EventSink;
 use crate::conversation::event::{
-    DecidedBy, Event, EventKind, EventMessage, PermissionVerdict, Reply, RunCompleted, RunStarted, RunStatus,
+    DecidedBy, Event, EventKind, EventMessage, PermissionVerdict, Reply, RunCompleted, RunResult, RunStarted,
+    RunStatus,
 };
 use crate::screen::ink::{Ink, Inks, Line};
 
@@ -279,10 +278,10 @@ impl Screen {
             RunStatus::Error | RunStatus::Interrupted => false,
         };
         let result = match &run.result {
-            Value::Null => return Ok(()),
-            Value::String(text) if !self.look.schema || !answered => text.clone(),
-            data if self.look.answer_on_terminal => format!("{data:#}"),
-            data => data.to_string(),
+            RunResult::Missing => return Ok(()),
+            RunResult::Text(text) => text.clone(),
+            RunResult::Data(data) if self.look.answer_on_terminal => json_text::indent(data.get()),
+            RunResult::Data(data) => data.get().to_owned(),
         };
         if !answered {
             return if run.status == RunStatus::Limit { self.words(&result) } else { Ok(()) };
@@ -395,6 +394,8 @@ impl EventSink for Screen {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::config::{StatusPart, UiSettings};
     use crate::conversation::event::{CallTelemetry, ContextSize};
@@ -506,7 +507,11 @@ mod tests {
             status,
             exit_code,
             reason: "because".to_owned(),
-            result: result.into(),
+            result: match result.into() {
+                Value::Null => RunResult::Missing,
+                Value::String(text) => RunResult::Text(text),
+                data => RunResult::Data(serde_json::value::to_raw_value(&data).expect("JSON")),
+            },
             outputs: None,
             usage: Usage::default(),
             cost_usd: None,
@@ -604,7 +609,7 @@ mod tests {
             (false, Error, 5, Value::from("x"), "", "error: because\n"),
             (false, Interrupted, 130, Value::Null, "", "stopped: because\n"),
             (true, Completed, 0, data.clone(), "{\"b\":1,\"a\":[true]}\n", ""),
-            (true, Completed, 0, Value::from("x"), "\"x\"\n", ""),
+            (true, Completed, 0, Value::from(7), "7\n", ""),
             (true, Completed, 10, Value::from("x"), "", "error: because\n"),
             (true, Limit, 8, Value::from("x"), "", "x\nstopped: because\n"),
         ] {

@@ -57,6 +57,7 @@ mod states;
 mod control_keys;
 mod resizes;
 mod scenes;
+mod answer_schema;
 mod approval;
 mod edited_commands;
 mod steering;

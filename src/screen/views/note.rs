@@ -58,10 +58,9 @@ pub fn draw_failure(run: &RunCompleted, room: Option<usize>) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
     use crate::conversation::event::CompressionReason;
+    use crate::conversation::event::RunResult;
     use crate::conversation::message::Usage;
 
     #[test]
@@ -106,7 +105,7 @@ mod tests {
                 status,
                 exit_code: 8,
                 reason: reason.to_owned(),
-                result: Value::Null,
+                result: RunResult::Missing,
                 outputs: None,
                 usage: Usage::default(),
                 cost_usd: None,

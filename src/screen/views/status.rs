@@ -149,9 +149,8 @@ fn draw_bar(context: &ContextLevel) -> Line {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
+    use crate::conversation::event::RunResult;
     use crate::conversation::event::RunStatus;
 
     const ALL: [StatusPart; 5] =
@@ -207,7 +206,7 @@ mod tests {
                 status: RunStatus::Completed,
                 exit_code: 0,
                 reason: String::new(),
-                result: Value::Null,
+                result: RunResult::Missing,
                 outputs: None,
                 usage,
                 cost_usd,
