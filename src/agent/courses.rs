@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::compact::compress_conversation;
-use super::puppet::{Act, Look, Looker, Nobody, Puppet, Shared, Watching, text};
+use super::puppet::{Act, Look, Looker, Puppet, Shared, Watching, text};
 use super::{
     Agent, Briefing, Cancel, Conversation, Emitter, Run, RunInput, ToolTerms, Toolbox, TurnStop, run_input,
 };
@@ -22,6 +22,7 @@ use crate::conversation::session::{About, Store};
 use crate::files::workspace::Workspace;
 use crate::model::{ModelErrorKind, ModelInfo, ToolDefinition, WindowSource};
 use crate::prompt::{PromptContext, Registry};
+use crate::safety::Nobody;
 use crate::safety::policy::PolicyRules;
 use crate::skills::{RunVariables, SkillCatalogue};
 use crate::tools::Jobs;

@@ -18,7 +18,6 @@ use crate::conversation::session::ItemId;
 use crate::model::{
     ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolDefinition,
 };
-use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
 use crate::tools::{CallContext, Tool};
 
 /// One act of the model.
@@ -297,26 +296,5 @@ impl EventSink for Watching {
         }
         self.0.with(|stage| stage.watch(&event.kind));
         Ok(())
-    }
-}
-
-/// An approver for runs without a person.
-pub struct Nobody;
-
-impl Approver for Nobody {
-    fn present(&self) -> bool {
-        false
-    }
-
-    fn approve<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Approval> {
-        std::future::ready(Approval::Nobody).boxed()
-    }
-
-    fn review_plan<'a>(&'a self, _sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
-        std::future::ready(PlanReview::Refuse(String::new())).boxed()
-    }
-
-    fn answer<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {
-        std::future::ready(None).boxed()
     }
 }
