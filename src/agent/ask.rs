@@ -15,13 +15,12 @@ use crate::config::format_duration;
 use crate::conversation::event::EventKind;
 use crate::conversation::message::{FinishReason, Item, Step};
 use crate::model::ledger::{Claim, ClosingNeed};
-use crate::model::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
+use crate::model::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ToolChoice};
 
 use super::limits::ReachedLimit;
 use super::purpose::Purpose;
 use super::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
-use super::retry;
-use super::retry::RetryReaction;
+use super::retry::{self, RetryReaction};
 use super::turn::{Turn, TurnStop};
 
 impl Turn<'_> {
@@ -36,19 +35,20 @@ impl Turn<'_> {
             if !std::mem::replace(&mut is_announced, true) {
                 self.announce(&purpose, &size)?;
             }
-            let outcome = self.attempt(&purpose, with_tools).await;
-            let mut error = match outcome {
-                Ok(end) => return Ok(end),
+            let mut error = match self.attempt(&purpose, with_tools).await {
                 Err(TurnStop::Model(error)) => error,
-                Err(stop) => return Err(stop),
+                outcome => return outcome,
             };
             self.settle_attempt(&error);
             if error.is_lesson && lessons < MOST_LESSONS {
                 lessons += 1;
                 continue;
             }
+            let model = purpose.model().unwrap_or(&self.agent.model);
             if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_aside() {
-                self.void(attempt, Duration::ZERO, &error)?;
+                if self.conversation.session.partial() != ("", "") {
+                    self.void(model.info(), attempt, Duration::ZERO, &error)?;
+                }
                 if !self.shrink(&error.message).await? {
                     return Err(error.into());
                 }
@@ -57,30 +57,22 @@ impl Turn<'_> {
                 continue;
             }
             // A server that does not support `tool_choice: none` is asked without tools instead.
-            let unsure_of_choice =
-                purpose.choice() == ToolChoice::None && error.kind == ModelErrorKind::BadRequest;
-            if unsure_of_choice && with_tools {
+            let is_unsure = purpose.choice() == ToolChoice::None && error.kind == ModelErrorKind::BadRequest;
+            if is_unsure && with_tools {
                 self.conversation.session.clear_partial();
                 with_tools = false;
                 continue;
             }
             attempt += 1;
-            let model = purpose.model().unwrap_or(&self.agent.model);
-            let Some(delay) = self.delay(model.as_ref(), &mut error, attempt) else { return Err(error.into()) };
-            self.run.emitter.emit(EventKind::Retry {
-                attempt,
-                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                attempts: model.info().retry.attempts,
-                cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
-            })?;
-            self.conversation.session.clear_partial();
+            let Some(delay) = self.delay(model.info(), &mut error, attempt) else { return Err(error.into()) };
+            self.void(model.info(), attempt, delay, &error)?;
             tokio::time::sleep(delay).await;
         }
     }
 
     /// The delay before the next attempt; `None` if there is no further attempt.
-    fn delay(&self, model: &dyn ChatModel, error: &mut ModelError, attempt: u32) -> Option<Duration> {
-        let config = &model.info().retry;
+    fn delay(&self, model: &ModelInfo, error: &mut ModelError, attempt: u32) -> Option<Duration> {
+        let config = &model.retry;
         let delay = match retry::decide_retry(config, error, attempt, fastrand::f64()) {
             RetryReaction::Again(delay) => delay,
             RetryReaction::Never => return None,
@@ -104,19 +96,22 @@ impl Turn<'_> {
         Some(delay)
     }
 
-    /// Voids the text and reasoning that this step has streamed, if any, and emits a `retry` event.
-    fn void(&mut self, attempt: u32, delay: Duration, error: &ModelError) -> Result<(), TurnStop> {
-        let (text, reasoning) = self.conversation.session.partial();
-        if text.is_empty() && reasoning.is_empty() {
-            return Ok(());
-        }
-        self.conversation.session.clear_partial();
-        Ok(self.run.emitter.emit(EventKind::Retry {
+    /// Emits a `retry` event, and voids the text and reasoning that this step has streamed.
+    fn void(
+        &mut self,
+        model: &ModelInfo,
+        attempt: u32,
+        delay: Duration,
+        error: &ModelError,
+    ) -> Result<(), TurnStop> {
+        self.run.emitter.emit(EventKind::Retry {
             attempt,
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-            attempts: self.agent.model.info().retry.attempts,
+            attempts: model.retry.attempts,
             cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
-        })?)
+        })?;
+        self.conversation.session.clear_partial();
+        Ok(())
     }
 
     /// Makes the request fit into the window. Returns its size.
@@ -135,9 +130,8 @@ impl Turn<'_> {
             return Ok(());
         }
         if size.broken == Some(Break::Tools) {
-            let message =
-                "the tool definitions changed: the provider's cache of this conversation starts over".to_owned();
-            self.run.emitter.emit(EventKind::Warning { message })?;
+            let message = "the tool definitions changed: the provider's cache of this conversation starts over";
+            self.run.emitter.emit(EventKind::Warning { message: message.to_owned() })?;
         }
         Ok(self.run.emitter.emit(EventKind::RequestStarted {
             step: self.run.ledger.own_steps() + 1,
@@ -158,7 +152,7 @@ impl Turn<'_> {
         size: &RequestSize,
         attempt: u32,
     ) -> Result<(), TurnStop> {
-        let model = Arc::clone(purpose.model().unwrap_or(&self.agent.model));
+        let model = purpose.model().unwrap_or(&self.agent.model);
         let claim = self.claim(purpose, with_tools, size, model.as_ref());
         let desk = RequestDesk {
             ledger: self.run.ledger.clone(),
@@ -167,8 +161,8 @@ impl Turn<'_> {
             role: purpose.role().to_owned(),
         };
         let opened = desk.open(model.info(), &claim, attempt).await;
-        self.conversation.asking =
-            Some(opened.map_err(|refusal| TurnStop::Limit(ReachedLimit::Spending(refusal)))?);
+        let refused = |refusal| TurnStop::Limit(ReachedLimit::Spending(refusal));
+        self.conversation.asking = Some(opened.map_err(refused)?);
         Ok(())
     }
 

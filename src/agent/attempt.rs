@@ -4,13 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::config::format_duration;
-
 use crate::conversation::event::{EventKind, RequestStatus};
 use crate::conversation::message::{FinishReason, Step};
 use crate::conversation::session::Syncing;
-use crate::model::{
-    ChatModel, Delta, ModelError, ModelErrorKind, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition,
-};
+use crate::model::{Delta, ModelErrorKind, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition};
 
 use super::Emitter;
 use super::conversation::CachedPrefix;
@@ -33,11 +30,14 @@ impl Turn<'_> {
             return Err(TurnStop::Shown(model.preview(self.request(purpose, with_tools))));
         }
         let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
+        let Some(open) = &self.conversation.asking else {
+            return Err(self.model_error(ModelErrorKind::BadRequest, "the request was not opened").into());
+        };
         // The disk and the network work at the same time.
         let emitter = Arc::clone(&self.run.emitter);
         let model = purpose.model().unwrap_or(&self.agent.model);
         let (asked, durable) = tokio::join!(
-            told_of_silence(&emitter, self.send(model.as_ref(), self.request(purpose, with_tools))),
+            told_of_silence(&emitter, open.send(model.as_ref(), self.request(purpose, with_tools))),
             wait_for(syncing)
         );
         durable?;
@@ -45,18 +45,6 @@ impl Turn<'_> {
         match purpose {
             Purpose::Aside(_) => self.read_aside(stream.as_mut()).await,
             Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
-        }
-    }
-
-    /// Sends the request that was opened.
-    async fn send(
-        &self,
-        model: &dyn ChatModel,
-        request: ModelRequest<'_>,
-    ) -> Result<Box<dyn ReplyStream>, ModelError> {
-        match &self.conversation.asking {
-            Some(open) => open.send(model, request).await,
-            None => Err(self.model_error(ModelErrorKind::BadRequest, "the request was not opened")),
         }
     }
 
@@ -125,9 +113,7 @@ impl Turn<'_> {
                     if let Some(open) = self.conversation.asking.take() {
                         self.enter_unanswered(open, RequestStatus::Failed, end.usage, end.cost_usd);
                     }
-                    return Err(TurnStop::Model(
-                        self.model_error(ModelErrorKind::Incomplete, "the reply was empty"),
-                    ));
+                    return Err(self.model_error(ModelErrorKind::Incomplete, "the reply was empty").into());
                 }
                 Delta::Finished(end) => return Ok(self.whole(end)),
             };
@@ -161,14 +147,10 @@ impl Turn<'_> {
     /// cut.
     fn take_report(&mut self, input_tokens: u64) {
         let report = self.conversation.ruler.report(input_tokens);
-        let Some(message) = report
-            .warning(self.agent.model.find_window().map(|found| found.server))
-            .filter(|_| !self.conversation.warned_of_cut)
-        else {
-            return;
-        };
-        self.conversation.warned_of_cut = true;
-        self.run.emitter.notify(EventKind::Warning { message });
+        let warning = report.warning(self.agent.model.find_window().map(|found| found.server));
+        if warning.is_some() && !std::mem::replace(&mut self.conversation.warned_of_cut, true) {
+            self.run.emitter.warn(warning);
+        }
     }
 
     /// True if the reply has neither text nor calls. A server that sends an empty reply often does better when

@@ -35,17 +35,17 @@ pub(super) struct RequestDesk {
 
 /// A request that was reserved and has not ended.
 pub(super) struct OpenRequest {
-    desk: RequestDesk,
+    ledger: RunLedger,
+    emitter: Arc<Emitter>,
     /// Taken when it ends.
     reservation: Option<Reservation>,
-    attempt: u32,
-    model: String,
-    provider: String,
     prices: Option<Prices>,
     is_configured: bool,
     /// The size that was reserved for its input, in tokens.
     pub input_tokens: u64,
     started: Instant,
+    /// The report, to be completed when it ends.
+    report: RequestFinished,
 }
 
 impl RequestDesk {
@@ -56,17 +56,41 @@ impl RequestDesk {
         claim: &Claim<'_>,
         attempt: u32,
     ) -> Result<OpenRequest, SpendingRefusal> {
-        let reservation = self.ledger.reserve(claim).await?;
-        Ok(OpenRequest {
-            desk: self,
-            reservation: Some(reservation),
+        let mut open = self.reserve(&model.id, &model.provider, claim, attempt).await?;
+        open.is_configured = model.configured;
+        Ok(open)
+    }
+
+    async fn reserve(
+        self,
+        model: &str,
+        provider: &str,
+        claim: &Claim<'_>,
+        attempt: u32,
+    ) -> Result<OpenRequest, SpendingRefusal> {
+        let Self { ledger, emitter, step, role } = self;
+        let report = RequestFinished {
+            step,
             attempt,
-            model: model.id.clone(),
-            provider: model.provider.clone(),
-            prices: model.prices.clone(),
-            is_configured: model.configured,
+            model: model.to_owned(),
+            provider: provider.to_owned(),
+            role,
+            helper: None,
+            status: RequestStatus::Cancelled,
+            finish_reason: None,
+            usage: Usage::default(),
+            cost_usd: None,
+            duration_ms: 0,
+        };
+        Ok(OpenRequest {
+            reservation: Some(ledger.reserve(claim).await?),
+            ledger,
+            emitter,
+            prices: claim.prices.cloned(),
+            is_configured: true,
             input_tokens: claim.input_tokens,
             started: Instant::now(),
+            report,
         })
     }
 }
@@ -112,26 +136,17 @@ impl OpenRequest {
         let Some(reservation) = self.reservation.take() else { return (usage, None) };
         if !self.is_configured {
             // Nothing was sent: there is no server to send it to.
-            self.desk.ledger.withdraw(reservation);
+            self.ledger.withdraw(reservation);
             return (Usage::default(), None);
         }
         usage.cost_about = stated_usd.is_none() && self.prices.as_ref().is_some_and(|prices| prices.about);
-        let cost = stated_usd.or_else(|| self.prices.as_ref().map(|prices| cost_usd(&usage, prices)));
-        self.desk.ledger.settle(reservation, usage, cost);
-        self.desk.emitter.notify(EventKind::RequestFinished(RequestFinished {
-            step: self.desk.step,
-            attempt: self.attempt,
-            model: std::mem::take(&mut self.model),
-            provider: std::mem::take(&mut self.provider),
-            role: std::mem::take(&mut self.desk.role),
-            helper: None,
-            status,
-            finish_reason,
-            usage,
-            cost_usd: cost,
-            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        }));
-        (usage, cost)
+        let cost_usd = stated_usd.or_else(|| self.prices.as_ref().map(|prices| cost_usd(&usage, prices)));
+        self.ledger.settle(reservation, usage, cost_usd);
+        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let report = self.report.clone();
+        let report = RequestFinished { status, finish_reason, usage, cost_usd, duration_ms, ..report };
+        self.emitter.notify(EventKind::RequestFinished(report));
+        (usage, cost_usd)
     }
 }
 
@@ -179,66 +194,6 @@ impl CallRequests<'_> {
         let (ledger, emitter) = ((self.ledger)(), Arc::clone(self.emitter));
         RequestDesk { ledger, emitter, step: self.step, role: role.to_owned() }
     }
-
-    async fn reply(
-        &self,
-        role: &str,
-        model: &dyn ChatModel,
-        request: ModelRequest<'_>,
-    ) -> Result<ReplyEnd, String> {
-        let claim = claim_for(model.info(), size_as_sent(model, request));
-        let mut attempt = 1;
-        loop {
-            let open = self.desk(role).open(model.info(), &claim, attempt).await;
-            let open = open.map_err(|refusal| refusal.to_string())?;
-            match read_reply(&open, model, request).await {
-                Ok(end) => {
-                    open.finish(&end);
-                    return Ok(end);
-                }
-                Err(error) => {
-                    open.settle(status_of(&error), Usage::default(), None);
-                    if !error.is_lesson || attempt > MOST_LESSONS {
-                        return Err(error.to_string());
-                    }
-                    attempt += 1;
-                }
-            }
-        }
-    }
-
-    async fn vectors(&self, embedder: &dyn Embedder, texts: &[String]) -> Result<Embedded, String> {
-        let mut all = Embedded::default();
-        for texts in texts.chunks(EMBEDDED_AT_ONCE) {
-            let input_tokens = texts.iter().map(|text| tokens::estimate_tokens(text)).sum();
-            let claim = Claim { input_tokens, ..Claim::default() };
-            let reservation = self.desk("").ledger.reserve(&claim).await.map_err(|refusal| refusal.to_string())?;
-            let open = OpenRequest {
-                desk: self.desk("embedding"),
-                reservation: Some(reservation),
-                attempt: 1,
-                model: embedder.model().to_owned(),
-                provider: embedder.provider().to_owned(),
-                prices: None,
-                is_configured: true,
-                input_tokens,
-                started: Instant::now(),
-            };
-            match embedder.embed(texts).await {
-                Ok(made) => {
-                    let usage = Usage { input_tokens: made.tokens, ..Usage::default() };
-                    open.settle(RequestStatus::Ok, usage, None);
-                    all.vectors.extend(made.vectors);
-                    all.tokens += made.tokens;
-                }
-                Err(error) => {
-                    open.settle(status_of(&error), Usage::default(), None);
-                    return Err(error.to_string());
-                }
-            }
-        }
-        Ok(all)
-    }
 }
 
 impl ModelAccess for CallRequests<'_> {
@@ -248,7 +203,27 @@ impl ModelAccess for CallRequests<'_> {
         model: &'a dyn ChatModel,
         request: ModelRequest<'a>,
     ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
-        Box::pin(self.reply(role, model, request))
+        Box::pin(async move {
+            let claim = claim_for(model.info(), size_as_sent(model, request));
+            let mut attempt = 1;
+            loop {
+                let open = self.desk(role).open(model.info(), &claim, attempt).await;
+                let open = open.map_err(|refusal| refusal.to_string())?;
+                match read_reply(&open, model, request).await {
+                    Ok(end) => {
+                        open.finish(&end);
+                        return Ok(end);
+                    }
+                    Err(error) => {
+                        open.settle(status_of(&error), Usage::default(), None);
+                        if !error.is_lesson || attempt > MOST_LESSONS {
+                            return Err(error.to_string());
+                        }
+                        attempt += 1;
+                    }
+                }
+            }
+        })
     }
 
     fn embed<'a>(
@@ -256,7 +231,27 @@ impl ModelAccess for CallRequests<'_> {
         embedder: &'a dyn Embedder,
         texts: &'a [String],
     ) -> BoxFuture<'a, Result<Embedded, String>> {
-        Box::pin(self.vectors(embedder, texts))
+        Box::pin(async move {
+            let mut all = Embedded::default();
+            for texts in texts.chunks(EMBEDDED_AT_ONCE) {
+                let input_tokens = texts.iter().map(|text| tokens::estimate_tokens(text)).sum();
+                let claim = Claim { input_tokens, ..Claim::default() };
+                let open = self.desk("embedding").reserve(embedder.model(), embedder.provider(), &claim, 1).await;
+                let open = open.map_err(|refusal| refusal.to_string())?;
+                let made = match embedder.embed(texts).await {
+                    Ok(made) => made,
+                    Err(error) => {
+                        open.settle(status_of(&error), Usage::default(), None);
+                        return Err(error.to_string());
+                    }
+                };
+                let usage = Usage { input_tokens: made.tokens, ..Usage::default() };
+                open.settle(RequestStatus::Ok, usage, None);
+                all.vectors.extend(made.vectors);
+                all.tokens += made.tokens;
+            }
+            Ok(all)
+        })
     }
 }
 
