@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SkillChange;
-use crate::conversation::session::SystemPrompt;
+use crate::conversation::session::{StateChange, SystemPrompt};
 use crate::skills::{FileContent, FileWindow};
 
 use super::turn::{Turn, TurnStop};
@@ -50,8 +51,7 @@ pub fn brief_conversation(
     {
         told.push(format!("the system prompt was rendered again: {} changed", changed.join(", ")));
     }
-    let tools: Vec<(&str, &str)> =
-        agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+    let tools: Vec<_> = agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
     told.extend(agent.briefing.system_of(conversation).forbidden(&tools));
     conversation.session.set_system(SystemPrompt { text, basis }, now);
     Ok(told)
@@ -73,29 +73,23 @@ pub const PROMPT_BASIS: &str = "prompt";
 fn collect_ingredients(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
     let facts = &agent.briefing.facts;
     let prompt = agent.briefing.system_of(conversation).id();
-    let list = |names: &mut dyn Iterator<Item = (&str, &str)>| {
-        let text = names.fold(String::new(), |text, (name, about)| text + name + "\0" + about + "\n");
-        hash_text(&text)
+    let tools = facts.agent.tools.iter().flat_map(|tool| [&tool.name, "\0", &tool.description, "\n"]);
+    let skills = facts.agent.skills.iter().flat_map(|skill| [&skill.name, "\0", &skill.description, "\n"]);
+    let line = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}\0{text}\n"),
+        other => format!("{name}\0{other}\n"),
     };
-    let tools = list(&mut facts.agent.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())));
-    let skills =
-        list(&mut facts.agent.skills.iter().map(|skill| (skill.name.as_str(), skill.description.as_str())));
-    let vars = facts
-        .vars
-        .iter()
-        .map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
-    let vars: Vec<(&String, String)> = vars.collect();
-    let vars = list(&mut vars.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let vars = facts.vars.iter().map(line);
     let values = [
         ("workspace", facts.workspace.dir.clone()),
         ("agent", agent.name.clone()),
         ("model", agent.model.info().id.clone()),
         (PROMPT_BASIS, prompt),
         ("project instructions", hash_text(&facts.instructions)),
-        ("tools", tools),
-        ("skills", skills),
+        ("tools", hash_text(&tools.collect::<String>())),
+        ("skills", hash_text(&skills.collect::<String>())),
         ("profile", facts.agent.profile.name().to_owned()),
-        ("variables", vars),
+        ("variables", hash_text(&vars.collect::<String>())),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];
     let chosen = agent.briefing.choose_prompt(conversation);
@@ -152,21 +146,17 @@ impl Conversation {
             }
         }
         // The log has these changes already, except for the skills that are gone.
-        let gone = self.skills().take_news();
-        let gone = gone.into_iter().filter(|change| matches!(change, SkillChange::Unloaded { .. })).collect();
-        let change = crate::conversation::session::StateChange { skills: gone, ..Default::default() };
-        self.session.update_state(change, Timestamp::now());
+        let mut gone = self.skills().take_news();
+        gone.retain(|change| matches!(change, SkillChange::Unloaded { .. }));
+        self.session.update_state(StateChange { skills: gone, ..StateChange::default() }, Timestamp::now());
     }
 }
 
 impl Turn<'_> {
     /// Under `skill_disclosure: system`, renders the prompt again if skills were loaded since.
     pub(super) fn show_loaded_skills(&mut self) -> Result<(), TurnStop> {
-        if self.agent.briefing.disclosure != SkillDisclosure::System || !self.conversation.skills().take_changed()
-        {
-            return Ok(());
-        }
-        self.render_again()
+        let is_shown = self.agent.briefing.disclosure == SkillDisclosure::System;
+        if is_shown && self.conversation.skills().take_changed() { self.render_again() } else { Ok(()) }
     }
 
     /// Renders the system prompt again, since the list of loaded skills may have changed.

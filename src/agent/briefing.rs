@@ -43,7 +43,7 @@ impl Briefing {
     /// The prompt reads an undefined variable.
     pub fn system(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
         let prompt = self.system_of(conversation);
-        Ok(prompt.render(&self.context(conversation, run_id, 0, None).value_for(prompt))?)
+        Ok(prompt.render(&self.context_of(prompt, conversation, run_id))?)
     }
 
     /// Renders the system prompt for a preview. If it reads variables that only the end of a turn or a compression
@@ -77,26 +77,24 @@ impl Briefing {
         run_id: &str,
         limits: &Limits,
     ) -> Value {
-        let mut context = self.context(conversation, run_id, 0, None);
+        let mut context = self.context(conversation, run_id);
         if !prompt.undefined_in(&context.value_for(prompt)).is_empty() {
+            let most = limits.max_turns.unwrap_or_default();
+            let limit = ReachedLimit::Steps { most, spent: Spent::default() };
             context.ending = Some(EndingFacts {
-                termination_reason: ReachedLimit::Steps {
-                    most: limits.max_turns.unwrap_or_default(),
-                    spent: Spent::default(),
-                }
-                .to_string(),
+                termination_reason: limit.to_string(),
                 limits: limits.into(),
                 usage: Usage::default(),
             });
-            context.summary =
-                Some(SummaryRequirements { parts: list_summary_parts(), ..SummaryRequirements::default() });
+            let parts = list_summary_parts();
+            context.summary = Some(SummaryRequirements { parts, ..SummaryRequirements::default() });
         }
         context.value_for(prompt)
     }
 
     /// The context for rendering the chosen prompt.
     pub(super) fn context_of(&self, prompt: &Prompt, conversation: &Conversation, run_id: &str) -> Value {
-        self.context(conversation, run_id, 0, None).value_for(prompt)
+        self.context(conversation, run_id).value_for(prompt)
     }
 
     /// The parts of the system prompt that belong to the layer `context`: the text of its lists, and the project's
@@ -120,10 +118,7 @@ impl Briefing {
             limits: (&turn.agent.limits).into(),
             usage: turn.run.ledger.spent().usage,
         };
-        let run_id = turn.run.emitter.run_id();
-        let context = self.context(turn.conversation, &run_id, turn.run.ledger.own_steps(), Some(ending));
-        let prompt = self.termination.of_session(turn.conversation.session.id());
-        prompt.render(&context.value_for(prompt)).map_err(|error| TurnStop::Failed(error.into()))
+        self.render_within(turn, &self.termination, |context| context.ending = Some(ending))
     }
 
     /// Renders the prompt that asks for a summary. `focus` is the topic that the person wants to keep.
@@ -133,11 +128,22 @@ impl Briefing {
         facts: &window::SummaryFacts,
         focus: &str,
     ) -> Result<String, TurnStop> {
-        let run_id = turn.run.emitter.run_id();
-        let mut context = self.context(turn.conversation, &run_id, turn.run.ledger.own_steps(), None);
         let (focus, updates, tokens) = (focus.to_owned(), facts.updates(), facts.room.allow_tokens());
-        context.summary = Some(SummaryRequirements { parts: list_summary_parts(), focus, updates, tokens });
-        let prompt = self.compression.of_session(turn.conversation.session.id());
+        let wanted = SummaryRequirements { parts: list_summary_parts(), focus, updates, tokens };
+        self.render_within(turn, &self.compression, |context| context.summary = Some(wanted))
+    }
+
+    /// Renders a prompt with the state of a running turn, and with the facts that `add` fills in.
+    fn render_within(
+        &self,
+        turn: &Turn<'_>,
+        prompt: &Released,
+        add: impl FnOnce(&mut PromptContext),
+    ) -> Result<String, TurnStop> {
+        let mut context = self.context(turn.conversation, &turn.run.emitter.run_id());
+        context.session.step = turn.run.ledger.own_steps();
+        add(&mut context);
+        let prompt = prompt.of_session(turn.conversation.session.id());
         prompt.render(&context.value_for(prompt)).map_err(|error| TurnStop::Failed(error.into()))
     }
 
@@ -167,25 +173,16 @@ impl Briefing {
         }
     }
 
-    fn context(
-        &self,
-        conversation: &Conversation,
-        run_id: &str,
-        step: u64,
-        ending: Option<EndingFacts>,
-    ) -> PromptContext {
+    fn context(&self, conversation: &Conversation, run_id: &str) -> PromptContext {
         let session = &conversation.session;
         let mut context = self.facts.clone();
         context.session = SessionFacts {
             id: session.id().to_owned(),
             session_id: session.id().to_owned(),
             run_id: run_id.to_owned(),
-            user_id: context.session.user_id,
-            person: context.session.person,
-            output: context.session.output,
             turn: session.turns(),
-            step,
             started_at: session.started_at().to_string(),
+            ..context.session
         };
         // The clock does not advance, so a prompt that shows the time stays the same.
         context.datetime = template::make_clock(conversation.clock.to_zoned(TimeZone::system()));
@@ -193,7 +190,6 @@ impl Briefing {
             skill.loaded = conversation.skills().contains(&skill.name);
         }
         context.state.clone_from(&session.state().keys);
-        context.ending = ending;
         context
     }
 }

@@ -47,14 +47,15 @@ impl Ending {
 /// Returns the ending for `stop`, with `unasked` calls that nobody was there to allow. A signal beats everything; a
 /// denial counts only if nothing else went wrong.
 pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> Ending {
-    let (code, status, reason) = match (stop, signal) {
-        (_, Some(signal)) => (signal.code(), RunStatus::Interrupted, format!("stopped by {}", signal.name())),
+    if let Some(signal) = signal {
+        let reason = format!("stopped by {}", signal.name());
+        return Ending { code: signal.code(), status: RunStatus::Interrupted, reason };
+    }
+    let (code, status, reason) = match stop {
         // The reader left, as `| head -1` does.
-        (TurnStop::SinkClosed, None) => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
-        (TurnStop::Interrupted, None) => {
-            (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned())
-        }
-        (TurnStop::Answered, None) if unasked > 0 => {
+        TurnStop::SinkClosed => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
+        TurnStop::Interrupted => (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned()),
+        TurnStop::Answered if unasked > 0 => {
             let (calls, them) = match unasked {
                 1 => ("1 tool call was".to_owned(), "it"),
                 _ => (format!("{unasked} tool calls were"), "them"),
@@ -62,8 +63,8 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> End
             let reason = format!("{calls} denied because nobody could be asked. {}", hint_allow(them));
             (DENIED, RunStatus::Completed, reason)
         }
-        (TurnStop::Answered | TurnStop::Shown(_), None) => (DONE, RunStatus::Completed, "done".to_owned()),
-        (TurnStop::Limit(limit), None) => {
+        TurnStop::Answered | TurnStop::Shown(_) => (DONE, RunStatus::Completed, "done".to_owned()),
+        TurnStop::Limit(limit) => {
             let code = match limit {
                 ReachedLimit::Time(_) => TIME,
                 ReachedLimit::Loop(_) => LOOP,
@@ -75,16 +76,14 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> End
             };
             (code, RunStatus::Limit, limit.to_string())
         }
-        (TurnStop::ContextFull(why), None) => (CONTEXT, RunStatus::Error, why.clone()),
-        (TurnStop::SchemaMismatch(why), None) => {
+        TurnStop::ContextFull(why) => (CONTEXT, RunStatus::Error, why.clone()),
+        TurnStop::SchemaMismatch(why) => {
             (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
         }
-        (TurnStop::Escalated(why), None) => {
-            (FAILED, RunStatus::Completed, format!("the task was given back: {why}"))
-        }
-        (TurnStop::Unavailable(why), None) => (UNAVAILABLE, RunStatus::Error, why.clone()),
-        (TurnStop::Model(error), None) => (of_model(error.kind), RunStatus::Error, error.to_string()),
-        (TurnStop::Failed(error), None) => (FAILED, RunStatus::Error, word_failure(error)),
+        TurnStop::Escalated(why) => (FAILED, RunStatus::Completed, format!("the task was given back: {why}")),
+        TurnStop::Unavailable(why) => (UNAVAILABLE, RunStatus::Error, why.clone()),
+        TurnStop::Model(error) => (of_model(error.kind), RunStatus::Error, error.to_string()),
+        TurnStop::Failed(error) => (FAILED, RunStatus::Error, word_failure(error)),
     };
     Ending { code, status, reason }
 }
