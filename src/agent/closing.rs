@@ -20,7 +20,7 @@ impl Turn<'_> {
         self.settle(&TurnStop::Limit(limit))?;
         let prompt = self.agent.briefing.termination(self, &limit)?;
         self.say(UserText::by_program(prompt))?;
-        let clock = self.clock;
+        let clock = self.clock.clone();
         let asked = tokio::select! {
             biased;
             () = clock.reach(max_time) => None,

@@ -8,7 +8,6 @@ use crate::conversation::event::{Compressed, CompressionReason};
 use crate::conversation::message::Item;
 use crate::conversation::session::{ItemChange as Edited, Session, SessionError};
 
-use super::clock::PausableClock;
 use super::turn::{Turn, TurnStop};
 use super::{Agent, Cancel, Conversation, Run};
 
@@ -42,8 +41,7 @@ pub async fn compress_conversation(
     focus: &str,
     cancel: &Cancel,
 ) -> Result<Option<Compressed>, TurnStop> {
-    let clock = PausableClock::start();
-    let mut turn = Turn::new(agent, conversation, run, &clock);
+    let mut turn = Turn::new(agent, conversation, run);
     tokio::select! {
         biased;
         () = cancel.triggered() => Err(TurnStop::Interrupted),
@@ -53,8 +51,7 @@ pub async fn compress_conversation(
 
 /// Previews [`compress_conversation`]. It sends no request and changes nothing.
 pub fn preview_compression(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> Preview {
-    let clock = PausableClock::start();
-    let mut turn = Turn::new(agent, conversation, run, &clock);
+    let mut turn = Turn::new(agent, conversation, run);
     let before = turn.measure().tokens;
     let Some(plan) = turn.plan(CompressionReason::Manual) else {
         return Preview { changes: Vec::new(), before, after: before };
@@ -81,9 +78,8 @@ pub fn preview_compression(agent: &Agent, conversation: &mut Conversation, run: 
 
 /// The contents of the window, counted, and the basis of the counts.
 pub fn measure_fill(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> (Fill, Basis) {
-    let clock = PausableClock::start();
-    let mut turn = Turn::new(agent, conversation, run, &clock);
-    let basis = turn.measure_exactly().basis;
+    let mut turn = Turn::new(agent, conversation, run);
+    let basis = turn.measure_from(0).basis;
     (turn.fill(), basis)
 }
 

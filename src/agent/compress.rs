@@ -15,7 +15,7 @@ use crate::agent::window::{
 };
 use crate::config::Strategy;
 use crate::conversation::event::{Compressed, CompressionReason, EventKind};
-use crate::conversation::message::{FinishReason, Item, Step, Summary, Usage};
+use crate::conversation::message::{FinishReason, Step, Summary, Usage};
 
 use super::Conversation;
 use super::purpose::{Aside, Purpose};
@@ -33,7 +33,7 @@ impl Turn<'_> {
     }
 
     /// Measures the next request. From `threshold` on it is counted instead of estimated.
-    fn measure_from(&mut self, threshold: u64) -> RequestSize {
+    pub(super) fn measure_from(&mut self, threshold: u64) -> RequestSize {
         let Conversation { session, ruler, is_anchored, .. } = &mut *self.conversation;
         let request = window::MeasuredRequest {
             model: &self.agent.model.info().id,
@@ -58,11 +58,6 @@ impl Turn<'_> {
     pub(super) fn measure(&mut self) -> RequestSize {
         let threshold = self.agent.context.compress_at.take_share(self.budget().tokens);
         self.measure_from(threshold)
-    }
-
-    /// Measures the next request, counting everything that can be counted.
-    pub(super) fn measure_exactly(&mut self) -> RequestSize {
-        self.measure_from(0)
     }
 
     /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
@@ -149,10 +144,7 @@ impl Turn<'_> {
     ) -> Pin<Box<dyn Future<Output = Result<Option<Compressed>, TurnStop>> + Send + 't>> {
         Box::pin(async move {
             let before = self.measure().tokens;
-            let Some(plan) = self.plan(reason) else { return Ok(None) };
-            if plan.edits.is_empty() {
-                return Ok(None);
-            }
+            let Some(plan) = self.plan(reason).filter(|plan| !plan.edits.is_empty()) else { return Ok(None) };
             self.run.emitter.emit(EventKind::ContextCompressing { reason, tokens: before })?;
             let mut done = Compressed {
                 reason,
@@ -177,12 +169,11 @@ impl Turn<'_> {
     pub(super) fn plan(&self, reason: CompressionReason) -> Option<CompressionPlan> {
         let weights = self.conversation.ruler.weights();
         let asked = reason == CompressionReason::Manual;
-        let goal = Goal { asked, ..self.goal() };
+        let mut goal = Goal { asked, ..self.goal() };
         // A refused request must become smaller, whatever the count says.
-        let goal = match reason {
-            CompressionReason::Overflow => Goal { at: goal.at.min(goal.to), ..goal },
-            CompressionReason::Threshold | CompressionReason::Manual => goal,
-        };
+        if reason == CompressionReason::Overflow {
+            goal.at = goal.at.min(goal.to);
+        }
         window::plan_compression(self.agent.context.strategy, self.material(&weights), goal)
     }
 
@@ -262,28 +253,25 @@ impl Turn<'_> {
         let weights = self.conversation.ruler.weights();
         let (material, most) = (self.material(&weights), self.budget().tokens);
         let asked = self.conversation.ruler.weigh(prompt);
-        let about = |items| Aside {
+        let (items, tokens) = if with_less {
+            // Half of a refused size is surely smaller; tools are left out as well.
+            let room = (most / 2).saturating_sub(asked);
+            (window::with_less(material, plan, room), room)
+        } else if reason == CompressionReason::Overflow {
+            return None;
+        } else {
+            let prefix = window::summary_prefix(material, plan, most, asked)?;
+            (material.items[..prefix].to_vec(), material.fixed + weights[..prefix].iter().sum::<u64>())
+        };
+        Some(Aside {
             role: "summary".to_owned(),
             model: None,
             schema: None,
             items,
             prompt: prompt.to_owned(),
-            with_tools: false,
-            tokens: 0,
-        };
-        if with_less {
-            // Half of a refused size is surely smaller; tools are left out as well.
-            let room = (most / 2).saturating_sub(asked);
-            let items = window::with_less(material, plan, room);
-            return Some(Aside { with_tools: false, tokens: room + asked, ..about(items) });
-        }
-        if reason == CompressionReason::Overflow {
-            return None;
-        }
-        let prefix = window::summary_prefix(material, plan, most, asked)?;
-        let items: Vec<Item> = material.items[..prefix].to_vec();
-        let tokens = material.fixed + weights[..prefix].iter().sum::<u64>() + asked;
-        Some(Aside { with_tools: true, tokens, ..about(items) })
+            with_tools: !with_less,
+            tokens: tokens + asked,
+        })
     }
 
     /// Edits the view, and tells the observers.

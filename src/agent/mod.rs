@@ -65,7 +65,6 @@ mod compact;
 mod brief;
 mod briefing;
 mod opening;
-mod input;
 mod steering;
 mod skills_by_hand;
 mod toolbox;
@@ -111,7 +110,7 @@ pub use run::{KeepAnswer, RunEnd, RunInput, refresh_prompt, run_compression, run
 pub use schema::AnswerSchema;
 pub use skills_by_hand::unload_skill;
 pub use steering::Steering;
-pub use toolbox::{Filter, FoundTool, ToolTerms, Toolbox};
+pub use toolbox::{Filter, ToolEntry, ToolTerms, Toolbox};
 pub use turn::{TurnEnd, TurnStop};
 
 /// An agent: everything that a turn needs besides the conversation. It does not change while it answers.

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
-
 use crate::base::image::{self, Image};
 use crate::base::secrets::Redactor;
 use crate::base::text;
-use crate::conversation::event::{CallTelemetry, EventKind, EventMessage};
+use crate::conversation::event::CallTelemetry;
 use crate::conversation::message::{Item, ReplyPart, Step};
 use crate::files::regular::{Links, read_bytes};
 use crate::files::workspace::Workspace;
@@ -67,11 +65,8 @@ impl Turn<'_> {
         let number = self.keep_reply(step)?;
         for (call, (request, answer)) in calls.into_iter().enumerate() {
             let Some(answer) = answer else { continue };
-            let event = EventKind::Message(EventMessage::answer(&request, &answer));
             let telemetry = CallTelemetry::unmeasured(&request.name, answer.status);
-            let recorded = self.conversation.session.answer((number, call), answer, telemetry, Timestamp::now());
-            recorded.map_err(anyhow::Error::from)?;
-            self.run.emitter.emit(event)?;
+            self.keep_answer((number, call), &request, answer, telemetry)?;
         }
         Ok(())
     }

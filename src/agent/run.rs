@@ -18,10 +18,9 @@ use crate::conversation::message::{Item, UserText};
 use super::brief::brief_conversation;
 use super::compact::compress_conversation;
 use super::exit::{self, Ending};
-use super::input::TurnInput;
 use super::report::{report_completed, report_start};
 use super::skills_by_hand::{already_loaded, load_skills};
-use super::turn::{TurnEnd, TurnStop, settle_turn, take_turn};
+use super::turn::{Turn, TurnEnd, TurnInput, TurnStop, take_turn};
 use super::{Agent, Cancel, Conversation, Run};
 
 /// Keeps the answer of a run somewhere else. The error is a sentence, and fails the run.
@@ -65,18 +64,16 @@ pub async fn run_input(
     agent: &Agent,
     conversation: &mut Conversation,
     run: &mut Run,
-    input: RunInput<'_>,
+    mut given: RunInput<'_>,
     cancel: &Cancel,
 ) -> Result<RunEnd, Ending> {
-    let RunInput { said, opening, skills, attached, warnings, keeps_background, keep_answer } = input;
     if let Some(source) = run.superior.as_ref().and_then(|superior| superior.taint()) {
         conversation.session.mark_tainted(source, Timestamp::now());
     }
-    let prepared = agent
-        .input_of(conversation, run, said, opening)
-        .and_then(|input| agent.complete_input(conversation, input, &skills, &attached))
+    let prepared = complete_input(agent, conversation, run, &mut given)
         .and_then(|(input, loaded)| Ok((input, loaded, brief_conversation(agent, conversation, run)?)));
     let (input, loaded, notes) = prepared.map_err(|error| agent.refuse(&error))?;
+    let RunInput { skills, warnings, keeps_background, keep_answer, .. } = given;
     let emitter = Arc::clone(&run.emitter);
     if announces(run) {
         emitter.notify(report_start(agent, conversation.session.id()));
@@ -144,8 +141,9 @@ enum Work {
 }
 
 impl OpenRun<'_> {
+    /// Completes the conversation after its turn was dropped.
     fn settle(&mut self) -> Result<(), TurnStop> {
-        settle_turn(self.agent, self.conversation, self.run, &TurnStop::Interrupted)
+        Turn::new(self.agent, self.conversation, self.run).settle(&TurnStop::Interrupted)
     }
 
     /// Ends the turn: for its helpers and commands, in the session, and for the observers.
@@ -173,16 +171,16 @@ impl OpenRun<'_> {
 impl Drop for OpenRun<'_> {
     fn drop(&mut self) {
         let Some(work) = self.work else { return };
-        let settled = self.settle();
-        match (work, settled) {
-            (Work::Turn, settled) => {
-                let stop = settled.err().unwrap_or(TurnStop::Interrupted);
+        let failure = self.settle().err();
+        match work {
+            Work::Turn => {
+                let stop = failure.unwrap_or(TurnStop::Interrupted);
                 self.end_turn(TurnEnd { stop, answer: String::new() });
             }
-            (Work::Compression, Err(stop)) => {
-                self.run.emitter.warn([self.agent.ending(&stop, self.run, self.cancel).reason]);
+            Work::Compression => {
+                let reason = |stop| self.agent.ending(&stop, self.run, self.cancel).reason;
+                self.run.emitter.warn(failure.map(reason));
             }
-            (Work::Compression, Ok(())) => {}
         }
     }
 }
@@ -193,53 +191,40 @@ fn announces(run: &Run) -> bool {
     run.superior.is_none() && !run.is_dry
 }
 
+/// The input of the turn: what opens the conversation, and the message with skills, attachments and the instruction of
+/// the schema. Returns the events of the skills, too.
+fn complete_input(
+    agent: &Agent,
+    conversation: &Conversation,
+    run: &Run,
+    given: &mut RunInput<'_>,
+) -> anyhow::Result<(TurnInput, Vec<EventKind>)> {
+    let mut opening = match given.opening.take() {
+        Some(opening) => opening,
+        None => agent.opening(conversation, &run.emitter.run_id())?,
+    };
+    let mut said = match given.said.take() {
+        Some(said) => said,
+        None => match opening.pop() {
+            Some(Item::Said(said)) => said,
+            _ => anyhow::bail!("nothing is left to answer: the prompt's messages end with none of the user"),
+        },
+    };
+    let loaded = load_skills(agent, conversation, &mut said, &given.skills)?;
+    said.text = attach_files(&said.text, &given.attached);
+    if let Some(schema) = &agent.schema {
+        said.text = format!("{}\n\n{}", said.text, schema.instruction());
+    }
+    Ok((TurnInput { opening, said }, loaded))
+}
+
 impl Agent {
     /// True if the messages of the prompt end with one of the user, so that a run needs no message.
     ///
     /// # Errors
     /// As [`Agent::opening`].
     pub fn is_asked(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<bool> {
-        let opening = self.opening(conversation, run_id)?;
-        Ok(matches!(opening.last(), Some(Item::Said(_))))
-    }
-
-    /// The input of the turn: the message, and what opens the conversation.
-    fn input_of(
-        &self,
-        conversation: &Conversation,
-        run: &Run,
-        said: Option<UserText>,
-        opening: Option<Vec<Item>>,
-    ) -> anyhow::Result<TurnInput> {
-        let mut opening = match opening {
-            Some(given) => given,
-            None => self.opening(conversation, &run.emitter.run_id())?,
-        };
-        let said = match said {
-            Some(said) => said,
-            None => match opening.pop() {
-                Some(Item::Said(said)) => said,
-                _ => anyhow::bail!("nothing is left to answer: the prompt's messages end with none of the user"),
-            },
-        };
-        Ok(TurnInput { opening, said })
-    }
-
-    /// Adds skills, attachments and the instruction of the schema to the message. Returns the events of the skills.
-    fn complete_input(
-        &self,
-        conversation: &Conversation,
-        mut input: TurnInput,
-        skills: &[String],
-        attached: &[Attachment],
-    ) -> anyhow::Result<(TurnInput, Vec<EventKind>)> {
-        let said = &mut input.said;
-        let loaded = load_skills(self, conversation, said, skills)?;
-        said.text = attach_files(&said.text, attached);
-        if let Some(schema) = &self.schema {
-            said.text = format!("{}\n\n{}", said.text, schema.instruction());
-        }
-        Ok((input, loaded))
+        Ok(matches!(self.opening(conversation, run_id)?.last(), Some(Item::Said(_))))
     }
 
     /// The ending of a run that did not begin.

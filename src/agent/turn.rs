@@ -14,11 +14,18 @@ use crate::model::{ModelError, ModelErrorKind};
 
 use super::clock::{PausableClock, calling_time, working_time};
 use super::emitter::SinkClosed;
-use super::input::TurnInput;
 use super::limits::ReachedLimit;
 use super::loop_watch::LoopWatch;
 use super::purpose::Purpose;
 use super::{Agent, Cancel, Conversation, Run};
+
+/// The input of a turn.
+pub struct TurnInput {
+    /// The items before it in a conversation that has not begun: see [`Agent::opening`].
+    pub opening: Vec<Item>,
+    /// The person's message.
+    pub said: UserText,
+}
 
 /// The end of a turn.
 #[derive(Debug)]
@@ -83,7 +90,7 @@ pub(super) struct Turn<'a> {
     pub agent: &'a Agent,
     pub conversation: &'a mut Conversation,
     pub run: &'a mut Run,
-    pub clock: &'a PausableClock,
+    pub clock: PausableClock,
     pub loops: LoopWatch,
     /// The limit of the last reply, if what was left was less than the model could write.
     pub output_cap: Option<u64>,
@@ -97,14 +104,13 @@ pub async fn take_turn(
     agent: &Agent,
     conversation: &mut Conversation,
     run: &mut Run,
-    input: impl Into<TurnInput>,
+    input: TurnInput,
     cancel: &Cancel,
 ) -> TurnEnd {
-    let input = input.into();
-    let clock = PausableClock::start();
     let max_time = agent.limits.max_time;
     let emitter = Arc::clone(&run.emitter);
-    let mut turn = Turn::new(agent, conversation, run, &clock);
+    let mut turn = Turn::new(agent, conversation, run);
+    let clock = turn.clock.clone();
     let outcome = tokio::select! {
         biased;
         () = cancel.triggered() => Err(TurnStop::Interrupted),
@@ -135,13 +141,8 @@ pub async fn take_turn(
 }
 
 impl<'a> Turn<'a> {
-    pub(super) fn new(
-        agent: &'a Agent,
-        conversation: &'a mut Conversation,
-        run: &'a mut Run,
-        clock: &'a PausableClock,
-    ) -> Self {
-        let loops = LoopWatch::new(&agent.limits);
+    pub(super) fn new(agent: &'a Agent, conversation: &'a mut Conversation, run: &'a mut Run) -> Self {
+        let (clock, loops) = (PausableClock::start(), LoopWatch::new(&agent.limits));
         let is_exploring = agent.mode == Mode::Explore;
         run.ledger.bind(agent.limits.spending_bounds());
         Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring }
@@ -153,7 +154,10 @@ impl<'a> Turn<'a> {
         input.text = self.agent.redactor.redact_known(&input.text).into_owned();
         self.conversation.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
         self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
-        self.refuse_too_large(&opening, &input)?;
+        // An input that is too large is refused before it is recorded, so it leaves no trace in later requests.
+        if let Some(why) = self.too_large(&opening, &input) {
+            return Err(TurnStop::ContextFull(why));
+        }
         self.open_with(opening)?;
         let request = input.text.clone();
         if let Some(note) = self.agent.before_input() {
@@ -201,12 +205,6 @@ impl<'a> Turn<'a> {
             }
             _ => self.answer(step.text()).await,
         }
-    }
-
-    /// Refuses an input that is too large for the window before it is recorded, so it leaves no trace in later
-    /// requests.
-    fn refuse_too_large(&mut self, opening: &[Item], input: &UserText) -> Result<(), TurnStop> {
-        self.too_large(opening, input).map_or(Ok(()), |why| Err(TurnStop::ContextFull(why)))
     }
 
     /// The reason that an input is too large for the window, if it is.
@@ -305,19 +303,4 @@ impl<'a> Turn<'a> {
         };
         self.conversation.session.items().iter().rev().find_map(text).unwrap_or_default()
     }
-}
-
-/// Completes a conversation after its turn was dropped: keeps streamed text, counts the running request, and
-/// answers open calls.
-///
-/// # Errors
-/// The session cannot be written.
-pub fn settle_turn(
-    agent: &Agent,
-    conversation: &mut Conversation,
-    run: &mut Run,
-    stop: &TurnStop,
-) -> Result<(), TurnStop> {
-    let clock = PausableClock::start();
-    Turn::new(agent, conversation, run, &clock).settle(stop)
 }

@@ -326,7 +326,7 @@ impl<'t> Turn<'t> {
         let tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
         CallServices {
             agent: self.agent,
-            clock: self.clock,
+            clock: self.clock.clone(),
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             live: Arc::clone(&self.conversation.live),
