@@ -9,8 +9,8 @@ use crate::agent::clock::{PausableClock, calling_time};
 use crate::agent::conversation::SharedConversation;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
 use crate::agent::request::CallRequests;
-use crate::agent::superior::{CallerTerms, HelperLink, TrustState};
-use crate::agent::{Agent, Emitter, retry};
+use crate::agent::request::retry;
+use crate::agent::{Agent, Emitter};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::secrets::Redacting;
 use crate::base::text;
@@ -24,6 +24,7 @@ use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
 use super::end::{CallEnd, CallFailure};
 use super::measure::{CallMeasurement, CallStart};
 use super::prepare::PreparedCall;
+use super::superior::{CallerTerms, HelperLink, TrustState};
 
 /// The services and limits that the calls of a step share with the turn that runs them.
 pub(in crate::agent) struct CallServices<'a> {

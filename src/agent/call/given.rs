@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::agent::purpose::open_call;
+use crate::agent::request::purpose::open_call;
 use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::message::{FinishReason, Step, ToolCall};
 

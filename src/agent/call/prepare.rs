@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::live_calls::CallSlot;
-use crate::agent::superior::TrustState;
 use crate::agent::{Agent, ToolEntry, ToolTerms};
 use crate::base::json;
 use crate::base::present;
@@ -19,6 +18,7 @@ use crate::tools::Tool;
 
 use super::arguments;
 use super::measure::CallStart;
+use super::superior::TrustState;
 
 /// The most calls of one reply that run; the rest are refused.
 pub(super) const MOST_CALLS: usize = 64;

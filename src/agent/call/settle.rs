@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::agent::limits::ReachedLimit;
 use crate::agent::live_calls::{CallSlot, LiveCall};
-use crate::agent::loop_detector::{LoopVerdict, ObservedCall, ObservedEnd};
+use crate::agent::loops::{LoopVerdict, ObservedCall, ObservedEnd};
 use crate::agent::turn::{Turn, TurnStop};
 use crate::base::json;
 use crate::base::output::Kept;

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_request_holds_no_more_than_the_model_takes() {
         let model = |most| ModelInfo { max_input_tokens: most, ..model(400_000) };
-        let settings = super::super::desk::settings();
+        let settings = super::super::tests::desk::settings();
         let tokens = |most| Budget::new(&model(most), &settings).expect("a budget").tokens;
         assert_eq!(tokens(Some(272_000)), 272_000 - 5440);
         assert_eq!(tokens(Some(399_999)), tokens(None));
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_is_too_small_is_told_with_what_would_do() {
-        let settings = super::super::desk::settings();
+        let settings = super::super::tests::desk::settings();
         let too_small = |window, fixed, settings: &ContextSettings| {
             let budget = Budget::new(&model(window), settings).expect("a budget");
             budget.too_small(fixed, &model(window), settings)

@@ -115,8 +115,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::desk::step;
     use super::super::summary::{compose_summary, mistake_in};
+    use super::super::tests::desk::step;
     use super::super::{Material, Ruler};
     use super::*;
     use crate::conversation::message::{CallAnswer, Item, Summary, UserText};

@@ -29,13 +29,7 @@ mod summary;
 mod in_code;
 mod asking;
 #[cfg(test)]
-mod cases;
-#[cfg(test)]
-mod desk;
-#[cfg(test)]
-mod passes;
-#[cfg(test)]
-mod simulation;
+mod tests;
 
 pub use asking::{in_short, summary_prefix, with_less};
 pub use budget::{Budget, result_cap};

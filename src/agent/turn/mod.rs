@@ -1,23 +1,33 @@
 //! One turn: from a user's input to the final answer, or to the reason that there is none.
 
+mod ask;
+mod attempt;
+mod settle;
+mod schema;
+mod closing;
+mod compress;
+mod steering;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::agent::clock::{PausableClock, calling_time, working_time};
+use crate::agent::emitter::SinkClosed;
+use crate::agent::limits::ReachedLimit;
+use crate::agent::loops::LoopWatch;
+use crate::agent::request::purpose::Purpose;
 use crate::agent::window::WindowLayer;
+use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::config::Mode;
 use crate::conversation::event::{EventKind, EventMessage};
 use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::model::{ModelError, ModelErrorKind};
 
-use super::clock::{PausableClock, calling_time, working_time};
-use super::emitter::SinkClosed;
-use super::limits::ReachedLimit;
-use super::loop_watch::LoopWatch;
-use super::purpose::Purpose;
-use super::{Agent, Cancel, Conversation, Run};
+pub use schema::AnswerSchema;
+pub use steering::Steering;
 
 /// The input of a turn.
 pub struct TurnInput {

@@ -9,6 +9,8 @@ use std::pin::Pin;
 
 use jiff::Timestamp;
 
+use crate::agent::Conversation;
+use crate::agent::request::purpose::{Aside, Purpose};
 use crate::agent::window::{
     self, Budget, CompressionPlan, Fill, Goal, Learned, Material, RequestHead, RequestSize, SizeReport,
     SummaryFacts,
@@ -17,23 +19,21 @@ use crate::config::Strategy;
 use crate::conversation::event::{Compressed, CompressionReason, EventKind};
 use crate::conversation::message::{FinishReason, Step, Summary, Usage};
 
-use super::Conversation;
-use super::purpose::{Aside, Purpose};
-use super::turn::{Turn, TurnStop};
+use super::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// The tokens that a request may hold, lowered by the server's refusals.
-    pub(super) fn budget(&self) -> Budget {
+    pub(in crate::agent) fn budget(&self) -> Budget {
         self.conversation.budget(self.agent)
     }
 
     /// The size at which the conversation is compressed, and the size to reach. The request must have been measured.
-    pub(super) fn goal(&self) -> Goal {
+    pub(in crate::agent) fn goal(&self) -> Goal {
         Goal::new(&self.agent.context, &self.budget(), self.conversation.ruler.measure_fixed())
     }
 
     /// Measures the next request. From `threshold` on it is counted instead of estimated.
-    pub(super) fn measure_from(&mut self, threshold: u64) -> RequestSize {
+    pub(in crate::agent) fn measure_from(&mut self, threshold: u64) -> RequestSize {
         let Conversation { session, ruler, is_anchored, .. } = &mut *self.conversation;
         let request = window::MeasuredRequest {
             model: &self.agent.model.info().id,
@@ -55,14 +55,14 @@ impl Turn<'_> {
     }
 
     /// Measures the next request.
-    pub(super) fn measure(&mut self) -> RequestSize {
+    pub(in crate::agent) fn measure(&mut self) -> RequestSize {
         let threshold = self.agent.context.compress_at.take_share(self.budget().tokens);
         self.measure_from(threshold)
     }
 
     /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
     /// budget cannot be sent; but if the budget was learned from a refusal, the server is asked again.
-    pub(super) async fn fit(&mut self) -> Result<RequestSize, TurnStop> {
+    pub(in crate::agent) async fn fit(&mut self) -> Result<RequestSize, TurnStop> {
         self.heed_server()?;
         match self.fit_into_budget().await {
             Err(TurnStop::ContextFull(_)) if self.conversation.learned.take().is_some() => {
@@ -120,7 +120,7 @@ impl Turn<'_> {
 
     /// Reacts to a server that refused the request as too long: lowers the budget and makes the conversation fit.
     /// False when nothing can be gained.
-    pub(super) async fn shrink(&mut self, refusal: &str) -> Result<bool, TurnStop> {
+    pub(in crate::agent) async fn shrink(&mut self, refusal: &str) -> Result<bool, TurnStop> {
         let sent = self.measure().tokens;
         let Learned { budget, limit } =
             window::learn_window(refusal, sent, self.conversation.ruler.measure_fixed());
@@ -137,7 +137,7 @@ impl Turn<'_> {
     /// Compresses the conversation once. `None` when the gain is not worth losing the cache.
     ///
     /// Boxed, since a summary needs a request, which may have to compress.
-    pub(super) fn compress<'t>(
+    pub(in crate::agent) fn compress<'t>(
         &'t mut self,
         reason: CompressionReason,
         focus: &'t str,
@@ -166,7 +166,7 @@ impl Turn<'_> {
     }
 
     /// Plans a compression. The request must have been measured.
-    pub(super) fn plan(&self, reason: CompressionReason) -> Option<CompressionPlan> {
+    pub(in crate::agent) fn plan(&self, reason: CompressionReason) -> Option<CompressionPlan> {
         let weights = self.conversation.ruler.weights();
         let asked = reason == CompressionReason::Manual;
         let mut goal = Goal { asked, ..self.goal() };
@@ -307,7 +307,7 @@ impl Turn<'_> {
     }
 
     /// The contents of the window.
-    pub(super) fn fill(&mut self) -> Fill {
+    pub(in crate::agent) fn fill(&mut self) -> Fill {
         self.measure();
         let ruler = &self.conversation.ruler;
         let (lists, instructions) = self.agent.briefing.elastic();

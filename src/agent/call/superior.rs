@@ -8,18 +8,17 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 
+use crate::agent::Emitter;
+use crate::agent::clock::PausableClock;
+use crate::agent::live_calls::{CallSlot, LiveCalls};
+use crate::agent::turn::Turn;
 use crate::conversation::event::Event;
 use crate::conversation::message::Usage;
 use crate::model::ledger::RunLedger;
 use crate::tools::Superior;
 
-use super::Emitter;
-use super::clock::PausableClock;
-use super::live_calls::{CallSlot, LiveCalls};
-use super::turn::Turn;
-
 /// The part of a run that its helpers have to do with.
-pub(super) struct CallerTerms {
+pub(in crate::agent) struct CallerTerms {
     /// The account of the turn.
     pub ledger: RunLedger,
     session: Option<String>,
@@ -28,7 +27,7 @@ pub(super) struct CallerTerms {
 
 /// The state of a conversation that its calls are judged by, and the helpers that they begin.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TrustState {
+pub(in crate::agent) struct TrustState {
     /// The outside source whose content is in the conversation, if any.
     pub taint: Option<String>,
     /// True if nothing may change: the turn explores, and no proposal was approved.
@@ -36,7 +35,7 @@ pub(super) struct TrustState {
 }
 
 /// The place of one helper in the run that called it.
-pub(super) struct HelperLink {
+pub(in crate::agent) struct HelperLink {
     pub terms: Arc<CallerTerms>,
     pub emitter: Arc<Emitter>,
     pub live: Arc<LiveCalls>,
@@ -49,7 +48,7 @@ pub(super) struct HelperLink {
 
 impl HelperLink {
     /// The source of outside content that the report may rest on, if any.
-    pub(super) fn find_outside_source(&self) -> Option<String> {
+    pub(in crate::agent) fn find_outside_source(&self) -> Option<String> {
         self.brought.lock().expect("storing never panics").clone()
     }
 }
@@ -96,7 +95,7 @@ impl Superior for HelperLink {
 
 impl Turn<'_> {
     /// The terms of the helpers that the next calls may begin.
-    pub(super) fn helper_terms(&self) -> CallerTerms {
+    pub(in crate::agent) fn helper_terms(&self) -> CallerTerms {
         let session = &self.conversation.session;
         CallerTerms {
             ledger: self.run.ledger.clone(),
@@ -106,7 +105,7 @@ impl Turn<'_> {
     }
 
     /// Notes in the session what a call spent on requests of its own: those of a helper, or of a tool.
-    pub(super) fn note_spending(&mut self, slot: CallSlot) {
+    pub(in crate::agent) fn note_spending(&mut self, slot: CallSlot) {
         let Some(account) = self.conversation.live.take_account(slot) else { return };
         let spent = account.spent();
         if spent.usage != Usage::default() {

@@ -9,13 +9,13 @@ use crate::files::workspace::Workspace;
 use crate::safety::policy::usually_reads;
 use crate::tools::{ShellLine, Tool};
 
-use super::loop_detector::{LoopDetector, LoopVerdict, ObservedCall};
+use super::detector::{LoopDetector, LoopVerdict, ObservedCall};
 use super::normal_form::waits;
 use super::watched_files::WatchedFiles;
 
 /// The calls of a turn so far, and the files that they named.
 #[derive(Debug)]
-pub(super) struct LoopWatch {
+pub(in crate::agent) struct LoopWatch {
     detector: LoopDetector,
     files: WatchedFiles,
 }

@@ -2,7 +2,7 @@
 //! is asked for a summary, and what their requests cost.
 
 use super::desk::{Desk, budget, text};
-use super::{PARTS, SummaryFacts};
+use crate::agent::window::{PARTS, SummaryFacts};
 use crate::config::Strategy;
 use crate::conversation::message::UserText;
 

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use crate::agent::turn::{TurnEnd, TurnStop};
+use crate::agent::{Agent, Run};
 use crate::conversation::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 
 use super::exit::Ending;
-use super::turn::{TurnEnd, TurnStop};
-use super::{Agent, Run};
 
 /// The first event of a run in this session.
 pub fn report_start(agent: &Agent, session: &str) -> EventKind {

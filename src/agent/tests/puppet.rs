@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
-use super::cancel::Cancel;
-use super::steering::Steering;
+use crate::agent::cancel::Cancel;
+use crate::agent::turn::Steering;
 use crate::agent::window::{PARTS, Ruler};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::conversation::EventSink;
@@ -125,7 +125,7 @@ impl Puppet {
 
     fn end(calls: Vec<ToolCall>, finish: FinishReason, input_tokens: u64) -> Delta {
         let usage = Usage { input_tokens, output_tokens: 20, ..Usage::default() };
-        let parts = calls.into_iter().map(super::purpose::open_call).collect();
+        let parts = calls.into_iter().map(crate::agent::request::purpose::open_call).collect();
         Delta::Finished(ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
     }
 

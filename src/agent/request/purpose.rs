@@ -9,7 +9,7 @@ use crate::model::{ChatModel, ToolChoice};
 
 /// The purpose of a request.
 #[derive(Clone)]
-pub(super) enum Purpose {
+pub(in crate::agent) enum Purpose {
     /// The next step of the turn.
     Answer,
     /// An answer without calls: the end of a turn, a correction.
@@ -20,7 +20,7 @@ pub(super) enum Purpose {
 
 /// A request beside the conversation.
 #[derive(Clone)]
-pub(super) struct Aside {
+pub(in crate::agent) struct Aside {
     /// Who asks: `summary`, a role, a step of a flow.
     pub role: String,
     /// The model to ask; `None` means the agent's, with the system prompt of the conversation.
@@ -38,20 +38,20 @@ pub(super) struct Aside {
 }
 
 impl Purpose {
-    pub(super) fn choice(&self) -> ToolChoice {
+    pub(in crate::agent) fn choice(&self) -> ToolChoice {
         if matches!(self, Self::Answer) { ToolChoice::Auto } else { ToolChoice::None }
     }
 
-    pub(super) fn has_tools(&self) -> bool {
+    pub(in crate::agent) fn has_tools(&self) -> bool {
         !matches!(self, Self::Aside(aside) if !aside.with_tools)
     }
 
-    pub(super) fn is_aside(&self) -> bool {
+    pub(in crate::agent) fn is_aside(&self) -> bool {
         matches!(self, Self::Aside(_))
     }
 
     /// Who asks, in events.
-    pub(super) fn role(&self) -> &str {
+    pub(in crate::agent) fn role(&self) -> &str {
         match self {
             Self::Answer => "main",
             Self::Closing => "closing",
@@ -60,7 +60,7 @@ impl Purpose {
     }
 
     /// The model to ask, if it is not the agent's.
-    pub(super) fn model(&self) -> Option<&Arc<dyn ChatModel>> {
+    pub(in crate::agent) fn model(&self) -> Option<&Arc<dyn ChatModel>> {
         match self {
             Self::Aside(aside) => aside.model.as_ref(),
             Self::Answer | Self::Closing => None,
@@ -69,6 +69,6 @@ impl Purpose {
 }
 
 /// A call with an empty slot for its answer.
-pub(super) fn open_call(request: ToolCall) -> ReplyPart {
+pub(in crate::agent) fn open_call(request: ToolCall) -> ReplyPart {
     ReplyPart::Call(Call { request, opaque: None, answer: None })
 }

@@ -2,11 +2,15 @@
 //!
 //! A request that nobody finishes (its future was dropped) counts as cancelled, with the input that was sent.
 
+pub(super) mod purpose;
+pub(super) mod retry;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 
+use crate::agent::Emitter;
 use crate::base::tokens;
 use crate::config::Prices;
 use crate::conversation::event::{EventKind, RequestFinished, RequestStatus};
@@ -17,8 +21,6 @@ use crate::model::{
     ReplyStream,
 };
 use crate::tools::ModelAccess;
-
-use super::Emitter;
 
 /// The most changes of one request because its server refused a part of it.
 pub(super) const MOST_LESSONS: u32 = 3;

@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
+use crate::agent::request::purpose::Purpose;
 use crate::base::json;
 use crate::base::validator::Validator;
 use crate::conversation::message::UserText;
 
-use super::purpose::Purpose;
-use super::turn::{Turn, TurnEnd, TurnStop};
+use super::{Turn, TurnEnd, TurnStop};
 
 /// The most corrections of a wrong answer.
 const CORRECTIONS: usize = 2;
@@ -55,7 +55,7 @@ impl AnswerSchema {
 
 impl Turn<'_> {
     /// Handles an answer without calls: final, unless a schema rejects it.
-    pub(super) async fn answer(&mut self, mut text: String) -> Result<TurnEnd, TurnStop> {
+    pub(in crate::agent) async fn answer(&mut self, mut text: String) -> Result<TurnEnd, TurnStop> {
         let Some(schema) = &self.agent.schema else {
             return Ok(TurnEnd { stop: TurnStop::Answered, answer: text });
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::{
+use crate::agent::window::{
     Budget, CompressionPlan, Goal, Material, MeasuredRequest, RequestSize, Ruler, SummaryFacts, compose_summary,
     in_code, plan_compression, result_cap,
 };

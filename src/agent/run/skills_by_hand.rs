@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 
+use crate::agent::{Agent, Conversation};
 use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
 use crate::conversation::message::{Item, SkillText, UserText};
 use crate::conversation::session::{ItemChange, ViewEdit};
 use crate::skills::SkillError;
-
-use super::{Agent, Conversation};
 
 /// Adds the instructions of skills to a person's text, and returns the events that report it. Skills that are
 /// loaded already are skipped; bodies that are templates receive the text as their arguments.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::conversation::message::UserText;
 
-use super::turn::{Turn, TurnStop};
+use super::{Turn, TurnStop};
 
 /// The way into a running turn. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ impl Steering {
 impl Turn<'_> {
     /// Takes the person's messages into the conversation, and returns them. A message that is too large for the window
     /// stays in the queue, with all later ones: sent as a separate message, it is refused with the reason.
-    pub(super) fn heed(&mut self) -> Result<Vec<String>, TurnStop> {
+    pub(in crate::agent) fn heed(&mut self) -> Result<Vec<String>, TurnStop> {
         let mut heard = Vec::new();
         while let Some(text) = self.run.steering.next() {
             let said = UserText::by_person(self.agent.redactor.redact_known(&text));
@@ -65,7 +65,7 @@ impl Turn<'_> {
     }
 
     /// Takes the person's messages into the conversation, and adds them to the request that roles read.
-    pub(super) fn heed_in(&mut self, request: &mut String) -> Result<(), TurnStop> {
+    pub(in crate::agent) fn heed_in(&mut self, request: &mut String) -> Result<(), TurnStop> {
         for words in self.heed()? {
             *request = format!("{request}\n\n{words}");
         }

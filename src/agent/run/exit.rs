@@ -1,14 +1,13 @@
 //! Exit codes, the contract with scripts. One table decides which code wins if several apply.
 
+pub use crate::agent::cancel::Signal;
+use crate::agent::limits::ReachedLimit;
+use crate::agent::turn::TurnStop;
 use crate::conversation::event::RunStatus;
 use crate::conversation::session::SessionError;
 use crate::model::ModelErrorKind;
 use crate::prompt::PromptError;
 use crate::skills::{SkillError, SkillErrorKind};
-
-pub use super::cancel::Signal;
-use super::limits::ReachedLimit;
-use super::turn::TurnStop;
 
 pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
@@ -144,8 +143,8 @@ pub fn word_failure(error: &anyhow::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::loop_detector::Standstill;
     use super::*;
+    use crate::agent::loops::Standstill;
     use crate::model::ledger::Spent;
 
     #[test]

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::compact::compress_conversation;
 use super::puppet::{Act, Look, Looker, Puppet, Shared, Watching, text};
-use super::{
+use crate::agent::run::compact::compress_conversation;
+use crate::agent::window::Budget;
+use crate::agent::{
     Agent, Briefing, Cancel, Conversation, Emitter, Run, RunInput, ToolTerms, Toolbox, TurnStop, run_input,
 };
-use crate::agent::window::Budget;
 use crate::base::secrets::Redactor;
 use crate::config::Permission;
 use crate::config::{ApprovalMode, Mode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings};

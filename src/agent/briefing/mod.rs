@@ -1,10 +1,16 @@
 //! The prompts about the run: the system prompt, rendered once per session, and the termination prompt, rendered
 //! with the state at the moment a limit is reached.
 
+mod system;
+mod opening;
+
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use crate::agent::Conversation;
+use crate::agent::limits::ReachedLimit;
+use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::window::{self, PARTS};
 use crate::config::{Limits, SkillDisclosure};
 use crate::conversation::event::PromptUsed;
@@ -17,9 +23,8 @@ use crate::prompt::{
 use crate::skills::SkillCatalogue;
 use crate::template::{self, Value};
 
-use super::Conversation;
-use super::limits::ReachedLimit;
-use super::turn::{Turn, TurnStop};
+pub use system::PROMPT_BASIS;
+pub(super) use system::brief_conversation;
 
 /// The prompts of an agent and the facts that they read.
 pub struct Briefing {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::agent::turn::{Turn, TurnStop};
+use crate::agent::{Agent, Conversation};
 use crate::base::image::{self, Image};
 use crate::base::secrets::Redactor;
 use crate::base::text;
@@ -11,9 +13,6 @@ use crate::files::regular::{Links, read_bytes};
 use crate::files::workspace::Workspace;
 use crate::prompt::{Prompt, PromptError};
 use crate::template::Value;
-
-use super::turn::{Turn, TurnStop};
-use super::{Agent, Conversation};
 
 impl Agent {
     /// The messages of its prompt for a conversation, without those of the system prompt. Empty once the conversation
@@ -48,7 +47,7 @@ impl Agent {
 
 impl Turn<'_> {
     /// Records the opening messages: on disk, then in memory, then as events.
-    pub(super) fn open_with(&mut self, items: Vec<Item>) -> Result<(), TurnStop> {
+    pub(in crate::agent) fn open_with(&mut self, items: Vec<Item>) -> Result<(), TurnStop> {
         for item in items {
             match item {
                 Item::Said(said) => self.say(said)?,

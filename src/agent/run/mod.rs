@@ -7,21 +7,29 @@
 //! way. The events of a helper belong to the run of its caller, which alone begins and ends. A dry run is the same run,
 //! stopped before its first request.
 
+pub(super) mod compact;
+pub mod exit;
+mod report;
+mod skills_by_hand;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::agent::briefing::brief_conversation;
+use crate::agent::turn::{Turn, TurnEnd, TurnInput, TurnStop, take_turn};
+use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::conversation::attachment::{Attachment, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
 use crate::conversation::message::{Item, UserText};
 
-use super::brief::brief_conversation;
-use super::compact::compress_conversation;
-use super::exit::{self, Ending};
-use super::report::{report_completed, report_start};
-use super::skills_by_hand::{already_loaded, load_skills};
-use super::turn::{Turn, TurnEnd, TurnInput, TurnStop, take_turn};
-use super::{Agent, Cancel, Conversation, Run};
+use compact::compress_conversation;
+use exit::Ending;
+use report::{report_completed, report_start};
+use skills_by_hand::{already_loaded, load_skills};
+
+pub use compact::{Preview, measure_fill, pin_items, preview_compression};
+pub use skills_by_hand::unload_skill;
 
 /// Keeps the answer of a run somewhere else. The error is a sentence, and fails the run.
 pub type KeepAnswer<'a> = Box<dyn FnOnce(&TurnEnd) -> Result<(), String> + Send + 'a>;

@@ -9,6 +9,10 @@ use std::time::Duration;
 
 use jiff::Zoned;
 
+use crate::agent::limits::ReachedLimit;
+use crate::agent::request::purpose::Purpose;
+use crate::agent::request::retry::{self, RetryReaction};
+use crate::agent::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
 use crate::agent::window::{Basis, Break, RequestSize};
 use crate::base::tokens;
 use crate::config::format_duration;
@@ -17,15 +21,11 @@ use crate::conversation::message::{FinishReason, Item, Step};
 use crate::model::ledger::{Claim, ClosingNeed};
 use crate::model::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ToolChoice};
 
-use super::limits::ReachedLimit;
-use super::purpose::Purpose;
-use super::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
-use super::retry::{self, RetryReaction};
-use super::turn::{Turn, TurnStop};
+use super::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// Asks until there is a complete reply or an error that a retry cannot fix.
-    pub(super) async fn ask(&mut self, purpose: Purpose) -> Result<Step, TurnStop> {
+    pub(in crate::agent) async fn ask(&mut self, purpose: Purpose) -> Result<Step, TurnStop> {
         let mut size = self.make_fit(&purpose).await?;
         let mut with_tools = purpose.has_tools();
         let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
@@ -199,7 +199,7 @@ impl Turn<'_> {
     }
 
     /// The limit that forbids another step, if any.
-    pub(super) fn reached_limit(&self) -> Option<ReachedLimit> {
+    pub(in crate::agent) fn reached_limit(&self) -> Option<ReachedLimit> {
         let ledger = &self.run.ledger;
         let steps = self.agent.limits.max_turns.filter(|most| ledger.own_steps() >= *most);
         steps
@@ -211,7 +211,7 @@ impl Turn<'_> {
 
 impl Step {
     /// True if the output limit cut the reply, including its last call.
-    pub(super) fn was_cut(&self) -> bool {
+    pub(in crate::agent) fn was_cut(&self) -> bool {
         self.finish_reason == FinishReason::Length
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::desk::{result, step, text};
-use super::{CompressionPlan, Goal, Material, MeasuredRequest, Ruler, plan_compression};
+use crate::agent::window::{CompressionPlan, Goal, Material, MeasuredRequest, Ruler, plan_compression};
 use crate::config::Strategy as Way;
 use crate::conversation::message::{CallAnswer, CallStatus, Item, SkillText, Summary, UserText};
 use crate::conversation::session::{ItemChange, ItemId};
@@ -70,7 +70,7 @@ impl Talk {
         let open = step.calls().position(|call| call.answer.is_none()).expect("an open call");
         let call = step.calls().nth(open).expect("it is there").request.clone();
         let answer = result(&call.name, tokens, status);
-        let skill = (call.name == "load_skill").then(|| super::calls::name_subject(&call));
+        let skill = (call.name == "load_skill").then(|| crate::agent::window::calls::name_subject(&call));
         step.fill(open, CallAnswer { skill, ..answer });
     }
 
@@ -96,7 +96,7 @@ impl Talk {
             let changes = plan.edits.iter().filter(|edit| edit.number == number);
             let told: Vec<String> = changes.map(|edit| told(&edit.change)).collect();
             let fate = if told.is_empty() { "keep".to_owned() } else { told.join(", ") };
-            let _ = writeln!(out, "{fate:<12} {}", super::in_short(item));
+            let _ = writeln!(out, "{fate:<12} {}", crate::agent::window::in_short(item));
         }
         for (name, tokens) in &plan.unloaded {
             let _ = writeln!(out, "{name} made room, {tokens} tokens");

@@ -4,15 +4,15 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::agent::limits::ReachedLimit;
+use crate::agent::request::purpose::Purpose;
 use crate::conversation::message::{Call, CallStatus, FinishReason, Item, Step, UserText};
 
-use super::limits::ReachedLimit;
-use super::purpose::Purpose;
-use super::turn::{Turn, TurnEnd, TurnStop};
+use super::{Turn, TurnEnd, TurnStop};
 
 impl Turn<'_> {
     /// Ends the turn with a summary. After `max_time` no request is made.
-    pub(super) async fn close(
+    pub(in crate::agent) async fn close(
         &mut self,
         limit: ReachedLimit,
         max_time: Option<Duration>,

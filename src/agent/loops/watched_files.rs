@@ -30,7 +30,7 @@ const MOST_ENTRIES: usize = 2000;
 
 /// The files and directories that were named, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct WatchedFiles {
+pub(in crate::agent) struct WatchedFiles {
     files: VecDeque<WatchedFile>,
 }
 

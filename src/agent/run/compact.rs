@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::window::{self, Basis, Fill};
+use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::config::Strategy;
 use crate::conversation::event::{Compressed, CompressionReason};
 use crate::conversation::message::Item;
 use crate::conversation::session::{ItemChange as Edited, Session, SessionError};
-
-use super::turn::{Turn, TurnStop};
-use super::{Agent, Cancel, Conversation, Run};
 
 /// The effect of a compression on one item.
 #[derive(Debug, Clone, PartialEq, Eq)]

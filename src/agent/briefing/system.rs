@@ -7,14 +7,13 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::agent::turn::{Turn, TurnStop};
+use crate::agent::{Agent, Conversation, Run};
 use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SkillChange;
 use crate::conversation::session::{StateChange, SystemPrompt};
 use crate::skills::{FileContent, FileWindow};
-
-use super::turn::{Turn, TurnStop};
-use super::{Agent, Conversation, Run};
 
 /// Gives a conversation its system prompt, or a new one if an ingredient has changed: with the same ingredients
 /// the prompt stays byte for byte. Returns messages for the person, one sentence each.
@@ -154,13 +153,13 @@ impl Conversation {
 
 impl Turn<'_> {
     /// Under `skill_disclosure: system`, renders the prompt again if skills were loaded since.
-    pub(super) fn show_loaded_skills(&mut self) -> Result<(), TurnStop> {
+    pub(in crate::agent) fn show_loaded_skills(&mut self) -> Result<(), TurnStop> {
         let is_shown = self.agent.briefing.disclosure == SkillDisclosure::System;
         if is_shown && self.conversation.skills().take_changed() { self.render_again() } else { Ok(()) }
     }
 
     /// Renders the system prompt again, since the list of loaded skills may have changed.
-    pub(super) fn render_again(&mut self) -> Result<(), TurnStop> {
+    pub(in crate::agent) fn render_again(&mut self) -> Result<(), TurnStop> {
         let text = self.agent.system_prompt(self.conversation, &self.run.emitter.run_id())?;
         let Some(before) = self.conversation.session.system() else { return Ok(()) };
         if before.text != text {
@@ -171,7 +170,7 @@ impl Turn<'_> {
     }
 
     /// Unloads a skill and tells the observers.
-    pub(super) fn forget_skill(&mut self, name: &str, tokens: u64) -> Result<(), TurnStop> {
+    pub(in crate::agent) fn forget_skill(&mut self, name: &str, tokens: u64) -> Result<(), TurnStop> {
         let path = self.conversation.skills().forget(name).unwrap_or_default();
         let name = name.to_owned();
         Ok(self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?)

@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 
+use crate::agent::request::{OpenRequest, status_of};
 use crate::base::tokens;
 use crate::conversation::event::RequestStatus;
 use crate::conversation::message::{FinishReason, ReplyPart, Step, Usage};
 use crate::model::ModelError;
 
-use super::request::{OpenRequest, status_of};
-use super::turn::{Turn, TurnStop};
+use super::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// The usage of an interrupted request, estimated from what was sent and received.
@@ -21,7 +21,7 @@ impl Turn<'_> {
     }
 
     /// Enters a failed attempt, with the reply as far as it came.
-    pub(super) fn settle_attempt(&mut self, error: &ModelError) {
+    pub(in crate::agent) fn settle_attempt(&mut self, error: &ModelError) {
         let Some(open) = self.conversation.asking.take() else { return };
         let usage = self.cut_usage(open.input_tokens);
         let usage = if usage.output_tokens > 0 { usage } else { Usage::default() };
@@ -29,7 +29,7 @@ impl Turn<'_> {
     }
 
     /// Enters a request that brought no step, in the ledger and in the session.
-    pub(super) fn enter_unanswered(
+    pub(in crate::agent) fn enter_unanswered(
         &mut self,
         open: OpenRequest,
         status: RequestStatus,
@@ -43,7 +43,7 @@ impl Turn<'_> {
     }
 
     /// Keeps streamed text as an interrupted reply after an interruption, and enters the running request.
-    pub(super) fn settle_reply(&mut self) -> Result<(), TurnStop> {
+    pub(in crate::agent) fn settle_reply(&mut self) -> Result<(), TurnStop> {
         let open = self.conversation.asking.take();
         let usage = open.as_ref().map(|open| self.cut_usage(open.input_tokens)).unwrap_or_default();
         if self.conversation.session.partial().0.trim().is_empty() {

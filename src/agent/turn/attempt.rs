@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::agent::Emitter;
+use crate::agent::conversation::CachedPrefix;
+use crate::agent::request::OpenRequest;
+use crate::agent::request::purpose::{Aside, Purpose};
 use crate::config::format_duration;
 use crate::conversation::event::{EventKind, RequestStatus};
 use crate::conversation::message::{FinishReason, Step};
 use crate::conversation::session::Syncing;
 use crate::model::{Delta, ModelErrorKind, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition};
 
-use super::Emitter;
-use super::conversation::CachedPrefix;
-use super::purpose::{Aside, Purpose};
-use super::request::OpenRequest;
 use super::schema::AnswerSchema;
-use super::turn::{Turn, TurnStop};
+use super::{Turn, TurnStop};
 
 /// The longest time that streamed text stays unlogged, even when the stream stalls.
 const LOGGED_WITHIN: Duration = Duration::from_millis(500);
@@ -23,7 +23,11 @@ const LOGGED_WITHIN: Duration = Duration::from_millis(500);
 const SILENT_FOR: Duration = Duration::from_secs(15);
 
 impl Turn<'_> {
-    pub(super) async fn attempt(&mut self, purpose: &Purpose, with_tools: bool) -> Result<Step, TurnStop> {
+    pub(in crate::agent) async fn attempt(
+        &mut self,
+        purpose: &Purpose,
+        with_tools: bool,
+    ) -> Result<Step, TurnStop> {
         if self.run.is_dry {
             self.conversation.asking = None;
             let model = purpose.model().unwrap_or(&self.agent.model);
@@ -48,7 +52,7 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> ModelRequest<'r> {
+    pub(in crate::agent) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> ModelRequest<'r> {
         let session = &self.conversation.session;
         let (items, aside) = match purpose {
             Purpose::Answer | Purpose::Closing => (session.items(), None),
