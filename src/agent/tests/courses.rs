@@ -11,6 +11,7 @@ use serde_json::json;
 use super::puppet::{Act, Look, Looker, Puppet, Shared, Watching, text};
 use crate::agent::run::compact::compress_conversation;
 use crate::agent::window::Budget;
+use crate::agent::window::tests::desk;
 use crate::agent::{
     Agent, Briefing, Cancel, Conversation, Emitter, Run, RunInput, ToolTerms, Toolbox, TurnStop, run_input,
 };
@@ -20,7 +21,7 @@ use crate::config::{ApprovalMode, Mode, PromptSource, RetryConfig, SkillDisclosu
 use crate::conversation::message::UserText;
 use crate::conversation::session::{About, Store};
 use crate::files::workspace::Workspace;
-use crate::model::{ModelErrorKind, ModelInfo, ToolDefinition, WindowSource};
+use crate::model::{ModelErrorKind, ModelInfo, ToolDefinition};
 use crate::prompt::{PromptContext, Registry};
 use crate::safety::Nobody;
 use crate::safety::policy::PolicyRules;
@@ -42,31 +43,15 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     let info = ModelInfo {
         name: "puppet".to_owned(),
         id: "puppet".to_owned(),
-        provider: "puppet".to_owned(),
-        context_window: window,
-        window_source: WindowSource::Declared,
-        max_input_tokens: None,
-        max_output_tokens: None,
-        largest_output: None,
-        thinking_budget: None,
-        prices: None,
-        calls_tools: true,
-        sees: false,
-        profile: crate::config::GuidanceProfile::Concise,
         retry: RetryConfig {
             attempts: 3,
             base_delay: std::time::Duration::ZERO,
             max_delay: std::time::Duration::ZERO,
         },
         scripted: false,
-        configured: true,
+        ..desk::model(window)
     };
-    let context = serde_json::from_value(json!({
-        "budget": null, "compress_at": 0.8, "compress_to": 0.5, "keep_recent": 0.2, "strategy": "staged",
-        "layers": { "system": 0.5, "context": 0.6, "input": 0.8, "reminders": 0.2 },
-        "reserve_output": null, "tool_result_max_tokens": 8000,
-    }))
-    .expect("settings");
+    let context = desk::settings();
     let limits = serde_json::from_value(json!({
         "max_turns": 30, "max_requests": null, "max_time": null, "max_tokens": null, "max_cost": null, "tool_timeout": "10s",
         "max_tool_timeout": "10s", "tool_idle_timeout": null, "max_parallel": 4, "max_depth": 1, "loop_window": 12,

@@ -29,7 +29,7 @@ mod summary;
 mod in_code;
 mod asking;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use asking::{in_short, summary_prefix, with_less};
 pub use budget::{Budget, result_cap};

@@ -10,12 +10,13 @@ use crate::agent::window::{
     in_code, plan_compression, result_cap,
 };
 use crate::base::tokens::BYTES_PER_TOKEN;
-use crate::config::{ContextSettings, Strategy};
+use crate::config::{ContextSettings, GuidanceProfile, RetryConfig, Strategy};
 use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason};
 use crate::conversation::message::{
     Call, CallAnswer, CallStatus, ReplyPart, Step, Summary, ToolCall, Usage, UserText,
 };
 use crate::conversation::session::{About, Session};
+use crate::model::{ModelInfo, WindowSource};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -26,6 +27,28 @@ pub struct Desk {
     pub settings: ContextSettings,
     pub budget: Budget,
     pub system: String,
+}
+
+/// A model with a window of so many tokens, of which nothing else is known.
+pub fn model(context_window: u64) -> ModelInfo {
+    ModelInfo {
+        name: "m".to_owned(),
+        id: "m".to_owned(),
+        provider: String::new(),
+        context_window,
+        window_source: WindowSource::Declared,
+        max_input_tokens: None,
+        max_output_tokens: None,
+        largest_output: None,
+        thinking_budget: None,
+        prices: None,
+        calls_tools: true,
+        sees: false,
+        profile: GuidanceProfile::Concise,
+        retry: RetryConfig::default(),
+        scripted: true,
+        configured: true,
+    }
 }
 
 /// The settings that come with the program.
