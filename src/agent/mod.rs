@@ -4,6 +4,10 @@
 //! [`Run`] is what this process has done with it. [`run_input`] drives a run from an input to its ending. Dropping the
 //! work cancels it: what it left open is settled, so that the next request is valid.
 //!
+//! The rooms, from the ground up: `window` (what a request holds), `loops` (what finds them), `request` (one request to a
+//! model), `turn` (from an input to its answer), `call` (the one path of a call), `briefing` (the prompts about the run),
+//! `run` (the driver, the endings), `orchestration` (roles, plans, flows), `assembly` (the services).
+//!
 //! Invariants:
 //! - Every face drives its runs through `run/`, and a dry run is that run, stopped before its first request. A run
 //!   whose future is dropped is settled and ends like any other.
@@ -56,8 +60,6 @@ mod briefing;
 mod run;
 pub mod orchestration;
 pub mod assembly;
-#[cfg(test)]
-mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -192,3 +194,6 @@ impl Run {
         self.outputs = None;
     }
 }
+
+#[cfg(test)]
+mod tests;
