@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::agent::limits::ReachedLimit;
 use crate::agent::request::purpose::Purpose;
+use crate::agent::window;
 use crate::conversation::message::{Call, CallStatus, FinishReason, Item, Step, UserText};
 
 use super::{Turn, TurnEnd, TurnStop};
@@ -61,7 +62,8 @@ fn summarise_turn(limit: ReachedLimit, items: &[Item]) -> String {
     const MOST: usize = 10;
     let ended = |call: &Call| {
         let status = call.answer.as_ref().map_or(CallStatus::Cancelled, |answer| answer.status);
-        format!("- {}: {}", call.request.name, name_status(status))
+        let word = if status == CallStatus::Ok { "done" } else { window::name_status(status) };
+        format!("- {}: {word}", call.request.name)
     };
     let calls: Vec<String> = items.iter().filter_map(Item::as_step).flat_map(Step::calls).map(ended).collect();
     let mut out = format!("Stopped: {limit}. The model gave no closing answer.");
@@ -74,14 +76,4 @@ fn summarise_turn(limit: ReachedLimit, items: &[Item]) -> String {
     out.push_str(if shown.len() < calls.len() { "; the last of them:\n" } else { ":\n" });
     out.push_str(&shown.join("\n"));
     out
-}
-
-fn name_status(status: CallStatus) -> &'static str {
-    match status {
-        CallStatus::Ok => "done",
-        CallStatus::Error => "failed",
-        CallStatus::Denied => "not allowed",
-        CallStatus::Timeout => "timed out",
-        CallStatus::Cancelled => "cancelled",
-    }
 }
