@@ -21,7 +21,7 @@ struct ClockPause {
 }
 
 /// Pauses the clock while it lives.
-pub struct Pause<'a>(&'a PausableClock);
+pub struct Pause(PausableClock);
 
 impl PausableClock {
     pub fn start() -> Self {
@@ -36,9 +36,9 @@ impl PausableClock {
     }
 
     /// Stops counting until the pause is dropped.
-    pub fn pause(&self) -> Pause<'_> {
+    pub fn pause(&self) -> Pause {
         self.stop();
-        Pause(self)
+        Pause(self.clone())
     }
 
     /// Stops counting until [`PausableClock::go_on`].
@@ -76,7 +76,7 @@ impl PausableClock {
     }
 }
 
-impl Drop for Pause<'_> {
+impl Drop for Pause {
     fn drop(&mut self) {
         self.0.go_on();
     }

@@ -133,15 +133,10 @@ impl Emitter {
 
     /// Waits until nobody can read events any more.
     pub async fn wait_closed(&self) {
-        let stdout = async {
-            match &self.queue {
-                Some(queue) => queue.wait_until_closed().await,
-                None => std::future::pending().await,
-            }
-        };
+        let Some(queue) = &self.queue else { return self.failed.triggered().await };
         tokio::select! {
             () = self.failed.triggered() => {}
-            () = stdout => {}
+            () = queue.wait_until_closed() => {}
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::Limits;
 use crate::model::ledger::{SpendingBounds, SpendingRefusal, Spent};
 
-use super::loop_detector::Standstill;
+use super::loops::Standstill;
 
 /// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,18 +4,22 @@
 //! [`Run`] is what this process has done with it. [`run_input`] drives a run from an input to its ending. Dropping the
 //! work cancels it: what it left open is settled, so that the next request is valid.
 //!
+//! The rooms, from the ground up: `window` (what a request holds), `loops` (what finds them), `request` (one request to a
+//! model), `turn` (from an input to its answer), `call` (the one path of a call), `briefing` (the prompts about the run),
+//! `run` (the driver, the endings), `orchestration` (roles, plans, flows), `assembly` (the services).
+//!
 //! Invariants:
-//! - Every face drives its runs through `run.rs`, and a dry run is that run, stopped before its first request. A run
+//! - Every face drives its runs through `run/`, and a dry run is that run, stopped before its first request. A run
 //!   whose future is dropped is settled and ends like any other.
-//! - Every request of a run passes `request.rs`: reserved in the ledger (`model/ledger/`) at every caller above, sent,
+//! - Every request of a run passes `request/`: reserved in the ledger (`model/ledger/`) at every caller above, sent,
 //!   entered, and reported by one event. What does not fit into a limit, with the closing answer after it, is not sent.
 //! - Every call, whoever wrote it, takes one path (`call/`): prepared, scheduled, permitted, executed, shaped, settled.
-//!   Which calls run side by side is decided in `schedule.rs` alone, what the model reads of a result in `shape.rs`
-//!   alone. How a call ended is a type (`CallEnd`); `ok` and ✓ stand only for what was done.
+//!   Which calls run side by side is decided in `call/schedule.rs` alone, what the model reads of a result in
+//!   `call/shape.rs` alone. How a call ended is a type (`CallEnd`); `ok` and ✓ stand only for what was done.
 //! - Every call has one answer before the next request, whatever was cancelled: cancelling drops the turn, then
 //!   `call/settle.rs` answers open calls with what is known about them.
-//! - The messages of a prompt are recorded before the first input of a conversation, and never again (`opening.rs`).
-//!   Their replies are marked as given, and no sum counts them.
+//! - The messages of a prompt are recorded before the first input of a conversation, and never again
+//!   (`briefing/opening.rs`). Their replies are marked as given, and no sum counts them.
 //! - Marks in a tool's result are broken once, before the loop adds its own notices (a cut, a hint): an unbroken notice
 //!   is ours.
 //! - Only a compression breaks the prefix of requests, in one pass, recorded as one entry when it is complete. Pure
@@ -41,45 +45,21 @@
 
 pub mod window;
 
-mod conversation;
-mod run;
-mod turn;
-mod purpose;
-mod request;
-mod ask;
-mod attempt;
-mod live_calls;
-mod superior;
-mod call;
-mod settle;
-mod closing;
-mod schema;
-mod limits;
-mod normal_form;
-mod loop_detector;
-mod watched_files;
-mod loop_watch;
-mod retry;
-mod compress;
-mod compact;
-mod brief;
-mod briefing;
-mod opening;
-mod input;
-mod steering;
-mod skills_by_hand;
-mod toolbox;
-pub mod orchestration;
-mod emitter;
-mod clock;
 mod cancel;
-pub mod exit;
-mod report;
+mod clock;
+mod emitter;
+mod loops;
+mod limits;
+mod toolbox;
+mod live_calls;
+mod request;
+mod conversation;
+mod turn;
+mod call;
+mod briefing;
+mod run;
+pub mod orchestration;
 pub mod assembly;
-#[cfg(test)]
-mod puppet;
-#[cfg(test)]
-mod courses;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,21 +78,19 @@ use crate::safety::policy::PolicyRules;
 use crate::tools::Jobs;
 use crate::tools::Superior;
 
-pub use brief::PROMPT_BASIS;
-pub use briefing::Briefing;
+pub use briefing::{Briefing, PROMPT_BASIS};
 pub use call::{CallEnd, CalledByHand, call_by_hand};
 pub use cancel::Cancel;
-pub use compact::{Preview, measure_fill, pin_items, preview_compression};
 pub use conversation::Conversation;
 pub use emitter::Emitter;
-pub use loop_detector::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
+pub use loops::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 pub use orchestration::{ChosenFlow, Colleague, FlowPrompt, Flows, Orchestration, Role, Roles};
-pub use run::{KeepAnswer, RunEnd, RunInput, refresh_prompt, run_compression, run_input};
-pub use schema::AnswerSchema;
-pub use skills_by_hand::unload_skill;
-pub use steering::Steering;
-pub use toolbox::{Filter, FoundTool, ToolTerms, Toolbox};
-pub use turn::{TurnEnd, TurnStop};
+pub use run::{
+    KeepAnswer, Preview, RunEnd, RunInput, exit, measure_fill, pin_items, preview_compression, refresh_prompt,
+    run_compression, run_input, unload_skill,
+};
+pub use toolbox::{Filter, ToolEntry, ToolTerms, Toolbox};
+pub use turn::{AnswerSchema, Steering, TurnEnd, TurnStop};
 
 /// An agent: everything that a turn needs besides the conversation. It does not change while it answers.
 pub struct Agent {
@@ -216,3 +194,6 @@ impl Run {
         self.outputs = None;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,8 +14,7 @@ use crate::base::validator::Validator;
 use crate::config::GuidanceProfile;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::Tool;
-use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, Judge, SelectableName};
+use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, Judge, SelectableName, Tool};
 
 /// The most definitions that are all sent.
 pub const MOST_SENT: usize = 20;
@@ -41,9 +40,10 @@ struct SentDefinitions {
     find_tools: Option<ToolEntry>,
 }
 
-struct ToolEntry {
-    tool: Arc<dyn Tool>,
-    terms: ToolTerms,
+/// A tool, with everything needed to check and run a call.
+pub struct ToolEntry {
+    pub tool: Arc<dyn Tool>,
+    pub terms: ToolTerms,
     validator: OnceLock<Validator>,
 }
 
@@ -63,14 +63,6 @@ pub struct ToolTerms {
     pub requires_confirmation: bool,
 }
 
-/// A tool, with everything needed to check and run a call.
-#[derive(Clone, Copy)]
-pub struct FoundTool<'a> {
-    pub tool: &'a dyn Tool,
-    pub terms: &'a ToolTerms,
-    validator: &'a OnceLock<Validator>,
-}
-
 /// A filter for listing tools.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -83,7 +75,7 @@ pub struct Filter {
 impl Toolbox {
     /// Adds a tool, replacing one of the same name.
     pub fn register(&mut self, tool: Arc<dyn Tool>, terms: ToolTerms) {
-        let entry = ToolEntry { tool, terms, validator: OnceLock::new() };
+        let entry = ToolEntry::new(tool, terms);
         match self.position(&entry.tool.definition().name) {
             Ok(at) => self.tools[at] = entry,
             Err(at) => self.tools.insert(at, entry),
@@ -105,21 +97,17 @@ impl Toolbox {
 
     /// Removes a tool. Returns false if there is none of that name.
     pub fn unregister(&mut self, name: &str) -> bool {
-        let at = self.position(name);
-        if let Ok(at) = at {
-            self.tools.remove(at);
-            self.sent = OnceLock::new();
-        }
-        at.is_ok()
+        let Ok(at) = self.position(name) else { return false };
+        self.tools.remove(at);
+        self.sent = OnceLock::new();
+        true
     }
 
     /// A tool by its name.
-    pub fn get(&self, name: &str) -> Option<FoundTool<'_>> {
+    pub fn get(&self, name: &str) -> Option<&ToolEntry> {
         match self.position(name) {
-            Ok(at) => Some(self.tools[at].find_tool()),
-            Err(_) if name == FIND_TOOLS && self.in_two_stages() => {
-                self.define_sent().find_tools.as_ref().map(ToolEntry::find_tool)
-            }
+            Ok(at) => Some(&self.tools[at]),
+            Err(_) if name == FIND_TOOLS && self.in_two_stages() => self.define_sent().find_tools.as_ref(),
             Err(_) => None,
         }
     }
@@ -133,18 +121,18 @@ impl Toolbox {
     ///
     /// # Errors
     /// A sentence, when a name of the filter is not a tool.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<FoundTool<'_>>, String> {
+    pub fn list(&self, filter: &Filter) -> Result<Vec<&ToolEntry>, String> {
         let choices: Vec<SelectableName<'_>> =
             self.names().map(|name| SelectableName { name, default: true }).collect();
         let everything = ["*".to_owned()];
         let patterns = if filter.names.is_empty() { &everything[..] } else { &filter.names };
         let taken = tools::select_names(patterns, &choices)?;
-        let within = |found: &FoundTool<'_>| {
-            let definition = found.tool.definition();
+        let is_within = |entry: &&ToolEntry| {
+            let definition = entry.tool.definition();
             filter.most.is_none_or(|most| definition.permission <= most)
                 && taken.contains(&definition.name.as_str())
         };
-        Ok(self.tools.iter().map(ToolEntry::find_tool).filter(within).collect())
+        Ok(self.tools.iter().filter(is_within).collect())
     }
 
     /// The definitions that are sent with every request, sorted by name.
@@ -187,7 +175,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// A sentence for the model, with the nearest names.
-    pub fn find(&self, name: &str) -> Result<FoundTool<'_>, String> {
+    pub fn find(&self, name: &str) -> Result<&ToolEntry, String> {
         self.get(name).ok_or_else(|| {
             let near = text::find_nearest(name, self.names());
             let hint = if near.is_empty() {
@@ -211,18 +199,22 @@ impl Toolbox {
             if !self.in_two_stages() {
                 return SentDefinitions { definitions: self.tools.iter().map(sent).collect(), find_tools: None };
             }
-            let definition = |entry: &&ToolEntry| entry.tool.definition().clone();
-            let find_tools = FindTools::new(further.iter().map(definition).collect(), self.judge.clone());
+            let further = further.iter().map(|entry| entry.tool.definition().clone()).collect();
+            let find_tools = FindTools::new(further, self.judge.clone());
             let mut definitions: Vec<ToolDefinition> = built_in.into_iter().map(sent).collect();
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));
-            let (tool, terms, validator) = (Arc::new(find_tools), ToolTerms::default(), OnceLock::new());
-            SentDefinitions { definitions, find_tools: Some(ToolEntry { tool, terms, validator }) }
+            let find_tools = Some(ToolEntry::new(Arc::new(find_tools), ToolTerms::default()));
+            SentDefinitions { definitions, find_tools }
         })
     }
 }
 
 impl ToolEntry {
+    fn new(tool: Arc<dyn Tool>, terms: ToolTerms) -> Self {
+        Self { tool, terms, validator: OnceLock::new() }
+    }
+
     /// True unless it is a built-in tool.
     fn is_further(&self) -> bool {
         self.terms.file.is_some()
@@ -239,12 +231,6 @@ impl ToolEntry {
         definition
     }
 
-    fn find_tool(&self) -> FoundTool<'_> {
-        FoundTool { tool: self.tool.as_ref(), terms: &self.terms, validator: &self.validator }
-    }
-}
-
-impl<'a> FoundTool<'a> {
     /// Prepares for a call while the model is still writing it.
     pub(super) fn prepare(&self) {
         self.tool.prepare();
@@ -252,7 +238,7 @@ impl<'a> FoundTool<'a> {
     }
 
     /// The compiled schema of the tool's arguments.
-    pub(super) fn validator(&self) -> &'a Validator {
+    pub(super) fn validator(&self) -> &Validator {
         self.validator.get_or_init(|| {
             Validator::new(&self.tool.definition().parameters)
                 .expect("schemas of configured tools are checked when they are read, those built in by a test")

@@ -87,13 +87,13 @@ impl Tool for AskUser {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Nobody, Place};
+    use super::super::testing::{Place, SameAnswer};
     use super::*;
 
     #[test]
     fn the_answer_or_what_to_do_without_one() {
         let ask = |answer: Option<&str>| {
-            let person = Nobody { present: true, answer: answer.map(str::to_owned) };
+            let person = SameAnswer { present: true, answer: answer.map(str::to_owned) };
             let tool = AskUser::new(Arc::new(person));
             Place::new().call(&tool, json!({ "question": "Which?", "choices": ["a", "b"] }))
         };

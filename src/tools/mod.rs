@@ -217,7 +217,7 @@ mod testing;
 
 #[cfg(test)]
 mod tests {
-    use super::testing::Nobody;
+    use super::testing::SameAnswer;
     use super::*;
     use crate::base::tokens;
 
@@ -229,7 +229,7 @@ mod tests {
             net: Arc::default(),
             fetch_allow: Vec::new(),
             vision: true,
-            person: Some(Arc::new(Nobody { present, answer: None })),
+            person: Some(Arc::new(SameAnswer { present, answer: None })),
         }
     }
 

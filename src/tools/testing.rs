@@ -181,12 +181,12 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// An approver that always gives the same answer, or none.
-pub struct Nobody {
+pub struct SameAnswer {
     pub present: bool,
     pub answer: Option<String>,
 }
 
-impl Approver for Nobody {
+impl Approver for SameAnswer {
     fn present(&self) -> bool {
         self.present
     }

@@ -9,25 +9,27 @@ use crate::agent::clock::{PausableClock, calling_time};
 use crate::agent::conversation::SharedConversation;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
 use crate::agent::request::CallRequests;
-use crate::agent::superior::{CallerTerms, HelperLink, TrustState};
-use crate::agent::{Agent, Emitter, retry};
+use crate::agent::request::retry;
+use crate::agent::{Agent, Emitter};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::secrets::Redacting;
 use crate::base::text;
-use crate::config::Permission;
+use crate::config::{Permission, ToolEffect};
 use crate::conversation::event::EventKind;
 use crate::conversation::message::ToolCall;
+use crate::safety::process::ChildWatch;
 use crate::safety::{Enclosure, Refused};
-use crate::tools::{CallContext, Clocks, Keep, ModelAccess, Superior, Tool};
+use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
 
 use super::end::{CallEnd, CallFailure};
-use super::measure::{CallMeasurement, CallStart, ToolWatch};
-use super::prepare::{CallPlan, PreparedCall};
+use super::measure::{CallMeasurement, CallStart};
+use super::prepare::PreparedCall;
+use super::superior::{CallerTerms, HelperLink, TrustState};
 
 /// The services and limits that the calls of a step share with the turn that runs them.
 pub(in crate::agent) struct CallServices<'a> {
     pub agent: &'a Agent,
-    pub clock: &'a PausableClock,
+    pub clock: PausableClock,
     pub shared: Arc<SharedConversation>,
     pub emitter: Arc<Emitter>,
     pub live: Arc<LiveCalls>,
@@ -69,16 +71,9 @@ impl<'a> PreparedCall<'a> {
     /// Runs the call without asking again.
     pub(super) async fn run(self, services: &CallServices<'_>) -> CallOutcome<'a> {
         services.announce(&self);
-        match &self.plan {
-            Ok(plan) => {
-                let (start, enclosure) = (self.start, plan.verdict.enclosure());
-                self.run_tool(start, enclosure, services).await
-            }
-            Err(why) => {
-                let why = why.clone();
-                self.end_without_run(CallEnd::Failed(CallFailure::Invalid), &why)
-            }
-        }
+        let enclosure = self.plan.as_ref().map_or(Enclosure::Read, |plan| plan.verdict.enclosure());
+        let start = self.start;
+        self.run_tool(start, enclosure, services).await
     }
 
     /// Ends the call before its tool runs.
@@ -102,16 +97,22 @@ impl<'a> PreparedCall<'a> {
         }
     }
 
-    /// Runs the tool to its end.
+    /// Runs the tool to its end, if the call can run.
     async fn run_tool(
         self,
         start: CallStart,
         enclosure: Enclosure,
         services: &CallServices<'_>,
     ) -> CallOutcome<'a> {
-        let Ok(plan) = &self.plan else { return self.end_without_run(CallEnd::Failed(CallFailure::Invalid), "") };
-        let (agent, emitter, live, slot, tool) =
-            (services.agent, &services.emitter, &services.live, self.slot, plan.tool);
+        let plan = match &self.plan {
+            Ok(plan) => plan,
+            Err(why) => {
+                let why = why.clone();
+                return self.end_without_run(CallEnd::Failed(CallFailure::Invalid), &why);
+            }
+        };
+        let CallServices { agent, emitter, live, shared, helpers, limits, .. } = services;
+        let (slot, tool) = (self.slot, plan.tool);
         live.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
         let report = |chunk: &str| {
@@ -121,33 +122,43 @@ impl<'a> PreparedCall<'a> {
                 emitter.notify(EventKind::ToolOutput { call_id: self.call.id.clone(), chunk });
             }
         };
-        let notify = |kind: EventKind| emitter.notify(kind);
         let refused = Mutex::new(None);
         let desk = OnceLock::new();
         let superior = || {
-            let desk = desk.get_or_init(|| Arc::new(services.desk(slot, plan.trust.clone())));
+            let desk = desk.get_or_init(|| Arc::new(services.link_helper(slot, plan.trust.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
-        let account = || live.account(slot, &services.helpers.ledger);
-        let step = services.helpers.ledger.own_steps();
-        let models = CallRequests { ledger: &account, emitter, step };
+        let account = || live.account(slot, &helpers.ledger);
+        let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(services.clock.elapsed()));
         let context = CallContext {
+            workspace: &agent.workspace,
+            reach: &plan.reach,
+            files: &shared.files,
+            skills: &shared.skills,
+            spill: &shared.spill,
+            archive: shared.archive.as_ref(),
+            timeout: tool.time_asked(&self.arguments).or(plan.terms.timeout).unwrap_or(agent.limits.tool_timeout),
+            clocks: Clocks { most: agent.limits.max_tool_timeout, idle: agent.limits.tool_idle_timeout, run },
+            max_tokens: plan.terms.max_tokens.unwrap_or(limits.held_tokens),
+            live: &report,
+            keep: agent.tools.get("recall").map(|_| Keep { spill: &shared.spill, redactor: &agent.redactor }),
             enclosure,
             variables: &self.variables,
-            live: &report,
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
-            notify: &notify,
+            models: &CallRequests { ledger: &account, emitter, step: helpers.ledger.own_steps() },
+            notify: &|kind| emitter.notify(kind),
             superior: &superior,
-            ..services.context(plan, &self.arguments, &models)
         };
-        let watch = ToolWatch::start(tool);
+        let starts_processes = tool.definition().effects.contains(&ToolEffect::Process);
+        let (begun, processes) = (Instant::now(), starts_processes.then(ChildWatch::begin));
         let only_read = enclosure == Enclosure::Read;
         let may_change = tool.definition().permission != Permission::Read && !only_read;
         let (result, retries) = {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
             call_persistently(tool, &self.arguments, context).await
         };
-        let measured = CallMeasurement::ran(start, watch, retries);
+        let (latency, spent) = (Some(begun.elapsed()), processes.and_then(ChildWatch::end));
+        let measured = CallMeasurement { latency, retries, spent, ..CallMeasurement::not_run(start) };
         let refused = refused.into_inner().expect("storing never panics");
         let (end, output) = match result {
             Ok(output) => (CallEnd::of_output(&output), output),
@@ -204,8 +215,8 @@ impl CallServices<'_> {
         self.live.announce(prepared.slot);
     }
 
-    /// The desk for a helper that a call starts.
-    fn desk(&self, slot: CallSlot, standing: TrustState) -> HelperLink {
+    /// The place of a helper that a call starts.
+    fn link_helper(&self, slot: CallSlot, standing: TrustState) -> HelperLink {
         HelperLink {
             terms: Arc::clone(&self.helpers),
             emitter: Arc::clone(&self.emitter),
@@ -214,37 +225,6 @@ impl CallServices<'_> {
             clock: self.clock.clone(),
             standing,
             brought: Mutex::default(),
-        }
-    }
-
-    /// The context of a call whose effects nobody observes.
-    fn context<'c>(
-        &'c self,
-        plan: &'c CallPlan<'_>,
-        arguments: &Value,
-        models: &'c dyn ModelAccess,
-    ) -> CallContext<'c> {
-        let agent = self.agent;
-        let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(self.clock.elapsed()));
-        let keep = Keep { spill: &self.shared.spill, redactor: &agent.redactor };
-        CallContext {
-            workspace: &agent.workspace,
-            reach: &plan.reach,
-            files: &self.shared.files,
-            skills: &self.shared.skills,
-            spill: &self.shared.spill,
-            archive: self.shared.archive.as_ref(),
-            timeout: plan.tool.time_asked(arguments).or(plan.terms.timeout).unwrap_or(agent.limits.tool_timeout),
-            clocks: Clocks { most: agent.limits.max_tool_timeout, idle: agent.limits.tool_idle_timeout, run },
-            max_tokens: plan.terms.max_tokens.unwrap_or(self.limits.held_tokens),
-            live: &|_| {},
-            keep: agent.tools.find("recall").ok().map(|_| keep),
-            enclosure: Enclosure::Write,
-            variables: &[],
-            refused: &|_| {},
-            models,
-            notify: &|_| {},
-            superior: &|| unreachable!("the context of a call that runs has its own"),
         }
     }
 }
@@ -271,14 +251,10 @@ async fn call_persistently(
     let mut retries = 0;
     loop {
         let outcome = call_in_time(tool, arguments.clone(), context).await;
-        let failure = match &outcome {
-            Err(error) => error.kind,
-            Ok(_) => return (outcome, retries),
-        };
         let left = context.timeout.saturating_sub(start.elapsed());
-        let Some(delay) = retry::of_call(failure, tool.idempotent(), retries, left, fastrand::f64()) else {
-            return (outcome, retries);
-        };
+        let delay =
+            |error: &ToolError| retry::of_call(error.kind, tool.idempotent(), retries, left, fastrand::f64());
+        let Some(delay) = outcome.as_ref().err().and_then(delay) else { return (outcome, retries) };
         tokio::time::sleep(delay).await;
         retries += 1;
     }
@@ -295,16 +271,12 @@ async fn call_in_time(
     if tool.waits_for_person() || tool.is_run() {
         return tool.call(arguments, context).await;
     }
-    match tokio::time::timeout(context.timeout + GRACE, tool.call(arguments, context)).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            let limit = crate::config::format_duration(context.timeout);
-            Err(ToolError::new(
-                ToolErrorKind::Timeout,
-                format!("The call took longer than {limit} and was stopped."),
-            ))
-        }
-    }
+    let outcome = tokio::time::timeout(context.timeout + GRACE, tool.call(arguments, context)).await;
+    outcome.unwrap_or_else(|_| {
+        let limit = crate::config::format_duration(context.timeout);
+        let why = format!("The call took longer than {limit} and was stopped.");
+        Err(ToolError::new(ToolErrorKind::Timeout, why))
+    })
 }
 
 /// The event for a call that begins.

@@ -3,14 +3,12 @@
 
 use serde_json::Value;
 
-use crate::agent::purpose::open_call;
+use crate::agent::request::purpose::open_call;
 use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::message::{FinishReason, Step, ToolCall};
 
 use super::end::CallEnd;
-use super::execute::{CallLimits, CallOutcome};
 use super::prepare::{CallText, PreparedCall};
-use super::settle::AnsweredCall;
 
 /// A call that no model wrote.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +31,11 @@ pub(in crate::agent) struct GivenOutcome {
     pub value: Value,
 }
 
+/// A reply that is one call, whose answer is still missing.
+pub(super) fn wrap_call(call: &ToolCall) -> Step {
+    Step { parts: vec![open_call(call.clone())], finish_reason: FinishReason::ToolCalls, ..Step::default() }
+}
+
 impl GivenCall {
     fn request(&self) -> ToolCall {
         ToolCall { id: self.id.clone(), name: self.tool.clone(), arguments: self.arguments.to_string() }
@@ -48,7 +51,7 @@ impl<'t> Turn<'t> {
         let services = self.plan_services(1);
         let prepared = self.begin_given(given)?;
         let outcome = self.run_alone(prepared, &services).await?;
-        self.end_given(outcome, services.limits)
+        self.answer_call(outcome, services.limits)
     }
 
     /// Checks and judges a call without making it.
@@ -56,28 +59,11 @@ impl<'t> Turn<'t> {
         PreparedCall::of(self.agent, (0, 0), &given.request(), CallText::Whole, self.trust())
     }
 
-    /// Records a call, and checks and judges it. It is open until [`Turn::end_given`].
+    /// Records a call, and checks and judges it. It is open until [`Turn::answer_call`].
     pub(in crate::agent) fn begin_given(&mut self, given: GivenCall) -> Result<PreparedCall<'t>, TurnStop> {
         let call = given.request();
-        let step = Step {
-            parts: vec![open_call(call.clone())],
-            finish_reason: FinishReason::ToolCalls,
-            given: true,
-            ..Step::default()
-        };
-        let number = self.keep_reply(step)?;
+        let number = self.keep_reply(Step { given: true, ..wrap_call(&call) })?;
         let prepared = PreparedCall::of(self.agent, (number, 0), &call, CallText::Whole, self.trust());
         Ok(PreparedCall { variables: given.variables, ..prepared })
-    }
-
-    /// Records the answer to a call.
-    pub(in crate::agent) fn end_given(
-        &mut self,
-        outcome: CallOutcome<'_>,
-        limits: CallLimits,
-    ) -> Result<GivenOutcome, TurnStop> {
-        let AnsweredCall { end, summary, value, observation } = self.answer_call(outcome, limits)?;
-        let summary = if end.has_result() { summary } else { observation };
-        Ok(GivenOutcome { end, summary, value })
     }
 }

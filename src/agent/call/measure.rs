@@ -6,11 +6,10 @@ use jiff::Timestamp;
 
 use crate::base::output::ToolOutput;
 use crate::base::{text, tokens};
-use crate::config::ToolEffect;
 use crate::conversation::event::CallTelemetry;
 use crate::conversation::message::{CallStatus, ToolCall};
 use crate::conversation::telemetry::to_milliseconds;
-use crate::safety::process::{ChildWatch, ProcessUsage};
+use crate::safety::process::ProcessUsage;
 use crate::tools::Tool;
 
 use super::end::CallEnd;
@@ -25,9 +24,9 @@ pub(super) struct CallStart {
 /// The measurements of a call.
 #[derive(Debug)]
 pub(super) struct CallMeasurement {
-    taken_up: CallStart,
+    pub taken_up: CallStart,
     /// The time from the beginning to the end of the call.
-    total: Duration,
+    pub total: Duration,
     /// The time that the tool ran, if it did.
     pub latency: Option<Duration>,
     /// The number of retries by the runtime.
@@ -46,12 +45,6 @@ impl CallMeasurement {
     pub fn not_run(taken_up: CallStart) -> Self {
         let total = taken_up.since.elapsed();
         Self { taken_up, total, latency: None, retries: 0, spent: None }
-    }
-
-    /// Measures a call that ends now.
-    pub fn ran(taken_up: CallStart, stopwatch: ToolWatch, retries: u32) -> Self {
-        let latency = Some(stopwatch.start.elapsed());
-        Self { latency, retries, spent: stopwatch.processes.and_then(ChildWatch::end), ..Self::not_run(taken_up) }
     }
 
     /// The telemetry of the call, for the events and the log. `content` is what the model reads; `output` is
@@ -89,19 +82,6 @@ impl CallMeasurement {
                 .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
                 .collect(),
         }
-    }
-}
-
-/// Measures a running tool.
-pub(super) struct ToolWatch {
-    start: Instant,
-    processes: Option<ChildWatch>,
-}
-
-impl ToolWatch {
-    pub fn start(tool: &dyn Tool) -> Self {
-        let starts_processes = tool.definition().effects.contains(&ToolEffect::Process);
-        Self { start: Instant::now(), processes: starts_processes.then(ChildWatch::begin) }
     }
 }
 

@@ -6,6 +6,7 @@
 //! turn, except for a guarantee that is unavailable.
 
 mod end;
+mod superior;
 mod measure;
 mod arguments;
 mod prepare;

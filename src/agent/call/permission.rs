@@ -31,18 +31,6 @@ pub(super) struct RunAsked {
     pub may_edit: bool,
 }
 
-/// A permission question.
-struct PermissionQuestion<'q> {
-    preview: &'q str,
-    is_change: bool,
-    why: &'q str,
-    always: Option<&'q Grant>,
-    enclosure: Option<Enclosure>,
-    network: bool,
-    /// The command line that a person may replace.
-    line: Option<&'q str>,
-}
-
 impl<'t> Turn<'t> {
     /// Decides on a call by a verdict, its own or that on another run of it, and asks the person if the verdict says
     /// so.
@@ -76,27 +64,9 @@ impl<'t> Turn<'t> {
             preview => preview.unwrap_or_else(|error| error.message),
         };
         let line = tool.command_argument().filter(|_| run.may_edit).and_then(|name| arguments[name].as_str());
-        let (enclosure, network) = (tool.enclosure(run.enclosure), tool.has_network());
-        let (preview, is_change) = (preview.as_str(), tool.previews_change());
-        let asked = PermissionQuestion { preview, is_change, why, always, enclosure, network, line };
-        self.ask_permission(call, asked).await
-    }
-
-    /// Asks the person.
-    async fn ask_permission(
-        &mut self,
-        call: &ToolCall,
-        asked: PermissionQuestion<'_>,
-    ) -> Result<PermissionDecision, TurnStop> {
-        let PermissionQuestion { preview, is_change, why, always, enclosure, network, line } = asked;
-        self.run.emitter.emit(EventKind::PermissionRequested {
-            call_id: call.id.clone(),
-            name: call.name.clone(),
-            why: why.to_owned(),
-        })?;
         let redactor = &self.agent.redactor;
         // Not redacted by shape, which could hide part of the command.
-        let shown = redactor.redact_known(preview);
+        let shown = redactor.redact_known(&preview);
         let offered = always.map(|grant| redactor.redact_known(&grant.to_string()).into_owned());
         // Editing a masked line would replace the secret with the mask.
         let editable = line.filter(|line| redactor.redact_known(line) == *line);
@@ -104,15 +74,31 @@ impl<'t> Turn<'t> {
             helper: None,
             tool: &call.name,
             preview: &shown,
-            is_change,
+            is_change: tool.previews_change(),
             why,
             always: offered.as_deref(),
             workspace: self.agent.workspace.root(),
-            enclosure,
-            network,
+            enclosure: tool.enclosure(run.enclosure),
+            network: tool.has_network(),
             hidden: shown != preview,
             editable,
         };
+        self.ask_permission(call, question, always).await
+    }
+
+    /// Asks the person. `always` is what they may grant for the rest of the conversation.
+    async fn ask_permission(
+        &mut self,
+        call: &ToolCall,
+        question: Question<'_>,
+        always: Option<&Grant>,
+    ) -> Result<PermissionDecision, TurnStop> {
+        let Question { why, editable, .. } = question;
+        self.run.emitter.emit(EventKind::PermissionRequested {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            why: why.to_owned(),
+        })?;
         let approval = {
             let _pause = self.clock.pause();
             self.agent.approver.approve(question).await

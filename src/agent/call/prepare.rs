@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::live_calls::CallSlot;
-use crate::agent::superior::TrustState;
-use crate::agent::{Agent, FoundTool, ToolTerms};
+use crate::agent::{Agent, ToolEntry, ToolTerms};
 use crate::base::json;
 use crate::base::present;
 use crate::conversation::message::ToolCall;
@@ -19,6 +18,7 @@ use crate::tools::Tool;
 
 use super::arguments;
 use super::measure::CallStart;
+use super::superior::TrustState;
 
 /// The most calls of one reply that run; the rest are refused.
 pub(super) const MOST_CALLS: usize = 64;
@@ -76,20 +76,24 @@ impl<'a> PreparedCall<'a> {
         trust: TrustState,
     ) -> Self {
         let start = CallStart::now();
-        let (call, meant) = match unwrap_call(agent, call) {
-            _ if slot.1 >= MOST_CALLS => {
-                let why = format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run.");
-                (call.clone(), Err(why))
+        let meant = if slot.1 < MOST_CALLS {
+            unwrap_call(agent, call)
+        } else {
+            Err(format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run."))
+        };
+        let (call, checked) = match meant {
+            Ok(inner) => {
+                let call = inner.unwrap_or_else(|| call.clone());
+                let checked = check_call(agent, &call, written);
+                (call, checked)
             }
-            Ok(inner) => (inner.unwrap_or_else(|| call.clone()), Ok(())),
             Err(why) => (call.clone(), Err(why)),
         };
-        let judged = meant.and_then(|()| check_call(agent, &call, written)).map(|(found, arguments)| {
-            let plan = judge(agent, found, &arguments, trust);
-            (arguments, plan)
-        });
-        let (arguments, plan) = match judged {
-            Ok((arguments, plan)) => (arguments, Ok(plan)),
+        let (arguments, plan) = match checked {
+            Ok((found, arguments)) => {
+                let plan = judge(agent, found, &arguments, trust);
+                (arguments, Ok(plan))
+            }
             Err(why) => (json::object_or_unparsed(&call.arguments), Err(why)),
         };
         Self { call, slot, start, arguments, variables: Vec::new(), edited: None, plan }
@@ -113,12 +117,11 @@ impl<'a> PreparedCall<'a> {
 
     /// The company in which it may run.
     pub(in crate::agent) fn lane(&self) -> CallLane {
-        match &self.plan {
-            Ok(plan) if !plan.reads || plan.tool.waits_for_person() => CallLane::Alone,
-            Ok(plan) if !matches!(plan.verdict, Verdict::Allow(_)) => CallLane::Alone,
-            Ok(plan) if plan.tool.is_run() => CallLane::Helpers,
-            Ok(_) => CallLane::Reading,
-            Err(_) => CallLane::Alone,
+        let allowed = self.plan.as_ref().ok().filter(|plan| matches!(plan.verdict, Verdict::Allow(_)));
+        match allowed.filter(|plan| plan.reads && !plan.tool.waits_for_person()) {
+            Some(plan) if plan.tool.is_run() => CallLane::Helpers,
+            Some(_) => CallLane::Reading,
+            None => CallLane::Alone,
         }
     }
 }
@@ -154,20 +157,18 @@ fn unwrap_call(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, Strin
 }
 
 /// The tool of a call, and its arguments, which fit the schema.
-fn check_call<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Result<(FoundTool<'a>, Value), String> {
+fn check_call<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Result<(&'a ToolEntry, Value), String> {
     if written == CallText::Cut {
-        return Err(
-            "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
-                    with shorter arguments; write large files in several parts."
-                .to_owned(),
-        );
+        let why = "Not run: your reply was cut at the output limit before it was complete. Send the call again, with \
+                   shorter arguments; write large files in several parts.";
+        return Err(why.to_owned());
     }
     let found = agent.tools.find(&call.name)?;
     let mut arguments = arguments::parse_arguments(&call.arguments, &found.tool.definition().parameters)?;
     restore_marks(&mut arguments);
     arguments::complete_by_schema(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
-    check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
+    check_time(found.tool.as_ref(), &arguments, agent.limits.max_tool_timeout)?;
     Ok((found, arguments))
 }
 
@@ -184,8 +185,8 @@ fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), 
     ))
 }
 
-fn judge<'a>(agent: &'a Agent, found: FoundTool<'a>, arguments: &Value, trust: TrustState) -> CallPlan<'a> {
-    let FoundTool { tool, terms, .. } = found;
+fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: TrustState) -> CallPlan<'a> {
+    let (tool, terms) = (found.tool.as_ref(), &found.terms);
     let workspace = &agent.workspace;
     let definition = tool.definition();
     let mut reads = tool.reads(arguments);

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use crate::agent::superior::TrustState;
 use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::window;
 use crate::config::ApprovalMode;
@@ -21,6 +20,7 @@ use super::end::CallEnd;
 use super::execute::{CallLimits, CallOutcome, CallServices};
 use super::permission::{PermissionDecision, RunAsked};
 use super::prepare::{CallLane, CallText, MOST_CALLS, PreparedCall};
+use super::superior::TrustState;
 
 /// The questions about running a call again.
 const AGAIN_WRITING: &str = "it ran where nothing can be written, and could not write; run it again where it may write in \
@@ -326,7 +326,7 @@ impl<'t> Turn<'t> {
         let tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
         CallServices {
             agent: self.agent,
-            clock: self.clock,
+            clock: self.clock.clone(),
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             live: Arc::clone(&self.conversation.live),

@@ -8,37 +8,46 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agent::limits::ReachedLimit;
-use crate::agent::live_calls::LiveCall;
-use crate::agent::loop_detector::{LoopVerdict, ObservedCall, ObservedEnd};
+use crate::agent::live_calls::{CallSlot, LiveCall};
+use crate::agent::loops::{LoopVerdict, ObservedCall, ObservedEnd};
 use crate::agent::turn::{Turn, TurnStop};
 use crate::base::json;
 use crate::base::output::Kept;
 use crate::config::Permission;
 use crate::conversation::event::{CallTelemetry, EventKind, EventMessage};
-use crate::conversation::message::CallAnswer;
+use crate::conversation::message::{CallAnswer, ToolCall};
 use crate::conversation::session::{OpenCall, StateChange};
 use crate::model::CallRecord;
 
 use super::end::{CallEnd, CallFailure};
 use super::execute::{CallLimits, CallOutcome, started_event};
+use super::given::GivenOutcome;
 use super::measure;
-use super::shape::{ResultShaper, ShapedResult};
+use super::shape::ResultShaper;
 
 impl Turn<'_> {
-    /// Gives a call its one answer, after checking for a loop.
-    pub(super) fn answer_call(
+    /// Gives a call its one answer, after checking for a loop. Only for a plan is the outcome complete.
+    pub(in crate::agent) fn answer_call(
         &mut self,
         mut outcome: CallOutcome<'_>,
         limits: CallLimits,
-    ) -> Result<AnsweredCall, TurnStop> {
+    ) -> Result<GivenOutcome, TurnStop> {
         let unavailable = outcome.unavailable().map(str::to_owned);
         let mut verdict = LoopVerdict::Progress;
+        let mut given = GivenOutcome { end: outcome.end.clone(), summary: String::new(), value: Value::Null };
         let (spill, emitter) = (Arc::clone(&self.conversation.shared.spill), Arc::clone(&self.run.emitter));
         let shaper = ResultShaper { agent: self.agent, spill, emitter, limits };
-        let ShapedResult { answer, value, observation } = shaper.shape(&mut outcome, |outcome| {
-            if !limits.of_plan {
-                verdict = self.look_for_loop(outcome);
+        let answer = shaper.shape(&mut outcome, |outcome| {
+            if limits.of_plan {
+                let output = &outcome.output;
+                given.summary = if given.end.has_result() { &output.summary } else { &output.observation }.clone();
+                given.value = match &output.result {
+                    Value::Null => Value::String(output.observation.clone()),
+                    data => data.clone(),
+                };
+                return None;
             }
+            verdict = self.look_for_loop(outcome);
             match &verdict {
                 LoopVerdict::Hint(standstill) => Some(standstill.hint()),
                 LoopVerdict::Progress | LoopVerdict::Stop(_) => None,
@@ -46,14 +55,13 @@ impl Turn<'_> {
         });
         let telemetry = self.account(&outcome, &answer)?;
         self.conversation.live.land(outcome.prepared.slot);
-        let (end, summary) = (outcome.end.clone(), outcome.output.summary.clone());
         self.record_answer(outcome, answer, telemetry)?;
         if let Some(why) = unavailable {
             return Err(TurnStop::Unavailable(why));
         }
         match verdict {
             LoopVerdict::Stop(standstill) => Err(TurnStop::Limit(ReachedLimit::Loop(standstill))),
-            _ => Ok(AnsweredCall { end, summary, value, observation }),
+            _ => Ok(given),
         }
     }
 
@@ -64,7 +72,7 @@ impl Turn<'_> {
             Some(id) => Cow::Owned(output.observation.replace(&format!("recall id={id} "), "recall ")),
             None => Cow::Borrowed(&output.observation),
         };
-        let tool = self.agent.tools.get(&prepared.call.name).map(|found| found.tool);
+        let tool = self.agent.tools.get(&prepared.call.name).map(|found| found.tool.as_ref());
         let changes = tool.is_some_and(|tool| tool.definition().permission > Permission::Read) && !only_read;
         let observed = ObservedCall {
             step: prepared.slot.0,
@@ -90,7 +98,7 @@ impl Turn<'_> {
         self.note_spending(prepared.slot);
         self.run.totals.tool_calls += 1;
         self.run.totals.denied += u64::from(matches!(end, CallEnd::Denied(_)));
-        let tool = self.agent.tools.get(&call.name).map(|found| found.tool);
+        let tool = self.agent.tools.get(&call.name).map(|found| found.tool.as_ref());
         let telemetry = measured.telemetry(call, tool, end, output, &answer.content);
         self.run.emitter.emit(EventKind::ToolFinished {
             call_id: call.id.clone(),
@@ -112,8 +120,7 @@ impl Turn<'_> {
         telemetry: CallTelemetry,
     ) -> Result<(), TurnStop> {
         let CallOutcome { prepared, end, output, brings, .. } = outcome;
-        let (call, slot) = (prepared.call, prepared.slot);
-        let now = Timestamp::now();
+        let (call, now) = (prepared.call, Timestamp::now());
         if self.agent.model.info().scripted {
             let (name, arguments, status) = (call.name.clone(), prepared.arguments, end.status());
             let (result, observation) = (output.result, output.observation);
@@ -125,9 +132,21 @@ impl Turn<'_> {
         if let Some(source) = brings {
             self.taint(&source);
         }
-        let event = EventKind::Message(EventMessage::answer(&call, &answer));
         self.conversation.session.sync_before(self.conversation.shared.spill.take_unsynced());
-        self.conversation.session.answer(slot, answer, telemetry, now).map_err(anyhow::Error::from)?;
+        self.keep_answer(prepared.slot, &call, answer, telemetry)
+    }
+
+    /// Records the answer to a call: on disk, then in memory, then as an event.
+    pub(in crate::agent) fn keep_answer(
+        &mut self,
+        slot: CallSlot,
+        call: &ToolCall,
+        answer: CallAnswer,
+        telemetry: CallTelemetry,
+    ) -> Result<(), TurnStop> {
+        let event = EventKind::Message(EventMessage::answer(call, &answer));
+        let session = &mut self.conversation.session;
+        session.answer(slot, answer, telemetry, Timestamp::now()).map_err(anyhow::Error::from)?;
         Ok(self.run.emitter.emit(event)?)
     }
 
@@ -161,15 +180,4 @@ impl Turn<'_> {
         }
         Ok(())
     }
-}
-
-/// A call that has its answer.
-pub(super) struct AnsweredCall {
-    pub end: CallEnd,
-    /// One line for a person.
-    pub summary: String,
-    /// For the calls of a plan: the whole result as data, or the text of a result without data.
-    pub value: Value,
-    /// For the calls of a plan: the whole observation.
-    pub observation: String,
 }

@@ -9,11 +9,9 @@ use serde_json::Value;
 use crate::agent::{Agent, Emitter, ToolTerms};
 use crate::base::output::{Kept, Lost, ToolOutput};
 use crate::base::present::{self, Occasion, ResultSource};
-use crate::base::secrets::Redactor;
 use crate::base::text;
 use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::ToolOutputSettings;
-use crate::conversation::event::EventKind;
 use crate::conversation::message::CallAnswer;
 use crate::conversation::spill::Spill;
 
@@ -25,15 +23,6 @@ pub(super) struct ResultShaper<'a> {
     pub spill: Arc<Spill>,
     pub emitter: Arc<Emitter>,
     pub limits: CallLimits,
-}
-
-/// A result as the model reads it, and as later steps of a plan refer to it.
-pub(super) struct ShapedResult {
-    pub answer: CallAnswer,
-    /// The whole result as data, or the text of a result without data; only for the calls of a plan.
-    pub value: Value,
-    /// The whole observation, likewise.
-    pub observation: String,
 }
 
 impl ResultShaper<'_> {
@@ -51,18 +40,16 @@ impl ResultShaper<'_> {
         &self,
         outcome: &mut CallOutcome<'_>,
         look: impl FnOnce(&CallOutcome<'_>) -> Option<String>,
-    ) -> ShapedResult {
+    ) -> CallAnswer {
         let unknown = ToolTerms::default();
         let found = self.agent.tools.get(&outcome.prepared.call.name);
-        let terms = found.map_or(&unknown, |found| found.terms);
+        let terms = found.map_or(&unknown, |found| &found.terms);
         let most = terms.max_tokens.unwrap_or(self.limits.shown_tokens) * BYTES_PER_TOKEN;
         self.redact_output(&mut outcome.output);
-        let (value, observation) = self.whole_of(&outcome.output);
         let note = look(outcome);
         self.cut_observation(outcome, most);
         self.add_notices(outcome, note);
-        let answer = self.write_answer(outcome, terms, most);
-        ShapedResult { answer, value, observation }
+        self.write_answer(outcome, terms, most)
     }
 
     fn redact_output(&self, output: &mut ToolOutput) {
@@ -70,19 +57,7 @@ impl ResultShaper<'_> {
         output.observation = redactor.redact(&output.observation).into_owned();
         output.summary = redactor.redact(&output.summary).into_owned();
         redactor.redact_value(&mut output.result);
-        output.state_update.values_mut().for_each(|value| redact_texts(redactor, value));
-    }
-
-    /// The whole result, if later steps of a plan may refer to it.
-    fn whole_of(&self, output: &ToolOutput) -> (Value, String) {
-        if !self.limits.of_plan {
-            return (Value::Null, String::new());
-        }
-        let value = match &output.result {
-            Value::Null => Value::String(output.observation.clone()),
-            data => data.clone(),
-        };
-        (value, output.observation.clone())
+        output.state_update.values_mut().for_each(|value| redactor.redact_value(value));
     }
 
     /// Breaks the marks in an observation that may not direct the model (a failure may quote anything), then cuts it if
@@ -138,8 +113,8 @@ impl ResultShaper<'_> {
                 Lost::Full => "the store is full",
                 Lost::Failed => "the disk failed",
             };
-            let message = format!("the part that was cut out of a result is not kept, or not to its end: {why}");
-            self.emitter.notify(EventKind::Warning { message });
+            self.emitter
+                .warn([format!("the part that was cut out of a result is not kept, or not to its end: {why}")]);
         }
         Some(kept)
     }
@@ -180,18 +155,4 @@ fn cut_middle(observation: &str, most: usize, kept: Option<&Kept>) -> String {
     let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
     let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));
     format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
-}
-
-/// Removes secrets from every text of a value.
-fn redact_texts(redactor: &Redactor, value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(clean) = redactor.redact(text) {
-                *text = clean;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| redact_texts(redactor, item)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| redact_texts(redactor, field)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use jiff::Timestamp;
 
 use crate::agent::Agent;
-use crate::agent::purpose::Purpose;
+use crate::agent::request::purpose::Purpose;
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{PlanCreated, PlanEvent as Happened, PlanStep, StepFinished};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::agent::purpose::{Aside, Purpose};
+use crate::agent::request::purpose::{Aside, Purpose};
 use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::{Agent, Conversation};
 use crate::base::builtin;

@@ -121,7 +121,7 @@ impl<'t> Turn<'t> {
     /// Waits for a call that ends, if one runs, and answers it; ends its step unless its check has to wait.
     async fn land_next(&mut self, machine: &mut PlanProgress, field: &mut OpenSteps<'t>) -> Result<(), TurnStop> {
         let Some((begun, outcome)) = self.take_outcome(&mut field.scheduler).await? else { return Ok(()) };
-        let outcome = self.end_given(outcome, field.scheduler.limits())?;
+        let outcome = self.answer_call(outcome, field.scheduler.limits())?;
         if matches!(begun.step.check, Some(StepCheck::Command(_))) {
             field.unchecked.push((begun, outcome));
             return Ok(());

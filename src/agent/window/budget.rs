@@ -112,29 +112,8 @@ pub fn result_cap(budget: &Budget, fixed: u64, setting: usize, calls: usize) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::desk::{model, settings};
     use super::*;
-    use crate::model::WindowSource;
-
-    fn model(context_window: u64) -> ModelInfo {
-        ModelInfo {
-            name: "m".to_owned(),
-            id: "m".to_owned(),
-            provider: String::new(),
-            context_window,
-            window_source: WindowSource::Declared,
-            max_input_tokens: None,
-            max_output_tokens: None,
-            largest_output: None,
-            thinking_budget: None,
-            prices: None,
-            calls_tools: true,
-            sees: false,
-            profile: crate::config::GuidanceProfile::Concise,
-            retry: crate::config::RetryConfig::default(),
-            scripted: true,
-            configured: true,
-        }
-    }
 
     #[test]
     fn a_step_s_results_never_take_more_than_half_of_what_is_free() {
@@ -149,7 +128,7 @@ mod tests {
     #[test]
     fn a_request_holds_no_more_than_the_model_takes() {
         let model = |most| ModelInfo { max_input_tokens: most, ..model(400_000) };
-        let settings = super::super::desk::settings();
+        let settings = settings();
         let tokens = |most| Budget::new(&model(most), &settings).expect("a budget").tokens;
         assert_eq!(tokens(Some(272_000)), 272_000 - 5440);
         assert_eq!(tokens(Some(399_999)), tokens(None));
@@ -157,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_too_small_is_told_with_what_would_do() {
-        let settings = super::super::desk::settings();
+        let settings = settings();
         let too_small = |window, fixed, settings: &ContextSettings| {
             let budget = Budget::new(&model(window), settings).expect("a budget");
             budget.too_small(fixed, &model(window), settings)

@@ -152,7 +152,8 @@ fn tells_much(line: &str) -> bool {
     WORDS.iter().any(contains)
 }
 
-fn name_status(status: CallStatus) -> &'static str {
+/// How a call ended, in a word for the model.
+pub fn name_status(status: CallStatus) -> &'static str {
     match status {
         CallStatus::Ok => "ok",
         CallStatus::Error => "failed",

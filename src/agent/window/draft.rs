@@ -142,7 +142,7 @@ impl<'a> PlanDraft<'a> {
 
     /// Shortens every answer of a step to this many tokens. Texts of skills are replaced by their stubs.
     pub fn cut_answers(&mut self, index: usize, most: u64) {
-        self.unload(&|skill| skill.item == index);
+        self.unload(|skill| skill.item == index);
         let Some(step) = self.material.items[index].as_step() else { return };
         for (at, call) in step.calls().enumerate() {
             if let Some(answer) = call.answer.as_ref().filter(|answer| answer.skill.is_none()) {
@@ -163,7 +163,10 @@ impl<'a> PlanDraft<'a> {
 
     fn potential_of(&self, index: usize) -> u64 {
         let item = &self.material.items[index];
-        let Some(step) = item.as_step() else { return self.skills_weigh(index) };
+        let Some(step) = item.as_step() else {
+            let skills = self.skills.iter().filter(|skill| skill.item == index && !skill.gone);
+            return skills.map(|skill| self.material.ruler.weigh(&skill.text)).sum();
+        };
         let texts: usize = item.texts().map(str::len).sum();
         let shortable = step.calls().map(|call| {
             let answer = call.answer.as_ref().filter(|answer| !answer.digested);
@@ -173,11 +176,6 @@ impl<'a> PlanDraft<'a> {
         let pictures = item.images().count() as u64 * image::TOKENS;
         let texts_weigh = self.weights[index].saturating_sub(pictures);
         pictures + texts_weigh * shortable.sum::<usize>() as u64 / (texts as u64).max(1)
-    }
-
-    fn skills_weigh(&self, index: usize) -> u64 {
-        let skills = self.skills.iter().filter(|skill| skill.item == index && !skill.gone);
-        skills.map(|skill| self.material.ruler.weigh(&skill.text)).sum()
     }
 
     fn shorten_answer(&mut self, index: usize, call: usize, tool: &str, answer: &CallAnswer, most: u64) {
@@ -287,12 +285,8 @@ impl<'a> PlanDraft<'a> {
         self.scaled(index, sum).min(self.weights[index])
     }
 
-    /// Removes the texts of skills that were not used recently.
-    pub fn unload_idle(&mut self) {
-        self.unload(&|skill| !skill.in_use);
-    }
-
-    fn unload(&mut self, which: &dyn Fn(&SkillUse) -> bool) {
+    /// Removes the texts of these skills.
+    pub fn unload(&mut self, which: impl Fn(&SkillUse) -> bool) {
         for at in 0..self.skills.len() {
             let skill = &self.skills[at];
             let (index, before) = (skill.item, self.material.ruler.weigh(&skill.text));
@@ -329,6 +323,16 @@ impl<'a> PlanDraft<'a> {
         let ruler = self.material.ruler;
         self.standing =
             ruler.scaled(ruler::FRAME + self.room.summary) + ruler.weigh(&compose_summary(&facts, "").text);
+    }
+
+    /// Removes items and allows for their summary, unless nothing would be gained.
+    pub fn summarise(&mut self, removing: impl FnOnce(&mut Self)) {
+        let mut shorter = self.clone();
+        removing(&mut shorter);
+        shorter.stand();
+        if shorter.tokens() < self.tokens() {
+            *self = shorter;
+        }
     }
 
     /// True if the item is removed, or this part of it has changed.
@@ -380,8 +384,8 @@ impl<'a> PlanDraft<'a> {
             let changes = match fate {
                 Fate::Remove => vec![ItemChange::Remove],
                 Fate::Stay(changes) => {
-                    masked +=
-                        usize::from(changes.iter().any(|change| !matches!(change, ItemChange::Unload { .. })));
+                    let is_shortened = changes.iter().any(|change| !matches!(change, ItemChange::Unload { .. }));
+                    masked += usize::from(is_shortened);
                     changes.clone()
                 }
             };

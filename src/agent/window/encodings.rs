@@ -13,39 +13,28 @@ pub fn lines_of(content: &str) -> Vec<Cow<'_, str>> {
     if let Some(body) = find_text(content) {
         return body.lines().map(Cow::Borrowed).collect();
     }
-    let fields = parse_json(content)
-        .or_else(|| parse_xml(content))
-        .or_else(|| parse_compact(content))
-        .or_else(|| in_yaml(content));
-    match fields {
-        Some(fields) => fields.iter().flat_map(ResultField::lines).map(Cow::Owned).collect(),
+    match parse_object(content).or_else(|| parse_xml(content)).or_else(|| parse_compact(content)) {
+        Some(fields) => fields.iter().flat_map(|(name, value)| list_lines(name, value)).map(Cow::Owned).collect(),
         None => content.lines().map(Cow::Borrowed).collect(),
     }
 }
 
-/// One field of a result.
-struct ResultField {
-    name: String,
-    value: Value,
-}
+/// The fields of a result, in their order.
+type ResultFields = Vec<(String, Value)>;
 
-impl ResultField {
-    /// The lines of a field; frame fields have none. The content was neutralised when it was written; other data was
-    /// not, since its encoding keeps it apart.
-    fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        match (self.name.as_str(), &self.value) {
-            ("tool" | "untrusted" | "call_id" | "duration_ms", _) => {}
-            ("content", Value::String(text)) => lines.extend(text.lines().map(str::to_owned)),
-            (name, value) => {
-                list_leaves(name, value, &mut lines);
-                for line in &mut lines {
-                    *line = present::break_text_marks(line).into_owned();
-                }
-            }
+/// The lines of a field; frame fields have none. The content was neutralised when it was written; other data was not,
+/// since its encoding keeps it apart.
+fn list_lines(name: &str, value: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    match (name, value) {
+        ("tool" | "untrusted" | "call_id" | "duration_ms", _) => {}
+        ("content", Value::String(text)) => lines.extend(text.lines().map(str::to_owned)),
+        _ => {
+            list_leaves(name, value, &mut lines);
+            lines = lines.iter().map(|line| present::break_text_marks(line).into_owned()).collect();
         }
-        lines
     }
+    lines
 }
 
 /// Every leaf value, as a line with its name; a multi-line text becomes several lines.
@@ -67,22 +56,21 @@ fn find_text(content: &str) -> Option<&str> {
     opened.ends_with('>').then(|| body.trim_end()).filter(|_| !opened.contains("><"))
 }
 
-fn parse_json(content: &str) -> Option<Vec<ResultField>> {
-    let object = content.starts_with('{').then(|| serde_json::from_str(content).ok()).flatten()?;
-    list_fields(object)
-}
-
-fn in_yaml(content: &str) -> Option<Vec<ResultField>> {
-    list_fields(content.starts_with("tool: ").then(|| yaml::parse_document(content).ok()).flatten()?)
-}
-
-fn list_fields(value: Value) -> Option<Vec<ResultField>> {
+/// JSON or YAML.
+fn parse_object(content: &str) -> Option<ResultFields> {
+    let value = if content.starts_with('{') {
+        serde_json::from_str(content).ok()?
+    } else if content.starts_with("tool: ") {
+        yaml::parse_document(content).ok()?
+    } else {
+        return None;
+    };
     let Value::Object(object) = value else { return None };
-    Some(object.into_iter().map(|(name, value)| ResultField { name, value }).collect())
+    Some(object.into_iter().collect())
 }
 
 /// `<result tool="grep" untrusted="true"><status>…</status><content>…</content></result>`
-fn parse_xml(content: &str) -> Option<Vec<ResultField>> {
+fn parse_xml(content: &str) -> Option<ResultFields> {
     let (_, body) = content.strip_prefix("<result ")?.split_once('>')?;
     let mut rest = body.strip_suffix("</result>")?;
     let mut fields = Vec::new();
@@ -92,20 +80,20 @@ fn parse_xml(content: &str) -> Option<Vec<ResultField>> {
         let unescaped = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#13;", ""), ("&amp;", "&")]
             .into_iter()
             .fold(value.to_owned(), |text, (escape, plain)| text.replace(escape, plain));
-        fields.push(ResultField { name: name.to_owned(), value: or_data(unescaped) });
+        fields.push((name.to_owned(), or_data(unescaped)));
         rest = after;
     }
     Some(fields)
 }
 
 /// `tool:grep|untrusted:true|content:one\ntwo`
-fn parse_compact(content: &str) -> Option<Vec<ResultField>> {
+fn parse_compact(content: &str) -> Option<ResultFields> {
     if !content.starts_with("tool:") || content.contains('\n') {
         return None;
     }
     let field = |pair: &str| {
         let (name, value) = pair.split_once(':')?;
-        Some(ResultField { name: name.to_owned(), value: or_data(unescape_value(value)) })
+        Some((name.to_owned(), or_data(unescape_value(value))))
     };
     content.split('|').map(field).collect()
 }

@@ -11,13 +11,13 @@ const LEAST_RESULT: u64 = 40;
 
 /// Shortens and removes items until the request fits.
 pub fn give_way(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let stages: [fn(PlanDraft<'_>) -> PlanDraft<'_>; 6] =
+    let stages: [fn(&mut PlanDraft<'_>); 6] =
         [shorten_results, all_but_the_last_step, last_results, last_arguments, last_text, shorten_message];
     for stage in stages {
         if draft.fits() {
             break;
         }
-        draft = stage(draft);
+        stage(&mut draft);
         // The summary names what was removed, so it may have grown.
         draft.stand();
     }
@@ -25,31 +25,29 @@ pub fn give_way(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
 }
 
 /// Shortens the results of every step but the last.
-fn shorten_results(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
+fn shorten_results(draft: &mut PlanDraft<'_>) {
     for index in 0..draft.material.items.len() {
         if draft.last_step != Some(index) && !draft.fits() {
             draft.digest_answers(index, true);
             draft.shorten_arguments(index);
         }
     }
-    draft
 }
 
 /// Summarises everything but the last step and the person's last message.
-fn all_but_the_last_step(draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let mut shorter = draft.clone();
-    for index in 0..draft.material.items.len() {
-        if draft.last_step != Some(index) {
-            shorter.remove(index);
+fn all_but_the_last_step(draft: &mut PlanDraft<'_>) {
+    draft.summarise(|draft| {
+        for index in 0..draft.material.items.len() {
+            if draft.last_step != Some(index) {
+                draft.remove(index);
+            }
         }
-    }
-    shorter.stand();
-    if shorter.tokens() < draft.tokens() { shorter } else { draft }
+    });
 }
 
 /// Shortens the results of the last step, each to its share of the room.
-fn last_results(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let Some(last) = draft.last_step else { return draft };
+fn last_results(draft: &mut PlanDraft<'_>) {
+    let Some(last) = draft.last_step else { return };
     draft.shorten_arguments(last);
     let step = draft.material.items[last].as_step();
     let answers = step.map_or(0, |step| step.calls().filter(|call| call.answer.is_some()).count() as u64);
@@ -62,31 +60,28 @@ fn last_results(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
         let most = if least == 0 { 0 } else { (room / answers).max(least) };
         draft.cut_answers(last, most);
     }
-    draft
 }
 
 /// Replaces the arguments of the last step by notes, as it may have many calls.
-fn last_arguments(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
+fn last_arguments(draft: &mut PlanDraft<'_>) {
     if let Some(last) = draft.last_step {
         draft.cut_arguments(last);
     }
-    draft
 }
 
 /// Shortens the text of the last reply, as the model may have rambled.
-fn last_text(draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    shorten_items(draft, |draft| draft.last_step)
+fn last_text(draft: &mut PlanDraft<'_>) {
+    shorten_item(draft, draft.last_step);
 }
 
 /// Shortens the person's last message.
-fn shorten_message(draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    shorten_items(draft, |draft| draft.asked)
+fn shorten_message(draft: &mut PlanDraft<'_>) {
+    shorten_item(draft, draft.asked);
 }
 
-fn shorten_items<'a>(mut draft: PlanDraft<'a>, which: fn(&PlanDraft<'a>) -> Option<usize>) -> PlanDraft<'a> {
-    if let Some(index) = which(&draft) {
+fn shorten_item(draft: &mut PlanDraft<'_>, index: Option<usize>) {
+    if let Some(index) = index {
         let room = (draft.goal.at + draft.weight_of_text(index)).saturating_sub(draft.tokens());
         draft.shorten_text(index, room.max(LEAST_TEXT));
     }
-    draft
 }

@@ -10,7 +10,7 @@ use super::give_way::give_way;
 /// Removes the oldest items.
 pub fn remove_oldest(draft: PlanDraft<'_>) -> PlanDraft<'_> {
     let order = 0..draft.recent;
-    give_way(plan_removal(draft, order))
+    plan_removal(draft, order)
 }
 
 /// Removes the least important items, oldest first.
@@ -19,23 +19,20 @@ pub fn remove_least_important(draft: PlanDraft<'_>) -> PlanDraft<'_> {
     let is_unresolved = |index: usize| unresolved.iter().any(|(item, _)| *item == index);
     let mut order: Vec<usize> = (0..draft.recent).collect();
     order.sort_by_key(|index| measure_importance(draft.material.items, *index, is_unresolved(*index)));
-    give_way(plan_removal(draft, order.into_iter()))
+    plan_removal(draft, order.into_iter())
 }
 
 /// Plans for a note, which is shorter than a summary since no model writes it.
 fn plan_removal(mut draft: PlanDraft<'_>, order: impl Iterator<Item = usize>) -> PlanDraft<'_> {
     draft.room = draft.room.of_a_note();
-    let mut shorter = draft.clone();
-    for index in order {
-        if shorter.tokens() <= draft.goal.to {
-            break;
+    draft.summarise(|draft| {
+        for index in order {
+            if draft.tokens() > draft.goal.to && draft.may_go(index) {
+                draft.remove(index);
+            }
         }
-        if draft.may_go(index) {
-            shorter.remove(index);
-        }
-    }
-    shorter.stand();
-    if shorter.tokens() < draft.tokens() { shorter } else { draft }
+    });
+    give_way(draft)
 }
 
 /// The importance of an item, in ascending order: overcome errors, calls and their results, plain replies, the

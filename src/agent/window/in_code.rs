@@ -76,14 +76,10 @@ fn make_line(text: &str) -> String {
 }
 
 /// The newest lines that fit into the room, without duplicates.
-fn keep_newest(mut lines: Vec<String>, mut room: usize) -> Vec<String> {
+fn keep_newest(mut lines: Vec<String>, room: usize) -> Vec<String> {
     lines.dedup();
-    let fits = |line: &&String| {
-        let fits = line.len() < room;
-        room = room.saturating_sub(line.len() + 1);
-        fits
-    };
-    let kept = lines.iter().rev().take_while(fits).count();
+    let mut fits = Room::fill(room, 1);
+    let kept = lines.iter().rev().take_while(|line| fits(line)).count();
     lines.drain(..lines.len() - kept);
     lines
 }
@@ -119,8 +115,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::desk::step;
     use super::super::summary::{compose_summary, mistake_in};
+    use super::super::tests::desk::step;
     use super::super::{Material, Ruler};
     use super::*;
     use crate::conversation::message::{CallAnswer, Item, Summary, UserText};

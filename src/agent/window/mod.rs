@@ -29,16 +29,11 @@ mod summary;
 mod in_code;
 mod asking;
 #[cfg(test)]
-mod cases;
-#[cfg(test)]
-mod desk;
-#[cfg(test)]
-mod passes;
-#[cfg(test)]
-mod simulation;
+pub(super) mod tests;
 
 pub use asking::{in_short, summary_prefix, with_less};
 pub use budget::{Budget, result_cap};
+pub use digest::name_status;
 #[cfg(test)]
 pub use fill::FillRow;
 pub use fill::{Fill, RequestHead};

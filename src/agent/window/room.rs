@@ -33,6 +33,15 @@ impl Room {
         self.summary * 3 / 4
     }
 
+    /// Tells for one text after another whether it still fits into so many bytes, each with `gap` bytes after it.
+    pub(super) fn fill(mut bytes: usize, gap: usize) -> impl FnMut(&str) -> bool {
+        move |text| {
+            let fits = text.len() < bytes;
+            bytes = bytes.saturating_sub(text.len() + gap);
+            fits
+        }
+    }
+
     /// Tokens as bytes of text.
     pub(super) fn bytes(tokens: u64) -> usize {
         usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)

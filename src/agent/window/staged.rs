@@ -24,21 +24,28 @@ pub fn plan_stages(whole: PlanDraft<'_>) -> PlanDraft<'_> {
     match masked.tokens() <= enough {
         true => masked,
         false if is_early => whole,
-        false => give_way(summarise_old(masked)),
+        false => plan_summary(masked),
     }
 }
 
-/// Summarises old items only.
-pub fn plan_summary(whole: PlanDraft<'_>) -> PlanDraft<'_> {
-    give_way(summarise_old(whole))
+/// Summarises everything before the recent items: a summary costs a request, so it makes as much room as it can. It
+/// includes an earlier summary.
+pub fn plan_summary(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
+    draft.summarise(|draft| {
+        for index in 0..draft.recent {
+            if draft.may_go(index) {
+                draft.remove(index);
+            }
+        }
+    });
+    give_way(draft)
 }
 
 /// Shortens the oldest items first, results and arguments before skills, until slightly past the goal: the
 /// provider's cached prefix is lost either way.
 fn mask_results(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let old = 0..draft.recent;
     let is_enough = |draft: &PlanDraft<'_>| draft.tokens() <= draft.goal.to.saturating_sub(draft.goal.most / 10);
-    for index in old {
+    for index in 0..draft.recent {
         if is_enough(&draft) {
             return draft;
         }
@@ -46,20 +53,7 @@ fn mask_results(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
         draft.shorten_arguments(index);
     }
     if !is_enough(&draft) {
-        draft.unload_idle();
+        draft.unload(|skill| !skill.in_use);
     }
     draft
-}
-
-/// Summarises everything before the recent items: a summary costs a request, so it makes as much room as it can.
-/// It includes an earlier summary. Returns the draft unchanged if nothing would be gained.
-fn summarise_old(draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let mut shorter = draft.clone();
-    for index in 0..draft.recent {
-        if draft.may_go(index) {
-            shorter.remove(index);
-        }
-    }
-    shorter.stand();
-    if shorter.tokens() < draft.tokens() { shorter } else { draft }
 }

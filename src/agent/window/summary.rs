@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::base::present;
 use crate::base::text;
-use crate::conversation::message::{CallStatus, Handle, Item, Summary, ToolCall};
+use crate::conversation::message::{Call, CallStatus, Handle, Item, Summary, ToolCall};
 
 use super::calls::{self, Files};
 use super::digest;
@@ -116,9 +116,7 @@ impl SummaryFacts {
                 if !text.trim().is_empty() {
                     self.replies.push(text);
                 }
-                let ended = |call: &crate::conversation::message::Call| {
-                    Some((call.request.clone(), call.answer.as_ref()?.status))
-                };
+                let ended = |call: &Call| Some((call.request.clone(), call.answer.as_ref()?.status));
                 self.calls.extend(step.calls().filter_map(ended));
             }
         }
@@ -128,23 +126,12 @@ impl SummaryFacts {
 
 /// The newest files, and as many of the earlier ones as there is room for.
 fn merge_files(new: Files, known: Files, room: usize) -> Files {
-    let capped = |new: BTreeSet<String>, known: BTreeSet<String>| {
-        let mut left = room;
-        let mut fits = |path: &String| {
-            let fits = path.len() < left;
-            left = left.saturating_sub(path.len() + 3);
-            fits
-        };
-        let mut all: BTreeSet<String> = new.into_iter().filter(&mut fits).collect();
-        all.extend(known.into_iter().filter(&mut fits));
-        all
+    let capped = |new: BTreeSet<String>, known: BTreeSet<String>| -> BTreeSet<String> {
+        let mut fits = Room::fill(room, 3);
+        new.into_iter().chain(known).filter(|path| fits(path)).collect()
     };
     let changed = capped(new.changed, known.changed);
-    let is_unchanged = |path: &String| !changed.contains(path);
-    let read = capped(
-        new.read.into_iter().filter(is_unchanged).collect(),
-        known.read.into_iter().filter(is_unchanged).collect(),
-    );
+    let read = capped(&new.read - &changed, &known.read - &changed);
     Files { read, changed }
 }
 
@@ -154,13 +141,8 @@ fn keep_texts(mut said: Vec<String>, room: usize) -> Vec<String> {
         return said;
     }
     let first = said.remove(0);
-    let mut left = room.saturating_sub(first.len());
-    let fits = |text: &&String| {
-        let fits = text.len() < left;
-        left = left.saturating_sub(text.len());
-        fits
-    };
-    let kept = said.iter().rev().take_while(fits).count();
+    let mut fits = Room::fill(room.saturating_sub(first.len()), 0);
+    let kept = said.iter().rev().take_while(|text| fits(text)).count();
     let mut out = vec![first];
     out.extend(said.drain(said.len() - kept..));
     out
@@ -231,18 +213,14 @@ impl SummaryFacts {
     /// The items of the todo list that fit into the room, and the number of the others.
     fn todo(&self) -> Vec<String> {
         let items = self.plan.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let mut left = Room::bytes(self.room.files).saturating_mul(2);
-        let longest = (left / 4).clamp(40, 300);
+        let room = Room::bytes(self.room.files).saturating_mul(2);
+        let longest = (room / 4).clamp(40, 300);
         let field = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
         let entry = |item: &Value| {
             format!("[{}] {}", field(item, "status"), text::one_line(&field(item, "text"), longest))
         };
-        let fits = |entry: &String| {
-            let fits = entry.len() <= left;
-            left = left.saturating_sub(entry.len());
-            fits
-        };
-        let mut shown: Vec<String> = items.iter().map(entry).take_while(fits).collect();
+        let mut fits = Room::fill(room.saturating_add(1), 0);
+        let mut shown: Vec<String> = items.iter().map(entry).take_while(|entry| fits(entry)).collect();
         if shown.len() < items.len() {
             shown.push(format!("… and {} more", items.len() - shown.len()));
         }

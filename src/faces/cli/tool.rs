@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::agent::assembly::{self, RunOptions, SessionChoice};
-use crate::agent::{CallEnd, CalledByHand, Cancel, Emitter, Filter, FoundTool, Run, TurnStop, call_by_hand};
+use crate::agent::{CallEnd, CalledByHand, Cancel, Emitter, Filter, Run, ToolEntry, TurnStop, call_by_hand};
 use crate::base::json;
 use crate::base::text;
 use crate::config::{Config, SettingFlag, SettingFlags};
@@ -59,7 +59,7 @@ pub(super) fn run_tool(setup: &CliSetup, command: ToolCommand) -> CommandOutcome
 }
 
 /// The cells of a row: name, permission, effects, origin, summary.
-fn list_cells(found: FoundTool<'_>) -> [String; 5] {
+fn list_cells(found: &ToolEntry) -> [String; 5] {
     let definition = found.tool.definition();
     let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
     let effects: Vec<String> = definition.effects.iter().map(|effect| word(json!(effect))).collect();

@@ -247,17 +247,7 @@ fn is_test(file: &Source) -> bool {
     let name = file.path.rsplit('/').next().unwrap_or_default();
     file.path.contains("/tests/")
         || name.ends_with("tests.rs")
-        || [
-            "cases.rs",
-            "conversations.rs",
-            "courses.rs",
-            "histories.rs",
-            "passes.rs",
-            "puppet.rs",
-            "simulation.rs",
-            "testing.rs",
-        ]
-        .contains(&name)
+        || ["cases.rs", "conversations.rs", "histories.rs", "testing.rs"].contains(&name)
 }
 
 fn is_no_verb(name: &str) -> bool {

@@ -264,7 +264,7 @@ impl Turn<'_> {
         }
         let mut ended = Vec::new();
         while let Some(((job, running), outcome)) = self.take_outcome(&mut scheduler).await? {
-            let result = self.end_given(outcome, scheduler.limits())?.into_result();
+            let result = self.answer_call(outcome, scheduler.limits())?.into_result();
             self.end_job(running, &result)?;
             ended.push((job, result.map(|(value, _)| value)));
         }

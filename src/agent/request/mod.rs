@@ -1,0 +1,271 @@
+//! A request to a model: every one, whoever sends it, is reserved, sent, entered in the ledger and reported here.
+//!
+//! A request that nobody finishes (its future was dropped) counts as cancelled, with the input that was sent.
+
+pub(super) mod purpose;
+pub(super) mod retry;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::BoxFuture;
+
+use crate::agent::Emitter;
+use crate::base::tokens;
+use crate::config::Prices;
+use crate::conversation::event::{EventKind, RequestFinished, RequestStatus};
+use crate::conversation::message::{FinishReason, Usage};
+use crate::model::ledger::{Claim, LEAST_OUTPUT, Reservation, RunLedger, SpendingRefusal, cost_usd};
+use crate::model::{
+    ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, ModelError, ModelInfo, ModelRequest, ReplyEnd,
+    ReplyStream,
+};
+use crate::tools::ModelAccess;
+
+/// The most changes of one request because its server refused a part of it.
+pub(super) const MOST_LESSONS: u32 = 3;
+
+/// Who asks: where a request is entered and reported.
+#[derive(Clone)]
+pub(super) struct RequestDesk {
+    pub ledger: RunLedger,
+    pub emitter: Arc<Emitter>,
+    /// The step of the conversation.
+    pub step: u64,
+    pub role: String,
+}
+
+/// A request that was reserved and has not ended.
+pub(super) struct OpenRequest {
+    ledger: RunLedger,
+    emitter: Arc<Emitter>,
+    /// Taken when it ends.
+    reservation: Option<Reservation>,
+    prices: Option<Prices>,
+    is_configured: bool,
+    /// The size that was reserved for its input, in tokens.
+    pub input_tokens: u64,
+    started: Instant,
+    /// The report, to be completed when it ends.
+    report: RequestFinished,
+}
+
+impl RequestDesk {
+    /// Reserves the `attempt`th request for one reply.
+    pub(super) async fn open(
+        self,
+        model: &ModelInfo,
+        claim: &Claim<'_>,
+        attempt: u32,
+    ) -> Result<OpenRequest, SpendingRefusal> {
+        let mut open = self.reserve(&model.id, &model.provider, claim, attempt).await?;
+        open.is_configured = model.configured;
+        Ok(open)
+    }
+
+    async fn reserve(
+        self,
+        model: &str,
+        provider: &str,
+        claim: &Claim<'_>,
+        attempt: u32,
+    ) -> Result<OpenRequest, SpendingRefusal> {
+        let Self { ledger, emitter, step, role } = self;
+        let report = RequestFinished {
+            step,
+            attempt,
+            model: model.to_owned(),
+            provider: provider.to_owned(),
+            role,
+            helper: None,
+            status: RequestStatus::Cancelled,
+            finish_reason: None,
+            usage: Usage::default(),
+            cost_usd: None,
+            duration_ms: 0,
+        };
+        Ok(OpenRequest {
+            reservation: Some(ledger.reserve(claim).await?),
+            ledger,
+            emitter,
+            prices: claim.prices.cloned(),
+            is_configured: true,
+            input_tokens: claim.input_tokens,
+            started: Instant::now(),
+            report,
+        })
+    }
+}
+
+impl OpenRequest {
+    /// Sends the request and waits for the reply to begin.
+    pub(super) async fn send(
+        &self,
+        model: &dyn ChatModel,
+        request: ModelRequest<'_>,
+    ) -> Result<Box<dyn ReplyStream>, ModelError> {
+        model.ask(ModelRequest { output_cap: self.output_cap(), ..request }).await
+    }
+
+    /// The most tokens that the reply may have, if what is left is less than the model could write.
+    pub(super) fn output_cap(&self) -> Option<u64> {
+        self.reservation.as_ref().and_then(Reservation::output_cap)
+    }
+
+    /// Ends it with a reply. Returns what it took, with the cost if that is known: as the provider states it, else by
+    /// the prices.
+    pub(super) fn finish(mut self, end: &ReplyEnd) -> (Usage, Option<f64>) {
+        self.enter(RequestStatus::Ok, end.usage, end.cost_usd, Some(end.finish))
+    }
+
+    /// Ends it otherwise, after it took so much.
+    pub(super) fn settle(
+        mut self,
+        status: RequestStatus,
+        usage: Usage,
+        stated_usd: Option<f64>,
+    ) -> (Usage, Option<f64>) {
+        self.enter(status, usage, stated_usd, None)
+    }
+
+    fn enter(
+        &mut self,
+        status: RequestStatus,
+        mut usage: Usage,
+        stated_usd: Option<f64>,
+        finish_reason: Option<FinishReason>,
+    ) -> (Usage, Option<f64>) {
+        let Some(reservation) = self.reservation.take() else { return (usage, None) };
+        if !self.is_configured {
+            // Nothing was sent: there is no server to send it to.
+            self.ledger.withdraw(reservation);
+            return (Usage::default(), None);
+        }
+        usage.cost_about = stated_usd.is_none() && self.prices.as_ref().is_some_and(|prices| prices.about);
+        let cost_usd = stated_usd.or_else(|| self.prices.as_ref().map(|prices| cost_usd(&usage, prices)));
+        self.ledger.settle(reservation, usage, cost_usd);
+        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let report = self.report.clone();
+        let report = RequestFinished { status, finish_reason, usage, cost_usd, duration_ms, ..report };
+        self.emitter.notify(EventKind::RequestFinished(report));
+        (usage, cost_usd)
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        let usage = Usage { input_tokens: self.input_tokens, estimated: true, ..Usage::default() };
+        self.enter(RequestStatus::Cancelled, usage, None, None);
+    }
+}
+
+/// What became of a request that failed so.
+pub(super) fn status_of(error: &ModelError) -> RequestStatus {
+    if error.status.is_some() { RequestStatus::Refused } else { RequestStatus::Failed }
+}
+
+/// The claim of a request to a model whose input has so many tokens.
+pub(super) fn claim_for(model: &ModelInfo, input_tokens: u64) -> Claim<'_> {
+    let room = model.context_window.saturating_sub(input_tokens).max(1);
+    let largest_output = model.largest_output.map_or(room, |most| most.min(room));
+    let thought = model.thinking_budget.map_or(0, |budget| budget + LEAST_OUTPUT);
+    Claim {
+        input_tokens,
+        largest_output,
+        least_output: thought.max(LEAST_OUTPUT).min(largest_output),
+        prices: model.prices.as_ref(),
+        ..Claim::default()
+    }
+}
+
+/// The tokens of a request as it would be sent: counted by the model, or estimated by its bytes.
+pub(super) fn size_as_sent(model: &dyn ChatModel, request: ModelRequest<'_>) -> u64 {
+    model.measured(request).unwrap_or_else(|| tokens::estimate_tokens(&model.preview(request).to_string()))
+}
+
+/// The way of the tools of one call to models.
+pub(super) struct CallRequests<'a> {
+    /// Opens the account of the call.
+    pub ledger: &'a (dyn Fn() -> RunLedger + Send + Sync),
+    pub emitter: &'a Arc<Emitter>,
+    pub step: u64,
+}
+
+impl CallRequests<'_> {
+    fn desk(&self, role: &str) -> RequestDesk {
+        let (ledger, emitter) = ((self.ledger)(), Arc::clone(self.emitter));
+        RequestDesk { ledger, emitter, step: self.step, role: role.to_owned() }
+    }
+}
+
+impl ModelAccess for CallRequests<'_> {
+    fn ask<'a>(
+        &'a self,
+        role: &'a str,
+        model: &'a dyn ChatModel,
+        request: ModelRequest<'a>,
+    ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
+        Box::pin(async move {
+            let claim = claim_for(model.info(), size_as_sent(model, request));
+            let mut attempt = 1;
+            loop {
+                let open = self.desk(role).open(model.info(), &claim, attempt).await;
+                let open = open.map_err(|refusal| refusal.to_string())?;
+                match read_reply(&open, model, request).await {
+                    Ok(end) => {
+                        open.finish(&end);
+                        return Ok(end);
+                    }
+                    Err(error) => {
+                        open.settle(status_of(&error), Usage::default(), None);
+                        if !error.is_lesson || attempt > MOST_LESSONS {
+                            return Err(error.to_string());
+                        }
+                        attempt += 1;
+                    }
+                }
+            }
+        })
+    }
+
+    fn embed<'a>(
+        &'a self,
+        embedder: &'a dyn Embedder,
+        texts: &'a [String],
+    ) -> BoxFuture<'a, Result<Embedded, String>> {
+        Box::pin(async move {
+            let mut all = Embedded::default();
+            for texts in texts.chunks(EMBEDDED_AT_ONCE) {
+                let input_tokens = texts.iter().map(|text| tokens::estimate_tokens(text)).sum();
+                let claim = Claim { input_tokens, ..Claim::default() };
+                let open = self.desk("embedding").reserve(embedder.model(), embedder.provider(), &claim, 1).await;
+                let open = open.map_err(|refusal| refusal.to_string())?;
+                let made = match embedder.embed(texts).await {
+                    Ok(made) => made,
+                    Err(error) => {
+                        open.settle(status_of(&error), Usage::default(), None);
+                        return Err(error.to_string());
+                    }
+                };
+                let usage = Usage { input_tokens: made.tokens, ..Usage::default() };
+                open.settle(RequestStatus::Ok, usage, None);
+                all.vectors.extend(made.vectors);
+                all.tokens += made.tokens;
+            }
+            Ok(all)
+        })
+    }
+}
+
+async fn read_reply(
+    open: &OpenRequest,
+    model: &dyn ChatModel,
+    request: ModelRequest<'_>,
+) -> Result<ReplyEnd, ModelError> {
+    let mut stream = open.send(model, request).await?;
+    loop {
+        if let Delta::Finished(end) = stream.next().await? {
+            return Ok(end);
+        }
+    }
+}

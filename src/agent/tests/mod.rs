@@ -1,0 +1,5 @@
+//! Tests of whole conversations, and the doubles that they talk to.
+
+mod puppet;
+
+mod courses;

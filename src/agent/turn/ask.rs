@@ -1,0 +1,223 @@
+//! One reply of the model, for any purpose: the request is made to fit, reserved, and retried while that can help. The reply is
+//! complete, or the error says why there is none.
+//!
+//! A retry voids the text that this step has streamed so far: the session forgets it, and the `retry` event tells
+//! the observers. Text of the last attempt is kept as an interrupted reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Zoned;
+
+use crate::agent::limits::ReachedLimit;
+use crate::agent::request::purpose::Purpose;
+use crate::agent::request::retry::{self, RetryReaction};
+use crate::agent::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
+use crate::agent::window::{Basis, Break, RequestSize};
+use crate::base::tokens;
+use crate::config::format_duration;
+use crate::conversation::event::EventKind;
+use crate::conversation::message::{FinishReason, Item, Step};
+use crate::model::ledger::{Claim, ClosingNeed};
+use crate::model::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ToolChoice};
+
+use super::{Turn, TurnStop};
+
+impl Turn<'_> {
+    /// Asks until there is a complete reply or an error that a retry cannot fix.
+    pub(in crate::agent) async fn ask(&mut self, purpose: Purpose) -> Result<Step, TurnStop> {
+        let mut size = self.make_fit(&purpose).await?;
+        let mut with_tools = purpose.has_tools();
+        let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
+        loop {
+            sent += 1;
+            self.open_request(&purpose, with_tools, &size, sent).await?;
+            if !std::mem::replace(&mut is_announced, true) {
+                self.announce(&purpose, &size)?;
+            }
+            let mut error = match self.attempt(&purpose, with_tools).await {
+                Err(TurnStop::Model(error)) => error,
+                outcome => return outcome,
+            };
+            self.settle_attempt(&error);
+            if error.is_lesson && lessons < MOST_LESSONS {
+                lessons += 1;
+                continue;
+            }
+            let model = purpose.model().unwrap_or(&self.agent.model);
+            if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_aside() {
+                if self.conversation.session.partial() != ("", "") {
+                    self.void(model.info(), attempt, Duration::ZERO, &error)?;
+                }
+                if !self.shrink(&error.message).await? {
+                    return Err(error.into());
+                }
+                size = self.make_fit(&purpose).await?;
+                is_announced = false;
+                continue;
+            }
+            // A server that does not support `tool_choice: none` is asked without tools instead.
+            let is_unsure = purpose.choice() == ToolChoice::None && error.kind == ModelErrorKind::BadRequest;
+            if is_unsure && with_tools {
+                self.conversation.session.clear_partial();
+                with_tools = false;
+                continue;
+            }
+            attempt += 1;
+            let Some(delay) = self.delay(model.info(), &mut error, attempt) else { return Err(error.into()) };
+            self.void(model.info(), attempt, delay, &error)?;
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// The delay before the next attempt; `None` if there is no further attempt.
+    fn delay(&self, model: &ModelInfo, error: &mut ModelError, attempt: u32) -> Option<Duration> {
+        let config = &model.retry;
+        let delay = match retry::decide_retry(config, error, attempt, fastrand::f64()) {
+            RetryReaction::Again(delay) => delay,
+            RetryReaction::Never => return None,
+            RetryReaction::Later(wait) => {
+                let when = retry::format_return_time(&Zoned::now(), wait);
+                let most = format_duration(config.max_delay);
+                error.message = match error.kind {
+                    ModelErrorKind::Quota => format!("{} (come back {when})", error.message),
+                    _ => format!("{} (come back {when}: retry.max_delay waits up to {most})", error.message),
+                };
+                return None;
+            }
+        };
+        let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
+        if left.is_some_and(|left| delay >= left) {
+            // Waiting could only end in a time limit that hides the provider's words.
+            let delay = format_duration(Duration::from_secs(delay.as_secs()));
+            error.message = format!("{} (a retry would wait {delay}, longer than max_time allows)", error.message);
+            return None;
+        }
+        Some(delay)
+    }
+
+    /// Emits a `retry` event, and voids the text and reasoning that this step has streamed.
+    fn void(
+        &mut self,
+        model: &ModelInfo,
+        attempt: u32,
+        delay: Duration,
+        error: &ModelError,
+    ) -> Result<(), TurnStop> {
+        self.run.emitter.emit(EventKind::Retry {
+            attempt,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            attempts: model.retry.attempts,
+            cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
+        })?;
+        self.conversation.session.clear_partial();
+        Ok(())
+    }
+
+    /// Makes the request fit into the window. Returns its size.
+    async fn make_fit(&mut self, purpose: &Purpose) -> Result<RequestSize, TurnStop> {
+        if let Purpose::Aside(aside) = purpose {
+            let (tokens, basis) = (aside.tokens, Basis::Estimate);
+            return Ok(RequestSize { tokens, prefix_tokens: 0, basis, broken: None });
+        }
+        self.show_loaded_skills()?;
+        self.fit().await
+    }
+
+    /// Tells the observers that a request of the conversation begins.
+    fn announce(&mut self, purpose: &Purpose, size: &RequestSize) -> Result<(), TurnStop> {
+        if purpose.is_aside() {
+            return Ok(());
+        }
+        if size.broken == Some(Break::Tools) {
+            let message = "the tool definitions changed: the provider's cache of this conversation starts over";
+            self.run.emitter.emit(EventKind::Warning { message: message.to_owned() })?;
+        }
+        Ok(self.run.emitter.emit(EventKind::RequestStarted {
+            step: self.run.ledger.own_steps() + 1,
+            messages: messages_in(self.conversation.session.items()),
+            input_tokens: size.tokens,
+            prefix_tokens: size.prefix_tokens,
+        })?)
+    }
+
+    /// Reserves what the request can take, and what the closing answer after it needs.
+    ///
+    /// # Errors
+    /// It does not fit into what is left, and is not sent.
+    async fn open_request(
+        &mut self,
+        purpose: &Purpose,
+        with_tools: bool,
+        size: &RequestSize,
+        attempt: u32,
+    ) -> Result<(), TurnStop> {
+        let model = purpose.model().unwrap_or(&self.agent.model);
+        let claim = self.claim(purpose, with_tools, size, model.as_ref());
+        let desk = RequestDesk {
+            ledger: self.run.ledger.clone(),
+            emitter: Arc::clone(&self.run.emitter),
+            step: self.run.ledger.own_steps() + 1,
+            role: purpose.role().to_owned(),
+        };
+        let opened = desk.open(model.info(), &claim, attempt).await;
+        let refused = |refusal| TurnStop::Limit(ReachedLimit::Spending(refusal));
+        self.conversation.asking = Some(opened.map_err(refused)?);
+        Ok(())
+    }
+
+    fn claim<'m>(
+        &self,
+        purpose: &Purpose,
+        with_tools: bool,
+        size: &RequestSize,
+        model: &'m dyn ChatModel,
+    ) -> Claim<'m> {
+        let is_sized = self.run.ledger.limits_sizes();
+        let as_sent = || size_as_sent(model, self.request(purpose, with_tools));
+        let input_tokens = match size.basis {
+            // A provider's own count is better than ours, but for a model that counts itself.
+            Basis::Reported if !model.info().scripted => size.tokens,
+            _ if is_sized => as_sent().max(if model.info().scripted { 0 } else { size.tokens }),
+            _ => size.tokens,
+        };
+        let closing = match purpose {
+            Purpose::Answer if self.agent.tools.definitions().is_empty() => ClosingNeed::Nothing,
+            Purpose::Answer => ClosingNeed::AfterReply,
+            Purpose::Closing => ClosingNeed::Nothing,
+            Purpose::Aside(_) => ClosingNeed::After { input_tokens: if is_sized { self.estimate() } else { 0 } },
+        };
+        let cached_tokens = self.conversation.cached_tokens(&model.info().id, size.prefix_tokens);
+        Claim { cached_tokens, closing, ..claim_for(model.info(), input_tokens) }
+    }
+
+    /// A size of the conversation that measures nothing anew.
+    fn estimate(&self) -> u64 {
+        let items = self.conversation.session.items();
+        self.conversation.ruler.measure_fixed()
+            + items.iter().flat_map(Item::texts).map(tokens::estimate_tokens).sum::<u64>()
+    }
+
+    /// The limit that forbids another step, if any.
+    pub(in crate::agent) fn reached_limit(&self) -> Option<ReachedLimit> {
+        let ledger = &self.run.ledger;
+        let steps = self.agent.limits.max_turns.filter(|most| ledger.own_steps() >= *most);
+        steps
+            .map(|most| ReachedLimit::Steps { most, spent: ledger.spent() })
+            .or_else(|| ledger.find_exhausted().map(ReachedLimit::Spending))
+            .or_else(|| self.out_of_time())
+    }
+}
+
+impl Step {
+    /// True if the output limit cut the reply, including its last call.
+    pub(in crate::agent) fn was_cut(&self) -> bool {
+        self.finish_reason == FinishReason::Length
+    }
+}
+
+/// The number of messages in a request over these items, including the system prompt.
+fn messages_in(items: &[Item]) -> usize {
+    let in_item = |item: &Item| 1 + item.as_step().map_or(0, |step| step.calls().count());
+    1 + items.iter().map(in_item).sum::<usize>()
+}

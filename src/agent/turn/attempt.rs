@@ -1,0 +1,218 @@
+//! One attempt at a request: sent while the disk syncs, read to its end, logged while it streams.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::agent::Emitter;
+use crate::agent::conversation::CachedPrefix;
+use crate::agent::request::OpenRequest;
+use crate::agent::request::purpose::{Aside, Purpose};
+use crate::config::format_duration;
+use crate::conversation::event::{EventKind, RequestStatus};
+use crate::conversation::message::{FinishReason, Step};
+use crate::conversation::session::Syncing;
+use crate::model::{Delta, ModelErrorKind, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition};
+
+use super::schema::AnswerSchema;
+use super::{Turn, TurnStop};
+
+/// The longest time that streamed text stays unlogged, even when the stream stalls.
+const LOGGED_WITHIN: Duration = Duration::from_millis(500);
+
+/// The time without a reply after which the person is warned.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+
+impl Turn<'_> {
+    pub(in crate::agent) async fn attempt(
+        &mut self,
+        purpose: &Purpose,
+        with_tools: bool,
+    ) -> Result<Step, TurnStop> {
+        if self.run.is_dry {
+            self.conversation.asking = None;
+            let model = purpose.model().unwrap_or(&self.agent.model);
+            return Err(TurnStop::Shown(model.preview(self.request(purpose, with_tools))));
+        }
+        let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
+        let Some(open) = &self.conversation.asking else {
+            return Err(self.model_error(ModelErrorKind::BadRequest, "the request was not opened").into());
+        };
+        // The disk and the network work at the same time.
+        let emitter = Arc::clone(&self.run.emitter);
+        let model = purpose.model().unwrap_or(&self.agent.model);
+        let (asked, durable) = tokio::join!(
+            told_of_silence(&emitter, open.send(model.as_ref(), self.request(purpose, with_tools))),
+            wait_for(syncing)
+        );
+        durable?;
+        let mut stream = asked.map_err(TurnStop::Model)?;
+        match purpose {
+            Purpose::Aside(_) => self.read_aside(stream.as_mut()).await,
+            Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
+        }
+    }
+
+    pub(in crate::agent) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> ModelRequest<'r> {
+        let session = &self.conversation.session;
+        let (items, aside) = match purpose {
+            Purpose::Answer | Purpose::Closing => (session.items(), None),
+            Purpose::Aside(aside) => (aside.items.as_slice(), Some(aside.prompt.as_str())),
+        };
+        let (system, schema) = match purpose {
+            Purpose::Aside(Aside { model: Some(_), schema, .. }) => ("", schema.as_deref()),
+            Purpose::Aside(_) | Purpose::Answer => (self.system_text(), None),
+            Purpose::Closing => (self.system_text(), self.agent.schema.as_ref().map(AnswerSchema::json)),
+        };
+        let tools: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
+        ModelRequest {
+            system,
+            items,
+            aside,
+            tools,
+            tool_choice: purpose.choice(),
+            schema,
+            session_id: session.id(),
+            output_cap: None,
+            results: &self.conversation.results,
+        }
+    }
+
+    /// Reads a reply of the conversation; logs and shows it as it arrives.
+    async fn read(&mut self, stream: &mut dyn ReplyStream, purpose: &Purpose) -> Result<Step, TurnStop> {
+        let mut log_at = None;
+        let mut silent_at = Some(tokio::time::Instant::now() + SILENT_FOR);
+        let mut next = stream.next();
+        loop {
+            let delta = tokio::select! {
+                biased;
+                delta = &mut next => delta.map_err(TurnStop::Model)?,
+                () = wait_until(silent_at) => {
+                    silent_at = None;
+                    self.run.emitter.emit(report_silence())?;
+                    continue;
+                }
+                () = wait_until(log_at) => {
+                    self.conversation.session.log_partial();
+                    log_at = None;
+                    continue;
+                }
+            };
+            drop(next);
+            silent_at = None;
+            let (is_much, event) = match delta {
+                Delta::Text(text) => (self.conversation.session.stream_text(&text), EventKind::TextDelta { text }),
+                Delta::Reasoning(text) => {
+                    (self.conversation.session.stream_reasoning(&text), EventKind::ReasoningDelta { text })
+                }
+                Delta::CallBegun(name) => {
+                    self.agent.model.prepare();
+                    if let Ok(found) = self.agent.tools.find(&name) {
+                        found.prepare();
+                    }
+                    next = stream.next();
+                    continue;
+                }
+                Delta::Notice(message) => (false, EventKind::Warning { message }),
+                Delta::Finished(end) if self.is_empty(&end) && purpose.choice() == ToolChoice::Auto => {
+                    if let Some(open) = self.conversation.asking.take() {
+                        self.enter_unanswered(open, RequestStatus::Failed, end.usage, end.cost_usd);
+                    }
+                    return Err(self.model_error(ModelErrorKind::Incomplete, "the reply was empty").into());
+                }
+                Delta::Finished(end) => return Ok(self.whole(end)),
+            };
+            if is_much {
+                self.conversation.session.log_partial();
+                log_at = None;
+            } else {
+                log_at = log_at.or_else(|| Some(tokio::time::Instant::now() + LOGGED_WITHIN));
+            }
+            self.run.emitter.emit(event)?;
+            next = stream.next();
+        }
+    }
+
+    fn system_text(&self) -> &str {
+        self.conversation.session.system().map_or("", |prompt| &prompt.text)
+    }
+
+    /// Reads a reply that is not part of the conversation.
+    async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, TurnStop> {
+        loop {
+            match stream.next().await.map_err(TurnStop::Model)? {
+                Delta::Text(_) | Delta::Reasoning(_) | Delta::CallBegun(_) => {}
+                Delta::Notice(message) => self.run.emitter.emit(EventKind::Warning { message })?,
+                Delta::Finished(end) => return Ok(self.enter_reply(end)),
+            }
+        }
+    }
+
+    /// Records the provider's token count of the request; warns, once per conversation, when it reveals a silent
+    /// cut.
+    fn take_report(&mut self, input_tokens: u64) {
+        let report = self.conversation.ruler.report(input_tokens);
+        let warning = report.warning(self.agent.model.find_window().map(|found| found.server));
+        if warning.is_some() && !std::mem::replace(&mut self.conversation.warned_of_cut, true) {
+            self.run.emitter.warn(warning);
+        }
+    }
+
+    /// True if the reply has neither text nor calls. A server that sends an empty reply often does better when
+    /// asked again.
+    fn is_empty(&self, end: &ReplyEnd) -> bool {
+        let (text, _) = self.conversation.session.partial();
+        end.finish == FinishReason::Stop && end.calls().next().is_none() && text.trim().is_empty()
+    }
+
+    /// Counts a reply of the conversation.
+    fn whole(&mut self, end: ReplyEnd) -> Step {
+        self.run.ledger.count_step();
+        if !end.usage.estimated {
+            self.take_report(end.usage.input_tokens);
+            let tokens = end.usage.cached_input_tokens + end.usage.cache_write_tokens;
+            let model = self.agent.model.info().id.clone();
+            self.conversation.cached = Some(CachedPrefix { model, tokens, at: Instant::now() });
+        }
+        self.enter_reply(end)
+    }
+
+    /// Ends the request with its reply, as a step.
+    fn enter_reply(&mut self, end: ReplyEnd) -> Step {
+        let open = self.conversation.asking.take();
+        self.output_cap = open.as_ref().and_then(OpenRequest::output_cap);
+        let (usage, cost_usd) = open.map_or((end.usage, None), |open| open.finish(&end));
+        Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, given: false }
+    }
+}
+
+/// Waits for the beginning of a reply. Warns if that takes long.
+async fn told_of_silence<T>(emitter: &Emitter, asked: impl Future<Output = T>) -> T {
+    tokio::pin!(asked);
+    tokio::select! {
+        biased;
+        answer = &mut asked => return answer,
+        () = tokio::time::sleep(SILENT_FOR) => {
+            emitter.notify(report_silence());
+        }
+    }
+    asked.await
+}
+
+fn report_silence() -> EventKind {
+    let message = format!("the model has not begun to answer for {}", format_duration(SILENT_FOR));
+    EventKind::Warning { message }
+}
+
+/// Waits until a time; forever without one.
+async fn wait_until(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the recorded entries are durable.
+async fn wait_for(syncing: Option<Syncing>) -> anyhow::Result<()> {
+    let Some(syncing) = syncing else { return Ok(()) };
+    Ok(tokio::task::spawn_blocking(|| syncing.wait()).await??)
+}

@@ -1,0 +1,316 @@
+//! One turn: from a user's input to the final answer, or to the reason that there is none.
+
+mod ask;
+mod attempt;
+mod settle;
+mod schema;
+mod closing;
+mod compress;
+mod steering;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::agent::clock::{PausableClock, calling_time, working_time};
+use crate::agent::emitter::SinkClosed;
+use crate::agent::limits::ReachedLimit;
+use crate::agent::loops::LoopWatch;
+use crate::agent::request::purpose::Purpose;
+use crate::agent::window::WindowLayer;
+use crate::agent::{Agent, Cancel, Conversation, Run};
+use crate::config::Mode;
+use crate::conversation::event::{EventKind, EventMessage};
+use crate::conversation::message::{FinishReason, Item, Step, UserText};
+use crate::model::{ModelError, ModelErrorKind};
+
+pub use schema::AnswerSchema;
+pub use steering::Steering;
+
+/// The input of a turn.
+pub struct TurnInput {
+    /// The items before it in a conversation that has not begun: see [`Agent::opening`].
+    pub opening: Vec<Item>,
+    /// The person's message.
+    pub said: UserText,
+}
+
+/// The end of a turn.
+#[derive(Debug)]
+pub struct TurnEnd {
+    pub stop: TurnStop,
+    /// The final answer, with `--schema` as JSON text; without a final answer, the model's last words since the
+    /// person's.
+    pub answer: String,
+}
+
+/// The reason that a turn ended.
+#[derive(Debug)]
+pub enum TurnStop {
+    /// The model gave its answer.
+    Answered,
+    Limit(ReachedLimit),
+    /// The request cannot be made to fit.
+    ContextFull(String),
+    Model(ModelError),
+    /// The answer does not match the schema; the text says where.
+    SchemaMismatch(String),
+    /// The sandbox that the configuration asks for is unavailable; the text says what is missing.
+    Unavailable(String),
+    /// The roles of an orchestrated task gave it back: the reason, or a question to the person.
+    Escalated(String),
+    /// A dry run: the body of the request that was not sent.
+    Shown(Value),
+    /// Cancelled from outside.
+    Interrupted,
+    /// Nobody can read the output any more.
+    SinkClosed,
+    /// The program itself failed: the disk, a template.
+    Failed(anyhow::Error),
+}
+
+impl From<SinkClosed> for TurnStop {
+    fn from(_: SinkClosed) -> Self {
+        Self::SinkClosed
+    }
+}
+
+impl From<anyhow::Error> for TurnStop {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<ModelError> for TurnStop {
+    fn from(error: ModelError) -> Self {
+        if error.kind == ModelErrorKind::ContextTooLong {
+            return Self::ContextFull(format!(
+                "the request does not fit the model's context: {error} (start a new session, attach less, or use a \
+                 model with a larger window: -m)"
+            ));
+        }
+        Self::Model(error)
+    }
+}
+
+/// A running turn.
+pub(super) struct Turn<'a> {
+    pub agent: &'a Agent,
+    pub conversation: &'a mut Conversation,
+    pub run: &'a mut Run,
+    pub clock: PausableClock,
+    pub loops: LoopWatch,
+    /// The limit of the last reply, if what was left was less than the model could write.
+    pub output_cap: Option<u64>,
+    /// True if nothing may change until a person approves a proposal.
+    pub is_exploring: bool,
+}
+
+/// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
+/// message.
+pub async fn take_turn(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    run: &mut Run,
+    input: TurnInput,
+    cancel: &Cancel,
+) -> TurnEnd {
+    let max_time = agent.limits.max_time;
+    let emitter = Arc::clone(&run.emitter);
+    let mut turn = Turn::new(agent, conversation, run);
+    let clock = turn.clock.clone();
+    let outcome = tokio::select! {
+        biased;
+        () = cancel.triggered() => Err(TurnStop::Interrupted),
+        () = emitter.wait_closed() => Err(TurnStop::SinkClosed),
+        () = clock.reach(max_time.map(working_time)) => Err(TurnStop::Limit(ReachedLimit::Time(max_time.unwrap_or_default()))),
+        outcome = emitter.run_paced(Box::pin(turn.work(input))) => outcome,
+    };
+    let outcome = match outcome {
+        Err(TurnStop::Limit(limit)) if !limit.is_of_output() => {
+            tokio::select! {
+                biased;
+                () = cancel.triggered() => Err(TurnStop::Interrupted),
+                () = emitter.wait_closed() => Err(TurnStop::SinkClosed),
+                closing = turn.close(limit, max_time) => closing,
+            }
+        }
+        outcome => outcome,
+    };
+    turn.run.ledger.count_turn();
+    let end = turn.finish(outcome);
+    match end.stop {
+        // The limits of a helper may be its caller's, whose sums are not its own.
+        TurnStop::Limit(limit) if run.superior.is_none() => {
+            TurnEnd { stop: TurnStop::Limit(limit.after(run.ledger.spent())), ..end }
+        }
+        _ => end,
+    }
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(agent: &'a Agent, conversation: &'a mut Conversation, run: &'a mut Run) -> Self {
+        let (clock, loops) = (PausableClock::start(), LoopWatch::new(&agent.limits));
+        let is_exploring = agent.mode == Mode::Explore;
+        run.ledger.bind(agent.limits.spending_bounds());
+        Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring }
+    }
+
+    async fn work(&mut self, input: TurnInput) -> Result<TurnEnd, TurnStop> {
+        let TurnInput { opening, said: mut input } = input;
+        // `env | agent run …` must neither send nor store a key.
+        input.text = self.agent.redactor.redact_known(&input.text).into_owned();
+        self.conversation.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
+        self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
+        // An input that is too large is refused before it is recorded, so it leaves no trace in later requests.
+        if let Some(why) = self.too_large(&opening, &input) {
+            return Err(TurnStop::ContextFull(why));
+        }
+        self.open_with(opening)?;
+        let request = input.text.clone();
+        if let Some(note) = self.agent.before_input() {
+            self.say(note)?;
+        }
+        self.say(input)?;
+        if let Some((orchestration, chosen)) = self.agent.flow() {
+            return self.by_flow(orchestration, chosen, &request).await;
+        }
+        match (self.agent.mode, self.agent.orchestration.as_ref()) {
+            (Mode::Plan, Some(orchestration)) => self.by_plan(orchestration, &request).await,
+            (Mode::Route, Some(orchestration)) => self.by_route(orchestration, &request).await,
+            _ => self.converse().await,
+        }
+    }
+
+    /// Asks the model and runs its calls until it answers.
+    pub(super) async fn converse(&mut self) -> Result<TurnEnd, TurnStop> {
+        loop {
+            if let Some(limit) = self.reached_limit() {
+                return Err(TurnStop::Limit(limit));
+            }
+            self.heed()?;
+            let (number, step) = self.step(Purpose::Answer).await?;
+            if step.has_calls() {
+                self.run_calls(number, &step).await?;
+                continue;
+            }
+            let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
+            if is_whole && self.goes_on_after(&step.text()).await? {
+                continue;
+            }
+            return self.stands(&step).await;
+        }
+    }
+
+    /// Takes a reply without calls as the answer, if it is whole.
+    pub(super) async fn stands(&mut self, step: &Step) -> Result<TurnEnd, TurnStop> {
+        match step.finish_reason {
+            FinishReason::Length => Err(TurnStop::Limit(self.cut_by(step))),
+            FinishReason::ContentFilter => {
+                let what = "the provider's content filter ended the reply: put the request in other words, or \
+                            use another model (-m)";
+                Err(TurnStop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
+            }
+            _ => self.answer(step.text()).await,
+        }
+    }
+
+    /// The reason that an input is too large for the window, if it is.
+    pub(super) fn too_large(&mut self, opening: &[Item], input: &UserText) -> Option<String> {
+        let before: u64 =
+            opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
+        let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
+        let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
+        let parts = [("your message", tokens), ("the messages of the prompt", before)];
+        let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
+        WindowLayer::Input.describe_excess(shares, budget, parts)
+    }
+
+    /// The time limit, if the remaining time is reserved for the closing answer.
+    pub(super) fn out_of_time(&self) -> Option<ReachedLimit> {
+        let over = |max_time: &Duration| self.clock.elapsed() >= calling_time(*max_time);
+        self.agent.limits.max_time.filter(over).map(ReachedLimit::Time)
+    }
+
+    /// The limit that cut a reply: the window was full, or the output limit was reached.
+    fn cut_by(&self, step: &Step) -> ReachedLimit {
+        let window = self.agent.budget.window;
+        // Servers end a little before the declared end of the window.
+        let is_full = step.usage.total() >= window - window / 50;
+        match self.output_cap {
+            _ if is_full => ReachedLimit::Window { tokens: window },
+            Some(tokens) => ReachedLimit::Remainder { tokens, spent: self.run.ledger.spent() },
+            None => ReachedLimit::Output,
+        }
+    }
+
+    /// One step: asks the model and records its reply. Returns its number.
+    pub(super) async fn step(&mut self, purpose: Purpose) -> Result<(u64, Step), TurnStop> {
+        let step = self.ask(purpose).await?;
+        let number = self.keep_reply(step.clone())?;
+        Ok((number, step))
+    }
+
+    /// Adds a message: on disk, then in memory, then as an event.
+    pub(super) fn say(&mut self, said: UserText) -> Result<(), TurnStop> {
+        let event = EventKind::Message(EventMessage::from_user_text(&said));
+        self.conversation.note_knowledge(Timestamp::now());
+        self.conversation.session.say(said, Timestamp::now()).map_err(anyhow::Error::from)?;
+        Ok(self.run.emitter.emit(event)?)
+    }
+
+    /// Records a reply: on disk, then in memory, then as an event.
+    pub(super) fn keep_reply(&mut self, step: Step) -> Result<u64, TurnStop> {
+        let event = EventKind::Message(EventMessage::reply(&step));
+        let number = self.conversation.session.reply(step, Timestamp::now()).map_err(anyhow::Error::from)?;
+        self.run.emitter.emit(event)?;
+        Ok(number)
+    }
+
+    /// Makes a model error that the server did not report.
+    pub(super) fn model_error(&self, kind: ModelErrorKind, message: &str) -> ModelError {
+        ModelError {
+            kind,
+            status: None,
+            message: message.to_owned(),
+            model: self.agent.model.info().id.clone(),
+            retry_after: None,
+            is_lesson: false,
+        }
+    }
+
+    /// Settles everything left open and returns the end of the turn.
+    fn finish(&mut self, outcome: Result<TurnEnd, TurnStop>) -> TurnEnd {
+        let stop = match outcome {
+            Ok(end) => return end,
+            Err(stop) => stop,
+        };
+        if let Err(failure) = self.settle(&stop) {
+            return TurnEnd { stop: failure, answer: String::new() };
+        }
+        TurnEnd { stop, answer: self.last_text() }
+    }
+
+    /// Keeps streamed text, counts the running request, and answers open calls.
+    pub(super) fn settle(&mut self, stop: &TurnStop) -> Result<(), TurnStop> {
+        let why = match stop {
+            TurnStop::Limit(limit) => limit.to_string(),
+            TurnStop::Interrupted => "interrupted".to_owned(),
+            _ => "the turn ended before the call did".to_owned(),
+        };
+        self.settle_calls(&why)?;
+        self.settle_reply()
+    }
+
+    /// The model's last words since the person's.
+    fn last_text(&self) -> String {
+        let text = |item: &Item| match item {
+            Item::Step(step) => Some(step.text()),
+            Item::Said(said) if said.author.is_person() => Some(String::new()),
+            Item::Said(_) | Item::Summary(_) => None,
+        };
+        self.conversation.session.items().iter().rev().find_map(text).unwrap_or_default()
+    }
+}
