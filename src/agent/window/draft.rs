@@ -221,12 +221,8 @@ impl<'a> PlanDraft<'a> {
         self.rewrite_arguments(index, digest::of_arguments);
     }
 
-    /// Replaces the arguments of a step by notes.
-    pub fn cut_arguments(&mut self, index: usize) {
-        self.rewrite_arguments(index, digest::instead_of_arguments);
-    }
-
-    fn rewrite_arguments(&mut self, index: usize, rewritten: fn(&str, Handle) -> Option<String>) {
+    /// Replaces the arguments of a step by what is `rewritten`, where that is something else.
+    pub fn rewrite_arguments(&mut self, index: usize, rewritten: fn(&str, Handle) -> Option<String>) {
         let Some(step) = self.material.items[index].as_step() else { return };
         if self.is_pinned(index) {
             return;

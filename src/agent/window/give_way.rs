@@ -1,6 +1,7 @@
 //! The last resort of every strategy: recent items are shortened or removed until the request fits. The last step
 //! comes second to last, the person's last message last.
 
+use super::digest;
 use super::draft::PlanDraft;
 
 /// The minimum tokens of a shortened text.
@@ -65,7 +66,7 @@ fn last_results(draft: &mut PlanDraft<'_>) {
 /// Replaces the arguments of the last step by notes, as it may have many calls.
 fn last_arguments(draft: &mut PlanDraft<'_>) {
     if let Some(last) = draft.last_step {
-        draft.cut_arguments(last);
+        draft.rewrite_arguments(last, digest::instead_of_arguments);
     }
 }
 
