@@ -50,15 +50,12 @@ impl GoTemplate {
             let name = define.name.to_string();
             // An empty definition never replaces another one.
             let is_empty = define.body.is_empty_tree();
-            let before = defined.get(&name).map(ListNode::is_empty_tree);
-            match before {
-                Some(false) if is_empty => continue,
-                Some(false) => {
-                    let message = format!("`{name}` is defined twice");
-                    return Err(problem(GoProblem { at: define.pos.offset, message }));
-                }
-                _ => defined.insert(name, define.body),
-            };
+            if defined.get(&name).is_none_or(ListNode::is_empty_tree) {
+                defined.insert(name, define.body);
+            } else if !is_empty {
+                let message = format!("`{name}` is defined twice");
+                return Err(problem(GoProblem { at: define.pos.offset, message }));
+            }
         }
         let tree = GoTree { root, defined };
         let variables = names::read_names(&tree).map_err(problem)?;

@@ -145,8 +145,7 @@ impl MissingSearch<'_> {
         let Some(left) = self.left.get().checked_sub(1) else { return RenderEnd::Done };
         self.left.set(left);
         sizes::begin_rendering();
-        let fills = self.fills.iter().map(|(path, filler)| (path.as_slice(), *filler)).collect::<Vec<_>>();
-        let context = fill_value(self.context.clone(), &fills);
+        let context = fill_value(self.context.clone(), self.fills.clone());
         let rendered = environment
             .get_template(self.name)
             .and_then(|template| template.render_captured_to(context, &mut BoundedOutput::default()).map(drop));
@@ -179,26 +178,16 @@ fn is_part(told: &str, name: &str) -> bool {
 }
 
 fn is_undefined(context: &Value, name: &str) -> bool {
-    let mut value = context.clone();
-    for part in name.split('.') {
-        value = value.get_attr(part).unwrap_or_default();
-        if value.is_undefined() {
-            return true;
-        }
-    }
-    false
+    name.split('.').fold(context.clone(), |value, part| value.get_attr(part).unwrap_or_default()).is_undefined()
 }
 
 /// `base` with fillers at these paths.
-fn fill_value(base: Value, fills: &[(&[String], Filler)]) -> Value {
+fn fill_value(base: Value, fills: Vec<(Vec<String>, Filler)>) -> Value {
     match fills.iter().find(|(path, _)| path.is_empty()) {
         Some((_, Filler::Anything)) => Value::from_object(Anything),
         Some((_, Filler::Number)) => Value::from(1),
         Some((_, Filler::Text)) => Value::from(""),
-        None => {
-            let fills = fills.iter().map(|(path, filler)| (path.to_vec(), *filler)).collect();
-            Value::from_object(FilledValue { base, fills })
-        }
+        None => Value::from_object(FilledValue { base, fills }),
     }
 }
 
@@ -211,14 +200,10 @@ struct FilledValue {
 
 impl Object for FilledValue {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let inside: Vec<(&[String], Filler)> = self
-            .fills
-            .iter()
-            .filter(|(path, _)| path.first().map(String::as_str) == key.as_str())
-            .map(|(path, filler)| (&path[1..], *filler))
-            .collect();
+        let here = self.fills.iter().filter(|(path, _)| path.first().map(String::as_str) == key.as_str());
+        let inside: Vec<_> = here.map(|(path, filler)| (path[1..].to_vec(), *filler)).collect();
         let base = self.base.get_item(key).ok().filter(|value| !value.is_undefined());
-        if inside.is_empty() { base } else { Some(fill_value(base.unwrap_or_default(), &inside)) }
+        if inside.is_empty() { base } else { Some(fill_value(base.unwrap_or_default(), inside)) }
     }
 
     /// A method is not an attribute, so `datetime.now` is a candidate too; it stays as it is.

@@ -5,12 +5,13 @@ use crate::template::python::{format_float, not_finite, written_exponent};
 
 /// An integer; types of floats make one of it first.
 pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
-    let (radix, prefix) = match spec.kind {
-        None | Some('d') => (10, ""),
-        Some('b') => (2, "0b"),
-        Some('o') => (8, "0o"),
-        Some('x') => (16, "0x"),
-        Some('X') => (16, "0X"),
+    let magnitude = number.unsigned_abs();
+    let (prefix, digits) = match spec.kind {
+        None | Some('d') => ("", magnitude.to_string()),
+        Some('b') => ("0b", format!("{magnitude:b}")),
+        Some('o') => ("0o", format!("{magnitude:o}")),
+        Some('x') => ("0x", format!("{magnitude:x}")),
+        Some('X') => ("0X", format!("{magnitude:X}")),
         #[expect(clippy::cast_precision_loss, reason = "Python rounds large integers here too")]
         Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%') => return of_float(number as f64, spec),
         Some('c') => {
@@ -23,19 +24,11 @@ pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
     if spec.precision.is_some() {
         return Err("an integer has no precision".to_owned());
     }
-    if spec.grouping == Some(',') && radix != 10 {
+    if spec.grouping == Some(',') && !prefix.is_empty() {
         return Err("`,` is for decimal numbers".to_owned());
     }
-    let magnitude = number.unsigned_abs();
-    let digits = match spec.kind {
-        Some('b') => format!("{magnitude:b}"),
-        Some('o') => format!("{magnitude:o}"),
-        Some('x') => format!("{magnitude:x}"),
-        Some('X') => format!("{magnitude:X}"),
-        _ => magnitude.to_string(),
-    };
+    let size = if prefix.is_empty() { 3 } else { 4 };
     let prefix = if spec.alternate { prefix } else { "" };
-    let size = if radix == 10 { 3 } else { 4 };
     Ok(place_digits(&format!("{}{prefix}", choose_sign(number < 0, spec)), &digits, "", size, spec))
 }
 

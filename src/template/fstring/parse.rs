@@ -129,13 +129,12 @@ fn parse_field(source: &str, inside: Range<usize>) -> Result<FStringField, Templ
         None => (None, rest),
         Some(rest) => {
             let letter = rest.chars().next().unwrap_or(' ');
-            let conversion = match letter {
-                's' => Conversion::Str,
-                'r' => Conversion::Repr,
-                'a' => Conversion::Ascii,
+            match letter {
+                's' => (Some(Conversion::Str), &rest[1..]),
+                'r' => (Some(Conversion::Repr), &rest[1..]),
+                'a' => (Some(Conversion::Ascii), &rest[1..]),
                 _ => return Err(wrong(format!("`!{letter}` is not a conversion; there are !s, !r and !a"))),
-            };
-            (Some(conversion), &rest[1..])
+            }
         }
     };
     let spec = match rest.strip_prefix(':') {
