@@ -96,11 +96,12 @@ enum TemplateBody {
 }
 
 /// The value of an undefined name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Undefined {
     /// The empty string: configuration.
     Empty,
     /// An error: prompts and scripts.
+    #[default]
     Error,
 }
 
