@@ -61,11 +61,8 @@ impl FString {
     }
 
     fn fields(&self) -> impl Iterator<Item = &FStringField> {
-        let fields = self.pieces.iter().filter_map(|piece| match piece {
-            FStringPiece::Field(field) => Some(field),
-            FStringPiece::Text(_) => None,
-        });
-        fields.flat_map(|field| std::iter::once(field).chain(field.list_fields()))
+        let fields = parse::list_fields(&self.pieces);
+        fields.flat_map(|field| std::iter::once(field).chain(parse::list_fields(&field.spec)))
     }
 
     fn look_for_missing(&self, context: &Value) -> Result<(), TemplateError> {

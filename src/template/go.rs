@@ -9,7 +9,6 @@ mod run;
 mod evaluate;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use gotmpl::parse::{ListNode, Parser};
 use minijinja::Value;
@@ -18,6 +17,7 @@ use super::Undefined;
 use super::error::TemplateError;
 
 /// A compiled template.
+#[derive(Debug)]
 pub(super) struct GoTemplate {
     source: String,
     tree: GoTree,
@@ -26,6 +26,7 @@ pub(super) struct GoTemplate {
 }
 
 /// The parsed template, and the templates that it defines.
+#[derive(Debug)]
 struct GoTree {
     root: ListNode,
     defined: BTreeMap<String, ListNode>,
@@ -73,12 +74,6 @@ impl GoTemplate {
 
     pub(super) fn variables(&self) -> BTreeSet<String> {
         self.variables.clone()
-    }
-}
-
-impl fmt::Debug for GoTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GoTemplate").field("source", &self.source).finish_non_exhaustive()
     }
 }
 

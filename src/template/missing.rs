@@ -58,7 +58,7 @@ enum RenderEnd {
 }
 
 /// A filler for a missing value; the template decides how it is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Filler {
     Anything,
     Number,
@@ -92,32 +92,30 @@ impl MissingSearch<'_> {
     /// Handles a rendering that failed for another reason: perhaps at a filler, where another one may work, or at
     /// an undefined value that the error does not name.
     fn fill_otherwise(&mut self, environment: &Environment<'_>) -> Option<RenderEnd> {
-        const FILLERS: [Filler; 3] = [Filler::Anything, Filler::Number, Filler::Text];
         for at in (0..self.fills.len()).rev() {
             let before = self.fills[at].1;
-            for filler in FILLERS {
-                self.fills[at].1 = filler;
-                match self.render(environment) {
-                    RenderEnd::Otherwise => {}
-                    end => return Some(end),
-                }
+            if let Some(end) = self.try_fillers(environment, at) {
+                return Some(end);
             }
             self.fills[at].1 = before;
         }
         for candidate in self.candidates.clone() {
-            for filler in FILLERS {
-                self.fills.push((candidate.split('.').map(str::to_owned).collect(), filler));
-                match self.render(environment) {
-                    RenderEnd::Otherwise => {}
-                    end => {
-                        self.missing.insert(candidate);
-                        return Some(end);
-                    }
-                }
-                self.fills.pop();
+            self.fills.push((candidate.split('.').map(str::to_owned).collect(), Filler::Anything));
+            if let Some(end) = self.try_fillers(environment, self.fills.len() - 1) {
+                self.missing.insert(candidate);
+                return Some(end);
             }
+            self.fills.pop();
         }
         None
+    }
+
+    /// Tries one filler after another in a place; `None` if the rendering fails for the same reason with all.
+    fn try_fillers(&mut self, environment: &Environment<'_>, at: usize) -> Option<RenderEnd> {
+        [Filler::Anything, Filler::Number, Filler::Text].into_iter().find_map(|filler| {
+            self.fills[at].1 = filler;
+            Some(self.render(environment)).filter(|end| !matches!(end, RenderEnd::Otherwise))
+        })
     }
 
     /// Collects the undefined names that are printed, one more in each round.

@@ -6,14 +6,10 @@ use std::cell::Cell;
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions};
 
-use super::LONGEST_OUTPUT;
+use super::{DEEPEST, LONGEST_OUTPUT, MOST_ITEMS, value_too_long};
 
 /// The most bytes of all values that a rendering makes.
 const MOST_MADE: usize = 256 * LONGEST_OUTPUT;
-/// The most items of a new list.
-const MOST_ITEMS: usize = 100_000;
-/// The depth to which kept values may be nested.
-const DEEPEST: usize = 100;
 /// The bytes of an item of a list.
 const ITEM: usize = 32;
 /// A kept text of this size is counted as if it were a copy.
@@ -157,8 +153,8 @@ fn check_count(given: &[Value], most: usize) -> Result<(), Error> {
 
 /// The number in an argument, or in a named one of these names.
 fn read_count(argument: &Value, names: &[&str]) -> Option<usize> {
-    let named = |name: &&str| argument.get_attr(name).ok().filter(|value| !value.is_undefined());
-    let count = if argument.is_kwargs() { names.iter().find_map(named)?.as_i64() } else { argument.as_i64() };
+    let find = |name: &&str| argument.get_attr(name).ok().filter(|value| !value.is_undefined());
+    let count = if argument.is_kwargs() { names.iter().find_map(find)?.as_i64() } else { argument.as_i64() };
     usize::try_from(count?).ok()
 }
 
@@ -194,8 +190,8 @@ fn check_format(format: &str, given: &[Value]) -> Result<(), Error> {
     check_length(fields.saturating_mul(longest.max(wide)) / 16)
 }
 
-/// The approximate size of a value, without the values in it.
-fn estimate_size(value: &Value) -> usize {
+/// The approximate size of a value in bytes, without the values in it.
+pub(super) fn estimate_size(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(ITEM), str::len)
 }
 
@@ -265,7 +261,7 @@ fn refuse_value(message: String) -> Error {
 }
 
 fn too_long() -> Error {
-    refuse_value(format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024))
+    refuse_value(value_too_long())
 }
 
 fn too_large() -> Error {

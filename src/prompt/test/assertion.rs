@@ -58,6 +58,7 @@ const fn kind(
 }
 
 /// Every kind of assertion. Each has a negation, with `not-` before its name.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "a path to a method is not for every lifetime")]
 pub(super) const KINDS: &[AssertionKind] = &[
     kind(&["equals"], &[], Text, |given| given.equals()),
     kind(&["contains"], &[], Text, |given| given.contains(false, false)),

@@ -141,9 +141,7 @@ fn read_case(source: &mut CaseSource<'_>, node: &Node, defaults: &Node) -> Optio
         }
     }
     let mut files = BTreeMap::new();
-    for node in [defaults, node].into_iter().filter_map(|from| from.get("files")) {
-        files.extend(laid_out(source, node));
-    }
+    let mut assert = Vec::new();
     let render = either("render").and_then(|node| source.read::<bool>(node));
     let messages = either("messages").map(|node| read_messages(source, node)).unwrap_or_default();
     let tools = either("tools").and_then(|node| source.read::<Vec<String>>(node));
@@ -151,8 +149,10 @@ fn read_case(source: &mut CaseSource<'_>, node: &Node, defaults: &Node) -> Optio
     let threshold = read_number(source, either("threshold"), THRESHOLD, 0.0..=1.0, "`threshold`");
     let min_score = read_number(source, either("min_score"), 1.0, 0.0..=1.0, "`min_score`");
     let weight = assertion::read_weight(source, if own("weight").is_some() { node } else { defaults });
-    let mut assert = Vec::new();
     for from in [defaults, node] {
+        if let Some(node) = from.get("files") {
+            files.extend(laid_out(source, node));
+        }
         assert.extend(read_assertions(source, from.get("assert"), render == Some(true)));
     }
     if let (Some(last), Some(Speaker::Assistant)) = (either("messages"), messages.last().map(|last| last.role)) {

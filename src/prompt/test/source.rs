@@ -26,7 +26,9 @@ pub(super) fn read_file<'t, T>(
     let mut source = CaseSource { file, text, mistakes: Vec::new() };
     match yaml::tree_of_firsts(text, 0) {
         Ok((node, duplicates)) => {
-            duplicates.into_iter().for_each(|error| source.yaml(error));
+            for error in duplicates {
+                source.yaml(error);
+            }
             let found = read(&mut source, &node);
             if source.mistakes.is_empty() {
                 return Ok(found);

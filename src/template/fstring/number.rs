@@ -1,7 +1,7 @@
 //! Numbers in the forms of Python's format specs.
 
 use super::layout::{Spec, pad_text};
-use crate::template::python::{format_float, not_finite, written_exponent};
+use crate::template::python::{format_float, not_finite, split_exponent};
 
 /// An integer; types of floats make one of it first.
 pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
@@ -70,20 +70,18 @@ fn choose_sign(negative: bool, spec: Spec) -> &'static str {
 /// `1.235e+04`
 fn format_scientific(number: f64, precision: usize) -> String {
     let written = format!("{number:.precision$e}");
-    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-    format!("{digits}{}", written_exponent(exponent.parse().unwrap_or(0)))
+    let (digits, exponent) = split_exponent(&written);
+    format!("{digits}e{exponent:+03}")
 }
 
 /// Formats with `precision` digits, without zeros at the end, but with at least `kept` digits after the point.
 fn format_general(number: f64, precision: usize, kept: usize) -> String {
     let rounded = format!("{number:.*e}", precision - 1);
-    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let (rounded, exponent) = split_exponent(&rounded);
     let digits = i32::try_from(precision).unwrap_or(i32::MAX);
     let last = digits - i32::from(kept > 0);
     if exponent < -4 || exponent >= last {
-        let written = format_scientific(number, precision - 1);
-        let (digits, exponent) = written.split_once('e').unwrap_or((&written, ""));
-        return format!("{}e{exponent}", trim_digits(digits, 0));
+        return format!("{}e{exponent:+03}", trim_digits(rounded, 0));
     }
     let behind = usize::try_from(digits - 1 - exponent).unwrap_or(0);
     trim_digits(&format!("{number:.behind$}"), kept)

@@ -43,14 +43,6 @@ pub(super) enum Conversion {
 }
 
 impl FStringField {
-    /// The fields of its spec.
-    pub(super) fn list_fields(&self) -> impl Iterator<Item = &Self> {
-        self.spec.iter().filter_map(|piece| match piece {
-            FStringPiece::Field(field) => Some(field),
-            FStringPiece::Text(_) => None,
-        })
-    }
-
     /// The name as it is written: `a.b[0]`.
     pub(super) fn name(&self) -> String {
         self.steps.iter().fold(self.first.clone(), |name, step| match step {
@@ -68,6 +60,14 @@ impl FStringField {
         });
         attributes.fold(self.first.clone(), |name, attribute| name + "." + attribute)
     }
+}
+
+/// The fields among these pieces.
+pub(super) fn list_fields(pieces: &[FStringPiece]) -> impl Iterator<Item = &FStringField> {
+    pieces.iter().filter_map(|piece| match piece {
+        FStringPiece::Field(field) => Some(field),
+        FStringPiece::Text(_) => None,
+    })
 }
 
 /// Reads a whole template.

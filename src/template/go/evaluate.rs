@@ -7,6 +7,7 @@ use super::run::{GoOutcome, GoRun, Leave, NamedValue, leave_with_error};
 use super::values::{is_list, is_map, is_true, type_name};
 use super::{GoProblem, functions};
 use crate::template::LONGEST_OUTPUT;
+use crate::template::sizes::estimate_size;
 
 /// The most bytes of all values that functions make.
 const MOST_MADE: usize = 64 * LONGEST_OUTPUT;
@@ -154,9 +155,4 @@ impl<'t> GoRun<'t> {
         let name = of.name.is_some().then(|| of.name_below(names).into());
         Ok(NamedValue { value, name })
     }
-}
-
-/// About how many bytes a function reads of a value, or made for it.
-fn estimate_size(value: &Value) -> usize {
-    value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(32), str::len)
 }

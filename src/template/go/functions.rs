@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use minijinja::Value;
 
-use super::values::{self, Basic, classify_value, for_formatting, is_list, is_map, too_long, type_name};
-use crate::template::LONGEST_OUTPUT;
+use super::values::{self, Basic, classify_value, for_formatting, is_list, is_map, type_name};
+use crate::template::{LONGEST_OUTPUT, value_too_long};
 
 /// A function with the fewest and the most arguments that it takes.
 type FunctionRow = (&'static str, usize, usize, fn(&[Value]) -> Result<Value, String>);
@@ -191,7 +191,7 @@ fn print_format(of: &[Value]) -> Result<Value, String> {
         largest = largest.max(show_value(value)?.len().saturating_mul(6));
     }
     if verbs.saturating_mul(largest) > MOST {
-        return Err(too_long());
+        return Err(value_too_long());
     }
     format_values(of)
 }
@@ -205,7 +205,7 @@ fn format_values(of: &[Value]) -> Result<Value, String> {
         let _ = write!(source, " .a{number}");
         bytes += value.as_str().map_or(0, str::len);
         if bytes > 16 * LONGEST_OUTPUT {
-            return Err(too_long());
+            return Err(value_too_long());
         }
         named.insert(format!("a{number}").into(), for_formatting(value)?);
     }
@@ -226,7 +226,7 @@ fn print_values(of: &[Value], is_line: bool) -> Result<Value, String> {
         }
         out += &values::show_value(value)?;
         if out.len() > LONGEST_OUTPUT {
-            return Err(too_long());
+            return Err(value_too_long());
         }
         after_text = is_text;
     }
@@ -237,5 +237,5 @@ fn print_values(of: &[Value], is_line: bool) -> Result<Value, String> {
 }
 
 fn bound_text(text: String) -> Result<Value, String> {
-    if text.len() > LONGEST_OUTPUT { Err(too_long()) } else { Ok(Value::from(text)) }
+    if text.len() > LONGEST_OUTPUT { Err(value_too_long()) } else { Ok(Value::from(text)) }
 }

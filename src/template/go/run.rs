@@ -9,10 +9,8 @@ use minijinja::Value;
 
 use super::values::{Basic, classify_value, is_list, is_map, is_true, sorted_keys, type_name};
 use super::{GoProblem, GoTree, functions};
-use crate::template::{LONGEST_OUTPUT, STEPS, Undefined, too_long, too_many_steps};
+use crate::template::{DEEPEST, LONGEST_OUTPUT, STEPS, Undefined, too_long, too_many_steps};
 
-/// The depth to which blocks and templates may be nested.
-const DEEPEST: usize = 100;
 /// The bytes that count as one step.
 const BYTES_A_STEP: usize = 1024;
 

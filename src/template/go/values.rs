@@ -6,12 +6,8 @@ use std::sync::Arc;
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-use crate::template::LONGEST_OUTPUT;
-
-/// The depth to which lists and maps may be nested.
-const DEEPEST: usize = 100;
-/// The most items of a shown value.
-const MOST_ITEMS: usize = 100_000;
+use crate::template::python::split_exponent;
+use crate::template::{DEEPEST, LONGEST_OUTPUT, MOST_ITEMS, value_too_long};
 
 /// The kind of a value for Go's comparisons.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,12 +83,7 @@ pub(super) fn show_value(value: &Value) -> Result<String, String> {
     // The crate's own text of a float has no exponent.
     let float = |number| gotmpl::Value::String(format_float(number).into());
     let shown = ValueAllowance::new(float).convert(value, 0).map(|value| value.to_string());
-    shown.filter(|shown| shown.len() <= LONGEST_OUTPUT).ok_or_else(too_long)
-}
-
-/// The message that a value is too long.
-pub(super) fn too_long() -> String {
-    format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
+    shown.filter(|shown| shown.len() <= LONGEST_OUTPUT).ok_or_else(value_too_long)
 }
 
 /// The shortest digits that read back, with an exponent if the number is large or small.
@@ -104,13 +95,8 @@ fn format_float(number: f64) -> String {
         return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
     let written = format!("{number:e}");
-    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..6).contains(&exponent) {
-        return number.to_string();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
+    let (digits, exponent) = split_exponent(&written);
+    if (-4..6).contains(&exponent) { number.to_string() } else { format!("{digits}e{exponent:+03}") }
 }
 
 /// What is left of the size that a value may have.
