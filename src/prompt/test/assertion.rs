@@ -48,7 +48,7 @@ pub(super) struct AssertionKind {
 
 type ReadAssertion = fn(&mut GivenAssertion<'_, '_, '_>) -> Option<AssertionCheck>;
 
-const fn kind(
+const fn define_kind(
     names: &'static [&'static str],
     keys: &'static [&'static str],
     needs: AssertionNeeds,
@@ -60,32 +60,32 @@ const fn kind(
 /// Every kind of assertion. Each has a negation, with `not-` before its name.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "a path to a method is not for every lifetime")]
 pub(super) const KINDS: &[AssertionKind] = &[
-    kind(&["equals"], &[], Text, |given| given.equals()),
-    kind(&["contains"], &[], Text, |given| given.contains(false, false)),
-    kind(&["icontains"], &[], Text, |given| given.contains(false, true)),
-    kind(&["contains-all"], &["values"], Text, |given| given.contains(false, false)),
-    kind(&["contains-any"], &["values"], Text, |given| given.contains(true, false)),
-    kind(&["icontains-all"], &["values"], Text, |given| given.contains(false, true)),
-    kind(&["icontains-any"], &["values"], Text, |given| given.contains(true, true)),
-    kind(&["regex"], &["pattern"], Text, |given| given.regex()),
-    kind(&["starts-with"], &[], Text, |given| given.starts_with()),
-    kind(&["is-json", "json_valid"], &["schema"], Text, |given| given.json(false, false)),
-    kind(&["contains-json"], &["schema"], Text, |given| given.json(true, false)),
-    kind(&["json-schema"], &["schema"], Text, |given| given.json(false, true)),
-    kind(&["has_field"], &["field", "fields"], Text, |given| given.has_field(true)),
-    kind(&["no_field"], &["field", "fields"], Text, |given| given.has_field(false)),
-    kind(&["field_in"], &["field", "values"], Text, |given| given.field_in()),
-    kind(&["max_tokens"], &["limit", "threshold"], Text, |given| given.max_tokens()),
-    kind(&["max_latency"], &["limit", "threshold"], Run, |given| given.max_latency()),
-    kind(&["max_cost"], &["limit", "threshold"], Run, |given| given.max_cost()),
-    kind(&["tool-called"], &["tool", "tools", "min", "max"], Run, |given| given.tool_called()),
-    kind(&["tool-args-match"], &["tool", "args", "schema"], Run, |given| given.tool_arguments()),
-    kind(&["tool-sequence"], &["tools", "exact"], Run, |given| given.tool_sequence()),
-    kind(&["skill-loaded"], &["skill", "skills"], Run, |given| given.skill_loaded()),
-    kind(&["exit-code"], &["code"], Run, |given| given.exit_code()),
-    kind(&["expr"], &[], Text, |given| given.expr()),
-    kind(&["similar"], &["threshold"], Judge, |given| given.similar()),
-    kind(&["llm-rubric"], &["model"], Judge, |given| given.rubric()),
+    define_kind(&["equals"], &[], Text, |given| given.equals()),
+    define_kind(&["contains"], &[], Text, |given| given.contains(false, false)),
+    define_kind(&["icontains"], &[], Text, |given| given.contains(false, true)),
+    define_kind(&["contains-all"], &["values"], Text, |given| given.contains(false, false)),
+    define_kind(&["contains-any"], &["values"], Text, |given| given.contains(true, false)),
+    define_kind(&["icontains-all"], &["values"], Text, |given| given.contains(false, true)),
+    define_kind(&["icontains-any"], &["values"], Text, |given| given.contains(true, true)),
+    define_kind(&["regex"], &["pattern"], Text, |given| given.regex()),
+    define_kind(&["starts-with"], &[], Text, |given| given.starts_with()),
+    define_kind(&["is-json", "json_valid"], &["schema"], Text, |given| given.json(false, false)),
+    define_kind(&["contains-json"], &["schema"], Text, |given| given.json(true, false)),
+    define_kind(&["json-schema"], &["schema"], Text, |given| given.json(false, true)),
+    define_kind(&["has_field"], &["field", "fields"], Text, |given| given.has_field(true)),
+    define_kind(&["no_field"], &["field", "fields"], Text, |given| given.has_field(false)),
+    define_kind(&["field_in"], &["field", "values"], Text, |given| given.field_in()),
+    define_kind(&["max_tokens"], &["limit", "threshold"], Text, |given| given.max_tokens()),
+    define_kind(&["max_latency"], &["limit", "threshold"], Run, |given| given.max_latency()),
+    define_kind(&["max_cost"], &["limit", "threshold"], Run, |given| given.max_cost()),
+    define_kind(&["tool-called"], &["tool", "tools", "min", "max"], Run, |given| given.tool_called()),
+    define_kind(&["tool-args-match"], &["tool", "args", "schema"], Run, |given| given.tool_arguments()),
+    define_kind(&["tool-sequence"], &["tools", "exact"], Run, |given| given.tool_sequence()),
+    define_kind(&["skill-loaded"], &["skill", "skills"], Run, |given| given.skill_loaded()),
+    define_kind(&["exit-code"], &["code"], Run, |given| given.exit_code()),
+    define_kind(&["expr"], &[], Text, |given| given.expr()),
+    define_kind(&["similar"], &["threshold"], Judge, |given| given.similar()),
+    define_kind(&["llm-rubric"], &["model"], Judge, |given| given.rubric()),
 ];
 
 /// Keys that every long form may have.
