@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use super::error::PromptError;
 use super::file::Prompt;
 use super::promotion::{Promotion, add_log_line};
-use super::release::{CHANGELOG, LOCK, Lock, RELEASE, Release, read_lock};
+use super::release::{CHANGELOG, LOCK, Lock, PRODUCTION, RELEASE, Release, read_lock};
 use super::version::Version;
 
 /// The files of one prompt in a directory that may be written.
@@ -30,11 +30,9 @@ impl PromptDesk {
     /// The directory cannot be made or locked.
     pub fn open(prompts: &Path, name: &str) -> Result<Self, PromptError> {
         let dir = prompts.join(name);
-        let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir)).and_then(|file| {
-            file.lock()?;
-            Ok(file)
-        });
-        let lock = opened.map_err(|error| refuse_write(&dir, &error))?;
+        let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir));
+        let locked = opened.and_then(|file| file.lock().map(|()| file));
+        let lock = locked.map_err(|error| refuse_write(&dir, &error))?;
         Ok(Self { dir, name: name.to_owned(), _lock: lock })
     }
 
@@ -55,15 +53,8 @@ impl PromptDesk {
         if Path::new(&prompt.origin).starts_with(&self.dir) {
             let mut lock = self.lock()?;
             lock.insert(promotion.version, prompt.digest().to_owned());
-            let lines: Vec<String> = lock
-                .iter()
-                .map(|(version, digest)| {
-                    format!(
-                        "{version}: {digest}
-"
-                    )
-                })
-                .collect();
+            let lines: Vec<String> =
+                lock.iter().map(|(version, digest)| format!("{version}: {digest}\n")).collect();
             self.write(LOCK, &lines.concat())?;
         }
         let note = if promotion.note.is_empty() { String::new() } else { format!(". {}", promotion.note.trim()) };
@@ -80,7 +71,7 @@ impl PromptDesk {
         let release = self.release()?;
         let Some((next, said)) = release.rolled_back() else { return Ok(None) };
         let canary = release.canary.map(|canary| canary.version);
-        if let Some(version) = canary.or(release.labels.get(super::release::PRODUCTION).copied()) {
+        if let Some(version) = canary.or(release.labels.get(PRODUCTION).copied()) {
             self.log(version, &format!("{today}: {said}"))?;
         }
         self.write(RELEASE, &next.write(&self.text(RELEASE)?))?;
@@ -92,13 +83,11 @@ impl PromptDesk {
     /// # Errors
     /// The version exists already, or cannot be written.
     pub fn begin(&self, version: Version, text: &str) -> Result<PathBuf, PromptError> {
-        let path = self.dir.join(format!("{version}.md"));
-        let twin = self.dir.join(format!("{version}.txt"));
-        if path.exists() || twin.exists() {
-            return Err(PromptError::of_file(&path.display().to_string(), "is there already"));
-        }
-        self.write(&format!("{version}.md"), text)?;
-        Ok(path)
+        let file = format!("{version}.md");
+        let is_there = self.dir.join(format!("{version}.txt")).exists();
+        let begun = if is_there { None } else { self.add(&file, text)? };
+        let path = self.dir.join(file);
+        begun.ok_or_else(|| PromptError::of_file(&path.display().to_string(), "is there already"))
     }
 
     /// Adds a file beside the versions; `None` if it exists already.

@@ -36,12 +36,9 @@ pub struct PartSize {
 impl Prompt {
     /// Everything doubtful about it, with its place. `sample` is a context that defines everything that can be defined.
     pub fn doubts(&self, sample: &Value) -> Vec<PromptError> {
-        let mut doubts = self.unread_and_ungiven();
-        doubts.extend(self.find_undelimited());
-        for (_, module) in self.modules() {
-            doubts.extend(module.unread_and_ungiven());
-            doubts.extend(module.find_undelimited());
-        }
+        let parts = std::iter::once(self).chain(self.modules().map(|(_, module)| module.as_ref()));
+        let mut doubts: Vec<PromptError> =
+            parts.flat_map(|part| part.unread_and_ungiven().into_iter().chain(part.find_undelimited())).collect();
         let context = self.filled_up(sample);
         match self.render(&context).and_then(|text| Ok((text, self.show(&context)?))) {
             Ok((text, whole)) => doubts.extend(self.doubts_of_text(&text, &whole)),
@@ -58,12 +55,9 @@ impl Prompt {
     /// As [`Prompt::render`].
     pub fn sizes(&self, sample: &Value) -> Result<Vec<PartSize>, PromptError> {
         let context = self.filled_up(sample);
-        let sections = self.sections(&context)?;
-        Ok(sections
-            .into_iter()
-            .chain(self.message_sections(&context)?)
-            .map(|(name, text)| PartSize { name, tokens: tokens::count_tokens(&text, Vocabulary::O200k) })
-            .collect())
+        let sections = self.sections(&context)?.into_iter().chain(self.message_sections(&context)?);
+        let count = |text: &str| tokens::count_tokens(text, Vocabulary::O200k);
+        Ok(sections.map(|(name, text)| PartSize { name, tokens: count(&text) }).collect())
     }
 
     /// The variables that the user must give.
@@ -100,10 +94,7 @@ impl Prompt {
     /// Names that the template reads and nothing gives, and names that the head declares and nobody reads.
     fn unread_and_ungiven(&self) -> Vec<PromptError> {
         let Ok(own) = self.reads() else { return Vec::new() };
-        let modules: BTreeSet<String> = self
-            .modules()
-            .flat_map(|(_, module)| module.head.list_declared().map(str::to_owned).collect::<Vec<_>>())
-            .collect();
+        let of_modules: Vec<&str> = self.modules().flat_map(|(_, module)| module.head.list_declared()).collect();
         let declared: Vec<&str> = self.head.list_declared().collect();
         let program = PromptContext::anything(Some(serde_json::Value::Null), true);
         let is_module = self.name.starts_with(super::layer::MODULES);
@@ -124,14 +115,11 @@ impl Prompt {
             }
         }
         for name in &declared {
-            let is_read = own.iter().chain(&modules).any(|read| covers(name, read) || covers(read, name));
-            if !is_read && self.version.is_some() {
+            let mut read = own.iter().map(String::as_str).chain(of_modules.iter().copied());
+            if !read.any(|read| covers(name, read) || covers(read, name)) && self.version.is_some() {
                 let why = format!("declares `{name}`, which nothing in it reads: remove it");
-                let key = if self.head.required_vars.iter().any(|own| own == name) {
-                    "required_vars"
-                } else {
-                    "defaults"
-                };
+                let is_required = self.head.required_vars.iter().any(|own| own == name);
+                let key = if is_required { "required_vars" } else { "defaults" };
                 let line = Some(self.line_of(key, name));
                 doubts.push(PromptError { line, ..PromptError::of_file(&self.origin, why) });
             }
@@ -141,10 +129,10 @@ impl Prompt {
 
     /// Variables from outside that are in the text without marks around them.
     fn find_undelimited(&self) -> Vec<PromptError> {
-        let bare = self.head.untrusted.iter().filter(|name| {
-            let texts = self.sources();
-            texts.iter().any(|text| find_uses(text, name).any(|at| !is_delimited(text, at)))
-        });
+        let texts = self.sources();
+        let is_bare =
+            |name: &&String| texts.iter().any(|text| find_uses(text, name).any(|at| !is_delimited(text, at)));
+        let bare = self.head.untrusted.iter().filter(is_bare);
         bare.map(|name| {
             let why = format!(
                 "`{name}` comes from outside, and nothing delimits it: put it between marks like <{name}> and \
@@ -162,8 +150,8 @@ impl Prompt {
         let hard = whole.lines().filter(|line| HARD.iter().any(|word| line.contains(word))).count();
         if hard > MOST_HARD_RULES {
             doubt(format!(
-                "has {hard} hard rules (lines with {}): a model keeps about {MOST_HARD_RULES}; keep those that matter",
-                "MUST, NEVER, ALWAYS or the like"
+                "has {hard} hard rules (lines with MUST, NEVER, ALWAYS or the like): a model keeps about \
+                 {MOST_HARD_RULES}; keep those that matter"
             ));
         }
         let lower = whole.to_lowercase();

@@ -17,15 +17,17 @@ use super::file::Prompt;
 /// The clock of [`PromptContext::sample`]: 2026-01-02T03:04:05Z.
 const SAMPLE_TIME: Timestamp = Timestamp::constant(1_767_323_045, 0);
 
-/// The facts of a run.
-#[derive(Debug, Clone)]
+/// The facts of a run; their serde form is the names at the top level, without the environment and the aliases.
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct PromptContext {
     pub agent: AgentFacts,
     pub session: SessionFacts,
     pub workspace: WorkspaceFacts,
     /// Answers `env.NAME`; withholds secrets.
+    #[serde(skip)]
     pub env: Value,
     /// The same without those that the user lets prompts read, for prompts that a workspace brings along.
+    #[serde(skip)]
     pub open_env: Value,
     /// Answers `datetime.now()`.
     pub datetime: Value,
@@ -36,8 +38,10 @@ pub struct PromptContext {
     /// The text of the project's instructions; empty if there are none.
     pub instructions: String,
     /// Only in the termination prompt.
+    #[serde(flatten)]
     pub ending: Option<EndingFacts>,
     /// Only in the compression prompt.
+    #[serde(flatten)]
     pub summary: Option<SummaryRequirements>,
 }
 
@@ -86,7 +90,7 @@ pub struct ToolFacts {
 }
 
 /// A skill of the catalogue.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SkillFacts {
     pub name: String,
     pub description: String,
@@ -147,7 +151,7 @@ pub struct WorkspaceFacts {
 }
 
 /// The reason that a turn has to end now.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct EndingFacts {
     /// One sentence.
     pub termination_reason: String,
@@ -160,19 +164,10 @@ pub struct EndingFacts {
 /// The names at the top level, in their serde form.
 #[derive(Serialize)]
 struct Names<'a> {
-    agent: &'a AgentFacts,
-    session: &'a SessionFacts,
-    context: &'a SessionFacts,
-    workspace: &'a WorkspaceFacts,
+    #[serde(flatten)]
+    facts: &'a PromptContext,
     env: &'a Value,
-    datetime: &'a Value,
-    vars: &'a Map<String, Json>,
-    state: &'a Map<String, Json>,
-    instructions: &'a str,
-    #[serde(flatten)]
-    ending: Option<&'a EndingFacts>,
-    #[serde(flatten)]
-    summary: Option<&'a SummaryRequirements>,
+    context: &'a SessionFacts,
     name: &'a str,
     model: &'a str,
     profile: GuidanceProfile,
@@ -188,29 +183,16 @@ impl PromptContext {
     /// compression prompt.
     pub fn anything(ending_limits: Option<Json>, summary: bool) -> Value {
         let anything = || template::make_lookup(Vec::new(), |_| Some(String::new()));
-        let tool = ToolFacts {
-            name: String::new(),
-            description: String::new(),
-            permission: Permission::Read,
-            listed: false,
-        };
-        let skill = SkillFacts { name: String::new(), description: String::new(), loaded: false };
+        let (name, description) = (String::new(), String::new());
+        let tool = ToolFacts { name, description, permission: Permission::Read, listed: false };
+        let skill = SkillFacts::default();
         let context = Self {
             agent: AgentFacts { tools: vec![tool], skills: vec![skill], ..AgentFacts::default() },
-            session: SessionFacts::default(),
-            workspace: WorkspaceFacts::default(),
             env: anything(),
-            open_env: anything(),
             datetime: template::make_clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
-            vars: Map::new(),
-            state: Map::new(),
-            instructions: String::new(),
-            ending: ending_limits.map(|limits| EndingFacts {
-                termination_reason: String::new(),
-                limits,
-                usage: Usage::default(),
-            }),
+            ending: ending_limits.map(|limits| EndingFacts { limits, ..EndingFacts::default() }),
             summary: summary.then(SummaryRequirements::default),
+            ..Self::default()
         };
         let defined = context.value();
         let names = defined.try_iter().into_iter().flatten();
@@ -245,11 +227,9 @@ impl PromptContext {
                 session_id: "20260102-030405-sample".to_owned(),
                 run_id: "run-sample".to_owned(),
                 user_id: "ada".to_owned(),
-                person: AnswerWays::Absent,
-                output: AnswerReader::Pipe,
                 turn: 1,
-                step: 0,
                 started_at: "2026-01-02T03:04:05Z".to_owned(),
+                ..SessionFacts::default()
             },
             workspace: WorkspaceFacts {
                 dir: "/home/ada/project".to_owned(),
@@ -260,9 +240,6 @@ impl PromptContext {
             env: nothing(),
             open_env: nothing(),
             datetime: template::make_clock(SAMPLE_TIME.to_zoned(jiff::tz::TimeZone::UTC)),
-            vars: Map::new(),
-            state: Map::new(),
-            instructions: String::new(),
             ending: Some(EndingFacts {
                 termination_reason: "the limit of 50 steps is reached".to_owned(),
                 limits: json!({ "max_turns": 50, "max_time": "30m", "max_tokens": null, "max_cost": null }),
@@ -273,6 +250,7 @@ impl PromptContext {
                 tokens: 1000,
                 ..SummaryRequirements::default()
             }),
+            ..Self::default()
         }
     }
 
@@ -288,17 +266,9 @@ impl PromptContext {
 
     fn with_env(&self, env: &Value) -> Value {
         template::convert_value(&Names {
-            agent: &self.agent,
-            session: &self.session,
-            context: &self.session,
-            workspace: &self.workspace,
+            facts: self,
             env,
-            datetime: &self.datetime,
-            vars: &self.vars,
-            state: &self.state,
-            instructions: &self.instructions,
-            ending: self.ending.as_ref(),
-            summary: self.summary.as_ref(),
+            context: &self.session,
             name: &self.agent.name,
             model: &self.agent.model,
             profile: self.agent.profile,
@@ -312,7 +282,7 @@ impl PromptContext {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, json};
+    use serde_json::json;
 
     use super::{AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts};
     use crate::config::Permission;
@@ -351,11 +321,7 @@ mod tests {
             env: convert_value(&json!({"EDITOR": "vi"})),
             open_env: convert_value(&json!({})),
             datetime: PromptContext::sample().datetime,
-            vars: Map::new(),
-            state: Map::new(),
-            instructions: String::new(),
-            ending: None,
-            summary: None,
+            ..PromptContext::default()
         }
     }
 

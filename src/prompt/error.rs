@@ -57,8 +57,8 @@ impl PromptError {
 
     /// The error about names that a prompt reads and nothing defines.
     pub(super) fn of_missing(file: &str, names: &[String]) -> Self {
-        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        Self::of_file(file, format!("nothing defines {names}, which this prompt reads")).hint(
+        let names = names.join("`, `");
+        Self::of_file(file, format!("nothing defines `{names}`, which this prompt reads")).hint(
             "Pass variables with --var NAME=VALUE (read as vars.NAME, and as NAME where the head declares it), or write \
              `| default('…')` where one may be absent.",
         )

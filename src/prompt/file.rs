@@ -321,9 +321,7 @@ impl Prompt {
         match self.fill(&context) {
             Ok(messages) => split_system(messages).0.iter().for_each(|system| add(None, system)),
             Err(Unfilled { missing, error }) if missing.is_empty() => failed = failed.or(Some(*error)),
-            Err(Unfilled { missing, error }) => {
-                missed.add(missing, Some(*error));
-            }
+            Err(Unfilled { missing, error }) => missed.add(missing, Some(*error)),
         }
         (failed.map_or(Ok(text), Err), missed)
     }

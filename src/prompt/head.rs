@@ -27,8 +27,6 @@ pub struct PromptHead {
     pub modules: Vec<Section>,
     /// The opening messages of a conversation; empty for a prompt that is only a system prompt.
     pub messages: Vec<MessageTemplate>,
-    /// Actions that no tool of the agent may have, as names of tools or words for what they do.
-    pub forbidden: Vec<String>,
     /// Variables with content from outside: the text must delimit them.
     pub untrusted: Vec<String>,
     /// The reminder at the end of the rendered text; empty if there is none.

@@ -113,11 +113,8 @@ fn read_file(path: &Path, top: &Path) -> Result<Option<InstructionFile>, String>
     }
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    Ok((!text.trim().is_empty()).then(|| InstructionFile {
-        path: path.to_path_buf(),
-        text: text.to_owned(),
-        size,
-    }))
+    let file = InstructionFile { path: path.to_path_buf(), text: text.to_owned(), size };
+    Ok(Some(file).filter(|file| !file.text.trim().is_empty()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use crate::base::builtin;
 use crate::config::PromptDir;
 use crate::files::file_name;
-use crate::files::regular::read_regular;
 
 use super::error::PromptError;
 use super::owner::Owner;
@@ -18,36 +17,23 @@ pub const MODULES: &str = "modules/";
 
 /// One place of prompts. Names of files are relative to it, with `/` between their parts.
 #[derive(Debug, Clone)]
-pub(super) enum PromptLayer {
-    Builtin,
-    Dir(PathBuf),
-    /// A directory that a workspace brings along, which is read through the manifest, as the user agreed to it.
-    Brought(PromptDir),
+pub(super) struct PromptLayer {
+    pub owner: Owner,
+    /// `None` for the program. One that a workspace brings along is read through the manifest, as the user agreed to it.
+    dir: Option<PromptDir>,
 }
 
 impl PromptLayer {
-    pub fn from_dir(dir: &PromptDir) -> Self {
-        match dir.through.list_files(&dir.dir) {
-            Some(_) => Self::Brought(dir.clone()),
-            None => Self::Dir(dir.dir.clone()),
-        }
-    }
+    pub const BUILTIN: Self = Self { owner: Owner::Program, dir: None };
 
-    pub fn owner(&self) -> Owner {
-        match self {
-            Self::Builtin => Owner::Program,
-            Self::Dir(_) => Owner::Person,
-            Self::Brought(_) => Owner::Project,
-        }
+    pub fn from_dir(dir: &PromptDir) -> Self {
+        let is_brought = dir.through.list_files(&dir.dir).is_some();
+        Self { owner: if is_brought { Owner::Project } else { Owner::Person }, dir: Some(dir.clone()) }
     }
 
     /// The directory; `None` for the program.
     pub fn dir(&self) -> Option<&Path> {
-        match self {
-            Self::Builtin => None,
-            Self::Dir(dir) => Some(dir),
-            Self::Brought(brought) => Some(&brought.dir),
-        }
+        self.dir.as_ref().map(|at| at.dir.as_path())
     }
 
     /// The names of all prompts, modules included.
@@ -70,32 +56,31 @@ impl PromptLayer {
 
     /// The text of a file; `None` if there is none.
     pub fn read(&self, path: &str) -> Result<Option<Cow<'static, str>>, PromptError> {
-        let read = match self {
-            Self::Builtin => {
-                return Ok(builtin::prompt_text(path).map(Into::into));
-            }
-            Self::Dir(dir) => read_regular(&dir.join(path)),
-            Self::Brought(brought) => brought.through.read_text(&brought.dir.join(path)),
-        };
+        let Some(at) = &self.dir else { return Ok(builtin::prompt_text(path).map(Into::into)) };
+        let read = at.through.read_text(&at.dir.join(path));
         Ok(read.map_err(|why| PromptError::of_file(&self.origin(path), why))?.map(Into::into))
     }
 
     /// The name of a file in errors.
     pub fn origin(&self, path: &str) -> String {
-        match self {
-            Self::Builtin => format!("built-in prompts/{path}"),
-            Self::Dir(dir) => dir.join(path).display().to_string(),
-            Self::Brought(brought) => file_name::quote(&brought.dir.join(path)).into_owned(),
+        match self.dir() {
+            None => format!("built-in prompts/{path}"),
+            Some(dir) if self.owner == Owner::Project => file_name::quote(&dir.join(path)).into_owned(),
+            Some(dir) => dir.join(path).display().to_string(),
         }
     }
 
     fn entries(&self, folder: &str) -> Result<Vec<PromptEntry>, PromptError> {
         let folder = folder.trim_end_matches('/');
-        let mut entries = match self {
-            Self::Builtin => of_program(folder),
-            Self::Dir(dir) => of_dir(dir.join(folder))
-                .map_err(|error| PromptError::of_file(&self.origin(folder), format!("cannot be read: {error}")))?,
-            Self::Brought(brought) => of_manifest(brought, folder),
+        let mut entries = match &self.dir {
+            None => of_program(folder),
+            Some(at) => {
+                let dir = at.dir.join(folder);
+                let listed = at.through.list_files(&at.dir).map(|files| of_manifest(files, &dir));
+                listed.map_or_else(|| of_dir(&dir), Ok).map_err(|error| {
+                    PromptError::of_file(&self.origin(folder), format!("cannot be read: {error}"))
+                })?
+            }
         };
         entries.retain(|entry| !entry.name.starts_with('.'));
         entries.sort();
@@ -128,7 +113,7 @@ fn of_program(folder: &str) -> Vec<PromptEntry> {
 }
 
 /// The entries of a directory; none if it does not exist.
-fn of_dir(dir: PathBuf) -> io::Result<Vec<PromptEntry>> {
+fn of_dir(dir: &Path) -> io::Result<Vec<PromptEntry>> {
     let listing = match fs::read_dir(dir) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
@@ -140,17 +125,14 @@ fn of_dir(dir: PathBuf) -> io::Result<Vec<PromptEntry>> {
         let entry = entry?;
         // A link to a directory counts as one.
         let is_folder = entry.path().is_dir();
-        if let Ok(name) = entry.file_name().into_string() {
-            entries.push(PromptEntry { name, is_folder });
-        }
+        entries.extend(entry.file_name().into_string().map(|name| PromptEntry { name, is_folder }));
     }
     Ok(entries)
 }
 
-fn of_manifest(brought: &PromptDir, folder: &str) -> Vec<PromptEntry> {
-    let files = brought.through.list_files(&brought.dir).unwrap_or_default();
+fn of_manifest(files: Vec<PathBuf>, dir: &Path) -> Vec<PromptEntry> {
     let inside = |file: PathBuf| {
-        let rest = file.strip_prefix(brought.dir.join(folder)).ok()?.to_str()?.to_owned();
+        let rest = file.strip_prefix(dir).ok()?.to_str()?.to_owned();
         Some(match rest.split_once('/') {
             Some((name, _)) => PromptEntry { name: name.to_owned(), is_folder: true },
             None => PromptEntry { name: rest, is_folder: false },

@@ -37,14 +37,13 @@ impl Prompt {
         if !self.has_messages() {
             return self.render(context);
         }
-        let shown = |message: ChatMessage| match message {
-            ChatMessage::Assistant { text, calls } => {
-                let calls = calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
-                let lines: Vec<String> =
-                    std::iter::once(text).filter(|text| !text.is_empty()).chain(calls).collect();
-                format!("assistant:\n{}", lines.join("\n"))
+        let shown = |message: ChatMessage| {
+            let mut lines = vec![message.text()];
+            if let ChatMessage::Assistant { calls, .. } = &message {
+                lines.retain(|text| !text.is_empty());
+                lines.extend(calls.iter().map(|call| format!("{} {}", call.name, call.arguments)));
             }
-            other => format!("{}:\n{}", other.role(), other.text()),
+            format!("{}:\n{}", message.role(), lines.join("\n"))
         };
         Ok(self.messages(context)?.into_iter().map(shown).collect::<Vec<_>>().join("\n\n"))
     }
@@ -76,14 +75,12 @@ impl Prompt {
         let messages = self.messages(context)?;
         let converted = chat::convert_messages(messages, picture);
         let converted = converted.map_err(|error| PromptError::of_file(&self.origin, error.to_string()))?;
-        match converted.system {
-            Some(_) if !self.has_system() => Err(PromptError::of_file(
-                &self.origin,
-                "its messages begin with one of the system that comes from a variable",
-            )
-            .hint("Write the system message in the prompt, or leave it out of the variable.")),
-            _ => Ok(converted.items),
+        if converted.system.is_some() && !self.has_system() {
+            let why = "its messages begin with one of the system that comes from a variable";
+            let hint = "Write the system message in the prompt, or leave it out of the variable.";
+            return Err(PromptError::of_file(&self.origin, why).hint(hint));
         }
+        Ok(converted.items)
     }
 
     /// True if it has messages.

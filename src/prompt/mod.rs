@@ -32,8 +32,6 @@ mod change;
 mod version;
 mod variables;
 mod includes;
-mod ban;
-mod contradiction;
 mod check;
 pub mod chat;
 pub mod test;

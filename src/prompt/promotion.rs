@@ -86,24 +86,18 @@ pub fn add_log_line(changelog: &str, name: &str, version: Version, line: &str) -
         let words = text.trim_start_matches('#').trim();
         is_heading(text) && words.split([' ', ':', '(']).next() == Some(version.to_string().as_str())
     };
-    let lines: Vec<&str> = changelog.trim_end().lines().collect();
-    let (at, added) = match lines.iter().position(|line| is_of_version(line)) {
-        Some(heading) => {
-            let after = lines[heading + 1..].iter().take_while(|line| line.trim().is_empty()).count();
-            (heading + 1 + after, vec![format!("- {line}")])
+    let mut lines: Vec<String> = changelog.trim_end().lines().map(str::to_owned).collect();
+    if let Some(heading) = lines.iter().position(|line| is_of_version(line)) {
+        let blank = lines[heading + 1..].iter().take_while(|line| line.trim().is_empty()).count();
+        lines.insert(heading + 1 + blank, format!("- {line}"));
+    } else {
+        let (section, blank) = ([format!("## {version}"), String::new(), format!("- {line}")], [String::new()]);
+        match lines.iter().position(|line| is_heading(line)) {
+            Some(at) => drop(lines.splice(at..at, section.into_iter().chain(blank))),
+            None => lines.extend(blank.into_iter().chain(section)),
         }
-        None => {
-            let first = lines.iter().position(|line| is_heading(line));
-            let section = [format!("## {version}"), String::new(), format!("- {line}")];
-            match first {
-                Some(at) => (at, section.into_iter().chain([String::new()]).collect()),
-                None => (lines.len(), std::iter::once(String::new()).chain(section).collect()),
-            }
-        }
-    };
-    let (before, after) = lines.split_at(at);
-    let all = before.iter().copied().chain(added.iter().map(String::as_str)).chain(after.iter().copied());
-    all.collect::<Vec<_>>().join("\n") + "\n"
+    }
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

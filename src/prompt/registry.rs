@@ -7,13 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::base::builtin;
-use crate::base::frontmatter;
-use crate::base::text;
-use crate::base::yaml;
+use crate::base::{builtin, frontmatter, text, yaml};
 use crate::config::{PromptDir, PromptSource};
 use crate::template::{Syntax, is_safe_name};
 
+use super::digest;
 use super::error::PromptError;
 use super::family::{PromptFamily, VersionPlace, did_you_mean};
 use super::file::{Prompt, PromptSection};
@@ -47,7 +45,7 @@ pub struct ListedPrompt {
 impl Registry {
     /// The built-in prompts and those of `dirs`, lowest first. A directory that does not exist has none.
     pub fn new(dirs: &[PromptDir]) -> Self {
-        let layers = std::iter::once(PromptLayer::Builtin).chain(dirs.iter().map(PromptLayer::from_dir)).collect();
+        let layers = std::iter::once(PromptLayer::BUILTIN).chain(dirs.iter().map(PromptLayer::from_dir)).collect();
         Self { layers, warnings: Mutex::default() }
     }
 
@@ -178,7 +176,7 @@ impl Registry {
             for file in &files {
                 let Some(version) = Version::of_file(file) else { continue };
                 let path = format!("{name}/{file}");
-                if layer.owner() == Owner::Project && !self.is_read(layer, &path) {
+                if layer.owner == Owner::Project && !self.is_read(layer, &path) {
                     continue;
                 }
                 let place = VersionPlace { layer: index, path };
@@ -197,11 +195,11 @@ impl Registry {
     fn add_release(&self, family: &mut PromptFamily, layer: &PromptLayer, name: &str) -> Result<(), PromptError> {
         let path = format!("{name}/{RELEASE}");
         let origin = layer.origin(&path);
-        let is_brought = layer.owner() == Owner::Project;
+        let is_brought = layer.owner == Owner::Project;
         if is_brought && !self.is_read(layer, &path) {
             return Ok(());
         }
-        let mut release = match builtin::find_tree("prompts", &path).filter(|_| layer.owner() == Owner::Program) {
+        let mut release = match builtin::find_tree("prompts", &path).filter(|_| layer.owner == Owner::Program) {
             Some(packed) => {
                 let read = yaml::unpack_tree(packed, 0).read();
                 read.map_err(|error| PromptError::of_file(&origin, error.message))?
@@ -254,14 +252,14 @@ impl Registry {
         let origin = layer.origin(&place.path);
         let gone = || PromptError::of_file(&origin, "does not exist any more");
         let text = layer.read(&place.path)?.ok_or_else(gone)?;
-        if let (PromptLayer::Builtin, Cow::Borrowed(text)) = (layer, &text) {
+        if let (Owner::Program, Cow::Borrowed(text)) = (layer.owner, &text) {
             let unread = || PromptError::of_file(&origin, "was not read by the build");
             let head = builtin::find_tree("prompts", &place.path).ok_or_else(unread)?;
             let digest = builtin::find_digest(&place.path).ok_or_else(unread)?;
             let prompt = Prompt::built_in((name, version, &origin), text, head, digest)?;
             return Ok(Arc::new(self.compose(prompt, Some(digest))?));
         }
-        let prompt = Prompt::parse(name, version, &origin, text)?.owned_by(layer.owner());
+        let prompt = Prompt::parse(name, version, &origin, text)?.owned_by(layer.owner);
         let prompt = self.compose(prompt, None)?.compiled()?;
         check_unchanged(layer, &prompt, version)?;
         Ok(Arc::new(prompt))
@@ -280,9 +278,8 @@ impl Registry {
                         PromptError { line: Some(line), ..PromptError::of_file(&prompt.origin, why) }
                     };
                     if is_module {
-                        return Err(wrong(
-                            "a module is not composed of others: name them in the prompt".to_owned(),
-                        ));
+                        let why = "a module is not composed of others: name them in the prompt";
+                        return Err(wrong(why.to_owned()));
                     }
                     let module = self.get(&format!("{MODULES}{reference}"));
                     Some(module.map_err(|error| if error.file.is_some() { error } else { wrong(error.message) })?)
@@ -295,11 +292,8 @@ impl Registry {
             Syntax::Jinja if digest.is_none() => self.read_includes(prompt.body())?,
             _ => BTreeMap::new(),
         };
-        let owner = included.values().map(|(owner, _)| *owner).max();
-        let prompt = match owner {
-            Some(owner @ Owner::Project) => prompt.owned_by(owner),
-            _ => prompt,
-        };
+        let brings_one = included.values().any(|(owner, _)| *owner == Owner::Project);
+        let prompt = if brings_one { prompt.owned_by(Owner::Project) } else { prompt };
         Ok(prompt.compose(parts, included.into_iter().map(|(name, (_, text))| (name, text)).collect(), digest))
     }
 
@@ -318,11 +312,11 @@ impl Registry {
         }
         let path = format!("{}/{file}", prompt.name);
         for layer in self.layers.iter().rev() {
-            if layer.owner() == Owner::Project && !self.is_read(layer, &path) {
+            if layer.owner == Owner::Project && !self.is_read(layer, &path) {
                 continue;
             }
             if let Some(text) = layer.read(&path)? {
-                return prompt.with_examples((text, &layer.origin(&path)), layer.owner());
+                return prompt.with_examples((text, &layer.origin(&path)), layer.owner);
             }
         }
         Err(wrong("is not beside the prompt"))
@@ -347,7 +341,7 @@ impl Registry {
                     line => format!("{{#{}-#}}\n{}", "\n".repeat(line - 2), parts.body),
                 };
                 wanted.extend(includes::find_includes(&body));
-                found.insert(name, (layer.owner(), body));
+                found.insert(name, (layer.owner, body));
                 break;
             }
         }
@@ -376,24 +370,17 @@ fn check_unchanged(layer: &PromptLayer, prompt: &Prompt, version: Version) -> Re
     let path = format!("{}/{LOCK}", prompt.name);
     let Some(text) = layer.read(&path)? else { return Ok(()) };
     let lock = release::read_lock(&layer.origin(&path), &text)?;
-    match lock.get(&version) {
-        Some(digest) if digest != prompt.digest() => {
-            let error = PromptError::of_file(
-                &prompt.origin,
-                format!(
-                    "{version} was released as #{} and has changed to #{}, or a module, an included file or the examples of it have",
-                    text::take_head(digest, 12),
-                    prompt.fingerprint()
-                ),
-            );
-            Err(error.hint(format!(
-                "Put it back and write the change as a new version (agent prompt new {}), or take its line out of \
-                 {LOCK} if nobody uses it.",
-                prompt.name
-            )))
-        }
-        _ => Ok(()),
-    }
+    let Some(digest) = lock.get(&version).filter(|digest| *digest != prompt.digest()) else { return Ok(()) };
+    let (before, now) = (digest::shorten_digest(digest), prompt.fingerprint());
+    let why = format!(
+        "{version} was released as #{before} and has changed to #{now}, or a module, an included file or the \
+         examples of it have"
+    );
+    Err(PromptError::of_file(&prompt.origin, why).hint(format!(
+        "Put it back and write the change as a new version (agent prompt new {}), or take its line out of {LOCK} if \
+         nobody uses it.",
+        prompt.name
+    )))
 }
 
 #[cfg(test)]

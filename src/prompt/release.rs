@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::base::yaml;
@@ -64,27 +65,25 @@ pub struct Released {
 impl Release {
     /// Reads a `release.yaml`; `file` is its name in errors. It may be empty.
     pub(super) fn parse(file: &str, text: &str) -> Result<Self, PromptError> {
-        let text = if text.trim().is_empty() { "{}" } else { text };
-        let release: Self = yaml::parse_document(text).map_err(|error| PromptError::of_yaml(file, error))?;
-        release.check(file)
-    }
-
-    pub(super) fn check(self, file: &str) -> Result<Self, PromptError> {
-        if let Some(Canary { percent: percent @ 101.., .. }) = self.canary {
+        let release: Self = parse_map(file, text)?;
+        if let Some(Canary { percent: percent @ 101.., .. }) = release.canary {
             return Err(PromptError::of_file(file, format!("a canary takes 0 to 100 percent, not {percent}")));
         }
-        if self.labels.contains_key(LATEST) {
-            return Err(PromptError::of_file(
-                file,
-                "`latest` is always the highest version and cannot be a label",
-            ));
+        if release.labels.contains_key(LATEST) {
+            let why = "`latest` is always the highest version and cannot be a label";
+            return Err(PromptError::of_file(file, why));
         }
-        Ok(self)
+        Ok(release)
     }
 }
 
 /// Reads a `release.lock`; `file` is its name in errors.
 pub(super) fn read_lock(file: &str, text: &str) -> Result<Lock, PromptError> {
+    parse_map(file, text)
+}
+
+/// Reads a file that may be empty.
+fn parse_map<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, PromptError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     yaml::parse_document(text).map_err(|error| PromptError::of_yaml(file, error))
 }

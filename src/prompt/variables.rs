@@ -39,16 +39,11 @@ pub fn with_given(context: &Value, given: &Map<String, Json>) -> Value {
 pub(super) fn with_fillers(context: &Value, names: &BTreeSet<String>) -> Value {
     let mut given = Map::new();
     for name in names {
-        let mut parts = name.split('.').rev();
-        let last = parts.next().map(str::to_owned);
         let filler = Json::String(format!("<{name}>"));
-        let inner = last.map(|last| (last, filler));
-        let whole = inner.map(|inner| {
-            parts.fold(inner, |(name, value), outer| {
-                (outer.to_owned(), Json::Object([(name, value)].into_iter().collect()))
-            })
-        });
-        given.extend(whole);
+        let inside = |value, part: &str| Json::Object(Map::from_iter([(part.to_owned(), value)]));
+        if let Json::Object(whole) = name.rsplit('.').fold(filler, inside) {
+            given.extend(whole);
+        }
     }
     with_given(context, &given)
 }

@@ -7,7 +7,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 use serde_json::Value as Json;
 
-use super::jinja::{GROUND, word_error};
+use super::jinja::{GROUND, without_globals, word_error};
 use super::{TemplateError, growth, sizes};
 
 /// A compiled expression.
@@ -53,9 +53,8 @@ impl Expression {
     }
 
     fn list_undeclared(&self, nested: bool) -> BTreeSet<String> {
-        let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
-        let names = self.compiled().map(|expression| expression.undeclared_variables(nested)).unwrap_or_default();
-        names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
+        let names = self.compiled().map(|expression| expression.undeclared_variables(nested));
+        without_globals(&self.environment, names.unwrap_or_default())
     }
 
     /// The value as data, with `context` as the top-level names.
@@ -63,10 +62,7 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated, is undefined, or is not data (a function).
     pub fn value(&self, context: &Value) -> Result<Json, String> {
-        let value = self.evaluate(context)?;
-        if value.is_undefined() {
-            return Err(format!("`{}` is undefined", self.source));
-        }
+        let value = self.evaluate_defined(context)?;
         serde_json::to_value(&value).map_err(|error| format!("`{}` is not data: {error}", self.source))
     }
 
@@ -87,11 +83,12 @@ impl Expression {
     /// # Errors
     /// It cannot be evaluated, or is undefined.
     pub fn is_true(&self, context: &Value) -> Result<bool, String> {
+        self.evaluate_defined(context).map(|value| value.is_true())
+    }
+
+    fn evaluate_defined(&self, context: &Value) -> Result<Value, String> {
         let value = self.evaluate(context)?;
-        if value.is_undefined() {
-            return Err(format!("`{}` is undefined", self.source));
-        }
-        Ok(value.is_true())
+        if value.is_undefined() { Err(format!("`{}` is undefined", self.source)) } else { Ok(value) }
     }
 
     fn evaluate(&self, context: &Value) -> Result<Value, String> {

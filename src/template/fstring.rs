@@ -29,6 +29,12 @@ enum FieldFailure {
     Wrong(String),
 }
 
+impl From<fmt::Error> for FieldFailure {
+    fn from(_: fmt::Error) -> Self {
+        Self::TooLong
+    }
+}
+
 impl FString {
     pub(super) fn compile(source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
         Ok(Self { source: source.to_owned(), pieces: parse::parse_pieces(source)?, undefined })
@@ -39,7 +45,7 @@ impl FString {
         let mut out = BoundedText::default();
         for piece in &self.pieces {
             let (done, place) = match piece {
-                FStringPiece::Text(text) => (out.write_str(text).map_err(|_| FieldFailure::TooLong), 0..0),
+                FStringPiece::Text(text) => (out.write_str(text).map_err(FieldFailure::from), 0..0),
                 FStringPiece::Field(field) => (write_field(&mut out, field, context), field.range.clone()),
             };
             done.map_err(|failure| match failure {
@@ -55,11 +61,8 @@ impl FString {
     }
 
     fn fields(&self) -> impl Iterator<Item = &FStringField> {
-        let fields = self.pieces.iter().filter_map(|piece| match piece {
-            FStringPiece::Field(field) => Some(field),
-            FStringPiece::Text(_) => None,
-        });
-        fields.flat_map(|field| std::iter::once(field).chain(field.list_fields()))
+        let fields = parse::list_fields(&self.pieces);
+        fields.flat_map(|field| std::iter::once(field).chain(parse::list_fields(&field.spec)))
     }
 
     fn look_for_missing(&self, context: &Value) -> Result<(), TemplateError> {
@@ -103,31 +106,27 @@ fn write_field(out: &mut BoundedText, field: &FStringField, context: &Value) -> 
     let mut written = BoundedText::default();
     for piece in &field.spec {
         match piece {
-            FStringPiece::Text(text) => written.write_str(text).map_err(|_| FieldFailure::TooLong)?,
+            FStringPiece::Text(text) => written.write_str(text)?,
             FStringPiece::Field(inner) => write_field(&mut written, inner, context)?,
         }
     }
-    let shown = match field.conversion {
-        None if !written.0.is_empty() => {
-            let formatted = spec::format_value(&value, &written.0)
-                .map_err(|why| FieldFailure::Wrong(format!("`{}` cannot be formatted so: {why}", field.name())))?;
-            return out.write_str(&formatted).map_err(|_| FieldFailure::TooLong);
-        }
-        None => return python::write_str(out, &value).map_err(|_| FieldFailure::TooLong),
+    let mut shown = BoundedText::default();
+    let value = match field.conversion {
+        None => value,
         Some(conversion) => {
-            let mut shown = BoundedText::default();
             match conversion {
-                Conversion::Str => python::write_str(&mut shown, &value),
-                Conversion::Repr => python::write_repr(&mut shown, &value, false),
-                Conversion::Ascii => python::write_repr(&mut shown, &value, true),
+                Conversion::Str => python::write_str(&mut shown, &value)?,
+                Conversion::Repr => python::write_repr(&mut shown, &value, false)?,
+                Conversion::Ascii => python::write_repr(&mut shown, &value, true)?,
             }
-            .map_err(|_| FieldFailure::TooLong)?;
             Value::from(shown.0)
         }
     };
-    let formatted = spec::format_value(&shown, &written.0)
-        .map_err(|why| FieldFailure::Wrong(format!("`{}` cannot be formatted so: {why}", field.name())))?;
-    out.write_str(&formatted).map_err(|_| FieldFailure::TooLong)
+    if written.0.is_empty() {
+        return Ok(python::write_str(out, &value)?);
+    }
+    let wrong = |why| FieldFailure::Wrong(format!("`{}` cannot be formatted so: {why}", field.name()));
+    Ok(out.write_str(&spec::format_value(&value, &written.0).map_err(wrong)?)?)
 }
 
 /// Text up to [`LONGEST_OUTPUT`] bytes.

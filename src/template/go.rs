@@ -9,7 +9,6 @@ mod run;
 mod evaluate;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use gotmpl::parse::{ListNode, Parser};
 use minijinja::Value;
@@ -18,6 +17,7 @@ use super::Undefined;
 use super::error::TemplateError;
 
 /// A compiled template.
+#[derive(Debug)]
 pub(super) struct GoTemplate {
     source: String,
     tree: GoTree,
@@ -26,6 +26,7 @@ pub(super) struct GoTemplate {
 }
 
 /// The parsed template, and the templates that it defines.
+#[derive(Debug)]
 struct GoTree {
     root: ListNode,
     defined: BTreeMap<String, ListNode>,
@@ -50,15 +51,12 @@ impl GoTemplate {
             let name = define.name.to_string();
             // An empty definition never replaces another one.
             let is_empty = define.body.is_empty_tree();
-            let before = defined.get(&name).map(ListNode::is_empty_tree);
-            match before {
-                Some(false) if is_empty => continue,
-                Some(false) => {
-                    let message = format!("`{name}` is defined twice");
-                    return Err(problem(GoProblem { at: define.pos.offset, message }));
-                }
-                _ => defined.insert(name, define.body),
-            };
+            if defined.get(&name).is_none_or(ListNode::is_empty_tree) {
+                defined.insert(name, define.body);
+            } else if !is_empty {
+                let message = format!("`{name}` is defined twice");
+                return Err(problem(GoProblem { at: define.pos.offset, message }));
+            }
         }
         let tree = GoTree { root, defined };
         let variables = names::read_names(&tree).map_err(problem)?;
@@ -76,12 +74,6 @@ impl GoTemplate {
 
     pub(super) fn variables(&self) -> BTreeSet<String> {
         self.variables.clone()
-    }
-}
-
-impl fmt::Debug for GoTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GoTemplate").field("source", &self.source).finish_non_exhaustive()
     }
 }
 

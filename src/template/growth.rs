@@ -23,47 +23,59 @@ const MOST_ELIFS: usize = 100;
 /// The reason that a source is refused: the byte and the message.
 pub(super) type Refusal = (usize, String);
 
+/// A check and the byte of the source before which it is written.
+type Insertion = (usize, &'static str);
+
+/// A word, a text or a sign of a tag.
+struct JinjaToken<'s> {
+    start: usize,
+    text: &'s str,
+}
+
+impl JinjaToken<'_> {
+    fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+}
+
 /// The source with checks in it.
 pub(super) fn guard_source(source: &str) -> Result<Cow<'_, str>, Refusal> {
-    let mut insertions: Vec<(usize, &'static str)> = Vec::new();
+    let mut insertions: Vec<Insertion> = Vec::new();
     let mut elifs: Vec<usize> = Vec::new();
     for (tag, is_block) in find_tags(source) {
         let tokens = split_tokens(source, tag);
-        let word = tokens.first().filter(|_| is_block).map_or("", |first| &source[first.clone()]);
-        match word {
+        match tokens.first().filter(|_| is_block).map_or("", |first| first.text) {
             "if" => elifs.push(0),
             "endif" => drop(elifs.pop()),
             "elif" => {
-                if let Some(last) = elifs.last_mut() {
-                    *last += 1;
-                }
+                elifs.last_mut().into_iter().for_each(|last| *last += 1);
                 if elifs.iter().sum::<usize>() > MOST_ELIFS {
                     return Err((tokens[0].start, format!("nested blocks have at most {MOST_ELIFS} `elif`")));
                 }
             }
+            "set" => insertions.extend(mark_kept(&tokens).into_iter().flatten()),
             _ => {}
         }
-        check_chains(source, &tokens)?;
-        mark_kept(source, &tokens, word, &mut insertions);
-        mark_wholes(source, &tokens, is_block, &mut insertions);
-        mark_operands(source, &tokens, &mut insertions);
-        mark_slices(source, &tokens, &mut insertions);
+        insertions.extend(guard_tokens(&tokens, is_block)?);
     }
     Ok(if insertions.is_empty() { Cow::Borrowed(source) } else { Cow::Owned(with_insertions(source, insertions)) })
 }
 
 /// Does the same for a single expression.
 pub(super) fn guarded_expression(source: &str) -> Result<String, Refusal> {
-    let mut insertions = Vec::new();
-    let tokens = split_tokens(source, 0..source.len());
-    check_chains(source, &tokens)?;
-    mark_wholes(source, &tokens, false, &mut insertions);
-    mark_operands(source, &tokens, &mut insertions);
-    mark_slices(source, &tokens, &mut insertions);
+    let insertions = guard_tokens(&split_tokens(source, 0..source.len()), false)?;
     Ok(with_insertions(source, insertions))
 }
 
-fn with_insertions(source: &str, mut insertions: Vec<(usize, &'static str)>) -> String {
+fn guard_tokens(tokens: &[JinjaToken<'_>], is_block: bool) -> Result<Vec<Insertion>, Refusal> {
+    check_chains(tokens)?;
+    let mut insertions = mark_wholes(tokens, is_block);
+    mark_operands(tokens, &mut insertions);
+    mark_slices(tokens, &mut insertions);
+    Ok(insertions)
+}
+
+fn with_insertions(source: &str, mut insertions: Vec<Insertion>) -> String {
     // At the same place the inner parenthesis is closed first and opened last; operands are the innermost.
     insertions.sort_by_key(|(at, what)| {
         (*at, [SEARCHED, MARK, CLOSE, CLOSE_KEPT, OPEN].iter().position(|known| known == what))
@@ -76,8 +88,7 @@ fn with_insertions(source: &str, mut insertions: Vec<(usize, &'static str)>) -> 
         out += what;
         copied = place;
     }
-    out += &source[copied..];
-    out
+    out + &source[copied..]
 }
 
 /// A part of a guarded source without the checks.
@@ -86,99 +97,78 @@ pub(super) fn as_written(guarded: &str) -> String {
 }
 
 /// Refuses chains that would make the engine recurse too deeply.
-fn check_chains(source: &str, tokens: &[Range<usize>]) -> Result<(), Refusal> {
-    // The length of the chain on each level of brackets.
-    let mut levels = vec![0usize];
+fn check_chains(tokens: &[JinjaToken<'_>]) -> Result<(), Refusal> {
+    // The length of the chain, and of those outside its brackets.
+    let (mut chain, mut outer) = (0usize, Vec::new());
     for token in tokens {
-        let words = &source[token.clone()];
-        match words {
-            "(" | "[" | "{" => {
-                if let Some(last) = levels.last_mut() {
-                    *last += 1;
-                }
-                levels.push(0);
-            }
-            ")" | "]" | "}" if levels.len() > 1 => drop(levels.pop()),
-            "," => {
-                if let Some(last) = levels.last_mut() {
-                    *last = 0;
-                }
-            }
-            _ if matches!(words, "~" | "+" | "-" | "*" | "/" | "%" | "|" | "." | "<" | ">")
-                || BETWEEN.contains(&words) =>
-            {
-                if let Some(last) = levels.last_mut() {
-                    *last += 1;
-                }
-            }
+        match token.text {
+            "(" | "[" | "{" => outer.push(std::mem::take(&mut chain) + 1),
+            ")" | "]" | "}" => chain = outer.pop().unwrap_or(chain),
+            "," => chain = 0,
+            "~" | "+" | "-" | "*" | "/" | "%" | "|" | "." | "<" | ">" => chain += 1,
+            word if BETWEEN.contains(&word) => chain += 1,
             _ => continue,
         }
-        if levels.iter().sum::<usize>() > LONGEST_CHAIN {
+        if chain + outer.iter().sum::<usize>() > LONGEST_CHAIN {
             return Err((token.start, format!("an expression has more than {LONGEST_CHAIN} operators in a row")));
         }
     }
     Ok(())
 }
 
-/// Puts the value of `set` into parentheses, with a check after it.
-fn mark_kept(source: &str, tokens: &[Range<usize>], word: &str, insertions: &mut Vec<(usize, &'static str)>) {
-    let is = |token: &Range<usize>, words: &str| &source[token.clone()] == words;
-    if word == "set"
-        && let Some(assigned) = tokens.iter().position(|token| is(token, "="))
-        && let (Some(first), Some(last)) = (tokens.get(assigned + 1), tokens.last())
-    {
-        insertions.extend([(first.start, OPEN), (last.end, CLOSE_KEPT)]);
+/// Parentheses for the value of `set`, with a check after it.
+fn mark_kept(tokens: &[JinjaToken<'_>]) -> Option<[Insertion; 2]> {
+    let assigned = tokens.iter().position(|token| token.text == "=")?;
+    Some([(tokens.get(assigned + 1)?.start, OPEN), (tokens.last()?.end(), CLOSE_KEPT)])
+}
+
+/// An expression on one level of brackets.
+#[derive(Default)]
+struct OpenExpression {
+    /// Its first and last byte.
+    span: Option<Range<usize>>,
+    /// True if it contains an operator.
+    can_grow: bool,
+    is_test: bool,
+}
+
+impl OpenExpression {
+    fn extend_to(&mut self, token: &JinjaToken<'_>) {
+        self.span = Some(self.span.as_ref().map_or(token.start, |span| span.start)..token.end());
     }
 }
 
-/// Puts expressions that can be longer than their operands into parentheses, with a check after them.
-fn mark_wholes(
-    source: &str,
-    tokens: &[Range<usize>],
-    is_block: bool,
-    insertions: &mut Vec<(usize, &'static str)>,
-) {
-    /// An expression on one level of brackets: its first and last byte, and true if it contains an operator.
-    #[derive(Default)]
-    struct OpenExpression {
-        span: Option<Range<usize>>,
-        can_grow: bool,
-        is_test: bool,
-    }
-    let mut levels = vec![OpenExpression::default()];
-    let mut finish = |open: &mut OpenExpression| {
-        let done = std::mem::take(open);
+/// Parentheses for expressions that can be longer than their operands, with a check after them.
+fn mark_wholes(tokens: &[JinjaToken<'_>], is_block: bool) -> Vec<Insertion> {
+    let mut insertions = Vec::new();
+    let (mut open, mut outer) = (OpenExpression::default(), Vec::new());
+    let mut finish = |done: OpenExpression| {
         if let Some(span) = done.span.filter(|_| done.can_grow && !done.is_test) {
             insertions.extend([(span.start, OPEN), (span.end, CLOSE)]);
         }
     };
     for (number, token) in tokens.iter().enumerate() {
-        let words = &source[token.clone()];
-        let Some(level) = levels.last_mut() else { return };
-        match words {
+        match token.text {
             ")" | "]" | "}" => {
-                finish(level);
-                if levels.len() > 1 {
-                    levels.pop();
-                }
-                let Some(outer) = levels.last_mut() else { return };
-                outer.span = Some(outer.span.as_ref().map_or(token.start, |span| span.start)..token.end);
+                finish(std::mem::replace(&mut open, outer.pop().unwrap_or_default()));
+                open.extend_to(token);
             }
-            "," | ":" | "=" | "<" | ">" | "!" => finish(level),
-            _ if BETWEEN.contains(&words) || (number == 0 && is_block) => {
-                finish(level);
-                level.is_test = words == "is";
+            "," | ":" | "=" | "<" | ">" | "!" => finish(std::mem::take(&mut open)),
+            word if BETWEEN.contains(&word) || (number == 0 && is_block) => {
+                finish(std::mem::take(&mut open));
+                open.is_test = word == "is";
             }
-            _ => {
-                level.span = Some(level.span.as_ref().map_or(token.start, |span| span.start)..token.end);
-                level.can_grow |= matches!(words, "~" | "+" | "*");
-                if matches!(words, "(" | "[" | "{") {
-                    levels.push(OpenExpression::default());
+            word => {
+                open.extend_to(token);
+                open.can_grow |= matches!(word, "~" | "+" | "*");
+                if matches!(word, "(" | "[" | "{") {
+                    outer.push(std::mem::take(&mut open));
                 }
             }
         }
     }
-    levels.iter_mut().for_each(finish);
+    outer.into_iter().chain([open]).for_each(finish);
+    insertions
 }
 
 /// The contents of `{{ … }}` and `{% … %}` (true), without the marks that trim spaces; none within comments and `raw`.
@@ -218,11 +208,8 @@ fn end_of_tag(source: &str, start: usize) -> Option<usize> {
             b'%' if bytes.get(at + 1) == Some(&b'}') => return Some(at),
             b'}' if depth == 0 => return (bytes.get(at + 1) == Some(&b'}')).then_some(at),
             byte => {
-                match byte {
-                    b'{' => depth += 1,
-                    b'}' => depth -= 1,
-                    _ => {}
-                }
+                depth += usize::from(byte == b'{');
+                depth -= usize::from(byte == b'}');
                 at += 1;
             }
         }
@@ -243,13 +230,13 @@ fn measure_text(bytes: &[u8], quote: u8) -> usize {
 }
 
 /// Finds the ends of all operands of `~` and `+` in a tag, and of the right sides of `in`.
-fn mark_operands(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usize, &'static str)>) {
-    for (index, operator) in tokens.iter().enumerate() {
-        let Some(left) = index.checked_sub(1).map(|before| &tokens[before]) else { continue };
-        let end = || end_of_operand(source, &tokens[index + 1..]);
-        match &source[operator.clone()] {
-            "~" | "+" if ends_operand(&source[left.clone()]) => {
-                insertions.push((left.end, MARK));
+fn mark_operands(tokens: &[JinjaToken<'_>], insertions: &mut Vec<Insertion>) {
+    for (left, index) in tokens.iter().zip(1..) {
+        let Some(operator) = tokens.get(index) else { return };
+        let end = || end_of_operand(&tokens[index + 1..]);
+        match operator.text {
+            "~" | "+" if ends_operand(left.text) => {
+                insertions.push((left.end(), MARK));
                 insertions.extend(end().map(|end| (end, MARK)));
             }
             "in" => insertions.extend(end().map(|end| (end, SEARCHED))),
@@ -259,68 +246,61 @@ fn mark_operands(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(us
 }
 
 /// Finds the ends of slices that are not followed by something with its own check.
-fn mark_slices(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usize, &'static str)>) {
+fn mark_slices(tokens: &[JinjaToken<'_>], insertions: &mut Vec<Insertion>) {
     // For each open bracket: whether it follows a value, and whether it contains `:`.
     let mut open = Vec::new();
-    for (index, token) in tokens.iter().enumerate() {
-        match &source[token.clone()] {
+    let mut before = "";
+    for (token, next) in tokens.iter().zip(tokens.iter().skip(1).map(|next| next.text).chain([""])) {
+        match token.text {
             "(" | "{" => open.push((false, false)),
-            "[" => {
-                let before = index.checked_sub(1).map(|before| &source[tokens[before].clone()]);
-                open.push((before.is_some_and(ends_operand), false));
-            }
-            ":" => {
-                if let Some(last) = open.last_mut() {
-                    last.1 = true;
-                }
-            }
+            "[" => open.push((ends_operand(before), false)),
+            ":" => open.last_mut().into_iter().for_each(|last| last.1 = true),
             ")" | "]" | "}" => {
                 let is_slice = open.pop() == Some((true, true));
-                let next = tokens.get(index + 1).map(|next| &source[next.clone()]);
-                if is_slice && !next.is_some_and(|next| matches!(next, "." | "[" | "(")) {
-                    insertions.push((token.end, SEARCHED));
+                if is_slice && !matches!(next, "." | "[" | "(") {
+                    insertions.push((token.end(), SEARCHED));
                 }
             }
             _ => {}
         }
+        before = token.text;
     }
 }
 
 /// The end of the operand at the beginning of these tokens.
-fn end_of_operand(source: &str, tokens: &[Range<usize>]) -> Option<usize> {
+fn end_of_operand(tokens: &[JinjaToken<'_>]) -> Option<usize> {
     let mut depth = 0usize;
     let mut end = None;
     for token in tokens {
-        let words = &source[token.clone()];
-        match words {
+        match token.text {
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" if depth == 0 => break,
             ")" | "]" | "}" => depth -= 1,
             // A sign may precede the operand.
-            _ if depth == 0 && end.is_some() && ends_expression(words) => break,
+            word if depth == 0 && end.is_some() && ends_expression(word) => break,
             _ => {}
         }
-        end = Some(token.end).filter(|_| ends_operand(words)).or(end);
+        end = Some(token.end()).filter(|_| ends_operand(token.text)).or(end);
     }
     end
 }
 
 /// Words, texts and single signs.
-fn split_tokens(source: &str, tag: Range<usize>) -> Vec<Range<usize>> {
-    let bytes = source.as_bytes();
+fn split_tokens(source: &str, tag: Range<usize>) -> Vec<JinjaToken<'_>> {
     let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
     let mut tokens = Vec::new();
-    let mut at = tag.start;
-    while at < tag.end {
-        let length = match bytes[at] {
-            quote @ (b'"' | b'\'') => measure_text(&bytes[at..tag.end], quote),
-            byte if is_of_word(byte) => bytes[at..tag.end].iter().take_while(|byte| is_of_word(**byte)).count(),
+    let mut start = tag.start;
+    while start < tag.end {
+        let rest = &source.as_bytes()[start..tag.end];
+        let length = match rest[0] {
+            quote @ (b'"' | b'\'') => measure_text(rest, quote),
+            byte if is_of_word(byte) => rest.iter().take_while(|byte| is_of_word(**byte)).count(),
             _ => 1,
         };
-        if !bytes[at].is_ascii_whitespace() {
-            tokens.push(at..at + length);
+        if !rest[0].is_ascii_whitespace() {
+            tokens.push(JinjaToken { start, text: &source[start..start + length] });
         }
-        at += length;
+        start += length;
     }
     tokens
 }
@@ -329,11 +309,8 @@ fn split_tokens(source: &str, tag: Range<usize>) -> Vec<Range<usize>> {
 const BETWEEN: [&str; 9] = ["and", "or", "not", "in", "is", "if", "else", "set", "recursive"];
 
 fn ends_operand(token: &str) -> bool {
-    let last = token.as_bytes()[token.len() - 1];
-    !BETWEEN.contains(&token)
-        && (last.is_ascii_alphanumeric()
-            || !last.is_ascii()
-            || matches!(last, b'_' | b')' | b']' | b'}' | b'"' | b'\''))
+    let ends = |last: char| last.is_ascii_alphanumeric() || !last.is_ascii() || "_)]}\"'".contains(last);
+    !BETWEEN.contains(&token) && token.ends_with(ends)
 }
 
 fn ends_expression(token: &str) -> bool {

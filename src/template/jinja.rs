@@ -83,9 +83,7 @@ impl Jinja {
 
     pub(super) fn variables(&self) -> BTreeSet<String> {
         let template = self.environment.get_template(&self.name).expect("compiled under this name");
-        let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
-        let names = template.undeclared_variables(true);
-        names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
+        without_globals(&self.environment, template.undeclared_variables(true))
     }
 
     fn render_raw(&self, context: &Value) -> Result<String, Error> {
@@ -95,6 +93,15 @@ impl Jinja {
         template.render_captured_to(context, &mut output)?;
         String::from_utf8(output.0).map_err(|_| Error::new(ErrorKind::BadEscape, "the result is not Unicode"))
     }
+}
+
+/// The names that come from a context.
+pub(super) fn without_globals(
+    environment: &Environment<'_>,
+    names: impl IntoIterator<Item = String>,
+) -> BTreeSet<String> {
+    let globals: BTreeSet<&str> = environment.globals().map(|(name, _)| name).collect();
+    names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
 }
 
 /// The methods that Python has. In configuration an unset variable is the empty string, so it has the methods of a

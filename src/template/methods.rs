@@ -27,12 +27,10 @@ const METHODS: &[(&str, Method)] = &[
         Ok(Value::from(format!("{sign}{}{}", "0".repeat(missing), digits.unwrap_or(text))))
     }),
     ("removeprefix", |text, given| {
-        let prefix = get_argument(given, 0)?;
-        Ok(Value::from(text.strip_prefix(prefix).unwrap_or(text)))
+        get_argument(given).map(|prefix| Value::from(text.strip_prefix(prefix).unwrap_or(text)))
     }),
     ("removesuffix", |text, given| {
-        let suffix = get_argument(given, 0)?;
-        Ok(Value::from(text.strip_suffix(suffix).unwrap_or(text)))
+        get_argument(given).map(|suffix| Value::from(text.strip_suffix(suffix).unwrap_or(text)))
     }),
     ("swapcase", |text, _| {
         let swapped = text
@@ -41,14 +39,12 @@ const METHODS: &[(&str, Method)] = &[
         Ok(Value::from(swapped.collect::<String>()))
     }),
     ("partition", |text, given| {
-        let by = get_argument(given, 0)?;
-        let (before, after) = text.split_once(by).map_or((text, None), |(before, after)| (before, Some(after)));
-        Ok(list_parts([before, after.map_or("", |_| by), after.unwrap_or_default()]))
+        let by = get_argument(given)?;
+        Ok(list_parts(text.split_once(by).map_or([text, "", ""], |(before, after)| [before, by, after])))
     }),
     ("rpartition", |text, given| {
-        let by = get_argument(given, 0)?;
-        let (before, after) = text.rsplit_once(by).map_or((None, text), |(before, after)| (Some(before), after));
-        Ok(list_parts([before.unwrap_or_default(), before.map_or("", |_| by), after]))
+        let by = get_argument(given)?;
+        Ok(list_parts(text.rsplit_once(by).map_or(["", "", text], |(before, after)| [before, by, after])))
     }),
 ];
 
@@ -61,8 +57,8 @@ fn list_parts(parts: [&str; 3]) -> Value {
     Value::from(Tuple::from(parts.map(Value::from).to_vec()))
 }
 
-fn get_argument(given: &[Value], number: usize) -> Result<&str, Error> {
-    let text = given.get(number).and_then(Value::as_str).filter(|text| !text.is_empty());
+fn get_argument(given: &[Value]) -> Result<&str, Error> {
+    let text = given.first().and_then(Value::as_str).filter(|text| !text.is_empty());
     text.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the method takes a text that is not empty"))
 }
 

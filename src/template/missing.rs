@@ -58,7 +58,7 @@ enum RenderEnd {
 }
 
 /// A filler for a missing value; the template decides how it is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Filler {
     Anything,
     Number,
@@ -92,32 +92,30 @@ impl MissingSearch<'_> {
     /// Handles a rendering that failed for another reason: perhaps at a filler, where another one may work, or at
     /// an undefined value that the error does not name.
     fn fill_otherwise(&mut self, environment: &Environment<'_>) -> Option<RenderEnd> {
-        const FILLERS: [Filler; 3] = [Filler::Anything, Filler::Number, Filler::Text];
         for at in (0..self.fills.len()).rev() {
             let before = self.fills[at].1;
-            for filler in FILLERS {
-                self.fills[at].1 = filler;
-                match self.render(environment) {
-                    RenderEnd::Otherwise => {}
-                    end => return Some(end),
-                }
+            if let Some(end) = self.try_fillers(environment, at) {
+                return Some(end);
             }
             self.fills[at].1 = before;
         }
         for candidate in self.candidates.clone() {
-            for filler in FILLERS {
-                self.fills.push((candidate.split('.').map(str::to_owned).collect(), filler));
-                match self.render(environment) {
-                    RenderEnd::Otherwise => {}
-                    end => {
-                        self.missing.insert(candidate);
-                        return Some(end);
-                    }
-                }
-                self.fills.pop();
+            self.fills.push((candidate.split('.').map(str::to_owned).collect(), Filler::Anything));
+            if let Some(end) = self.try_fillers(environment, self.fills.len() - 1) {
+                self.missing.insert(candidate);
+                return Some(end);
             }
+            self.fills.pop();
         }
         None
+    }
+
+    /// Tries one filler after another in a place; `None` if the rendering fails for the same reason with all.
+    fn try_fillers(&mut self, environment: &Environment<'_>, at: usize) -> Option<RenderEnd> {
+        [Filler::Anything, Filler::Number, Filler::Text].into_iter().find_map(|filler| {
+            self.fills[at].1 = filler;
+            Some(self.render(environment)).filter(|end| !matches!(end, RenderEnd::Otherwise))
+        })
     }
 
     /// Collects the undefined names that are printed, one more in each round.
@@ -145,8 +143,7 @@ impl MissingSearch<'_> {
         let Some(left) = self.left.get().checked_sub(1) else { return RenderEnd::Done };
         self.left.set(left);
         sizes::begin_rendering();
-        let fills = self.fills.iter().map(|(path, filler)| (path.as_slice(), *filler)).collect::<Vec<_>>();
-        let context = fill_value(self.context.clone(), &fills);
+        let context = fill_value(self.context.clone(), self.fills.clone());
         let rendered = environment
             .get_template(self.name)
             .and_then(|template| template.render_captured_to(context, &mut BoundedOutput::default()).map(drop));
@@ -179,26 +176,16 @@ fn is_part(told: &str, name: &str) -> bool {
 }
 
 fn is_undefined(context: &Value, name: &str) -> bool {
-    let mut value = context.clone();
-    for part in name.split('.') {
-        value = value.get_attr(part).unwrap_or_default();
-        if value.is_undefined() {
-            return true;
-        }
-    }
-    false
+    name.split('.').fold(context.clone(), |value, part| value.get_attr(part).unwrap_or_default()).is_undefined()
 }
 
 /// `base` with fillers at these paths.
-fn fill_value(base: Value, fills: &[(&[String], Filler)]) -> Value {
+fn fill_value(base: Value, fills: Vec<(Vec<String>, Filler)>) -> Value {
     match fills.iter().find(|(path, _)| path.is_empty()) {
         Some((_, Filler::Anything)) => Value::from_object(Anything),
         Some((_, Filler::Number)) => Value::from(1),
         Some((_, Filler::Text)) => Value::from(""),
-        None => {
-            let fills = fills.iter().map(|(path, filler)| (path.to_vec(), *filler)).collect();
-            Value::from_object(FilledValue { base, fills })
-        }
+        None => Value::from_object(FilledValue { base, fills }),
     }
 }
 
@@ -211,14 +198,10 @@ struct FilledValue {
 
 impl Object for FilledValue {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let inside: Vec<(&[String], Filler)> = self
-            .fills
-            .iter()
-            .filter(|(path, _)| path.first().map(String::as_str) == key.as_str())
-            .map(|(path, filler)| (&path[1..], *filler))
-            .collect();
+        let here = self.fills.iter().filter(|(path, _)| path.first().map(String::as_str) == key.as_str());
+        let inside: Vec<_> = here.map(|(path, filler)| (path[1..].to_vec(), *filler)).collect();
         let base = self.base.get_item(key).ok().filter(|value| !value.is_undefined());
-        if inside.is_empty() { base } else { Some(fill_value(base.unwrap_or_default(), &inside)) }
+        if inside.is_empty() { base } else { Some(fill_value(base.unwrap_or_default(), inside)) }
     }
 
     /// A method is not an attribute, so `datetime.now` is a candidate too; it stays as it is.

@@ -39,6 +39,10 @@ pub use pieces::{PieceTemplate, RenderedPiece};
 pub const LONGEST_OUTPUT: usize = 1024 * 1024;
 /// The most steps of a rendering: an instruction of Jinja, an action or a call of a Go template.
 const STEPS: u64 = 1_000_000;
+/// The depth to which lists and maps may be nested, and the blocks of a Go template.
+const DEEPEST: usize = 100;
+/// The most items of a list.
+const MOST_ITEMS: usize = 100_000;
 
 /// The syntax of a template.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,11 +100,12 @@ enum TemplateBody {
 }
 
 /// The value of an undefined name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Undefined {
     /// The empty string: configuration.
     Empty,
     /// An error: prompts and scripts.
+    #[default]
     Error,
 }
 
@@ -207,6 +212,10 @@ impl io::Write for BoundedOutput {
 
 fn too_long() -> String {
     format!("its result is longer than {} KiB", LONGEST_OUTPUT / 1024)
+}
+
+fn value_too_long() -> String {
+    format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
 }
 
 fn too_many_steps() -> String {

@@ -5,8 +5,7 @@ use std::fmt::{self, Write};
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-/// The depth to which lists and maps may be nested.
-const DEEPEST: usize = 100;
+use super::DEEPEST;
 
 /// `str(value)`.
 pub(super) fn write_str(out: &mut impl Write, value: &Value) -> fmt::Result {
@@ -65,18 +64,14 @@ pub(super) fn format_float(number: f64) -> String {
         return not_finite(number).to_owned();
     }
     let shortest = format!("{number:e}");
-    let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..16).contains(&exponent) {
-        return format!("{number:?}");
-    }
-    format!("{digits}{}", written_exponent(exponent))
+    let (digits, exponent) = split_exponent(&shortest);
+    if (-4..16).contains(&exponent) { format!("{number:?}") } else { format!("{digits}e{exponent:+03}") }
 }
 
-/// `e+16`, `e-05`.
-pub(super) fn written_exponent(exponent: i32) -> String {
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("e{sign}{:02}", exponent.abs())
+/// The digits of `1.5e-7`, and the exponent.
+pub(super) fn split_exponent(written: &str) -> (&str, i32) {
+    let (digits, exponent) = written.split_once('e').unwrap_or((written, "0"));
+    (digits, exponent.parse().unwrap_or(0))
 }
 
 /// `nan`, `inf` and `-inf`.

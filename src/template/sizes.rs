@@ -3,17 +3,13 @@
 
 use std::cell::Cell;
 
-use minijinja::value::{Kwargs, Rest, StringInput, ValueKind, ValueOrKwargs};
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions};
 
-use super::LONGEST_OUTPUT;
+use super::{DEEPEST, LONGEST_OUTPUT, MOST_ITEMS, value_too_long};
 
 /// The most bytes of all values that a rendering makes.
 const MOST_MADE: usize = 256 * LONGEST_OUTPUT;
-/// The most items of a new list.
-const MOST_ITEMS: usize = 100_000;
-/// The depth to which kept values may be nested.
-const DEEPEST: usize = 100;
 /// The bytes of an item of a list.
 const ITEM: usize = 32;
 /// A kept text of this size is counted as if it were a copy.
@@ -30,13 +26,10 @@ thread_local! {
 pub(super) fn bound_environment(environment: &mut Environment<'_>) {
     environment.add_filter("__operand__", |value: Value| {
         check_shown(&value)?;
-        charge_bytes(estimate_size(&value)).map(|()| value)
+        charge_value(value)
     });
-    environment.add_filter("__searched__", |value: Value| charge_bytes(estimate_size(&value)).map(|()| value));
-    environment.add_filter("__whole__", |value: Value| {
-        check_value(&value)?;
-        charge_bytes(estimate_size(&value)).map(|()| value)
-    });
+    environment.add_filter("__searched__", charge_value);
+    environment.add_filter("__whole__", charge_result);
     environment.add_filter("__kept__", |value: Value| {
         check_value(&value)?;
         let mut items = MOST_ITEMS;
@@ -46,12 +39,8 @@ pub(super) fn bound_environment(environment: &mut Environment<'_>) {
     add_filters(environment);
     environment
         .add_filter("count", |state: &mut State<'_, '_>, value: Value| state.apply_filter("length", &[value]));
-    environment.add_filter("replace", replace);
-    environment.add_filter("join", join);
-    environment.add_filter("indent", indent);
     environment.add_function("range", |lower: isize, upper: Option<isize>, step: Option<isize>| {
-        let range = functions::range(lower, upper, step)?;
-        charge_bytes(estimate_size(&range)).map(|()| range)
+        charge_value(functions::range(lower, upper, step)?)
     });
     environment.set_formatter(|out, state, value| {
         charge_bytes(check_shown(value)?)?;
@@ -80,6 +69,10 @@ pub(super) fn check_method(value: &Value, name: &str, arguments: &[Value]) -> Re
 /// Checks and counts the result of a filter or a method.
 pub(super) fn charge_result(value: Value) -> Result<Value, Error> {
     check_value(&value)?;
+    charge_value(value)
+}
+
+fn charge_value(value: Value) -> Result<Value, Error> {
     charge_bytes(estimate_size(&value)).map(|()| value)
 }
 
@@ -109,7 +102,19 @@ fn add_filters(environment: &mut Environment<'_>) {
             [format, rest @ ..] => check_format(format.as_str().unwrap_or_default(), rest),
             [] => Ok(()),
         },
+        indent: check_indented,
+        join: |given| match given {
+            [items, rest @ ..] => check_joined(items, rest.first().and_then(Value::as_str).unwrap_or_default()),
+            [] => Ok(()),
+        },
         length: charge_values,
+        replace: |given| match given {
+            [text, from, to, ..] => {
+                check_shown_all(given)?;
+                check_replaced(&text.to_string(), &from.to_string(), &to.to_string())
+            }
+            _ => Ok(()),
+        },
         slice: |given| check_short(given).and_then(|()| check_count(given, MOST_ITEMS)),
         tojson: |given| check_shown_all(given).and_then(|()| check_count(given, 16)),
     );
@@ -140,18 +145,26 @@ fn check_shown_all(given: &[Value]) -> Result<(), Error> {
 /// Checks that the first argument, or a named one, is a number up to `most`.
 fn check_count(given: &[Value], most: usize) -> Result<(), Error> {
     const NAMES: [&str; 4] = ["count", "linecount", "slices", "indent"];
-    let named =
-        |value: &Value| NAMES.iter().find_map(|name| value.get_attr(name).ok().filter(|v| !v.is_undefined()));
-    for value in given.iter().skip(1) {
-        let asked = if value.is_kwargs() { named(value) } else { Some(value.clone()) };
-        if asked
-            .and_then(|asked| asked.as_i64())
-            .is_some_and(|asked| usize::try_from(asked).is_ok_and(|n| n > most))
-        {
-            return Err(refuse_value(format!("a filter is asked for more than {most}")));
-        }
+    if given.iter().skip(1).filter_map(|value| read_count(value, &NAMES)).any(|asked| asked > most) {
+        return Err(refuse_value(format!("a filter is asked for more than {most}")));
     }
     Ok(())
+}
+
+/// The number in an argument, or in a named one of these names.
+fn read_count(argument: &Value, names: &[&str]) -> Option<usize> {
+    let find = |name: &&str| argument.get_attr(name).ok().filter(|value| !value.is_undefined());
+    let count = if argument.is_kwargs() { names.iter().find_map(find)?.as_i64() } else { argument.as_i64() };
+    usize::try_from(count?).ok()
+}
+
+/// Checks that lines are not indented so far that the text is too long.
+fn check_indented(given: &[Value]) -> Result<(), Error> {
+    check_shown_all(given)?;
+    let [text, rest @ ..] = given else { return Ok(()) };
+    let width = rest.first().and_then(|width| read_count(width, &["width"])).unwrap_or(4);
+    let text = text.to_string();
+    check_length(width.saturating_mul(text.matches('\n').count() + 1).saturating_add(text.len()))
 }
 
 /// Checks that a format asks for widths and digits within limits, and that its arguments are short.
@@ -177,8 +190,8 @@ fn check_format(format: &str, given: &[Value]) -> Result<(), Error> {
     check_length(fields.saturating_mul(longest.max(wide)) / 16)
 }
 
-/// The approximate size of a value, without the values in it.
-fn estimate_size(value: &Value) -> usize {
+/// The approximate size of a value in bytes, without the values in it.
+pub(super) fn estimate_size(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(ITEM), str::len)
 }
 
@@ -248,7 +261,7 @@ fn refuse_value(message: String) -> Error {
 }
 
 fn too_long() -> Error {
-    refuse_value(format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024))
+    refuse_value(value_too_long())
 }
 
 fn too_large() -> Error {
@@ -273,38 +286,4 @@ fn check_joined(items: &Value, joiner: &str) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn replace(
-    state: &mut State<'_, '_>,
-    value: StringInput<'_>,
-    from: StringInput<'_>,
-    to: StringInput<'_>,
-) -> Result<Value, Error> {
-    check_replaced(value.as_str(), from.as_str(), to.as_str())?;
-    charge_result(filters::replace(state, value, from, to)?)
-}
-
-fn join(
-    state: &mut State<'_, '_>,
-    value: &Value,
-    joiner: Option<StringInput<'_>>,
-    attribute: Option<&str>,
-    named: Kwargs,
-) -> Result<Value, Error> {
-    check_joined(value, joiner.as_ref().map_or("", StringInput::as_str))?;
-    charge_result(filters::join(state, value, joiner, attribute, named)?)
-}
-
-fn indent(
-    value: StringInput<'_>,
-    width: Option<usize>,
-    first_line: Option<bool>,
-    blank_lines: Option<bool>,
-    named: Kwargs,
-) -> Result<Value, Error> {
-    let lines = value.as_str().matches('\n').count() + 1;
-    let width_asked = width.or_else(|| named.peek("width").ok()).unwrap_or(4);
-    check_length(width_asked.saturating_mul(lines).saturating_add(value.as_str().len()))?;
-    charge_result(filters::indent(value, width, first_line, blank_lines, named)?)
 }

@@ -159,68 +159,6 @@ fn a_prompt_that_runs_for_ever_is_stopped() {
     assert!(server.requests().is_empty());
 }
 
-/// The warnings of a run of `agent run`, in order.
-fn warnings(run: impl FnOnce(Run) -> Run) -> Vec<String> {
-    let server = Server::start([Reply::text("done")]);
-    let output = run(Run::task(&server, "task").args(["-o", "jsonl"])).run().success();
-    let events = output.events();
-    events.of("warning").iter().map(|event| event["message"].as_str().unwrap_or_default().to_owned()).collect()
-}
-
-#[test]
-fn a_prompt_that_forbids_what_a_tool_is_there_for_is_told_with_both_texts() {
-    let text = "---\nforbidden: [wholly replaces]\n---\nYou help.\n- **Never** use `run_command`.\n";
-    let prompt = |run: Run| {
-        run.config("prompts/careful/v1.0.md", text)
-            .config("prompts/careful/release.yaml", "labels: { production: v1.0 }\n")
-            .file("AGENTS.md", "Never use `grep`.\n")
-            .args(["--prompt", "careful"])
-    };
-    // A run holds the list of the head against the tools, and leaves words to `config check`.
-    let said = warnings(prompt);
-    let [head] = said.as_slice() else { panic!("{said:?}") };
-    assert!(
-        head.contains("careful/v1.0.md:2 forbids `wholly replaces`, but the tool `write_file` is on (\""),
-        "{head}"
-    );
-    let without = "tools: [\"*\", \"!run_command\", \"!write_file\"]\n";
-    assert_eq!(warnings(|run| prompt(run).config("agents/default.yaml", without)), [""; 0]);
-    assert_eq!(warnings(|run| run), [""; 0], "the built-in prompt contradicts nothing");
-}
-
-#[test]
-fn checking_the_configuration_reads_what_prompts_forbid_in_words() {
-    let server = Server::start([]);
-    let checked = |agent: &str| {
-        let text = "You help.\n{% if agent.name == 'default' %}\n- **Never** use `run_command`.\n{% endif %}\n";
-        let run = Run::new().args(["config", "check"]).server(&server).file("AGENTS.md", "Never use `grep`.\n");
-        run.config("prompts/careful/v1.0.md", text).config("agents/default.yaml", agent).run().success().stderr
-    };
-    let said = checked("system_prompt: { ref: careful }\n");
-    assert!(said.contains("careful/v1.0.md:3 says \"- **Never** use `run_command`.\""), "{said}");
-    assert!(
-        said.contains("the tool `run_command` is on (\"Runs a command with bash -c.\")") && !said.contains("grep"),
-        "{said}"
-    );
-    let off = checked("system_prompt: { ref: careful }\ntools: [\"*\", \"!run_command\"]\n");
-    assert!(!off.contains("Never"), "a tool that is off contradicts nothing: {off}");
-    let inline = checked("system_prompt: |\n  You help.\n  不要使用 `write_file`。\n");
-    assert!(inline.contains("system_prompt, line 2 says"), "{inline}");
-    assert!(!checked("{}\n").contains("says"), "the built-in prompt contradicts nothing");
-}
-
-#[test]
-fn a_contradiction_is_told_once_a_session() {
-    let server = Server::start([Reply::text("One."), Reply::text("Two.")]);
-    let prompt = "---\nforbidden: [run_command]\n---\nYou help.\n";
-    let agent = "system_prompt: { ref: careful }\n";
-    let task = Run::task(&server, "task").config("agents/default.yaml", agent);
-    let output = task.config("prompts/careful/v1.0.md", prompt).run().success();
-    assert!(output.stderr.contains("forbids `run_command`"), "{}", output.stderr);
-    let next = Run::at(&output.place).args(["run", "--continue", "on"]).server(&server).run().success();
-    next.stderr_lacks("forbids");
-}
-
 #[test]
 fn listing_the_environment_lists_what_a_prompt_may_see() {
     let server = Server::start([Reply::text("done")]);

@@ -12,7 +12,7 @@ use crate::safety::Approver;
 use crate::skills::RunVariables;
 
 use super::ground::AgentInputs;
-use super::{RunOptions, Services, flows, layers, toolbox};
+use super::{RunOptions, flows, layers, toolbox};
 
 /// Finds every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist
 /// or do not compile are not included: loading the configuration reports them, in `known`.
@@ -69,35 +69,6 @@ fn models_for_a_flag(config: &Config) -> impl Iterator<Item = &str> {
     let of_steps = config.flows.values().flat_map(flows::models_of_steps);
     let named: BTreeSet<&str> = of_agents.chain(of_steps).collect();
     config.models.keys().map(String::as_str).filter(move |name| !named.contains(name))
-}
-
-/// Returns a sentence for each tool that an agent has although its system prompt forbids it, by the list in its head or
-/// in words.
-pub fn find_contradictions(
-    config: &Arc<Config>,
-    workspace: &Workspace,
-    approver: &Arc<dyn Approver>,
-) -> Vec<String> {
-    let mut found = Vec::new();
-    for name in config.agents.keys() {
-        let options = RunOptions { agent: Some(name.clone()), ..RunOptions::default() };
-        let ground = AgentInputs::new(config, workspace, &options, Arc::clone(approver));
-        let Ok(Services { agent, .. }) = super::assemble_on(ground) else {
-            continue;
-        };
-        let conversation = layers::nobody_spoke(&agent);
-        let Ok(rendered) = agent.briefing.system(&conversation, "") else { continue };
-        let tools: Vec<(&str, &str)> =
-            agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
-        let prompt = agent.briefing.system_of(&conversation);
-        let told = prompt.forbidden(&tools).into_iter();
-        for sentence in told.chain(prompt.list_banned(&rendered, &agent.briefing.facts.instructions, &tools)) {
-            if !found.contains(&sentence) {
-                found.push(sentence);
-            }
-        }
-    }
-    found
 }
 
 fn check_model_names(config: &Config) -> Vec<Mistake> {

@@ -40,7 +40,7 @@ use crate::tools::{self, Environment, Jobs, Judge, Kit, SelectableName};
 
 pub use boundary::{Bounds, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models};
-pub use check::{check_names, find_contradictions};
+pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};
 pub use flows::FlowChoice;
 use ground::{AgentInputs, SharedServices};

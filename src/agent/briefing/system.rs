@@ -50,8 +50,6 @@ pub fn brief_conversation(
     {
         told.push(format!("the system prompt was rendered again: {} changed", changed.join(", ")));
     }
-    let tools: Vec<_> = agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
-    told.extend(agent.briefing.system_of(conversation).forbidden(&tools));
     conversation.session.set_system(SystemPrompt { text, basis }, now);
     Ok(told)
 }

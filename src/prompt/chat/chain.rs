@@ -181,10 +181,13 @@ impl Chain {
             }
             known.push(key);
         }
-        match (unknown.is_empty(), self.parts.is_empty()) {
-            (_, true) => Err(ChainError::Empty),
-            (false, _) => Err(ChainError::Unknown(unknown)),
-            (true, false) => Ok(CompiledChain { parts: self.parts, options }),
+        if !unknown.is_empty() {
+            return Err(ChainError::Unknown(unknown));
+        }
+        if self.parts.is_empty() {
+            Err(ChainError::Empty)
+        } else {
+            Ok(CompiledChain { parts: self.parts, options })
         }
     }
 }
@@ -231,14 +234,11 @@ fn read_messages(variables: &ChainVariables, key: &str) -> Result<Vec<ChatMessag
 }
 
 fn describe_unknown(parts: &[(String, Vec<String>)]) -> String {
-    let told: Vec<String> = parts
-        .iter()
-        .map(|(part, names)| {
-            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            format!("the part `{part}` of the chain reads {}, which nothing before it gives", names.join(", "))
-        })
-        .collect();
-    told.join("\n")
+    let tell = |(part, names): &(String, Vec<String>)| {
+        let names = names.join("`, `");
+        format!("the part `{part}` of the chain reads `{names}`, which nothing before it gives")
+    };
+    parts.iter().map(tell).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

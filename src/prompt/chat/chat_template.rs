@@ -20,7 +20,7 @@ pub struct ChatTemplate {
     entries: Vec<MessageTemplate>,
     strict: CompiledTexts,
     /// Compiled when it is first needed.
-    lenient: OnceLock<CompiledTexts>,
+    lenient: OnceLock<Result<CompiledTexts, ChatError>>,
 }
 
 /// The templates of the texts of each entry, in the order of [`ChatMessage::map`]. A text without marks has none.
@@ -98,13 +98,10 @@ impl ChatTemplate {
                 &in_another
             }
             (None, Undefined::Error) => &self.strict,
-            (None, Undefined::Empty) => match self.lenient.get() {
-                Some(compiled) => compiled,
-                None => {
-                    let compiled = compile_entries(&self.entries, self.syntax, Undefined::Empty)?;
-                    self.lenient.get_or_init(|| compiled)
-                }
-            },
+            (None, Undefined::Empty) => {
+                let compile = || compile_entries(&self.entries, self.syntax, Undefined::Empty);
+                self.lenient.get_or_init(compile).as_ref().map_err(ChatError::clone)?
+            }
         };
         let (mut messages, mut problems) = (Vec::new(), Vec::new());
         for (number, (entry, texts)) in (1..).zip(self.entries.iter().zip(compiled)) {
@@ -181,10 +178,8 @@ fn find_messages(variables: &Value, key: &str) -> Result<Option<Vec<ChatMessage>
         return Ok(None);
     };
     let Ok(Json::Array(list)) = serde_json::to_value(&value) else {
-        return Err(format!(
-            "`{key}` is of type {}, but has to be a list of messages: [{{\"role\": …, \"content\": …}}]",
-            value.kind()
-        ));
+        let (kind, form) = (value.kind(), r#"[{"role": …, "content": …}]"#);
+        return Err(format!("`{key}` is of type {kind}, but has to be a list of messages: {form}"));
     };
     let message = |(number, item): (usize, Json)| {
         serde_json::from_value(item).map_err(|error| format!("item {number} of `{key}` is not a message: {error}"))

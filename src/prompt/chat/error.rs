@@ -80,23 +80,16 @@ impl MessageProblem {
 impl fmt::Display for ChatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let missing = self.list_missing();
+        let (others, lacking): (Vec<_>, Vec<_>) =
+            self.problems.iter().partition(|problem| problem.missing.is_empty());
         let mut lines = Vec::new();
         if !missing.is_empty() {
-            let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-            let places: Vec<String> = self
-                .problems
-                .iter()
-                .filter(|problem| !problem.missing.is_empty())
-                .map(MessageProblem::place)
-                .collect();
-            lines.push(format!(
-                "nothing defines {}, which these messages read: {}",
-                names.join(", "),
-                places.join("; ")
-            ));
+            let names = missing.join("`, `");
+            let places: Vec<String> = lacking.iter().map(|problem| problem.place()).collect();
+            let places = places.join("; ");
+            lines.push(format!("nothing defines `{names}`, which these messages read: {places}"));
         }
-        let others = self.problems.iter().filter(|problem| problem.missing.is_empty());
-        lines.extend(others.map(|problem| {
+        lines.extend(others.iter().map(|problem| {
             let excerpt = problem.excerpt.as_ref().map(|line| format!("\n    {}", line.trim_end()));
             format!("{}: {}{}", problem.place(), problem.message, excerpt.unwrap_or_default())
         }));

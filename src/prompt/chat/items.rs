@@ -32,17 +32,12 @@ pub fn convert_messages(
     for (number, message) in (1..).zip(messages) {
         last = number;
         let role = message.role();
-        let open =
-            if matches!(message, ChatMessage::Tool { .. }) { None } else { find_unanswered(&converted.items) };
-        if let Some(why) = open {
-            problems.push(MessageProblem::new(number, role, why));
-        }
+        let open = find_unanswered(&converted.items).filter(|_| role != ChatRole::Tool);
+        problems.extend(open.map(|why| MessageProblem::new(number, role, why)));
         let taken = match message {
             ChatMessage::System { text } if converted.items.is_empty() => {
-                converted.system = Some(match converted.system.take() {
-                    Some(before) => format!("{}\n\n{text}", before.trim_end()),
-                    None => text,
-                });
+                let before = converted.system.take().map(|before| format!("{}\n\n", before.trim_end()));
+                converted.system = Some(before.unwrap_or_default() + &text);
                 Ok(())
             }
             ChatMessage::System { .. } => {

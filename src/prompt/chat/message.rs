@@ -120,25 +120,21 @@ impl ChatMessage {
     pub(super) fn map(&self, mut replace: impl FnMut(&str) -> String) -> Self {
         match self {
             Self::System { text } => Self::System { text: replace(text) },
-            Self::User { parts } => Self::User {
-                parts: parts
-                    .iter()
-                    .map(|part| match part {
-                        ChatPart::Text(text) => ChatPart::Text(replace(text)),
-                        ChatPart::Image(source) => ChatPart::Image(replace(source)),
-                    })
-                    .collect(),
-            },
-            Self::Assistant { text, calls } => Self::Assistant {
-                text: replace(text),
-                calls: calls
-                    .iter()
-                    .map(|call| ToolCall {
-                        arguments: replace_arguments(&call.arguments, &mut replace),
-                        ..call.clone()
-                    })
-                    .collect(),
-            },
+            Self::User { parts } => {
+                let part = |part: &ChatPart| match part {
+                    ChatPart::Text(text) => ChatPart::Text(replace(text)),
+                    ChatPart::Image(source) => ChatPart::Image(replace(source)),
+                };
+                Self::User { parts: parts.iter().map(part).collect() }
+            }
+            Self::Assistant { text, calls } => {
+                let text = replace(text);
+                let call = |call: &ToolCall| {
+                    let arguments = replace_arguments(&call.arguments, &mut replace);
+                    ToolCall { arguments, ..call.clone() }
+                };
+                Self::Assistant { text, calls: calls.iter().map(call).collect() }
+            }
             Self::Tool { call_id, text } => Self::Tool { call_id: call_id.clone(), text: replace(text) },
         }
     }

@@ -7,7 +7,7 @@ use crate::template::{self, Syntax, Undefined, Value};
 use super::callbacks::Callbacks;
 
 /// Options for filling a template.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct FillOptions {
     /// The value of a variable that nothing defines: an error (the default), or the empty string.
     pub undefined: Undefined,
@@ -18,18 +18,6 @@ pub struct FillOptions {
     pub callbacks: Callbacks,
     /// Anything that the callbacks should see.
     pub extra: Map<String, Json>,
-}
-
-impl Default for FillOptions {
-    fn default() -> Self {
-        Self {
-            undefined: Undefined::Error,
-            syntax: None,
-            defaults: Map::new(),
-            callbacks: Callbacks::default(),
-            extra: Map::new(),
-        }
-    }
 }
 
 impl FillOptions {

@@ -32,7 +32,7 @@ pub(super) enum JsonContent {
 }
 
 /// `{text: …}` or `{image: …}`.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct WrittenPart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -75,8 +75,7 @@ impl JsonContent {
         match self {
             Self::Text(text) => Ok(text),
             Self::Parts(parts) => {
-                let parts = read_parts(parts)?;
-                let texts = parts.into_iter().map(|part| match part {
+                let texts = parts.into_iter().map(|part| match ChatPart::try_from(part)? {
                     ChatPart::Text(text) => Ok(text),
                     ChatPart::Image(_) => Err(format!(
                         "pictures belong in a user message; this message ({role}) can contain only text"
@@ -94,10 +93,6 @@ impl JsonContent {
             Self::Parts(parts) => parts.into_iter().map(ChatPart::try_from).collect(),
         }
     }
-}
-
-fn read_parts(parts: Vec<WrittenPart>) -> Result<Vec<ChatPart>, String> {
-    parts.into_iter().map(ChatPart::try_from).collect()
 }
 
 impl TryFrom<WrittenPart> for ChatPart {
@@ -164,8 +159,8 @@ impl From<ChatMessage> for JsonMessage {
                 [ChatPart::Text(text)] => plain(std::mem::take(text)),
                 _ => {
                     let part = |part| match part {
-                        ChatPart::Text(text) => WrittenPart { text: Some(text), ..WrittenPart::EMPTY },
-                        ChatPart::Image(source) => WrittenPart { image: Some(source), ..WrittenPart::EMPTY },
+                        ChatPart::Text(text) => WrittenPart { text: Some(text), ..WrittenPart::default() },
+                        ChatPart::Image(source) => WrittenPart { image: Some(source), ..WrittenPart::default() },
                     };
                     let content = JsonContent::Parts(parts.into_iter().map(part).collect());
                     Self { content, ..plain(String::new()) }
@@ -185,10 +180,6 @@ impl From<ChatMessage> for JsonMessage {
     }
 }
 
-impl WrittenPart {
-    const EMPTY: Self = Self { text: None, image: None, image_url: None, kind: None };
-}
-
 impl<'de> Deserialize<'de> for JsonContent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct ContentReader;
@@ -202,10 +193,6 @@ impl<'de> Deserialize<'de> for JsonContent {
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<JsonContent, E> {
                 Ok(JsonContent::Text(text.to_owned()))
-            }
-
-            fn visit_string<E: de::Error>(self, text: String) -> Result<JsonContent, E> {
-                Ok(JsonContent::Text(text))
             }
 
             fn visit_bool<E: de::Error>(self, value: bool) -> Result<JsonContent, E> {
@@ -229,11 +216,8 @@ impl<'de> Deserialize<'de> for JsonContent {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonContent, A::Error> {
-                let mut parts = Vec::new();
-                while let Some(part) = items.next_element()? {
-                    parts.push(part);
-                }
-                Ok(JsonContent::Parts(parts))
+                let parts = std::iter::from_fn(|| items.next_element().transpose());
+                parts.collect::<Result<_, _>>().map(JsonContent::Parts)
             }
         }
         from.deserialize_any(ContentReader)

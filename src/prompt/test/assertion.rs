@@ -8,6 +8,7 @@ use crate::base::yaml::{Node, YamlTree};
 use super::check::AssertionCheck;
 use super::given::GivenAssertion;
 use super::source::CaseSource;
+use AssertionNeeds::{Judge, Run, Text};
 
 /// A statement about a run, which is true or false.
 #[derive(Debug)]
@@ -42,157 +43,49 @@ pub(super) struct AssertionKind {
     /// The keys of the long form, besides `type`, `value`, `weight` and `of`.
     pub keys: &'static [&'static str],
     pub needs: AssertionNeeds,
-    read: fn(&mut GivenAssertion<'_, '_, '_>) -> Option<AssertionCheck>,
+    read: ReadAssertion,
+}
+
+type ReadAssertion = fn(&mut GivenAssertion<'_, '_, '_>) -> Option<AssertionCheck>;
+
+const fn define_kind(
+    names: &'static [&'static str],
+    keys: &'static [&'static str],
+    needs: AssertionNeeds,
+    read: ReadAssertion,
+) -> AssertionKind {
+    AssertionKind { names, keys, needs, read }
 }
 
 /// Every kind of assertion. Each has a negation, with `not-` before its name.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "a path to a method is not for every lifetime")]
 pub(super) const KINDS: &[AssertionKind] = &[
-    AssertionKind { names: &["equals"], keys: &[], needs: AssertionNeeds::Text, read: |given| given.equals() },
-    AssertionKind {
-        names: &["contains"],
-        keys: &[],
-        needs: AssertionNeeds::Text,
-        read: |given| given.contains(false, false),
-    },
-    AssertionKind {
-        names: &["icontains"],
-        keys: &[],
-        needs: AssertionNeeds::Text,
-        read: |given| given.contains(false, true),
-    },
-    AssertionKind {
-        names: &["contains-all"],
-        keys: &["values"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.contains(false, false),
-    },
-    AssertionKind {
-        names: &["contains-any"],
-        keys: &["values"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.contains(true, false),
-    },
-    AssertionKind {
-        names: &["icontains-all"],
-        keys: &["values"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.contains(false, true),
-    },
-    AssertionKind {
-        names: &["icontains-any"],
-        keys: &["values"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.contains(true, true),
-    },
-    AssertionKind {
-        names: &["regex"],
-        keys: &["pattern"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.regex(),
-    },
-    AssertionKind {
-        names: &["starts-with"],
-        keys: &[],
-        needs: AssertionNeeds::Text,
-        read: |given| given.starts_with(),
-    },
-    AssertionKind {
-        names: &["is-json", "json_valid"],
-        keys: &["schema"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.json(false, false),
-    },
-    AssertionKind {
-        names: &["contains-json"],
-        keys: &["schema"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.json(true, false),
-    },
-    AssertionKind {
-        names: &["json-schema"],
-        keys: &["schema"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.json(false, true),
-    },
-    AssertionKind {
-        names: &["has_field"],
-        keys: &["field", "fields"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.has_field(true),
-    },
-    AssertionKind {
-        names: &["no_field"],
-        keys: &["field", "fields"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.has_field(false),
-    },
-    AssertionKind {
-        names: &["field_in"],
-        keys: &["field", "values"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.field_in(),
-    },
-    AssertionKind {
-        names: &["max_tokens"],
-        keys: &["limit", "threshold"],
-        needs: AssertionNeeds::Text,
-        read: |given| given.max_tokens(),
-    },
-    AssertionKind {
-        names: &["max_latency"],
-        keys: &["limit", "threshold"],
-        needs: AssertionNeeds::Run,
-        read: |given| given.max_latency(),
-    },
-    AssertionKind {
-        names: &["max_cost"],
-        keys: &["limit", "threshold"],
-        needs: AssertionNeeds::Run,
-        read: |given| given.max_cost(),
-    },
-    AssertionKind {
-        names: &["tool-called"],
-        keys: &["tool", "tools", "min", "max"],
-        needs: AssertionNeeds::Run,
-        read: |given| given.tool_called(),
-    },
-    AssertionKind {
-        names: &["tool-args-match"],
-        keys: &["tool", "args", "schema"],
-        needs: AssertionNeeds::Run,
-        read: |given| given.tool_arguments(),
-    },
-    AssertionKind {
-        names: &["tool-sequence"],
-        keys: &["tools", "exact"],
-        needs: AssertionNeeds::Run,
-        read: |given| given.tool_sequence(),
-    },
-    AssertionKind {
-        names: &["skill-loaded"],
-        keys: &["skill", "skills"],
-        needs: AssertionNeeds::Run,
-        read: |given| given.skill_loaded(),
-    },
-    AssertionKind {
-        names: &["exit-code"],
-        keys: &["code"],
-        needs: AssertionNeeds::Run,
-        read: |given| given.exit_code(),
-    },
-    AssertionKind { names: &["expr"], keys: &[], needs: AssertionNeeds::Text, read: |given| given.expr() },
-    AssertionKind {
-        names: &["similar"],
-        keys: &["threshold"],
-        needs: AssertionNeeds::Judge,
-        read: |given| given.similar(),
-    },
-    AssertionKind {
-        names: &["llm-rubric"],
-        keys: &["model"],
-        needs: AssertionNeeds::Judge,
-        read: |given| given.rubric(),
-    },
+    define_kind(&["equals"], &[], Text, |given| given.equals()),
+    define_kind(&["contains"], &[], Text, |given| given.contains(false, false)),
+    define_kind(&["icontains"], &[], Text, |given| given.contains(false, true)),
+    define_kind(&["contains-all"], &["values"], Text, |given| given.contains(false, false)),
+    define_kind(&["contains-any"], &["values"], Text, |given| given.contains(true, false)),
+    define_kind(&["icontains-all"], &["values"], Text, |given| given.contains(false, true)),
+    define_kind(&["icontains-any"], &["values"], Text, |given| given.contains(true, true)),
+    define_kind(&["regex"], &["pattern"], Text, |given| given.regex()),
+    define_kind(&["starts-with"], &[], Text, |given| given.starts_with()),
+    define_kind(&["is-json", "json_valid"], &["schema"], Text, |given| given.json(false, false)),
+    define_kind(&["contains-json"], &["schema"], Text, |given| given.json(true, false)),
+    define_kind(&["json-schema"], &["schema"], Text, |given| given.json(false, true)),
+    define_kind(&["has_field"], &["field", "fields"], Text, |given| given.has_field(true)),
+    define_kind(&["no_field"], &["field", "fields"], Text, |given| given.has_field(false)),
+    define_kind(&["field_in"], &["field", "values"], Text, |given| given.field_in()),
+    define_kind(&["max_tokens"], &["limit", "threshold"], Text, |given| given.max_tokens()),
+    define_kind(&["max_latency"], &["limit", "threshold"], Run, |given| given.max_latency()),
+    define_kind(&["max_cost"], &["limit", "threshold"], Run, |given| given.max_cost()),
+    define_kind(&["tool-called"], &["tool", "tools", "min", "max"], Run, |given| given.tool_called()),
+    define_kind(&["tool-args-match"], &["tool", "args", "schema"], Run, |given| given.tool_arguments()),
+    define_kind(&["tool-sequence"], &["tools", "exact"], Run, |given| given.tool_sequence()),
+    define_kind(&["skill-loaded"], &["skill", "skills"], Run, |given| given.skill_loaded()),
+    define_kind(&["exit-code"], &["code"], Run, |given| given.exit_code()),
+    define_kind(&["expr"], &[], Text, |given| given.expr()),
+    define_kind(&["similar"], &["threshold"], Judge, |given| given.similar()),
+    define_kind(&["llm-rubric"], &["model"], Judge, |given| given.rubric()),
 ];
 
 /// Keys that every long form may have.
@@ -211,11 +104,8 @@ pub(super) fn read_assertion(source: &mut CaseSource<'_>, item: &Node) -> Option
         YamlTree::Map(entries) => {
             let mut kinds = entries.iter().filter(|(key, _)| !["weight", "of"].contains(&&*key.text));
             let (Some((key, value)), None) = (kinds.next(), kinds.next()) else {
-                source.wrong_with(
-                    item.place,
-                    "an assertion has one type",
-                    "write `- TYPE: VALUE` or `- { type: TYPE, … }`",
-                );
+                let hint = "write `- TYPE: VALUE` or `- { type: TYPE, … }`";
+                source.wrong_with(item.place, "an assertion has one type", hint);
                 return None;
             };
             (key.text.to_string(), key.place, Some(value).filter(|value| !value.is_blank()))
@@ -270,39 +160,28 @@ fn check_keys(source: &mut CaseSource<'_>, item: &Node, kind: &AssertionKind) {
     let known = || EVERYWHERE.iter().chain(kind.keys).copied();
     for (key, _) in item.entries() {
         if !known().any(|known| known == key.text) {
-            source.report_unknown(
-                key.place,
-                &format!("key of `{}`", kind.names[0]),
-                &key.text,
-                known().collect::<Vec<_>>(),
-            );
+            source.report_unknown(key.place, &format!("key of `{}`", kind.names[0]), &key.text, known());
         }
     }
 }
 
 /// A weight: a number of at least 0.
 pub(super) fn read_weight(source: &mut CaseSource<'_>, item: &Node) -> f64 {
-    let Some(node) = item.get("weight") else { return 1.0 };
-    match source.read::<f64>(node) {
-        Some(weight) if weight.is_finite() && weight >= 0.0 => weight,
-        Some(_) => {
-            source.wrong(node.place, "a weight is a number of at least 0");
-            1.0
-        }
-        None => 1.0,
+    let Some((node, weight)) = item.get("weight").and_then(|node| Some((node, source.read::<f64>(node)?))) else {
+        return 1.0;
+    };
+    if !weight.is_finite() || weight < 0.0 {
+        source.wrong(node.place, "a weight is a number of at least 0");
     }
+    weight
 }
 
 fn of_rendered(source: &mut CaseSource<'_>, item: &Node) -> bool {
     let Some(node) = item.get("of") else { return false };
-    match node.text() {
-        Some("rendered") => true,
-        Some("output") => false,
-        _ => {
-            source.wrong(node.place, "`of` is `output` (the answer) or `rendered` (the prompt)");
-            false
-        }
+    if !matches!(node.text(), Some("rendered" | "output")) {
+        source.wrong(node.place, "`of` is `output` (the answer) or `rendered` (the prompt)");
     }
+    node.text() == Some("rendered")
 }
 
 fn write_label(written: &str, value: Option<&Node>) -> String {

@@ -1,16 +1,16 @@
 //! The cases of a prompt and their file, `tests.yaml`, which is read as a whole, with every mistake and its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::yaml::{self, Node, YamlPlace, YamlTree};
+use crate::base::yaml::{Node, YamlTree};
 use crate::config::Mistake;
 
 use super::assertion::{self, Assertion, AssertionNeeds};
-use super::source::CaseSource;
+use super::source::{CaseSource, read_file};
 
 /// The default number of runs of a case.
 pub const RUNS: u32 = 5;
@@ -89,20 +89,7 @@ const TOP: &[&str] = &["description", "defaults", "cases"];
 /// # Errors
 /// The file is wrong; the error has all mistakes, in the order of the file.
 pub fn parse_suite(file: &str, text: &str) -> Result<Suite, Vec<Mistake>> {
-    let mut source = CaseSource::new(file, text);
-    let suite = match yaml::tree_of_firsts(text, 0) {
-        Ok((node, duplicates)) => {
-            for error in duplicates {
-                source.yaml(error);
-            }
-            read_suite(&mut source, &node)
-        }
-        Err(error) => {
-            source.yaml(error);
-            Suite::default()
-        }
-    };
-    if source.mistakes.is_empty() { Ok(suite) } else { Err(source.finish()) }
+    read_file(file, text, read_suite)
 }
 
 fn read_suite(source: &mut CaseSource<'_>, node: &Node) -> Suite {
@@ -116,22 +103,18 @@ fn read_suite(source: &mut CaseSource<'_>, node: &Node) -> Suite {
         source.wrong_with(place, "there are no cases", "write `cases:` and below it `- name: …` with `assert:`");
         return Suite::default();
     };
-    let cases: Vec<Case> = cases.iter().filter_map(|case| read_case(source, case, defaults)).collect();
-    let suite = Suite { description, cases, notes: Vec::new() };
-    check_unique(source, node, &suite);
-    suite
+    check_unique(source, cases);
+    let cases = cases.iter().filter_map(|case| read_case(source, case, defaults)).collect();
+    Suite { description, cases, notes: Vec::new() }
 }
 
 /// Checks that names are unique: recordings and reports identify a case by its name.
-fn check_unique(source: &mut CaseSource<'_>, node: &Node, suite: &Suite) {
-    let names =
-        node.get("cases").and_then(Node::items).unwrap_or_default().iter().filter_map(|case| case.get("name"));
-    let mut seen: Vec<&str> = Vec::with_capacity(suite.cases.len());
-    for (name, place) in names.filter_map(|name| Some((name.text()?, name.place))) {
-        if seen.contains(&name) {
-            source.wrong(place, format!("two cases have the name `{name}`"));
+fn check_unique(source: &mut CaseSource<'_>, cases: &[Node]) {
+    let mut seen = BTreeSet::new();
+    for node in cases.iter().filter_map(|case| case.get("name")) {
+        if let Some(name) = node.text().filter(|name| !seen.insert(*name)) {
+            source.wrong(node.place, format!("two cases have the name `{name}`"));
         }
-        seen.push(name);
     }
 }
 
@@ -158,41 +141,30 @@ fn read_case(source: &mut CaseSource<'_>, node: &Node, defaults: &Node) -> Optio
         }
     }
     let mut files = BTreeMap::new();
-    for node in [defaults, node].into_iter().filter_map(|from| from.get("files")) {
-        files.extend(laid_out(source, node));
-    }
+    let mut assert = Vec::new();
     let render = either("render").and_then(|node| source.read::<bool>(node));
     let messages = either("messages").map(|node| read_messages(source, node)).unwrap_or_default();
     let tools = either("tools").and_then(|node| source.read::<Vec<String>>(node));
-    let runs = read_number(source, either("runs"), f64::from(RUNS), 1.0..=f64::from(MOST_RUNS), "`runs`");
+    let runs = read_runs(source, either("runs"), RUNS, "`runs`");
     let threshold = read_number(source, either("threshold"), THRESHOLD, 0.0..=1.0, "`threshold`");
     let min_score = read_number(source, either("min_score"), 1.0, 0.0..=1.0, "`min_score`");
-    if runs.fract() != 0.0 {
-        source.wrong(either("runs").map_or(node.place, |node| node.place), "`runs` is a whole number");
-    }
     let weight = assertion::read_weight(source, if own("weight").is_some() { node } else { defaults });
-    let mut assert = Vec::new();
     for from in [defaults, node] {
+        if let Some(node) = from.get("files") {
+            files.extend(laid_out(source, node));
+        }
         assert.extend(read_assertions(source, from.get("assert"), render == Some(true)));
     }
-    if let Some(last) =
-        either("messages").filter(|_| messages.last().is_some_and(|m| m.role == Speaker::Assistant))
-    {
-        source.wrong_with(
-            last.place,
-            "the last message is the assistant's",
-            "end with one of the user, to be answered",
-        );
+    if let (Some(last), Some(Speaker::Assistant)) = (either("messages"), messages.last().map(|last| last.role)) {
+        let hint = "end with one of the user, to be answered";
+        source.wrong_with(last.place, "the last message is the assistant's", hint);
     }
-    let asks_nothing = assert.is_empty() && source.mistakes.len() == before;
-    if asks_nothing {
+    if assert.is_empty() && source.mistakes.len() == before {
         source.wrong_with(node.place, "a case asserts something", "write `assert:` with at least one assertion");
     }
     if source.mistakes.len() > before {
         return None;
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number from 1 to 1000")]
-    let runs = runs as u32;
     let all_of_rendered = assert.iter().all(|assertion| assertion.of_rendered);
     Some(Case {
         name: name.to_owned(),
@@ -221,14 +193,11 @@ pub(super) fn read_assertions(source: &mut CaseSource<'_>, list: Option<&Node>, 
         let Some(assertion) = assertion::read_assertion(source, item) else { continue };
         if assertion.needs != AssertionNeeds::Text && (renders || assertion.of_rendered) {
             let message = format!("`{}` checks what a model did, and no model is asked here", assertion.label);
-            source.wrong_with(
-                item.place,
-                message,
-                "leave out `render: true` (or `of: rendered`), or the assertion",
-            );
-            continue;
+            let hint = "leave out `render: true` (or `of: rendered`), or the assertion";
+            source.wrong_with(item.place, message, hint);
+        } else {
+            all.push(assertion);
         }
-        all.push(assertion);
     }
     all
 }
@@ -238,19 +207,15 @@ fn read_messages(source: &mut CaseSource<'_>, node: &Node) -> Vec<CaseMessage> {
         source.wrong_with(node.place, "`messages` is a list", "write `- { role: user, content: … }`");
         return Vec::new();
     };
-    let mut all = Vec::with_capacity(items.len());
-    for item in items {
+    let read = |item: &Node| match item.entries() {
         // `- user: text` is the short form, as in the head of a prompt.
-        let said = match item.entries() {
-            [(key, value)] if matches!(&*key.text, "user" | "assistant") => {
-                let role = if key.text == "user" { Speaker::User } else { Speaker::Assistant };
-                source.read(value).map(|content| CaseMessage { role, content })
-            }
-            _ => source.read::<CaseMessage>(item),
-        };
-        all.extend(said);
-    }
-    all
+        [(key, value)] if matches!(&*key.text, "user" | "assistant") => {
+            let role = if key.text == "user" { Speaker::User } else { Speaker::Assistant };
+            source.read(value).map(|content| CaseMessage { role, content })
+        }
+        _ => source.read(item),
+    };
+    items.iter().filter_map(read).collect()
 }
 
 fn laid_out(source: &mut CaseSource<'_>, node: &Node) -> BTreeMap<String, String> {
@@ -280,21 +245,33 @@ pub(super) fn read_number(
     range: std::ops::RangeInclusive<f64>,
     what: &str,
 ) -> f64 {
-    let Some(node) = node else { return otherwise };
-    match source.read::<f64>(node) {
-        Some(number) if range.contains(&number) => number,
-        Some(_) => {
-            let message = format!("{what} is a number from {} to {}", range.start(), range.end());
-            source.wrong(node.place, message);
-            otherwise
-        }
-        None => otherwise,
+    let Some((node, number)) = node.and_then(|node| Some((node, source.read::<f64>(node)?))) else {
+        return otherwise;
+    };
+    if !range.contains(&number) {
+        source.wrong(node.place, format!("{what} is a number from {} to {}", range.start(), range.end()));
     }
+    number
+}
+
+/// A number of runs.
+pub(super) fn read_runs(source: &mut CaseSource<'_>, node: Option<&Node>, otherwise: u32, what: &str) -> u32 {
+    let runs = read_number(source, node, f64::from(otherwise), 1.0..=f64::from(MOST_RUNS), what);
+    if let Some(node) = node.filter(|_| runs.fract() != 0.0) {
+        source.wrong(node.place, format!("{what} is a whole number"));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "else it is a mistake of the file"
+    )]
+    let runs = runs as u32;
+    runs
 }
 
 fn check_keys(source: &mut CaseSource<'_>, node: &Node, what: &str, known: &[&str], further: &[&str]) {
     if !matches!(node.tree, YamlTree::Map(_)) {
-        source.wrong(YamlPlace { ..node.place }, "a mapping is expected here");
+        source.wrong(node.place, "a mapping is expected here");
     }
     for (key, _) in node.entries() {
         if !known.contains(&&*key.text) && !further.contains(&&*key.text) {

@@ -110,12 +110,12 @@ impl AssertionCheck {
                 let (there, lacking): (Vec<_>, Vec<_>) =
                     fields.iter().map(String::as_str).partition(|name| find_field(value, name).is_some());
                 let holds = if *wanted { lacking.is_empty() } else { there.is_empty() };
-                let of = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                report_check(holds, format!("fields that are there: {}; missing: {}", of(&there), of(&lacking)))
+                let (there, lacking) = (list_names(there), list_names(lacking));
+                report_check(holds, format!("fields that are there: {there}; missing: {lacking}"))
             }
             Self::FieldIn { field: name, values } => {
-                let value = find_field(seen.json().map_err(no_json)?, name);
-                let value = value.ok_or_else(|| format!("the output has no field `{name}`"))?;
+                let value = find_field(seen.json().map_err(no_json)?, name)
+                    .ok_or_else(|| format!("the output has no field `{name}`"))?;
                 report_check(values.contains(value), format!("`{name}` is {}", show_value(value)))
             }
             Self::MaxTokens(limit) => {
@@ -137,31 +137,31 @@ impl AssertionCheck {
             Self::ToolSequence { names, exact } => tool_sequence(&seen.reply.calls, names, *exact),
             Self::SkillLoaded(names) => {
                 let holds = names.iter().all(|name| seen.reply.skills.contains(name));
-                report_check(holds, format!("skills that were loaded: {}", list_names(&seen.reply.skills)))
+                let loaded = list_names(seen.reply.skills.iter().map(String::as_str));
+                report_check(holds, format!("skills that were loaded: {loaded}"))
             }
             Self::ExitCode(code) => {
                 report_check(seen.reply.code == *code, format!("the exit code is {}", seen.reply.code))
             }
             Self::Expr(expression) => {
                 let holds = expression.holds(&seen.names())?;
-                report_check(
-                    holds,
-                    format!("`{}` is {holds}; the output is {}", expression.source(), quote_text(output)),
-                )
+                let source = expression.source();
+                report_check(holds, format!("`{source}` is {holds}; the output is {}", quote_text(output)))
             }
             Self::Similar { threshold, .. } => {
-                let JudgeAnswer::Likeness(likeness) = require_answer(judged)? else { return Err(no_answer()) };
-                report_check(
-                    likeness >= threshold,
-                    format!("the likeness is {likeness:.3}, and {threshold} is asked for"),
-                )
-            }
-            Self::Rubric { .. } => {
-                let JudgeAnswer::Verdict { pass, reason } = require_answer(judged)? else {
-                    return Err(no_answer());
+                let likeness = match judged {
+                    Some(JudgeAnswer::Likeness(likeness)) => likeness,
+                    other => return Err(tell_unjudged(other)),
                 };
-                report_check(*pass, format!("the judge says: {}", text::one_line(reason, LONGEST_SHOWN)))
+                let fact = format!("the likeness is {likeness:.3}, and {threshold} is asked for");
+                report_check(likeness >= threshold, fact)
             }
+            Self::Rubric { .. } => match judged {
+                Some(JudgeAnswer::Verdict { pass, reason }) => {
+                    report_check(*pass, format!("the judge says: {}", text::one_line(reason, LONGEST_SHOWN)))
+                }
+                other => return Err(tell_unjudged(other)),
+            },
         })
     }
 }
@@ -173,16 +173,12 @@ fn report_check(holds: bool, fact: String) -> CheckResult {
     CheckResult { holds, fact, diff: Vec::new() }
 }
 
-fn require_answer(judged: Option<&JudgeAnswer>) -> Result<&JudgeAnswer, String> {
+/// The reason that a question has no answer.
+fn tell_unjudged(judged: Option<&JudgeAnswer>) -> String {
     match judged {
-        Some(JudgeAnswer::Failed(why)) => Err(why.clone()),
-        Some(judged) => Ok(judged),
-        None => Err(no_answer()),
+        Some(JudgeAnswer::Failed(why)) => why.clone(),
+        _ => "nobody has judged this run".to_owned(),
     }
-}
-
-fn no_answer() -> String {
-    "nobody has judged this run".to_owned()
 }
 
 fn no_json(why: String) -> String {
@@ -298,15 +294,13 @@ fn tool_sequence(calls: &[RunCall], names: &[String], exact: bool) -> CheckResul
 }
 
 fn list_calls(calls: &[RunCall]) -> String {
-    let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-    format!("tools that were called: {}", text::one_line(&list_names(&names), LONGEST_SHOWN))
+    let names = list_names(calls.iter().map(|call| call.name.as_str()));
+    format!("tools that were called: {}", text::one_line(&names, LONGEST_SHOWN))
 }
 
-fn list_names<T: AsRef<str>>(names: &[T]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        names => names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "),
-    }
+fn list_names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    if names.is_empty() { "none".to_owned() } else { names }
 }
 
 /// True if two values are the same, `1` and `1.0` included.

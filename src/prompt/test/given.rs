@@ -43,25 +43,19 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
     }
 
     pub fn regex(&mut self) -> Option<AssertionCheck> {
-        let node = self.need(&["pattern"], "a regular expression")?;
-        let pattern = self.text(node)?;
+        let (node, pattern) = self.need_text(&["pattern"], "a regular expression")?;
         self.sound(node, RegexPattern::new(&pattern), "it is not a regular expression").map(AssertionCheck::Regex)
     }
 
     pub fn starts_with(&mut self) -> Option<AssertionCheck> {
-        let node = self.need(&[], "a text")?;
-        self.text(node).map(AssertionCheck::StartsWith)
+        self.need_text(&[], "a text").map(|(_, text)| AssertionCheck::StartsWith(text))
     }
 
     pub fn json(&mut self, inside: bool, needed: bool) -> Option<AssertionCheck> {
-        let schema = match self.find(&["schema"]) {
-            Some(node) => Some(self.schema(node)?),
-            None if needed => {
-                self.need(&["schema"], "a JSON Schema")?;
-                None
-            }
-            None => None,
-        };
+        if needed {
+            self.need(&["schema"], "a JSON Schema")?;
+        }
+        let schema = self.schema(self.find(&["schema"]))?;
         Some(AssertionCheck::Json { schema, inside })
     }
 
@@ -84,10 +78,9 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
     }
 
     pub fn max_latency(&mut self) -> Option<AssertionCheck> {
-        let node = self.need(&["limit", "threshold"], "a duration such as 2s or 500ms")?;
-        let text = self.text(node)?;
-        let read = parse_duration(&text);
-        self.sound(node, read, "").map(AssertionCheck::MaxLatency)
+        let (node, text) = self.need_text(&["limit", "threshold"], "a duration such as 2s or 500ms")?;
+        parse_duration(&text)
+            .map_or_else(|why| self.wrong(node, why), |most| Some(AssertionCheck::MaxLatency(most)))
     }
 
     pub fn max_cost(&mut self) -> Option<AssertionCheck> {
@@ -110,16 +103,12 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
 
     pub fn tool_arguments(&mut self) -> Option<AssertionCheck> {
         let Some(tool) = self.key("tool") else {
-            return self.report_missing(
-                "write `tool: NAME, args: { NAME: VALUE }`, with `schema:` beside or instead of args",
-            );
+            let hint = "write `tool: NAME, args: { NAME: VALUE }`, with `schema:` beside or instead of args";
+            return self.report_missing(hint);
         };
         let tool = self.text(tool)?;
         let wanted = self.optional::<Map<String, Value>>("args")?;
-        let schema = match self.key("schema") {
-            Some(node) => Some(self.schema(node)?),
-            None => None,
-        };
+        let schema = self.schema(self.key("schema"))?;
         if wanted.is_none() && schema.is_none() {
             return self.report_missing("`args` or `schema` says which arguments match");
         }
@@ -142,18 +131,16 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
     }
 
     pub fn expr(&mut self) -> Option<AssertionCheck> {
-        let node = self.need(&[], "an expression")?;
-        let text = self.text(node)?;
+        let (node, text) = self.need_text(&[], "an expression")?;
         let compiled = Expression::compile(&text).map_err(|error| error.message);
         let expression = self.sound(node, compiled, "it is not an expression")?;
-        for name in expression.variables() {
-            if !EXPRESSION_NAMES.contains(&name.as_str()) {
-                let known = EXPRESSION_NAMES.iter().copied();
-                self.source.report_unknown(node.place, "name for an expression", &name, known);
-                return None;
-            }
-        }
-        Some(AssertionCheck::Expr(expression))
+        let names = expression.variables();
+        let Some(unknown) = names.iter().find(|name| !EXPRESSION_NAMES.contains(&name.as_str())) else {
+            return Some(AssertionCheck::Expr(expression));
+        };
+        let known = EXPRESSION_NAMES.iter().copied();
+        self.source.report_unknown(node.place, "name for an expression", unknown, known);
+        None
     }
 
     pub fn similar(&mut self) -> Option<AssertionCheck> {
@@ -166,10 +153,8 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
     }
 
     pub fn rubric(&mut self) -> Option<AssertionCheck> {
-        let node = self.need(&[], "the rubric as a text")?;
-        let rubric = self.text(node)?;
-        let model = self.optional("model")?;
-        Some(AssertionCheck::Rubric { rubric, model })
+        let (_, rubric) = self.need_text(&[], "the rubric as a text")?;
+        Some(AssertionCheck::Rubric { rubric, model: self.optional("model")? })
     }
 
     /// The value, or the first of these keys.
@@ -191,6 +176,11 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
         found
     }
 
+    fn need_text(&mut self, keys: &[&str], what: &str) -> Option<(&'n Node, String)> {
+        let node = self.need(keys, what)?;
+        Some((node, self.text(node)?))
+    }
+
     fn report_missing<T>(&mut self, hint: &str) -> Option<T> {
         self.source.wrong_with(self.place, format!("`{}` is not complete", self.name), hint);
         None
@@ -203,10 +193,8 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
 
     /// A scalar as text: `contains: 42` looks for `42`.
     fn text(&mut self, node: &Node) -> Option<String> {
-        match node.text() {
-            Some(text) => Some(text.to_owned()),
-            None => self.wrong(node, "a text is expected here, not a list or a mapping"),
-        }
+        let wrong = || self.wrong(node, "a text is expected here, not a list or a mapping");
+        node.text().map(str::to_owned).or_else(wrong)
     }
 
     /// One text or a list of them, none of them empty.
@@ -231,7 +219,9 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
         }
     }
 
-    fn schema(&mut self, node: &Node) -> Option<Schema> {
+    #[expect(clippy::option_option, reason = "absent is no mistake, and a mistake ends the reading")]
+    fn schema(&mut self, node: Option<&Node>) -> Option<Option<Schema>> {
+        let Some(node) = node else { return Some(None) };
         let schema = match node.text() {
             // Other tools write a schema as JSON in a string.
             Some(text) => {
@@ -239,14 +229,10 @@ impl<'n> GivenAssertion<'_, '_, 'n> {
             }
             None => self.source.read::<Value>(node)?,
         };
-        self.sound(node, Validator::new(&schema), "it is not a JSON Schema").map(Schema)
+        self.sound(node, Validator::new(&schema), "it is not a JSON Schema").map(|schema| Some(Schema(schema)))
     }
 
     fn sound<T>(&mut self, node: &Node, read: Result<T, String>, what: &str) -> Option<T> {
-        match read {
-            Ok(value) => Some(value),
-            Err(why) if what.is_empty() => self.wrong(node, why),
-            Err(why) => self.wrong(node, format!("{what}: {why}")),
-        }
+        read.map_or_else(|why| self.wrong(node, format!("{what}: {why}")), Some)
     }
 }

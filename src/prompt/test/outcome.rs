@@ -60,34 +60,25 @@ impl CaseRun {
 
     /// A run that failed, so that nothing could be judged; `why` is reported.
     pub fn record_failure(what: &str, why: String) -> Self {
-        let verdict = AssertionVerdict {
-            assertion: what.to_owned(),
-            passed: false,
-            weight: 1.0,
-            fact: why,
-            diff: Vec::new(),
-        };
-        Self {
-            judgement: Judgement { passed: false, score: 0.0, verdicts: vec![verdict] },
-            reply: RunReply::default(),
-        }
+        let verdicts = vec![AssertionVerdict::record_failure(what, why)];
+        Self { judgement: Judgement { passed: false, score: 0.0, verdicts }, reply: RunReply::default() }
     }
 }
 
 impl CaseOutcome {
     pub fn from_runs(case: &Case, runs: Vec<CaseRun>) -> Self {
-        Self {
-            name: case.name.clone(),
-            weight: case.weight,
-            threshold: case.threshold,
-            rendered: case.render,
-            runs,
-        }
+        let Case { weight, threshold, render: rendered, .. } = *case;
+        Self { name: case.name.clone(), weight, threshold, rendered, runs }
     }
 
     pub fn count(&self) -> PassCount {
         let passed = self.runs.iter().filter(|run| run.judgement.passed).count() as u64;
         PassCount { passed, runs: self.runs.len() as u64 }
+    }
+
+    /// The runs that failed, by their numbers from 1.
+    pub fn list_failed(&self) -> impl Iterator<Item = (usize, &CaseRun)> {
+        (1..).zip(&self.runs).filter(|(_, run)| !run.judgement.passed)
     }
 
     /// USD of its runs and their judges; `None` if a part of it is unknown, or no model was asked.
@@ -102,8 +93,7 @@ impl CaseOutcome {
 
     /// The first reason of the first run that failed; empty if all passed.
     pub fn why(&self) -> String {
-        let failed = self.runs.iter().filter(|run| !run.judgement.passed);
-        let verdict = failed.flat_map(|run| &run.judgement.verdicts).find(|verdict| !verdict.passed);
+        let verdict = self.list_failed().flat_map(|(_, run)| run.judgement.list_failed()).next();
         verdict.map(|verdict| format!("{}: {}", verdict.assertion, verdict.fact)).unwrap_or_default()
     }
 
@@ -121,13 +111,13 @@ impl Tested {
 
     /// Runs and those that passed, of all cases that count.
     pub fn count(&self) -> PassCount {
-        self.list_counted().map(CaseOutcome::count).fold(PassCount::default(), |sum, count| sum + count)
+        self.list_counted().map(CaseOutcome::count).sum()
     }
 
     /// The same count for the cases that asked a model: the others have the same result each time, so they are not part
     /// of the statistics.
     pub fn count_sampled(&self) -> PassCount {
-        self.list_counted().map(CaseOutcome::count_sampled).fold(PassCount::default(), |sum, count| sum + count)
+        self.list_counted().map(CaseOutcome::count_sampled).sum()
     }
 
     /// The pass rates of the cases by their weights, from 0 to 1.

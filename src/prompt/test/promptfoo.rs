@@ -1,8 +1,6 @@
 //! Reads configuration files of promptfoo: prompts, providers, and tests with the assertions that have an equivalent
 //! here. Anything else is left out and named.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use crate::base::text;
@@ -11,8 +9,8 @@ use crate::config::Mistake;
 use crate::template::{self, Template, Undefined, is_template};
 
 use super::assertion;
-use super::case::{Case, Suite, THRESHOLD, merge_maps, read_number};
-use super::source::CaseSource;
+use super::case::{Case, Suite, THRESHOLD, merge_maps, read_number, read_runs};
+use super::source::{CaseSource, read_file};
 
 /// The content of such a file.
 #[derive(Debug, Default)]
@@ -68,60 +66,44 @@ pub fn is_promptfoo(text: &str) -> bool {
 /// # Errors
 /// The supported parts are wrong; the error has all mistakes. Unsupported parts are in the notes of the suite.
 pub fn parse_promptfoo(file: &str, text: &str) -> Result<Foreign, Vec<Mistake>> {
-    let mut reading = PromptfooReading { source: CaseSource::new(file, text), file, notes: Vec::new() };
-    let foreign = match yaml::tree_of_firsts(text, 0) {
-        Ok((node, duplicates)) => {
-            for error in duplicates {
-                reading.source.yaml(error);
-            }
-            reading.file(&node)
-        }
-        Err(error) => {
-            reading.source.yaml(error);
-            Foreign::default()
-        }
-    };
-    if reading.source.mistakes.is_empty() { Ok(foreign) } else { Err(reading.source.finish()) }
+    read_file(file, text, |source, node| PromptfooReading { source, notes: Vec::new() }.file(node))
 }
 
-struct PromptfooReading<'t> {
-    source: CaseSource<'t>,
-    file: &'t str,
+struct PromptfooReading<'r, 't> {
+    source: &'r mut CaseSource<'t>,
     notes: Vec<String>,
 }
 
-impl PromptfooReading<'_> {
-    fn file(&mut self, node: &Node) -> Foreign {
+impl PromptfooReading<'_, '_> {
+    fn file(mut self, node: &Node) -> Foreign {
         const READ: &[&str] =
             &["prompts", "providers", "targets", "tests", "defaultTest", "description", "evaluateOptions"];
         for (key, _) in node.entries().iter().filter(|(key, _)| !READ.contains(&&*key.text)) {
             self.note(key.place.line, &format!("`{}`", key.text));
         }
-        let listed = |key: &str| match node.get(key) {
-            Some(node) => node.items().map_or_else(|| vec![node.clone()], <[Node]>::to_vec),
-            None => Vec::new(),
+        let listed = |key: &str| {
+            node.get(key).map_or(&[][..], |node| node.items().unwrap_or_else(|| std::slice::from_ref(node)))
         };
         let prompts = listed("prompts").iter().filter_map(|prompt| self.prompt(prompt)).collect();
         let providers = if node.get("providers").is_some() { "providers" } else { "targets" };
         let models = listed(providers).iter().filter_map(|provider| self.model(provider)).collect();
         let repeat = node.get("evaluateOptions").and_then(|options| options.get("repeat"));
-        let runs = read_number(&mut self.source, repeat, 1.0, 1.0..=1000.0, "`repeat`");
+        let runs = read_runs(self.source, repeat, 1, "`repeat`");
         let nothing = Node { tree: YamlTree::Map(Vec::new()), place: node.place };
         let default = node.get("defaultTest").unwrap_or(&nothing);
         let mut cases: Vec<Case> = Vec::new();
         for test in listed("tests") {
-            self.test(&test, default, runs, &mut cases);
+            self.test(test, default, runs, &mut cases);
         }
         if cases.is_empty() && self.source.mistakes.is_empty() {
-            let hint = if self.notes.is_empty() { String::new() } else { self.notes.join("\n") };
-            self.source.wrong_with(node.place, "no test of this file can be run", hint);
+            self.source.wrong_with(node.place, "no test of this file can be run", self.notes.join("\n"));
         }
         let description = node.get("description").and_then(Node::text).unwrap_or_default().to_owned();
-        Foreign { suite: Suite { description, cases, notes: std::mem::take(&mut self.notes) }, prompts, models }
+        Foreign { suite: Suite { description, cases, notes: self.notes }, prompts, models }
     }
 
     fn note(&mut self, line: usize, what: &str) {
-        self.notes.push(format!("{}:{line}: {what} is left out: it has no equal here", self.file));
+        self.notes.push(format!("{}:{line}: {what} is left out: it has no equal here", self.source.file));
     }
 
     fn prompt(&mut self, node: &Node) -> Option<ImportedPrompt> {
@@ -131,18 +113,15 @@ impl PromptfooReading<'_> {
             return None;
         };
         let path = text.strip_prefix("file://");
-        let ends = |text: &str| [".txt", ".md", ".j2"].iter().any(|end| text.ends_with(end));
-        match path {
-            Some(path) if ends(path) => Some(ImportedPrompt::File(path.to_owned())),
-            None if !text.contains(char::is_whitespace) && ends(text) => {
-                Some(ImportedPrompt::File(text.to_owned()))
-            }
-            None if !text.trim_start().starts_with('[') => Some(ImportedPrompt::Text(text.to_owned())),
-            _ => {
-                self.note(node.place.line, &format!("the prompt `{}`", text::one_line(text, 60)));
-                None
-            }
+        let is_file = [".txt", ".md", ".j2"].iter().any(|end| text.ends_with(end));
+        if is_file && (path.is_some() || !text.contains(char::is_whitespace)) {
+            return Some(ImportedPrompt::File(path.unwrap_or(text).to_owned()));
         }
+        if path.is_none() && !text.trim_start().starts_with('[') {
+            return Some(ImportedPrompt::Text(text.to_owned()));
+        }
+        self.note(node.place.line, &format!("the prompt `{}`", text::one_line(text, 60)));
+        None
     }
 
     /// `openai:chat:gpt-4o` → `openai/gpt-4o`.
@@ -163,14 +142,12 @@ impl PromptfooReading<'_> {
         }
     }
 
-    fn test(&mut self, test: &Node, default: &Node, runs: f64, cases: &mut Vec<Case>) {
+    fn test(&mut self, test: &Node, default: &Node, runs: u32, cases: &mut Vec<Case>) {
         let line = test.place.line;
-        let options =
-            |node: &Node| node.get("options").map(|options| options.entries().to_vec()).unwrap_or_default();
-        let changing = test.entries().iter().chain(default.entries()).map(|(key, _)| key.text.clone());
-        let changing = changing.filter(|key| TEST_CHANGING.contains(&&**key));
-        let mut changing =
-            changing.chain(options(test).into_iter().chain(options(default)).map(|(key, _)| key.text));
+        let own = test.entries().iter().chain(default.entries());
+        let changing = own.map(|(key, _)| &key.text).filter(|key| TEST_CHANGING.contains(&&***key));
+        let options = [test, default].into_iter().filter_map(|node| node.get("options")).flat_map(Node::entries);
+        let mut changing = changing.chain(options.map(|(key, _)| &key.text));
         if !matches!(test.tree, YamlTree::Map(_)) {
             return self.note(line, &format!("`{}`", text::one_line(test.text().unwrap_or("this test"), 60)));
         }
@@ -187,20 +164,19 @@ impl PromptfooReading<'_> {
             return self.note(line, &format!("a test whose variable `{name}` is a file"));
         }
         let threshold = test.get("threshold").or_else(|| default.get("threshold"));
-        let min_score = read_number(&mut self.source, threshold, 1.0, 0.0..=1.0, "`threshold`");
+        let min_score = read_number(self.source, threshold, 1.0, 0.0..=1.0, "`threshold`");
         let named = test.get("description").and_then(Node::text).map(str::to_owned);
         let every = expand_vars(&vars);
         if every.len() > MOST_EXPANDED {
-            return self
-                .source
-                .wrong(test.place, format!("its lists of variables make more than {MOST_EXPANDED} tests"));
+            let why = format!("its lists of variables make more than {MOST_EXPANDED} tests");
+            return self.source.wrong(test.place, why);
         }
         for (at, vars) in every.iter().enumerate() {
             let before = self.notes.len();
             let mut assert = Vec::new();
             for item in [default, test].iter().filter_map(|from| from.get("assert")?.items()).flatten() {
                 if let Some(item) = self.assertion(item, vars) {
-                    assert.extend(assertion::read_assertion(&mut self.source, &item));
+                    assert.extend(assertion::read_assertion(self.source, &item));
                 }
             }
             if at > 0 {
@@ -212,8 +188,6 @@ impl PromptfooReading<'_> {
             let name = named.clone().unwrap_or_else(|| format!("test in line {line}"));
             let name = if every.len() > 1 { format!("{name} ({})", at + 1) } else { name };
             let twin = cases.iter().any(|case| case.name == name);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 1000")]
-            let runs = runs as u32;
             cases.push(Case {
                 name: if twin { format!("{name} (line {line})") } else { name },
                 vars: vars.clone(),
@@ -235,29 +209,25 @@ impl PromptfooReading<'_> {
         let kind = item.get("type").and_then(Node::text).unwrap_or_default().to_owned();
         let (not, plain) = kind.strip_prefix("not-").map_or(("", kind.as_str()), |plain| ("not-", plain));
         let renamed = RENAMED.iter().find(|(name, ..)| *name == plain);
-        if renamed.is_none() && !SAME.contains(&plain) {
-            self.note(item.place.line, &format!("the assertion `{}`", text::one_line(&kind, 60)));
-            return None;
-        }
-        if let Some(key) = CHANGING.iter().find(|key| item.get(key).is_some()) {
-            self.note(item.place.line, &format!("an assertion `{kind}` with `{key}`"));
-            return None;
-        }
         let value = item.get("value").and_then(Node::text).unwrap_or_default();
-        if value.starts_with("file://") {
-            self.note(item.place.line, &format!("an assertion `{kind}` whose value is a file"));
+        let left_out = if renamed.is_none() && !SAME.contains(&plain) {
+            Some(format!("the assertion `{}`", text::one_line(&kind, 60)))
+        } else if let Some(key) = CHANGING.iter().find(|key| item.get(key).is_some()) {
+            Some(format!("an assertion `{kind}` with `{key}`"))
+        } else {
+            value.starts_with("file://").then(|| format!("an assertion `{kind}` whose value is a file"))
+        };
+        if let Some(what) = left_out {
+            self.note(item.place.line, &what);
             return None;
         }
-        let scalar = |like: &Node, text: String| Node {
-            tree: YamlTree::Scalar(Scalar { text: text.into(), form: ScalarForm::Given }),
-            place: like.place,
-        };
         let mut entries: Vec<(YamlKey, Node)> = Vec::new();
         for (key, node) in item.entries() {
             let node = match (&*key.text, renamed) {
-                ("type", Some((_, name, _))) => scalar(node, format!("{not}{name}")),
+                ("type", Some((_, name, _))) => write_scalar(node, format!("{not}{name}"), ScalarForm::Given),
                 ("threshold", Some((.., unit))) => {
-                    scalar(node, format!("{}{unit}", node.text().unwrap_or_default()))
+                    let threshold = format!("{}{unit}", node.text().unwrap_or_default());
+                    write_scalar(node, threshold, ScalarForm::Given)
                 }
                 ("value", _) if plain.ends_with("-all") || plain.ends_with("-any") => split_list(node),
                 ("type" | "value" | "weight", _) => node.clone(),
@@ -271,34 +241,34 @@ impl PromptfooReading<'_> {
 
     /// The values of an assertion with the variables of its test in them.
     fn fill_assertion(&mut self, node: &Node, vars: &Map<String, Value>) -> Node {
-        let tree = match &node.tree {
+        match &node.tree {
             YamlTree::Scalar(scalar) if is_template(&scalar.text) => {
-                let rendered = Template::compile(self.file, &scalar.text, Undefined::Error)
+                let rendered = Template::compile(self.source.file, &scalar.text, Undefined::Error)
                     .and_then(|template| template.render(&template::convert_value(vars)));
                 match rendered {
-                    Ok(text) => YamlTree::Scalar(Scalar { text: Cow::Owned(text), form: ScalarForm::Quoted }),
-                    Err(error) => {
-                        self.source.wrong(node.place, error.message);
-                        node.tree.clone()
-                    }
+                    Ok(text) => return write_scalar(node, text, ScalarForm::Quoted),
+                    Err(error) => self.source.wrong(node.place, error.message),
                 }
             }
             YamlTree::List(items) => {
-                YamlTree::List(items.iter().map(|item| self.fill_assertion(item, vars)).collect())
+                let items = items.iter().map(|item| self.fill_assertion(item, vars)).collect();
+                return Node { tree: YamlTree::List(items), place: node.place };
             }
-            tree => tree.clone(),
-        };
-        Node { tree, place: node.place }
+            _ => {}
+        }
+        node.clone()
     }
+}
+
+/// A text in the place of another node.
+fn write_scalar(like: &Node, text: String, form: ScalarForm) -> Node {
+    Node { tree: YamlTree::Scalar(Scalar { text: text.into(), form }), place: like.place }
 }
 
 /// `a, b` as a list.
 fn split_list(node: &Node) -> Node {
     let Some(text) = node.text() else { return node.clone() };
-    let item = |part: &str| Node {
-        tree: YamlTree::Scalar(Scalar { text: Cow::Owned(part.trim().to_owned()), form: ScalarForm::Quoted }),
-        place: node.place,
-    };
+    let item = |part: &str| write_scalar(node, part.trim().to_owned(), ScalarForm::Quoted);
     Node { tree: YamlTree::List(text.split(',').map(item).collect()), place: node.place }
 }
 
@@ -310,12 +280,11 @@ fn expand_vars(vars: &Map<String, Value>) -> Vec<Map<String, Value>> {
             Value::Array(items) if !items.is_empty() => items.clone(),
             value => vec![value.clone()],
         };
-        let with = |base: &Map<String, Value>, choice: &Value| {
-            let mut vars = base.clone();
+        let with = |mut vars: Map<String, Value>, choice: &Value| {
             vars.insert(name.clone(), choice.clone());
             vars
         };
-        all = all.iter().flat_map(|base| choices.iter().map(move |choice| with(base, choice))).collect();
+        all = all.iter().flat_map(|vars| choices.iter().map(|choice| with(vars.clone(), choice))).collect();
         if all.len() > MOST_EXPANDED {
             break;
         }

@@ -86,8 +86,9 @@ impl Recordings {
 
 /// The fingerprint of a case's request: 12 hexadecimal digits. `prompt` is the prompt's own fingerprint.
 pub fn fingerprint_request(prompt: &str, case: &Case) -> String {
-    let all = serde_json::json!([prompt, case.vars, case.messages, case.files, case.tools]);
-    fingerprint_text(&sort_keys(&all).to_string())
+    let mut all = serde_json::json!([prompt, case.vars, case.messages, case.files, case.tools]);
+    all.sort_all_objects();
+    fingerprint_text(&all.to_string())
 }
 
 /// The fingerprint of the question to a judge about an output.
@@ -108,20 +109,6 @@ pub fn replay_run(case: &Case, recorded: &Recorded, rendered: &str) -> CaseRun {
     let judged: Vec<Option<JudgeAnswer>> =
         case.assert.iter().map(|assertion| assertion.question().and_then(answer)).collect();
     CaseRun::judge(case, recorded.reply.clone(), rendered, &judged)
-}
-
-/// The same data with the keys of all mappings in order.
-fn sort_keys(value: &serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::Array(items) => items.iter().map(sort_keys).collect(),
-        Value::Object(entries) => {
-            let entries: BTreeMap<&String, Value> =
-                entries.iter().map(|(key, value)| (key, sort_keys(value))).collect();
-            Value::Object(entries.into_iter().map(|(key, value)| (key.clone(), value)).collect())
-        }
-        other => other.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -2,23 +2,46 @@
 
 use crate::base::secrets::mask_line;
 use crate::base::text::{self, find_nearest};
-use crate::base::yaml::{Node, NodeError, YamlError, YamlPlace};
+use crate::base::yaml::{self, Node, NodeError, YamlError, YamlPlace};
 use crate::config::Mistake;
 
 /// A file that is being read, and the mistakes found so far.
 #[derive(Debug)]
 pub(super) struct CaseSource<'t> {
     /// Its name in messages.
-    file: &'t str,
+    pub file: &'t str,
     text: &'t str,
     pub mistakes: Vec<Mistake>,
 }
 
-impl<'t> CaseSource<'t> {
-    pub fn new(file: &'t str, text: &'t str) -> Self {
-        Self { file, text, mistakes: Vec::new() }
+/// Reads a whole file with `read`; `file` is its name in mistakes.
+///
+/// # Errors
+/// The file is wrong; the error has all mistakes, in the order of the file.
+pub(super) fn read_file<'t, T>(
+    file: &'t str,
+    text: &'t str,
+    read: impl FnOnce(&mut CaseSource<'t>, &Node) -> T,
+) -> Result<T, Vec<Mistake>> {
+    let mut source = CaseSource { file, text, mistakes: Vec::new() };
+    match yaml::tree_of_firsts(text, 0) {
+        Ok((node, duplicates)) => {
+            for error in duplicates {
+                source.yaml(error);
+            }
+            let found = read(&mut source, &node);
+            if source.mistakes.is_empty() {
+                return Ok(found);
+            }
+        }
+        Err(error) => source.yaml(error),
     }
+    source.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+    source.mistakes.dedup();
+    Err(source.mistakes)
+}
 
+impl CaseSource<'_> {
     pub fn wrong(&mut self, place: YamlPlace, message: impl Into<String>) {
         let mistake = self.mistake(Some(place.line), Some(place.column), message.into());
         self.mistakes.push(mistake);
@@ -47,22 +70,15 @@ impl<'t> CaseSource<'t> {
         self.wrong_with(place, format!("there is no {what} `{}`", text::one_line(name, 80)), hint);
     }
 
-    pub fn yaml(&mut self, error: YamlError) {
+    fn yaml(&mut self, error: YamlError) {
         let mistake = self.mistake(error.line, error.column, error.message);
         self.mistakes.push(mistake);
     }
 
     /// Reads a node as a type; records a mistake if it is not one.
     pub fn read<T: serde::de::DeserializeOwned>(&mut self, node: &Node) -> Option<T> {
-        let wrong = |NodeError { message, place }| (place.unwrap_or(node.place), message);
-        node.read().map_err(wrong).map_err(|(place, message)| self.wrong(place, message)).ok()
-    }
-
-    /// The mistakes, in the order of the file.
-    pub fn finish(mut self) -> Vec<Mistake> {
-        self.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
-        self.mistakes.dedup();
-        self.mistakes
+        let mut wrong = |NodeError { message, place }| self.wrong(place.unwrap_or(node.place), message);
+        node.read().map_err(&mut wrong).ok()
     }
 
     fn mistake(&self, line: Option<usize>, column: Option<usize>, message: String) -> Mistake {

@@ -32,21 +32,19 @@ impl VersionStanding {
 /// finds its test file and recordings, `sample` has the variables of the program with fixed values.
 pub fn judge_standing(registry: &Registry, prompt: &Prompt, sample: &template::Value) -> VersionStanding {
     let version = prompt.version.map(|version| version.to_string()).unwrap_or_default();
-    let tests = match registry.read_beside(&prompt.name, TESTS) {
+    let refuse = |cases, failures| VersionStanding { cases, failures };
+    let (text, origin) = match registry.read_beside(&prompt.name, TESTS) {
         Ok(Some(tests)) => tests,
         Ok(None) => return VersionStanding::default(),
-        Err(why) => return VersionStanding { cases: 0, failures: vec![why.to_string()] },
+        Err(why) => return refuse(0, vec![why.to_string()]),
     };
-    let (text, origin) = tests;
     let suite = match parse_suite(&origin, &text) {
         Ok(suite) => suite,
-        Err(mistakes) => {
-            return VersionStanding { cases: 0, failures: mistakes.iter().map(ToString::to_string).collect() };
-        }
+        Err(mistakes) => return refuse(0, mistakes.iter().map(ToString::to_string).collect()),
     };
     let recordings = match load_recordings(registry, &prompt.name, &version) {
         Ok(recordings) => recordings,
-        Err(why) => return VersionStanding { cases: suite.cases.len(), failures: vec![why] },
+        Err(why) => return refuse(suite.cases.len(), vec![why]),
     };
     let failures = suite.cases.iter().filter(|case| case.weight > 0.0).filter_map(|case| {
         let outcome = if case.render {

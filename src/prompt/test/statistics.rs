@@ -34,11 +34,18 @@ impl PassCount {
     }
 }
 
-impl std::ops::Add for PassCount {
-    type Output = Self;
+impl std::iter::Sum for PassCount {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |sum, count| Self {
+            passed: sum.passed + count.passed,
+            runs: sum.runs + count.runs,
+        })
+    }
+}
 
-    fn add(self, other: Self) -> Self {
-        Self { passed: self.passed + other.passed, runs: self.runs + other.runs }
+impl std::fmt::Display for PassCount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.passed, self.runs)
     }
 }
 
@@ -51,8 +58,9 @@ pub fn test_fisher(a: PassCount, b: PassCount) -> f64 {
     if a.runs == 0 || b.runs == 0 {
         return 1.0;
     }
-    let factorials = LogFactorials::up_to(runs);
-    let choose = |n: u64, k: u64| factorials.get(n) - factorials.get(k) - factorials.get(n - k);
+    let factorials = list_log_factorials(runs);
+    let factorial = |n: u64| usize::try_from(n).ok().and_then(|n| factorials.get(n)).copied().unwrap_or(0.0);
+    let choose = |n: u64, k: u64| factorial(n) - factorial(k) - factorial(n - k);
     let chance = |k: u64| (choose(a.runs, k) + choose(b.runs, passed - k) - choose(runs, passed)).exp();
     let limit = chance(a.passed) * (1.0 + ROUNDING);
     let possible = passed.saturating_sub(b.runs)..=passed.min(a.runs);
@@ -74,22 +82,13 @@ pub fn runs_that_tell(a: f64, b: f64) -> Option<u64> {
     (runs.is_finite() && runs <= MOST).then_some(runs.max(FEWEST) as u64)
 }
 
-/// ln(n!) for small n.
-struct LogFactorials(Vec<f64>);
-
-impl LogFactorials {
-    fn up_to(most: u64) -> Self {
-        let mut sum = 0.0;
-        let logs = (1..=most).map(|n| {
-            sum += to_float(n).ln();
-            sum
-        });
-        Self(std::iter::once(0.0).chain(logs).collect())
-    }
-
-    fn get(&self, n: u64) -> f64 {
-        usize::try_from(n).ok().and_then(|n| self.0.get(n)).copied().unwrap_or(0.0)
-    }
+/// ln(n!) from n = 0 to `most`.
+fn list_log_factorials(most: u64) -> Vec<f64> {
+    let logs = (1..=most).scan(0.0, |sum, n| {
+        *sum += to_float(n).ln();
+        Some(*sum)
+    });
+    std::iter::once(0.0).chain(logs).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody counts 2^53 runs")]

@@ -31,26 +31,35 @@ pub struct Judgement {
     pub verdicts: Vec<AssertionVerdict>,
 }
 
+impl AssertionVerdict {
+    /// The verdict where nothing could be checked, for this reason.
+    pub(super) fn record_failure(assertion: &str, fact: String) -> Self {
+        Self { assertion: assertion.to_owned(), passed: false, weight: 1.0, fact, diff: Vec::new() }
+    }
+}
+
+impl Judgement {
+    /// The verdicts of the assertions that failed.
+    pub fn list_failed(&self) -> impl Iterator<Item = &AssertionVerdict> {
+        self.verdicts.iter().filter(|verdict| !verdict.passed)
+    }
+}
+
 impl Case {
     /// Judges a run. `judged` has an answer for each assertion that asks one ([`Assertion::question`]), by its index.
     pub fn judge(&self, reply: &RunReply, rendered: &str, judged: &[Option<JudgeAnswer>]) -> Judgement {
         let seen = AssertionData::new(reply, rendered, &self.vars);
         let of_rendered = seen.of_rendered();
-        let mut verdicts: Vec<AssertionVerdict> = self
-            .assert
-            .iter()
-            .enumerate()
-            .map(|(at, assertion)| {
-                let seen = if assertion.of_rendered { &of_rendered } else { &seen };
-                assertion.verdict(seen, judged.get(at).and_then(Option::as_ref))
-            })
-            .collect();
+        let verdict = |(at, assertion): (usize, &Assertion)| {
+            let seen = if assertion.of_rendered { &of_rendered } else { &seen };
+            assertion.verdict(seen, judged.get(at).and_then(Option::as_ref))
+        };
+        let mut verdicts: Vec<AssertionVerdict> = self.assert.iter().enumerate().map(verdict).collect();
         // A missing output would satisfy every negated assertion.
         let ended = reply.failure.as_ref().filter(|_| !self.looks_at_the_code());
         if let Some(why) = ended {
-            let assertion = "the run ends with an answer".to_owned();
             let fact = format!("exit code {}: {why}", reply.code);
-            verdicts.insert(0, AssertionVerdict { assertion, passed: false, weight: 1.0, fact, diff: Vec::new() });
+            verdicts.insert(0, AssertionVerdict::record_failure("the run ends with an answer", fact));
         }
         let share = |passed: bool| -> f64 {
             verdicts.iter().filter(|verdict| !passed || verdict.passed).map(|verdict| verdict.weight).sum()
@@ -58,9 +67,7 @@ impl Case {
         let score = if share(false) > 0.0 { share(true) / share(false) } else { 1.0 };
         Judgement { passed: ended.is_none() && score + f64::EPSILON >= self.min_score, score, verdicts }
     }
-}
 
-impl Case {
     /// True if a run without an answer may be intended.
     pub fn looks_at_the_code(&self) -> bool {
         self.assert.iter().any(|assertion| matches!(assertion.check, AssertionCheck::ExitCode(_)))

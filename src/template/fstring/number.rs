@@ -1,16 +1,17 @@
 //! Numbers in the forms of Python's format specs.
 
 use super::layout::{Spec, pad_text};
-use crate::template::python::{format_float, not_finite, written_exponent};
+use crate::template::python::{format_float, not_finite, split_exponent};
 
 /// An integer; types of floats make one of it first.
 pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
-    let (radix, prefix) = match spec.kind {
-        None | Some('d') => (10, ""),
-        Some('b') => (2, "0b"),
-        Some('o') => (8, "0o"),
-        Some('x') => (16, "0x"),
-        Some('X') => (16, "0X"),
+    let magnitude = number.unsigned_abs();
+    let (prefix, digits) = match spec.kind {
+        None | Some('d') => ("", magnitude.to_string()),
+        Some('b') => ("0b", format!("{magnitude:b}")),
+        Some('o') => ("0o", format!("{magnitude:o}")),
+        Some('x') => ("0x", format!("{magnitude:x}")),
+        Some('X') => ("0X", format!("{magnitude:X}")),
         #[expect(clippy::cast_precision_loss, reason = "Python rounds large integers here too")]
         Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%') => return of_float(number as f64, spec),
         Some('c') => {
@@ -23,19 +24,11 @@ pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
     if spec.precision.is_some() {
         return Err("an integer has no precision".to_owned());
     }
-    if spec.grouping == Some(',') && radix != 10 {
+    if spec.grouping == Some(',') && !prefix.is_empty() {
         return Err("`,` is for decimal numbers".to_owned());
     }
-    let magnitude = number.unsigned_abs();
-    let digits = match spec.kind {
-        Some('b') => format!("{magnitude:b}"),
-        Some('o') => format!("{magnitude:o}"),
-        Some('x') => format!("{magnitude:x}"),
-        Some('X') => format!("{magnitude:X}"),
-        _ => magnitude.to_string(),
-    };
+    let size = if prefix.is_empty() { 3 } else { 4 };
     let prefix = if spec.alternate { prefix } else { "" };
-    let size = if radix == 10 { 3 } else { 4 };
     Ok(place_digits(&format!("{}{prefix}", choose_sign(number < 0, spec)), &digits, "", size, spec))
 }
 
@@ -77,20 +70,18 @@ fn choose_sign(negative: bool, spec: Spec) -> &'static str {
 /// `1.235e+04`
 fn format_scientific(number: f64, precision: usize) -> String {
     let written = format!("{number:.precision$e}");
-    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-    format!("{digits}{}", written_exponent(exponent.parse().unwrap_or(0)))
+    let (digits, exponent) = split_exponent(&written);
+    format!("{digits}e{exponent:+03}")
 }
 
 /// Formats with `precision` digits, without zeros at the end, but with at least `kept` digits after the point.
 fn format_general(number: f64, precision: usize, kept: usize) -> String {
     let rounded = format!("{number:.*e}", precision - 1);
-    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let (rounded, exponent) = split_exponent(&rounded);
     let digits = i32::try_from(precision).unwrap_or(i32::MAX);
     let last = digits - i32::from(kept > 0);
     if exponent < -4 || exponent >= last {
-        let written = format_scientific(number, precision - 1);
-        let (digits, exponent) = written.split_once('e').unwrap_or((&written, ""));
-        return format!("{}e{exponent}", trim_digits(digits, 0));
+        return format!("{}e{exponent:+03}", trim_digits(rounded, 0));
     }
     let behind = usize::try_from(digits - 1 - exponent).unwrap_or(0);
     trim_digits(&format!("{number:.behind$}"), kept)

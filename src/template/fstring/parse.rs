@@ -43,14 +43,6 @@ pub(super) enum Conversion {
 }
 
 impl FStringField {
-    /// The fields of its spec.
-    pub(super) fn list_fields(&self) -> impl Iterator<Item = &Self> {
-        self.spec.iter().filter_map(|piece| match piece {
-            FStringPiece::Field(field) => Some(field),
-            FStringPiece::Text(_) => None,
-        })
-    }
-
     /// The name as it is written: `a.b[0]`.
     pub(super) fn name(&self) -> String {
         self.steps.iter().fold(self.first.clone(), |name, step| match step {
@@ -68,6 +60,14 @@ impl FStringField {
         });
         attributes.fold(self.first.clone(), |name, attribute| name + "." + attribute)
     }
+}
+
+/// The fields among these pieces.
+pub(super) fn list_fields(pieces: &[FStringPiece]) -> impl Iterator<Item = &FStringField> {
+    pieces.iter().filter_map(|piece| match piece {
+        FStringPiece::Field(field) => Some(field),
+        FStringPiece::Text(_) => None,
+    })
 }
 
 /// Reads a whole template.
@@ -129,13 +129,12 @@ fn parse_field(source: &str, inside: Range<usize>) -> Result<FStringField, Templ
         None => (None, rest),
         Some(rest) => {
             let letter = rest.chars().next().unwrap_or(' ');
-            let conversion = match letter {
-                's' => Conversion::Str,
-                'r' => Conversion::Repr,
-                'a' => Conversion::Ascii,
+            match letter {
+                's' => (Some(Conversion::Str), &rest[1..]),
+                'r' => (Some(Conversion::Repr), &rest[1..]),
+                'a' => (Some(Conversion::Ascii), &rest[1..]),
                 _ => return Err(wrong(format!("`!{letter}` is not a conversion; there are !s, !r and !a"))),
-            };
-            (Some(conversion), &rest[1..])
+            }
         }
     };
     let spec = match rest.strip_prefix(':') {

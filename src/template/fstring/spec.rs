@@ -11,15 +11,9 @@ const MOST: usize = 10_000;
 
 /// The value in the form that the spec asks for.
 pub(super) fn format_value(value: &Value, written: &str) -> Result<String, String> {
-    if written.is_empty() {
-        return Ok(value.to_string());
-    }
     let spec = read_spec(written)?;
-    let is_text = value.kind() == ValueKind::String;
-    if let Some(text) = value.as_str().filter(|_| is_text) {
-        return of_text(text, spec);
-    }
     match value.kind() {
+        ValueKind::String => of_text(value.as_str().unwrap_or_default(), spec),
         ValueKind::Bool => number::of_integer(i128::from(value.is_true()), spec),
         ValueKind::Number => match i128::try_from(value.clone()) {
             Ok(integer) if value.is_integer() => number::of_integer(integer, spec),
@@ -46,88 +40,63 @@ fn of_text(text: &str, spec: Spec) -> Result<String, String> {
 }
 
 fn read_spec(written: &str) -> Result<Spec, String> {
-    let signs: Vec<char> = written.chars().collect();
-    let mut at = 0;
-    let is_align = |c: Option<&char>| c.is_some_and(|c| matches!(c, '<' | '>' | '^' | '='));
-    let mut spec = Spec {
-        fill: ' ',
-        align: None,
-        sign: '-',
-        alternate: false,
-        width: 0,
-        grouping: None,
-        precision: None,
-        kind: None,
+    let is_align = |c: &char| "<>^=".contains(*c);
+    let mut signs = written.chars();
+    let (first, second) = (signs.next(), signs.next());
+    let (fill, align, length) = match (first, second.filter(is_align), first.filter(is_align)) {
+        (Some(fill), Some(align), _) => (Some(fill), Some(align), fill.len_utf8() + 1),
+        (_, _, align) => (None, align, usize::from(align.is_some())),
     };
-    if is_align(signs.get(1)) {
-        (spec.fill, spec.align) = (signs[0], Some(signs[1]));
-        at = 2;
-    } else if is_align(signs.first()) {
-        spec.align = Some(signs[0]);
-        at = 1;
-    }
-    let filled = at == 2;
-    let mut take = |wanted: &[char]| {
-        let found = signs.get(at).copied().filter(|c| wanted.contains(c));
-        at += usize::from(found.is_some());
+    let mut rest = &written[length..];
+    let mut take = |wanted: &str| {
+        let found = rest.chars().next().filter(|c| wanted.contains(*c));
+        rest = &rest[usize::from(found.is_some())..];
         found
     };
-    spec.sign = take(&['+', '-', ' ']).unwrap_or('-');
-    if take(&['z']).is_some() {
+    let sign = take("+- ").unwrap_or('-');
+    if take("z").is_some() {
         return Err("`z` is not supported".to_owned());
     }
-    spec.alternate = take(&['#']).is_some();
-    let zero = take(&['0']).is_some();
-    if zero && !filled {
-        spec.fill = '0';
-    }
-    let mut digits = || {
-        let mut read = String::new();
-        while let Some(digit) = take(&['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
-            read.push(digit);
-        }
-        read
-    };
-    let width = digits();
-    spec.width = read_bounded(&width)?.unwrap_or(0);
-    let rest: String = signs[at..].iter().collect();
+    let alternate = take("#").is_some();
+    let zero = take("0");
+    let (width, rest) = read_number(rest)?;
     let (grouping, rest) = match rest.strip_prefix([',', '_']) {
-        Some(after) => (rest.chars().next(), after.to_owned()),
+        Some(after) => (rest.chars().next(), after),
         None => (None, rest),
     };
-    spec.grouping = grouping;
-    let rest = match rest.strip_prefix('.') {
-        None => rest,
-        Some(after) => {
-            let length = after.bytes().take_while(u8::is_ascii_digit).count();
-            let Some(precision) = read_bounded(&after[..length])? else {
-                return Err("a precision has digits behind its point".to_owned());
-            };
-            spec.precision = Some(precision);
-            after[length..].to_owned()
-        }
-    };
+    let (precision, rest) =
+        rest.strip_prefix('.').map_or(Ok((None, rest)), |digits| match read_number(digits)? {
+            (None, _) => Err("a precision has digits behind its point".to_owned()),
+            precision => Ok(precision),
+        })?;
     let mut kinds = rest.chars();
-    spec.kind = kinds.next();
-    match (spec.kind, kinds.next()) {
+    match (kinds.next(), kinds.next()) {
         (Some('n'), None) => Err("`n` (numbers as a place writes them) is not supported".to_owned()),
         (_, Some(_)) => Err(format!("`{written}` is not a format")),
-        _ => {
+        (kind, None) => Ok(Spec {
+            fill: fill.or(zero).unwrap_or(' '),
             // A zero before the width fills between the sign and the number.
-            if zero && spec.align.is_none() {
-                spec.align = Some('0');
-            }
-            Ok(spec)
-        }
+            align: align.or(zero),
+            sign,
+            alternate,
+            width: width.unwrap_or(0),
+            grouping,
+            precision,
+            kind,
+        }),
     }
 }
 
-fn read_bounded(digits: &str) -> Result<Option<usize>, String> {
+/// The number at the beginning of a text, if there is one, and the rest.
+fn read_number(text: &str) -> Result<(Option<usize>, &str), String> {
+    let (digits, rest) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
     if digits.is_empty() {
-        return Ok(None);
+        return Ok((None, rest));
     }
     let number = digits.parse().ok().filter(|number| *number <= MOST);
-    number.map(Some).ok_or_else(|| format!("{digits} is more than {MOST}, the most of a width or a precision"))
+    let number =
+        number.ok_or_else(|| format!("{digits} is more than {MOST}, the most of a width or a precision"))?;
+    Ok((Some(number), rest))
 }
 
 #[cfg(test)]

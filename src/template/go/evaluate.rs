@@ -7,6 +7,7 @@ use super::run::{GoOutcome, GoRun, Leave, NamedValue, leave_with_error};
 use super::values::{is_list, is_map, is_true, type_name};
 use super::{GoProblem, functions};
 use crate::template::LONGEST_OUTPUT;
+use crate::template::sizes::estimate_size;
 
 /// The most bytes of all values that functions make.
 const MOST_MADE: usize = 64 * LONGEST_OUTPUT;
@@ -17,7 +18,7 @@ impl<'t> GoRun<'t> {
         match pipe.decl.as_slice() {
             [] => {}
             [name] => self.bind(name, value.clone(), pipe.is_assign),
-            _ => return Err(leave_with_error(pipe.pos.offset, "only a `range` has two variables".to_owned())),
+            _ => return Err(leave_with_error(pipe.pos.offset, "only a `range` has two variables")),
         }
         Ok(value)
     }
@@ -27,7 +28,7 @@ impl<'t> GoRun<'t> {
         for command in &pipe.commands {
             value = Some(self.command(command, value, dot)?);
         }
-        value.ok_or_else(|| leave_with_error(pipe.pos.offset, "there is no value here".to_owned()))
+        value.ok_or_else(|| leave_with_error(pipe.pos.offset, "there is no value here"))
     }
 
     fn command(
@@ -39,19 +40,18 @@ impl<'t> GoRun<'t> {
         let at = command.pos.offset;
         self.step(at, 0)?;
         let Some((first, rest)) = command.args.split_first() else {
-            return Err(leave_with_error(at, "there is no value here".to_owned()));
+            return Err(leave_with_error(at, "there is no value here"));
         };
         match first {
             Expr::Identifier(_, name) => self.call(name, at, rest, piped, dot).map(NamedValue::unnamed),
-            Expr::Chain(place, inner, names) if matches!(**inner, Expr::Identifier(..)) => {
-                let Expr::Identifier(_, name) = &**inner else { return Err(leave_with_error(at, String::new())) };
+            Expr::Chain(place, inner, names) if let Expr::Identifier(_, name) = &**inner => {
                 let value = self.call(name, at, rest, piped, dot)?;
                 self.fields(NamedValue::unnamed(value), names, place.offset)
             }
             _ if piped.is_some() || !rest.is_empty() => {
-                Err(leave_with_error(at, "only a function takes arguments, and this is none".to_owned()))
+                Err(leave_with_error(at, "only a function takes arguments, and this is none"))
             }
-            Expr::Nil(_) => Err(leave_with_error(at, "`nil` alone is not a value to show".to_owned())),
+            Expr::Nil(_) => Err(leave_with_error(at, "`nil` alone is not a value to show")),
             _ => self.expression(first, dot),
         }
     }
@@ -64,12 +64,8 @@ impl<'t> GoRun<'t> {
         piped: Option<NamedValue>,
         dot: &NamedValue,
     ) -> GoOutcome<Value> {
-        if let Some(decides) = match name {
-            "and" => Some(false),
-            "or" => Some(true),
-            _ => None,
-        } {
-            return self.first_that(decides, at, arguments, piped, dot);
+        if let "and" | "or" = name {
+            return self.first_that(name == "or", at, arguments, piped, dot);
         }
         let mut given = Vec::with_capacity(arguments.len() + 1);
         for argument in arguments {
@@ -104,7 +100,7 @@ impl<'t> GoRun<'t> {
             last = Some(value);
         }
         let last = piped.map(|piped| piped.value).or(last);
-        last.ok_or_else(|| leave_with_error(at, "`and` and `or` take at least 1 argument, not 0".to_owned()))
+        last.ok_or_else(|| leave_with_error(at, "`and` and `or` take at least 1 argument, not 0"))
     }
 
     fn expression(&mut self, expression: &'t Expr, dot: &NamedValue) -> GoOutcome<NamedValue> {
@@ -112,10 +108,9 @@ impl<'t> GoRun<'t> {
             Expr::Dot(_) => dot.clone(),
             Expr::Field(at, names) => self.fields(dot.clone(), names, at.offset)?,
             Expr::Variable(at, name, names) => {
-                let found = self.variables.iter().rev().find(|(known, _)| known == name);
-                let Some((_, held)) = found else {
-                    return Err(leave_with_error(at.offset, format!("no variable `{name}` is declared here")));
-                };
+                let unknown = || leave_with_error(at.offset, format!("no variable `{name}` is declared here"));
+                let mut newest_first = self.variables.iter().rev();
+                let (_, held) = newest_first.find(|(known, _)| known == name).ok_or_else(unknown)?;
                 self.fields(held.clone(), names, at.offset)?
             }
             Expr::Identifier(at, name) => NamedValue::unnamed(self.call(name, at.offset, &[], None, dot)?),
@@ -157,12 +152,7 @@ impl<'t> GoRun<'t> {
             }
             self.missing.insert(of.name_below(names));
         }
-        let name = of.name.as_ref().map(|_| of.name_below(names).into());
+        let name = of.name.is_some().then(|| of.name_below(names).into());
         Ok(NamedValue { value, name })
     }
-}
-
-/// About how many bytes a function reads of a value, or made for it.
-fn estimate_size(value: &Value) -> usize {
-    value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(32), str::len)
 }

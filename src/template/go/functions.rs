@@ -1,17 +1,19 @@
 //! The functions of Go's templates. `and` and `or`, which evaluate only as many arguments as they need, are in `run`.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
 use minijinja::Value;
 
-use super::values::{self, Basic, classify_value, for_formatting, is_list, is_map, too_long, type_name};
-use crate::template::LONGEST_OUTPUT;
+use super::values::{self, Basic, classify_value, for_formatting, is_list, is_map, type_name};
+use crate::template::{LONGEST_OUTPUT, value_too_long};
 
-type GoFunction = fn(&[Value]) -> Result<Value, String>;
+/// A function with the fewest and the most arguments that it takes.
+type FunctionRow = (&'static str, usize, usize, fn(&[Value]) -> Result<Value, String>);
 
-/// Every function with the fewest and the most arguments that it takes.
-const FUNCTIONS: &[(&str, usize, usize, GoFunction)] = &[
+/// Every function.
+const FUNCTIONS: &[FunctionRow] = &[
     ("eq", 2, usize::MAX, equal_to_any),
     ("ne", 2, 2, |of| Ok(Value::from(!is_equal(&of[0], &of[1])?))),
     ("lt", 2, 2, |of| compare_order(of, Ordering::is_lt)),
@@ -35,14 +37,15 @@ pub(super) fn count_arguments(name: &str) -> Result<(usize, usize), String> {
     match name {
         "and" | "or" => Ok((1, usize::MAX)),
         "call" => Err("`call` is not supported: no value is a function".to_owned()),
-        _ => match FUNCTIONS.iter().find(|(known, ..)| *known == name) {
-            Some((_, fewest, most, _)) => Ok((*fewest, *most)),
-            None => {
-                let known: Vec<&str> = FUNCTIONS.iter().map(|(known, ..)| *known).collect();
-                Err(format!("there is no function `{name}`; there are and, or, {}", known.join(", ")))
-            }
-        },
+        _ => find_function(name).map(|(_, fewest, most, _)| (*fewest, *most)),
     }
+}
+
+fn find_function(name: &str) -> Result<&'static FunctionRow, String> {
+    FUNCTIONS.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
+        let known: Vec<&str> = FUNCTIONS.iter().map(|(known, ..)| *known).collect();
+        format!("there is no function `{name}`; there are and, or, {}", known.join(", "))
+    })
 }
 
 /// Calls a function by its name.
@@ -52,28 +55,22 @@ pub(super) fn call_function(name: &str, given: &[Value]) -> Result<Value, String
         let wanted = if given.len() < fewest { format!("at least {fewest}") } else { format!("at most {most}") };
         return Err(format!("`{name}` takes {wanted} arguments, not {}", given.len()));
     }
-    match FUNCTIONS.iter().find(|(known, ..)| *known == name) {
-        Some((.., function)) => function(given),
-        None => Err(format!("`{name}` cannot be called here")),
-    }
+    let (.., function) = find_function(name)?;
+    function(given)
 }
 
 /// The value as `{{.}}` shows it; `<no value>` for nothing.
-pub(super) fn show_value(value: &Value) -> Result<String, String> {
+pub(super) fn show_value(value: &Value) -> Result<Cow<'_, str>, String> {
     match classify_value(value) {
-        Basic::Text(text) => Ok(text.to_owned()),
-        Basic::Nil => Ok("<no value>".to_owned()),
-        _ => values::show_value(value),
+        Basic::Text(text) => Ok(text.into()),
+        Basic::Nil => Ok("<no value>".into()),
+        _ => values::show_value(value).map(Cow::from),
     }
 }
 
 fn equal_to_any(of: &[Value]) -> Result<Value, String> {
-    for other in &of[1..] {
-        if is_equal(&of[0], other)? {
-            return Ok(Value::from(true));
-        }
-    }
-    Ok(Value::from(false))
+    let equal = of[1..].iter().map(|other| is_equal(&of[0], other)).find(|equal| *equal != Ok(false));
+    equal.unwrap_or(Ok(false)).map(Value::from)
 }
 
 fn is_equal(one: &Value, other: &Value) -> Result<bool, String> {
@@ -158,10 +155,10 @@ fn get_slice(of: &[Value]) -> Result<Value, String> {
     let start = bounds.first().copied().unwrap_or(0);
     let end = bounds.get(1).copied().unwrap_or(length);
     match value.as_str() {
-        Some(text) => match text.get(start..end) {
-            Some(part) => Ok(Value::from(part)),
-            None => Err(format!("a slice from byte {start} to {end} cuts a character in two")),
-        },
+        Some(text) => {
+            let cut = || format!("a slice from byte {start} to {end} cuts a character in two");
+            text.get(start..end).map(Value::from).ok_or_else(cut)
+        }
         None => {
             let items = value.try_iter().map_err(|_| "a list cannot be read".to_owned())?;
             Ok(Value::from(items.skip(start).take(end.saturating_sub(start)).collect::<Vec<_>>()))
@@ -182,10 +179,8 @@ fn print_format(of: &[Value]) -> Result<Value, String> {
     const WIDEST: usize = u16::MAX as usize;
     const MOST: usize = 64 * LONGEST_OUTPUT;
     let Some(format) = of[0].as_str() else {
-        return Err(format!(
-            "the first argument of `printf` is a format, not a value of type {}",
-            type_name(&of[0])
-        ));
+        let kind = type_name(&of[0]);
+        return Err(format!("the first argument of `printf` is a format, not a value of type {kind}"));
     };
     let verbs = format.matches('%').count();
     // A width is written in digits, or is an argument.
@@ -196,7 +191,7 @@ fn print_format(of: &[Value]) -> Result<Value, String> {
         largest = largest.max(show_value(value)?.len().saturating_mul(6));
     }
     if verbs.saturating_mul(largest) > MOST {
-        return Err(too_long());
+        return Err(value_too_long());
     }
     format_values(of)
 }
@@ -210,7 +205,7 @@ fn format_values(of: &[Value]) -> Result<Value, String> {
         let _ = write!(source, " .a{number}");
         bytes += value.as_str().map_or(0, str::len);
         if bytes > 16 * LONGEST_OUTPUT {
-            return Err(too_long());
+            return Err(value_too_long());
         }
         named.insert(format!("a{number}").into(), for_formatting(value)?);
     }
@@ -231,7 +226,7 @@ fn print_values(of: &[Value], is_line: bool) -> Result<Value, String> {
         }
         out += &values::show_value(value)?;
         if out.len() > LONGEST_OUTPUT {
-            return Err(too_long());
+            return Err(value_too_long());
         }
         after_text = is_text;
     }
@@ -242,5 +237,5 @@ fn print_values(of: &[Value], is_line: bool) -> Result<Value, String> {
 }
 
 fn bound_text(text: String) -> Result<Value, String> {
-    if text.len() > LONGEST_OUTPUT { Err(too_long()) } else { Ok(Value::from(text)) }
+    if text.len() > LONGEST_OUTPUT { Err(value_too_long()) } else { Ok(Value::from(text)) }
 }

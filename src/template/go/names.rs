@@ -62,10 +62,7 @@ impl<'t> NameWalk<'t> {
             Node::With(branch) => self.branch(branch, dot, |place| place),
             Node::Range(branch) => self.branch(branch, dot, |_| None),
             Node::Template(call) => {
-                let given = match &call.pipe {
-                    Some(pipe) => self.pipe(pipe, dot)?,
-                    None => None,
-                };
+                let given = call.pipe.as_ref().map_or(Ok(None), |pipe| self.pipe(pipe, dot))?;
                 let Some(body) = self.tree.defined.get(call.name.as_str()) else {
                     let message = format!("no template `{}` is defined", call.name);
                     return Err(GoProblem { at: call.pos.offset, message });
@@ -108,9 +105,7 @@ impl<'t> NameWalk<'t> {
         for command in &pipe.commands {
             place = self.command(&command.args, dot)?;
         }
-        if pipe.commands.len() > 1 {
-            place = None;
-        }
+        let place = place.filter(|_| pipe.commands.len() == 1);
         for name in &pipe.decl {
             if pipe.is_assign {
                 self.find_variable(name, pipe.pos.offset)?;
@@ -132,10 +127,7 @@ impl<'t> NameWalk<'t> {
             let mut place = self.expression(of, dot)?;
             for key in keys {
                 self.expression(key, dot)?;
-                place = match key {
-                    Expr::String(_, key) => extend_name(place, [&**key]),
-                    _ => None,
-                };
+                place = if let Expr::String(_, key) = key { extend_name(place, [&**key]) } else { None };
                 self.note(&place);
             }
             return Ok(place);

@@ -9,10 +9,8 @@ use minijinja::Value;
 
 use super::values::{Basic, classify_value, is_list, is_map, is_true, sorted_keys, type_name};
 use super::{GoProblem, GoTree, functions};
-use crate::template::{LONGEST_OUTPUT, STEPS, Undefined, too_long, too_many_steps};
+use crate::template::{DEEPEST, LONGEST_OUTPUT, STEPS, Undefined, too_long, too_many_steps};
 
-/// The depth to which blocks and templates may be nested.
-const DEEPEST: usize = 100;
 /// The bytes that count as one step.
 const BYTES_A_STEP: usize = 1024;
 
@@ -46,12 +44,8 @@ impl NamedValue {
 
     /// The full name of a name below it.
     pub(super) fn name_below(&self, below: &[SmolStr]) -> String {
-        let mut told = self.name.as_deref().map_or_else(String::new, |name| format!("{name}."));
-        for (number, part) in below.iter().enumerate() {
-            told += if number > 0 { "." } else { "" };
-            told += part;
-        }
-        told.trim_start_matches('.').to_owned()
+        let own = self.name.as_deref().filter(|name| !name.is_empty());
+        own.into_iter().chain(below.iter().map(SmolStr::as_str)).collect::<Vec<_>>().join(".")
     }
 }
 
@@ -88,18 +82,14 @@ impl<'t> GoRun<'t> {
     pub(super) fn render(mut self, context: &Value) -> Result<String, RenderStop> {
         let dot = NamedValue { value: context.clone(), name: Some("".into()) };
         let root = &self.tree.root;
-        let problem = match self.template(root, &dot) {
-            Err(Leave::Bound(problem)) => return Err(RenderStop { problem, missing: BTreeSet::new() }),
-            Err(Leave::Problem(problem)) => Some(problem),
-            Err(Leave::Break | Leave::Continue) | Ok(()) => None,
-        };
-        match problem {
+        match self.template(root, &dot) {
+            Err(Leave::Bound(problem)) => Err(RenderStop { problem, missing: BTreeSet::new() }),
             _ if !self.missing.is_empty() => {
                 let problem = GoProblem { at: self.first, message: String::new() };
                 Err(RenderStop { problem, missing: self.missing })
             }
-            Some(problem) => Err(RenderStop { problem, missing: BTreeSet::new() }),
-            None => Ok(self.out),
+            Err(Leave::Problem(problem)) => Err(RenderStop { problem, missing: BTreeSet::new() }),
+            Err(Leave::Break | Leave::Continue) | Ok(()) => Ok(self.out),
         }
     }
 
@@ -131,14 +121,8 @@ impl<'t> GoRun<'t> {
                     return Ok(());
                 }
                 let at = action.pos.offset;
-                match value.as_str() {
-                    Some(text) => self.write(text, at),
-                    None => {
-                        let text =
-                            functions::show_value(&value).map_err(|message| leave_with_error(at, message))?;
-                        self.write(&text, at)
-                    }
-                }
+                let shown = functions::show_value(&value).map_err(|message| leave_with_error(at, message))?;
+                self.write(&shown, at)
             }
             Node::If(branch) => self.run_deeper(branch.pos.offset, |run| {
                 let value = run.pipe(&branch.pipe, dot)?.value;
@@ -160,10 +144,8 @@ impl<'t> GoRun<'t> {
     /// Runs `act` one level deeper, with its own variables.
     fn run_deeper(&mut self, at: usize, act: impl FnOnce(&mut Self) -> GoOutcome<()>) -> GoOutcome<()> {
         if self.depth == DEEPEST {
-            return Err(Leave::Bound(GoProblem {
-                at,
-                message: format!("it goes more than {DEEPEST} levels deep"),
-            }));
+            let message = format!("it goes more than {DEEPEST} levels deep");
+            return Err(Leave::Bound(GoProblem { at, message }));
         }
         self.depth += 1;
         let outer = self.variables.len();
@@ -198,50 +180,36 @@ impl<'t> GoRun<'t> {
         let at = branch.pos.offset;
         let over = self.commands(&branch.pipe, dot)?;
         let name: Option<Rc<str>> = over.name.as_deref().map(|name| format!("{name}[]").into());
-        let named = |value: Value| NamedValue { value, name: name.clone() };
         let value = &over.value;
-        let mut went = false;
-        let mut turn = |run: &mut Self, key: Value, item: NamedValue| {
-            went = true;
-            run.turn(branch, key, item)
-        };
-        match classify_value(value) {
-            Basic::Nil => {}
+        let items: Box<dyn Iterator<Item = (Value, Value)>> = match classify_value(value) {
+            Basic::Nil => Box::new(std::iter::empty()),
             Basic::Int(_) if branch.pipe.decl.len() > 1 => {
-                return Err(leave_with_error(at, "a `range` over a number has one variable".to_owned()));
+                return Err(leave_with_error(at, "a `range` over a number has one variable"));
             }
             Basic::Int(most) => {
                 let most = i64::try_from(most).unwrap_or(i64::MAX);
-                for number in 0..most {
-                    if !turn(self, number.into(), named(number.into()))? {
-                        break;
-                    }
-                }
+                Box::new((0..most).map(|number| (number.into(), number.into())))
             }
             _ if is_list(value) => {
-                let items =
-                    value.try_iter().map_err(|_| leave_with_error(at, "a list cannot be read".to_owned()))?;
-                for (number, item) in items.enumerate() {
-                    if !turn(self, number.into(), named(item))? {
-                        break;
-                    }
-                }
+                let items = value.try_iter().map_err(|_| leave_with_error(at, "a list cannot be read"))?;
+                Box::new(items.enumerate().map(|(number, item)| (number.into(), item)))
             }
             _ if is_map(value) => {
                 let keys = sorted_keys(value);
                 self.step(at, keys.len().saturating_mul(BYTES_A_STEP))?;
-                for key in keys {
-                    let item = value.get_item(&key).unwrap_or_default();
-                    if !turn(self, key, named(item))? {
-                        break;
-                    }
-                }
+                let entry = |key: Value| (key.clone(), value.get_item(&key).unwrap_or_default());
+                Box::new(keys.into_iter().map(entry))
             }
             _ => {
-                return Err(leave_with_error(
-                    at,
-                    format!("`range` cannot go through a value of type {}", type_name(value)),
-                ));
+                let message = format!("`range` cannot go through a value of type {}", type_name(value));
+                return Err(leave_with_error(at, message));
+            }
+        };
+        let mut went = false;
+        for (key, value) in items {
+            went = true;
+            if !self.turn(branch, key, NamedValue { value, name: name.clone() })? {
+                break;
             }
         }
         match &branch.else_body {
@@ -254,13 +222,14 @@ impl<'t> GoRun<'t> {
     fn turn(&mut self, branch: &'t BranchNode, key: Value, item: NamedValue) -> GoOutcome<bool> {
         self.step(branch.pos.offset, 0)?;
         let outer = self.variables.len();
-        let declared = &branch.pipe.decl;
-        let values: &mut dyn Iterator<Item = NamedValue> = match declared.len() {
-            2 => &mut [NamedValue::unnamed(key), item.clone()].into_iter(),
-            _ => &mut [item.clone()].into_iter(),
-        };
-        for (name, value) in declared.iter().zip(values) {
-            self.bind(name, value, branch.pipe.is_assign);
+        let is_assign = branch.pipe.is_assign;
+        match branch.pipe.decl.as_slice() {
+            [] => {}
+            [of_key, of_item] => {
+                self.bind(of_key, NamedValue::unnamed(key), is_assign);
+                self.bind(of_item, item.clone(), is_assign);
+            }
+            [of_item, ..] => self.bind(of_item, item.clone(), is_assign),
         }
         let done = self.list(&branch.body, &item);
         self.variables.truncate(outer);
@@ -296,6 +265,6 @@ impl<'t> GoRun<'t> {
     }
 }
 
-pub(super) fn leave_with_error(at: usize, message: String) -> Leave {
-    Leave::Problem(GoProblem { at, message })
+pub(super) fn leave_with_error(at: usize, message: impl Into<String>) -> Leave {
+    Leave::Problem(GoProblem { at, message: message.into() })
 }

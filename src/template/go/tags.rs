@@ -26,10 +26,7 @@ pub(super) fn check_tags(source: &str) -> Result<(), GoProblem> {
                 return wrong("`{{define}}` is allowed only at the top level".to_owned());
             }
             "if" | "range" | "with" | "define" | "block" => open.push(OpenGoBlock { word, at, had_else: false }),
-            "end" => match open.pop() {
-                Some(_) => {}
-                None => return wrong("this `{{end}}` closes nothing".to_owned()),
-            },
+            "end" if open.pop().is_none() => return wrong("this `{{end}}` closes nothing".to_owned()),
             "else" => {
                 let Some(block) = open.last_mut().filter(|block| matches!(block.word, "if" | "range" | "with"))
                 else {
@@ -51,12 +48,8 @@ pub(super) fn check_tags(source: &str) -> Result<(), GoProblem> {
             _ => {}
         }
     }
-    match open.pop() {
-        None => Ok(()),
-        Some(OpenGoBlock { word, at, .. }) => {
-            Err(GoProblem { at, message: format!("no `{{{{end}}}}` closes this `{{{{{word}}}}}`") })
-        }
-    }
+    let Some(OpenGoBlock { word, at, .. }) = open.pop() else { return Ok(()) };
+    Err(GoProblem { at, message: format!("no `{{{{end}}}}` closes this `{{{{{word}}}}}`") })
 }
 
 /// The positions of all `{{`, with the text after each, without the marks that trim spaces. Comments are left out.

@@ -6,12 +6,8 @@ use std::sync::Arc;
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-use crate::template::LONGEST_OUTPUT;
-
-/// The depth to which lists and maps may be nested.
-const DEEPEST: usize = 100;
-/// The most items of a shown value.
-const MOST_ITEMS: usize = 100_000;
+use crate::template::python::split_exponent;
+use crate::template::{DEEPEST, LONGEST_OUTPUT, MOST_ITEMS, value_too_long};
 
 /// The kind of a value for Go's comparisons.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,55 +74,16 @@ pub(super) fn sorted_keys(map: &Value) -> Vec<Value> {
 
 /// Converts it to a value of the formatting crate; an error if it is too large.
 pub(super) fn for_formatting(value: &Value) -> Result<gotmpl::Value, String> {
-    let mut left = ValueAllowance { items: MOST_ITEMS, bytes: LONGEST_OUTPUT };
-    convert_value(value, &mut left, 0).ok_or_else(|| "a value is too large to be shown".to_owned())
+    let converted = ValueAllowance::new(gotmpl::Value::Float).convert(value, 0);
+    converted.ok_or_else(|| "a value is too large to be shown".to_owned())
 }
 
 /// Formats it like Go's `%v`; an error if that is too long.
 pub(super) fn show_value(value: &Value) -> Result<String, String> {
-    let mut out = String::new();
-    let done = write_value(&mut out, value, 0);
-    done.map(|()| out).ok_or_else(too_long)
-}
-
-/// The message that a value is too long.
-pub(super) fn too_long() -> String {
-    format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
-}
-
-fn write_value(out: &mut String, value: &Value, depth: usize) -> Option<()> {
-    let mut put = |text: &str| {
-        let fits = depth <= DEEPEST && out.len() + text.len() <= LONGEST_OUTPUT;
-        fits.then(|| out.push_str(text))
-    };
-    match classify_value(value) {
-        Basic::Nil => put("<nil>"),
-        Basic::Bool(value) => put(if value { "true" } else { "false" }),
-        Basic::Int(number) => put(&number.to_string()),
-        Basic::Float(number) => put(&format_float(number)),
-        Basic::Text(text) => put(text),
-        Basic::Other if is_list(value) => {
-            put("[")?;
-            for (number, item) in value.try_iter().ok()?.enumerate() {
-                out.push_str(if number > 0 { " " } else { "" });
-                write_value(out, &item, depth + 1)?;
-            }
-            out.push(']');
-            Some(())
-        }
-        Basic::Other if is_map(value) && value.try_iter().is_ok() => {
-            put("map[")?;
-            for (number, key) in sorted_keys(value).iter().enumerate() {
-                out.push_str(if number > 0 { " " } else { "" });
-                write_value(out, key, depth + 1)?;
-                out.push(':');
-                write_value(out, &value.get_item(key).unwrap_or_default(), depth + 1)?;
-            }
-            out.push(']');
-            Some(())
-        }
-        Basic::Other => put(&value.to_string()),
-    }
+    // The crate's own text of a float has no exponent.
+    let float = |number| gotmpl::Value::String(format_float(number).into());
+    let shown = ValueAllowance::new(float).convert(value, 0).map(|value| value.to_string());
+    shown.filter(|shown| shown.len() <= LONGEST_OUTPUT).ok_or_else(value_too_long)
 }
 
 /// The shortest digits that read back, with an exponent if the number is large or small.
@@ -138,57 +95,55 @@ fn format_float(number: f64) -> String {
         return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
     let written = format!("{number:e}");
-    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..6).contains(&exponent) {
-        return number.to_string();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
+    let (digits, exponent) = split_exponent(&written);
+    if (-4..6).contains(&exponent) { number.to_string() } else { format!("{digits}e{exponent:+03}") }
 }
 
+/// What is left of the size that a value may have.
 struct ValueAllowance {
     items: usize,
     bytes: usize,
+    float: fn(f64) -> gotmpl::Value,
 }
 
 impl ValueAllowance {
+    fn new(float: fn(f64) -> gotmpl::Value) -> Self {
+        Self { items: MOST_ITEMS, bytes: LONGEST_OUTPUT, float }
+    }
+
     fn text(&mut self, text: &str) -> Option<Arc<str>> {
         self.bytes = self.bytes.checked_sub(text.len())?;
         Some(Arc::from(text))
     }
-}
 
-fn convert_value(value: &Value, left: &mut ValueAllowance, depth: usize) -> Option<gotmpl::Value> {
-    left.items = left.items.checked_sub(1)?;
-    if depth > DEEPEST {
-        return None;
+    fn convert(&mut self, value: &Value, depth: usize) -> Option<gotmpl::Value> {
+        self.items = self.items.checked_sub(1).filter(|_| depth <= DEEPEST)?;
+        Some(match classify_value(value) {
+            Basic::Nil => gotmpl::Value::Nil,
+            Basic::Bool(value) => gotmpl::Value::Bool(value),
+            Basic::Int(number) => match (i64::try_from(number), u64::try_from(number)) {
+                (Ok(number), _) => gotmpl::Value::Int(number),
+                (_, Ok(number)) => gotmpl::Value::Uint(number),
+                _ => gotmpl::Value::String(self.text(&number.to_string())?),
+            },
+            Basic::Float(number) => (self.float)(number),
+            Basic::Text(text) => gotmpl::Value::String(self.text(text)?),
+            Basic::Other if is_list(value) => {
+                let mut items = Vec::new();
+                for item in value.try_iter().ok()? {
+                    items.push(self.convert(&item, depth + 1)?);
+                }
+                gotmpl::Value::List(items.into())
+            }
+            Basic::Other if is_map(value) && value.try_iter().is_ok() => {
+                let mut entries = BTreeMap::new();
+                for key in value.try_iter().ok()? {
+                    let item = self.convert(&value.get_item(&key).unwrap_or_default(), depth + 1)?;
+                    entries.insert(self.text(&key.to_string())?, item);
+                }
+                gotmpl::Value::Map(Arc::new(entries))
+            }
+            Basic::Other => gotmpl::Value::String(self.text(&value.to_string())?),
+        })
     }
-    Some(match classify_value(value) {
-        Basic::Nil => gotmpl::Value::Nil,
-        Basic::Bool(value) => gotmpl::Value::Bool(value),
-        Basic::Int(number) => match (i64::try_from(number), u64::try_from(number)) {
-            (Ok(number), _) => gotmpl::Value::Int(number),
-            (_, Ok(number)) => gotmpl::Value::Uint(number),
-            _ => gotmpl::Value::String(left.text(&number.to_string())?),
-        },
-        Basic::Float(number) => gotmpl::Value::Float(number),
-        Basic::Text(text) => gotmpl::Value::String(left.text(text)?),
-        Basic::Other if is_list(value) => {
-            let mut items = Vec::new();
-            for item in value.try_iter().ok()? {
-                items.push(convert_value(&item, left, depth + 1)?);
-            }
-            gotmpl::Value::List(items.into())
-        }
-        Basic::Other if is_map(value) && value.try_iter().is_ok() => {
-            let mut entries = BTreeMap::new();
-            for key in value.try_iter().ok()? {
-                let item = convert_value(&value.get_item(&key).unwrap_or_default(), left, depth + 1)?;
-                entries.insert(left.text(&key.to_string())?, item);
-            }
-            gotmpl::Value::Map(Arc::new(entries))
-        }
-        Basic::Other => gotmpl::Value::String(left.text(&value.to_string())?),
-    })
 }

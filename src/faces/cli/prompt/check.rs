@@ -4,31 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::agent::assembly::{self, RunOptions};
-use crate::config::Config;
-use crate::files::workspace::Workspace;
 use crate::prompt::{Prompt, PromptContext, Registry};
-use crate::safety::Nobody;
 
-use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person};
+use super::super::{CommandFailure, CommandOutcome, exit, print_text};
 
-pub(super) fn check_prompts(
-    config: &Arc<Config>,
-    workspace: &Workspace,
-    registry: &Registry,
-    references: &[String],
-) -> CommandOutcome {
+pub(super) fn check_prompts(registry: &Registry, references: &[String]) -> CommandOutcome {
     let (prompts, mut told) = asked_for(registry, references)?;
-    let tools = list_tools(config, workspace);
-    let tools: Vec<(&str, &str)> = tools.iter().map(|(name, about)| (name.as_str(), about.as_str())).collect();
     let sample = PromptContext::sample().value();
     let mut sizes = String::new();
     for prompt in &prompts {
         told.extend(prompt.doubts(&sample).iter().map(ToString::to_string));
-        told.extend(prompt.forbidden(&tools));
-        if let Ok(rendered) = prompt.render(&sample) {
-            told.extend(prompt.list_banned(&rendered, "", &tools));
-        }
         if let Ok(parts) = prompt.sizes(&sample) {
             let total: u64 = parts.iter().map(|part| part.tokens).sum();
             let parts: Vec<String> = parts.iter().map(|part| format!("{} {}", part.name, part.tokens)).collect();
@@ -74,17 +59,4 @@ fn asked_for(
         }
     }
     Ok((prompts, told))
-}
-
-/// The names and descriptions of the default agent's tools; none, with a warning, if the agent cannot be assembled.
-fn list_tools(config: &Arc<Config>, workspace: &Workspace) -> Vec<(String, String)> {
-    match assembly::assemble_services(config, workspace, &RunOptions::default(), Arc::new(Nobody)) {
-        Ok(services) => {
-            services.agent.tools.all().map(|tool| (tool.name.clone(), tool.description.clone())).collect()
-        }
-        Err(error) => {
-            warn_person(&format!("prompts are not compared with the tools of the agent: {error}"));
-            Vec::new()
-        }
-    }
 }

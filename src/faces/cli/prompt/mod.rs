@@ -40,7 +40,7 @@ pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOut
         }
         PromptCommand::Test(args) => test::run_tests(setup, &config, &registry, args),
         PromptCommand::Diff { old, new } => diff::print_diff(&registry, &old, &new),
-        PromptCommand::Check { references } => check::check_prompts(&config, &workspace, &registry, &references),
+        PromptCommand::Check { references } => check::check_prompts(&registry, &references),
         PromptCommand::Promote { name, version, canary, label, message, force } => {
             let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
             release::promote_version(setup, &registry, &config.prompt_dirs, &wanted)

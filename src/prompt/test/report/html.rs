@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::outcome::{CaseOutcome, Tested};
-use super::{TestReport, format_dollars, format_interval, format_percent};
+use super::{TestReport, format_figures};
 use crate::base::text;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\
@@ -33,28 +33,12 @@ fn write_section(tested: &Tested, out: &mut String) {
         writeln!(out, "<h2>{}</h2>\n<p>#{}</p>", escape_html(&tested.label()), escape_html(&tested.fingerprint));
     *out += "<table><tr><th>case<th>passed<th>rate<th>95 % interval<th>cost</tr>\n";
     for case in &tested.cases {
-        let (count, class) = (case.count(), if case.has_passed() { "good" } else { "bad" });
-        let _ = writeln!(
-            out,
-            "<tr class=\"{class}\"><td>{}<td>{}/{}<td>{}<td>{}<td>{}</tr>",
-            escape_html(&case.name),
-            count.passed,
-            count.runs,
-            format_percent(count.rate()),
-            format_interval(case.count_sampled()),
-            format_dollars(case.cost())
-        );
+        let class = if case.has_passed() { "good" } else { "bad" };
+        let figures = format_figures(case.count(), case.count_sampled(), case.cost()).join("<td>");
+        let _ = writeln!(out, "<tr class=\"{class}\"><td>{}<td>{figures}</tr>", escape_html(&case.name));
     }
-    let count = tested.count();
-    let _ = writeln!(
-        out,
-        "<tr><th>all<th>{}/{}<th>{}<th>{}<th>{}</tr></table>",
-        count.passed,
-        count.runs,
-        format_percent(count.rate()),
-        format_interval(tested.count_sampled()),
-        format_dollars(tested.cost())
-    );
+    let figures = format_figures(tested.count(), tested.count_sampled(), tested.cost()).join("<th>");
+    let _ = writeln!(out, "<tr><th>all<th>{figures}</tr></table>");
     for case in tested.cases.iter().filter(|case| !case.has_passed()) {
         write_failures(case, out);
     }
@@ -62,9 +46,10 @@ fn write_section(tested: &Tested, out: &mut String) {
 
 fn write_failures(case: &CaseOutcome, out: &mut String) {
     let _ = writeln!(out, "<h3 class=\"bad\">{}</h3>", escape_html(&case.name));
-    for (at, run) in case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed) {
-        let _ = writeln!(out, "<details{}><summary>run {}</summary>", if at == 0 { " open" } else { "" }, at + 1);
-        for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
+    for (number, run) in case.list_failed() {
+        let open = if number == 1 { " open" } else { "" };
+        let _ = writeln!(out, "<details{open}><summary>run {number}</summary>");
+        for verdict in run.judgement.list_failed() {
             let _ = writeln!(out, "<p>{}: {}</p>", escape_html(&verdict.assertion), escape_html(&verdict.fact));
             if !verdict.diff.is_empty() {
                 let lines = verdict.diff.iter().map(|line| format!("{} {}", line.side.mark(), line.text));

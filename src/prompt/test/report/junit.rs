@@ -15,9 +15,8 @@ pub(super) fn write_junit(report: &TestReport) -> String {
     );
     for tested in &report.tested {
         let failed = tested.cases.iter().filter(|case| is_failure(case)).count();
-        let label = escape_html(&tested.label());
-        let _ =
-            writeln!(out, "<testsuite name=\"{label}\" tests=\"{}\" failures=\"{failed}\">", tested.cases.len());
+        let (label, all) = (escape_html(&tested.label()), tested.cases.len());
+        let _ = writeln!(out, "<testsuite name=\"{label}\" tests=\"{all}\" failures=\"{failed}\">");
         for case in &tested.cases {
             write_test(case, &escape_html(&tested.prompt), &mut out);
         }
@@ -42,9 +41,9 @@ fn write_test(case: &CaseOutcome, class: &str, out: &mut String) {
     let count = case.count();
     let rate = format!("{} of {} runs passed", count.passed, count.runs);
     let _ = writeln!(out, ">\n<failure message=\"{}\">", escape_html(&rate));
-    for (at, run) in case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed) {
-        for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
-            let told = format!("run {}: {}: {}", at + 1, verdict.assertion, verdict.fact);
+    for (number, run) in case.list_failed() {
+        for verdict in run.judgement.list_failed() {
+            let told = format!("run {number}: {}: {}", verdict.assertion, verdict.fact);
             let _ = writeln!(out, "{}", escape_html(&told));
         }
     }

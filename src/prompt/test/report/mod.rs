@@ -46,23 +46,16 @@ impl TestReport {
     pub fn json(&self) -> Value {
         let tested = self.tested.iter().map(|tested| {
             let cases = tested.cases.iter().map(|case| {
-                let mut value = write_figures(case.count(), case.count_sampled(), case.has_passed());
-                add_figures(
-                    &mut value,
-                    &json!({"name": case.name, "weight": case.weight, "threshold": case.threshold}),
-                );
-                add_figures(&mut value, &json!({"rendered": case.rendered, "runs": case.runs}));
-                value
+                let figures = write_figures(case.count(), case.count_sampled(), case.has_passed());
+                let (name, weight, threshold) = (&case.name, case.weight, case.threshold);
+                let about = json!({"name": name, "weight": weight, "threshold": threshold,
+                    "rendered": case.rendered, "runs": case.runs});
+                join_objects(figures, about)
             });
-            let cases: Vec<Value> = cases.collect();
-            let mut value = write_figures(tested.count(), tested.count_sampled(), tested.has_passed());
-            add_figures(&mut value, &json!({"prompt": tested.prompt, "fingerprint": tested.fingerprint}));
-            add_figures(
-                &mut value,
-                &json!({"model": tested.model, "score": tested.score(), "cost_usd": tested.cost()}),
-            );
-            add_figures(&mut value, &json!({"cases": cases}));
-            value
+            let figures = write_figures(tested.count(), tested.count_sampled(), tested.has_passed());
+            let about = json!({"prompt": tested.prompt, "fingerprint": tested.fingerprint, "model": tested.model,
+                "score": tested.score(), "cost_usd": tested.cost(), "cases": cases.collect::<Vec<_>>()});
+            join_objects(figures, about)
         });
         let tested: Vec<Value> = tested.collect();
         json!({"passed": self.has_passed(), "tested": tested, "comparison": self.comparison})
@@ -74,10 +67,17 @@ fn write_figures(count: PassCount, sampled: PassCount, passed: bool) -> Value {
     json!({"passed": passed, "count": count, "rate": count.rate(), "interval": interval})
 }
 
-fn add_figures(to: &mut Value, more: &Value) {
-    if let (Value::Object(to), Value::Object(more)) = (to, more) {
-        to.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+fn join_objects(mut one: Value, other: Value) -> Value {
+    if let (Value::Object(one), Value::Object(other)) = (&mut one, other) {
+        one.extend(other);
     }
+    one
+}
+
+/// The cells of a table: runs that passed, their rate with its interval, and the cost.
+fn format_figures(count: PassCount, sampled: PassCount, cost: Option<f64>) -> [String; 4] {
+    let cost = cost.filter(|cost| *cost > 0.0).map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
+    [count.to_string(), format_percent(count.rate()), format_interval(sampled), cost]
 }
 
 /// A share in whole percent: never 100 % or 0 % unless it is.
@@ -95,10 +95,6 @@ fn format_interval(count: PassCount) -> String {
     }
     let (low, high) = count.interval();
     format!("{:.0}–{:.0} %", (low * 100.0).floor(), (high * 100.0).ceil())
-}
-
-fn format_dollars(cost: Option<f64>) -> String {
-    cost.filter(|cost| *cost > 0.0).map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"))
 }
 
 #[cfg(test)]

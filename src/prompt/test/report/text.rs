@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::outcome::{CaseOutcome, Tested};
 use super::super::statistics::PassCount;
-use super::{Comparison, TestReport, format_dollars, format_interval, format_percent};
+use super::{Comparison, TestReport, format_figures, format_interval, format_percent};
 use crate::base::text;
 
 /// Runs of a case whose failures are shown in full; the others are counted.
@@ -26,31 +26,23 @@ pub(super) fn write_text(report: &TestReport) -> String {
     if let Some(comparison) = &report.comparison {
         side_by_side(comparison, &mut out);
     }
-    let failed: usize =
-        report.tested.iter().map(|tested| tested.cases.iter().filter(|c| !c.has_passed()).count()).sum();
-    let cases: usize = report.tested.iter().map(|tested| tested.cases.len()).sum();
+    let cases = || report.tested.iter().flat_map(|tested| &tested.cases);
+    let (passed, all) = (cases().filter(|case| case.has_passed()).count(), cases().count());
     let verdict = if report.has_passed() { "passed" } else { "failed" };
-    let _ = writeln!(out, "{verdict}: {} of {cases} cases pass", cases - failed);
+    let _ = writeln!(out, "{verdict}: {passed} of {all} cases pass");
     out
 }
 
 fn write_table(tested: &Tested) -> String {
-    let row = |mark: &str, name: &str, count: PassCount, sampled: PassCount, cost: Option<f64>| -> [String; 5] {
-        let name = format!("{mark} {}", text::one_line(name, WIDEST));
-        let rate = format_percent(count.rate());
-        [name, format!("{}/{}", count.passed, count.runs), rate, format_interval(sampled), format_dollars(cost)]
-    };
+    let row = |name: String, [passed, rate, interval, cost]: [String; 4]| [name, passed, rate, interval, cost];
     let mut rows = vec![["  case", "passed", "rate", "95 % interval", "cost"].map(str::to_owned)];
     for case in &tested.cases {
-        rows.push(row(
-            if case.has_passed() { " " } else { "✗" },
-            &case.name,
-            case.count(),
-            case.count_sampled(),
-            case.cost(),
-        ));
+        let mark = if case.has_passed() { " " } else { "✗" };
+        let name = format!("{mark} {}", text::one_line(&case.name, WIDEST));
+        rows.push(row(name, format_figures(case.count(), case.count_sampled(), case.cost())));
     }
-    rows.push(row(" ", "all", tested.count(), tested.count_sampled(), tested.cost()));
+    let all = format_figures(tested.count(), tested.count_sampled(), tested.cost());
+    rows.push(row("  all".to_owned(), all));
     lay_out_columns(&rows)
 }
 
@@ -71,10 +63,9 @@ fn lay_out_columns<const N: usize>(rows: &[[String; N]]) -> String {
 }
 
 fn write_failures(case: &CaseOutcome, out: &mut String) {
-    let failed = || case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed);
-    for (at, run) in failed().take(MOST_SHOWN) {
-        let _ = writeln!(out, "✗ {} (run {})", text::one_line(&case.name, WIDEST), at + 1);
-        for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
+    for (number, run) in case.list_failed().take(MOST_SHOWN) {
+        let _ = writeln!(out, "✗ {} (run {number})", text::one_line(&case.name, WIDEST));
+        for verdict in run.judgement.list_failed() {
             let fact = text::make_visible(&verdict.fact).replace('\n', "\n      ");
             let _ = writeln!(out, "    {}: {fact}", text::make_visible(&verdict.assertion));
             for line in &verdict.diff {
@@ -82,7 +73,7 @@ fn write_failures(case: &CaseOutcome, out: &mut String) {
             }
         }
     }
-    let more = failed().count().saturating_sub(MOST_SHOWN);
+    let more = case.list_failed().count().saturating_sub(MOST_SHOWN);
     if more > 0 {
         let _ = writeln!(out, "    … and {more} more runs that failed");
     }
@@ -91,9 +82,7 @@ fn write_failures(case: &CaseOutcome, out: &mut String) {
 
 fn side_by_side(comparison: &Comparison, out: &mut String) {
     let cell = |count: Option<PassCount>| {
-        count.map_or("-".to_owned(), |count| {
-            format!("{}/{} {}", count.passed, count.runs, format_percent(count.rate()))
-        })
+        count.map_or("-".to_owned(), |count| format!("{count} {}", format_percent(count.rate())))
     };
     let (a, b) = (&comparison.a, &comparison.b);
     let mut rows = vec![["  case".to_owned(), a.label.clone(), b.label.clone()]];
