@@ -15,7 +15,7 @@ use crate::config::GuidanceProfile;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::tools::Tool;
-use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, Judge, SelectableName};
+use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, SelectableName};
 
 /// The most definitions that are all sent.
 pub const MOST_SENT: usize = 20;
@@ -25,8 +25,6 @@ pub const MOST_SENT: usize = 20;
 pub struct Toolbox {
     /// Sorted by name.
     tools: Vec<ToolEntry>,
-    /// Finds the tools that are not sent.
-    judge: Judge,
     /// The level of detail in the definitions.
     profile: GuidanceProfile,
     /// Computed on first use, again after a change.
@@ -88,12 +86,6 @@ impl Toolbox {
             Ok(at) => self.tools[at] = entry,
             Err(at) => self.tools.insert(at, entry),
         }
-        self.sent = OnceLock::new();
-    }
-
-    /// Sets the judge that finds tools that are not sent.
-    pub fn find_by(&mut self, judge: Judge) {
-        self.judge = judge;
         self.sent = OnceLock::new();
     }
 
@@ -212,7 +204,7 @@ impl Toolbox {
                 return SentDefinitions { definitions: self.tools.iter().map(sent).collect(), find_tools: None };
             }
             let definition = |entry: &&ToolEntry| entry.tool.definition().clone();
-            let find_tools = FindTools::new(further.iter().map(definition).collect(), self.judge.clone());
+            let find_tools = FindTools::new(further.iter().map(definition).collect());
             let mut definitions: Vec<ToolDefinition> = built_in.into_iter().map(sent).collect();
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));

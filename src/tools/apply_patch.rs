@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,7 +16,7 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::files::replace::ReplaceStep;
 use super::files::{self, WHOLE_BYTES};
@@ -83,7 +82,7 @@ impl Tool for ApplyPatch {
         true
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: PatchArguments = parse_arguments(given)?;

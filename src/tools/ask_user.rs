@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::base::text;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::safety::Approver;
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::{define_tool, parse_arguments, text_of};
 
@@ -62,11 +61,7 @@ impl Tool for AskUser {
         text::one_line(text_of(arguments, "question").unwrap_or_default(), 80)
     }
 
-    fn call<'a>(
-        &'a self,
-        given: Value,
-        _context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, _context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let AskUserArguments { question, choices } = parse_arguments(given)?;
             match self.person.answer(&question, &choices.unwrap_or_default()).await {

@@ -4,15 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::output::{ToolError, ToolOutput};
+use crate::base::output::ToolOutput;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::safety::process::Exit;
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::commands::confined::bracket_remarks;
 use super::commands::jobs::{JobLook, Jobs};
@@ -89,7 +88,7 @@ impl Tool for Background {
         format!("{action} {}", text_of(arguments, "id").unwrap_or_default())
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let BackgroundArguments { id, action, wait } = parse_arguments(given)?;
             let wait = Duration::from_secs(wait.unwrap_or(WAIT));

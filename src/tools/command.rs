@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -22,7 +21,7 @@ use crate::safety::process::Exit;
 use crate::safety::sandbox::{Network, Sandbox};
 use crate::safety::{Enclosure, Reach};
 use crate::template;
-use crate::tools::{CallContext, ShellLine, Tool};
+use crate::tools::{CallContext, ShellLine, Tool, ToolFuture};
 
 use super::commands::Environment;
 use super::commands::command_line::{self, ReadyCommand};
@@ -182,7 +181,7 @@ impl Tool for ConfiguredCommand {
         Ok(shown)
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move { self.run(&given, context).await })
     }
 }

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::files::edit_match::{self, EditMatch, Replacement};
 use super::files::replace::replace_file;
@@ -22,9 +21,7 @@ use super::files::{self, WHOLE_BYTES};
 use super::{count_noun, define_tool, parse_arguments, text_of};
 
 /// `edit_file`: replaces one text of a file by another.
-pub struct EditFile {
-    definition: ToolDefinition,
-}
+pub struct EditFile(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct EditFileArguments {
@@ -45,7 +42,7 @@ struct PlannedEdit {
 
 impl EditFile {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "edit_file",
             "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
              copy it without line numbers. Returns the changed lines; if nothing matches, the nearest \
@@ -58,14 +55,13 @@ impl EditFile {
                 "replace_all": { "type": "boolean" },
             }),
             &["path", "old_text", "new_text"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for EditFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn advice(&self) -> &'static str {
@@ -94,7 +90,7 @@ impl Tool for EditFile {
         true
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: EditFileArguments = parse_arguments(given)?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use encoding_rs::Encoding;
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,7 +15,7 @@ use crate::base::text;
 use crate::config::{Permission, ToolEffect};
 use crate::model::ToolDefinition;
 use crate::safety::net::{FetchError, FetchRules, Fetched, Net, NetError, parse_url};
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::commands::bounded::BoundedInput;
 use super::files::format_size;
@@ -95,7 +94,7 @@ impl Tool for FetchUrl {
         text_of(arguments, "url")
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let FetchArguments { url, max_tokens } = parse_arguments(given)?;
             let fetched = self.fetch(&url, LONGEST.min(context.timeout)).await?;

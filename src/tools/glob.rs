@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use crate::config::Permission;
 use crate::files::disk::{Dir, DirEntry};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::walk::{SearchPattern, walk_files};
@@ -22,9 +21,7 @@ use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of}
 const MOST_FILES: usize = 200;
 
 /// `glob`: the files whose paths match a pattern.
-pub struct Glob {
-    definition: ToolDefinition,
-}
+pub struct Glob(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct GlobArguments {
@@ -35,7 +32,7 @@ struct GlobArguments {
 impl Glob {
     /// Compiles nothing until it is called.
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "glob",
             "Finds files by name. Returns sorted paths, at most 200; honours .gitignore. A pattern without / \
              matches at any depth.",
@@ -45,14 +42,13 @@ impl Glob {
                 "path": { "type": "string" },
             }),
             &["pattern"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for Glob {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn returns(&self) -> &'static str {
@@ -75,7 +71,7 @@ impl Tool for Glob {
         }
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {

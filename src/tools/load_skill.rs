@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -14,7 +13,7 @@ use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SECTION;
 use crate::model::ToolDefinition;
 use crate::skills::{SkillBody, SkillCatalogue, SkillError, SkillErrorKind};
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::finding::rank::rank_texts;
 
@@ -138,11 +137,7 @@ impl Tool for LoadSkill {
         arguments["name"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: Value,
-        context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let name =
                 arguments["name"].as_str().ok_or_else(|| ToolError::parameter("`name` must be a string"))?;
@@ -177,7 +172,7 @@ mod tests {
     use crate::safety::Reach;
     use crate::skills::{RunVariables, SkillCatalogue};
     use crate::tools::load_skill_reference::LoadSkillReference;
-    use crate::tools::testing::{Empty, NoModels};
+    use crate::tools::testing::Empty;
     use crate::tools::{CallContext, Clocks, Tool};
 
     struct Bench {
@@ -218,7 +213,6 @@ mod tests {
                 enclosure: crate::safety::Enclosure::Write,
                 variables: &[],
                 refused: &|_| {},
-                models: &NoModels,
                 notify: &notify,
                 superior: &|| unreachable!("no tool of this room begins a run"),
             };

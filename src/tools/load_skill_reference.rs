@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SECTION;
 use crate::model::ToolDefinition;
 use crate::skills::{FileContent, FilePage, FileWindow, SkillCatalogue};
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::load_skill::refuse_skill;
 
@@ -109,11 +108,7 @@ impl Tool for LoadSkillReference {
         format!("{}: {}", part("name"), part("path"))
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: Value,
-        context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let arguments: SkillReferenceArguments = super::parse_arguments(arguments)?;
             self.read(&arguments, context)

@@ -76,14 +76,13 @@ pub use background::BACKGROUND;
 pub use command::ConfiguredCommand;
 pub use commands::{BoundedInput, Environment, Jobs, PlainState};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
-pub use finding::Judge;
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;
 pub use superior::Superior;
-pub use tool::{CallContext, Clocks, Keep, ModelAccess, ShellLine, Tool};
+pub use tool::{CallContext, Clocks, Keep, ShellLine, Tool, ToolFuture};
 
 /// The parts of the run that the built-in tools need.
 pub struct Kit {

@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,7 +16,7 @@ use crate::config::Permission;
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::{self, WHOLE_BYTES};
@@ -32,9 +31,7 @@ const SNIFFED_BYTES: usize = 8192;
 const BOM: char = '\u{feff}';
 
 /// `read_file`: the text of a file, a window of lines at a time.
-pub struct ReadFile {
-    definition: ToolDefinition,
-}
+pub struct ReadFile(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct ReadFileArguments {
@@ -45,7 +42,7 @@ struct ReadFileArguments {
 
 impl ReadFile {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "read_file",
             "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on.",
             (Permission::Read, &[]),
@@ -55,14 +52,13 @@ impl ReadFile {
                 "limit": { "type": "integer" },
             }),
             &["path"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for ReadFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn returns(&self) -> &'static str {
@@ -85,7 +81,7 @@ impl Tool for ReadFile {
         }
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         let (reach, ledger) = (Arc::clone(context.reach), Arc::clone(context.files));
         let budget = bytes_for(context.max_tokens).min(MOST_BYTES);
         Box::pin(async move {

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +19,7 @@ use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::process::{ChildEnd, ChildPatience, Cut, Exit, choose_shell, shell_name};
 use crate::safety::{Enclosure, Reach};
-use crate::tools::{CallContext, Clocks, ShellLine, Tool};
+use crate::tools::{CallContext, Clocks, ShellLine, Tool, ToolFuture};
 
 use super::commands::bounded::{BoundedInput, ShownText};
 use super::commands::confined::{Confined, ProgramOrder};
@@ -133,7 +132,7 @@ impl Tool for RunCommand {
         Ok(shown)
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let lifetime = find_timeout(&given);
             let arguments: RunCommandArguments = parse_arguments(given)?;

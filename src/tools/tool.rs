@@ -17,7 +17,7 @@ use crate::conversation::spill::Spill;
 use crate::files::workspace::Workspace;
 
 use crate::conversation::Archive;
-use crate::model::{ChatModel, Embedded, Embedder, ModelRequest, ReplyEnd, ToolDefinition};
+use crate::model::ToolDefinition;
 use crate::safety::{Enclosure, Hold, Reach, Refused};
 
 use super::superior::Superior;
@@ -137,12 +137,11 @@ pub trait Tool: Send + Sync {
     }
 
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.
-    fn call<'a>(
-        &'a self,
-        arguments: Value,
-        context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a>;
 }
+
+/// A call that runs.
+pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
 /// A command line, the directory in which it would run, and the walls that can confine it.
 #[derive(Debug, Clone)]
@@ -162,30 +161,6 @@ pub struct ShellLine<'a> {
 pub struct Keep<'a> {
     pub spill: &'a Arc<Spill>,
     pub redactor: &'a Arc<Redactor>,
-}
-
-/// The way of a tool to models: the run reserves, sends, counts and reports each request.
-pub trait ModelAccess: Send + Sync {
-    /// Asks a model beside the conversation. `role` names the request in events.
-    ///
-    /// # Errors
-    /// A limit forbids the request, or it failed; a sentence.
-    fn ask<'a>(
-        &'a self,
-        role: &'a str,
-        model: &'a dyn ChatModel,
-        request: ModelRequest<'a>,
-    ) -> BoxFuture<'a, Result<ReplyEnd, String>>;
-
-    /// Turns texts into vectors.
-    ///
-    /// # Errors
-    /// A limit forbids a request, or one failed; a sentence.
-    fn embed<'a>(
-        &'a self,
-        embedder: &'a dyn Embedder,
-        texts: &'a [String],
-    ) -> BoxFuture<'a, Result<Embedded, String>>;
 }
 
 /// The other limits that may end a long call.
@@ -229,8 +204,6 @@ pub struct CallContext<'a> {
     pub variables: &'a [(String, String)],
     /// Reports that its walls may have stopped the call: a person may then let it run again in wider ones.
     pub refused: &'a (dyn Fn(Refused) + Send + Sync),
-    /// The way to models, for a tool that asks one itself.
-    pub models: &'a dyn ModelAccess,
     /// Reports a fact to observers (a skill was loaded).
     pub notify: &'a (dyn Fn(EventKind) + Send + Sync),
     /// The run, for a tool that begins one within it.

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
+use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::files::replace::replace_file;
 use super::files::{self, WHOLE_BYTES};
@@ -22,9 +21,7 @@ use super::{count_noun, define_tool, parse_arguments, text_of};
 const BOM: &str = "\u{feff}";
 
 /// `write_file`: a file as a whole.
-pub struct WriteFile {
-    definition: ToolDefinition,
-}
+pub struct WriteFile(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct WriteFileArguments {
@@ -34,7 +31,7 @@ struct WriteFileArguments {
 
 impl WriteFile {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "write_file",
             "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
             (Permission::Write, &[ToolEffect::Files]),
@@ -43,14 +40,13 @@ impl WriteFile {
                 "content": { "type": "string" },
             }),
             &["path", "content"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for WriteFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn advice(&self) -> &'static str {
@@ -75,7 +71,7 @@ impl Tool for WriteFile {
         true
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: WriteFileArguments = parse_arguments(given)?;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::agent::clock::{PausableClock, calling_time};
 use crate::agent::conversation::SharedConversation;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
-use crate::agent::request::CallRequests;
 use crate::agent::superior::{CallerTerms, HelperLink, TrustState};
 use crate::agent::{Agent, Emitter, retry};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -18,7 +17,7 @@ use crate::config::Permission;
 use crate::conversation::event::EventKind;
 use crate::conversation::message::ToolCall;
 use crate::safety::{Enclosure, Refused};
-use crate::tools::{CallContext, Clocks, Keep, ModelAccess, Superior, Tool};
+use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
 
 use super::end::{CallEnd, CallFailure};
 use super::measure::{CallMeasurement, CallStart, ToolWatch};
@@ -128,9 +127,6 @@ impl<'a> PreparedCall<'a> {
             let desk = desk.get_or_init(|| Arc::new(services.desk(slot, plan.trust.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
-        let account = || live.account(slot, &services.helpers.ledger);
-        let step = services.helpers.ledger.own_steps();
-        let models = CallRequests { ledger: &account, emitter, step };
         let context = CallContext {
             enclosure,
             variables: &self.variables,
@@ -138,7 +134,7 @@ impl<'a> PreparedCall<'a> {
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
             notify: &notify,
             superior: &superior,
-            ..services.context(plan, &self.arguments, &models)
+            ..services.context(plan, &self.arguments)
         };
         let watch = ToolWatch::start(tool);
         let only_read = enclosure == Enclosure::Read;
@@ -218,12 +214,7 @@ impl CallServices<'_> {
     }
 
     /// The context of a call whose effects nobody observes.
-    fn context<'c>(
-        &'c self,
-        plan: &'c CallPlan<'_>,
-        arguments: &Value,
-        models: &'c dyn ModelAccess,
-    ) -> CallContext<'c> {
+    fn context<'c>(&'c self, plan: &'c CallPlan<'_>, arguments: &Value) -> CallContext<'c> {
         let agent = self.agent;
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(self.clock.elapsed()));
         let keep = Keep { spill: &self.shared.spill, redactor: &agent.redactor };
@@ -242,7 +233,6 @@ impl CallServices<'_> {
             enclosure: Enclosure::Write,
             variables: &[],
             refused: &|_| {},
-            models,
             notify: &|_| {},
             superior: &|| unreachable!("the context of a call that runs has its own"),
         }
