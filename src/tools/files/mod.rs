@@ -3,7 +3,6 @@
 //! Devices, FIFOs and sockets are refused before they are opened: reading one may block forever or have effects.
 
 pub(super) mod edit_match;
-pub(super) mod ignored;
 pub(super) mod replace;
 pub(super) mod walk;
 
