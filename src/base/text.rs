@@ -286,6 +286,11 @@ pub fn guess_meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
     nearest_slip.map(|(_, candidate)| candidate).or_else(|| find_nearest(name, candidates).first().copied())
 }
 
+/// `3 lines`, `1 line`.
+pub fn count_noun(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Quotes a word for a POSIX shell: nothing in it is syntax or makes it a keyword.
 pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))

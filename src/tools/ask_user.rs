@@ -10,9 +10,8 @@ use crate::base::text;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::safety::Approver;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
-use super::{define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments, text_of};
 
 /// `ask_user`: a question to the person at the terminal.
 pub struct AskUser {

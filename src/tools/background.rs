@@ -11,11 +11,10 @@ use crate::base::output::ToolOutput;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::safety::process::Exit;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::commands::confined::bracket_remarks;
 use super::commands::jobs::{JobLook, Jobs};
-use super::{define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments, text_of};
 
 /// The name of the tool.
 pub const BACKGROUND: &str = "background";

@@ -13,12 +13,10 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::files::edit_match::{self, EditMatch, Replacement};
 use super::files::replace::replace_file;
-use super::files::{self, WHOLE_BYTES};
-use super::{count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments, text_of};
 
 /// `edit_file`: replaces one text of a file by another.
 pub struct EditFile(ToolDefinition);
@@ -163,11 +161,7 @@ fn plan_edit(arguments: &EditFileArguments, reach: &Reach) -> Result<PlannedEdit
         return Err(ToolError::parameter("old_text and new_text are the same: nothing to change"));
     }
     let mut found = files::find_file(reach, path)?;
-    if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::format_size(found.opened.facts.len);
-        return Err(ToolError::permanent(format!("{path} has {size}: files that large are not edited here")));
-    }
-    let old = String::from_utf8(files::read_whole(path, &mut found)?)
+    let old = String::from_utf8(files::read_for_change(path, &mut found, "edited here")?)
         .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
     let name = reach.workspace().display(&found.path);
     match edit_match::find_match(&old, old_text, new_text, arguments.replace_all.unwrap_or(false)) {

@@ -15,12 +15,11 @@ use crate::base::text;
 use crate::config::{Permission, ToolEffect};
 use crate::model::ToolDefinition;
 use crate::safety::net::{FetchError, FetchRules, Fetched, Net, NetError, parse_url};
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::commands::bounded::BoundedInput;
 use super::files::format_size;
 use super::readable::{self, ReadablePage};
-use super::{bytes_for, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, define_tool, parse_arguments, text_of};
 
 /// The most time for a page, including name lookup and redirects.
 const LONGEST: Duration = Duration::from_secs(30);

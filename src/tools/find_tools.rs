@@ -7,14 +7,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::output::ToolOutput;
-use crate::base::text;
+use crate::base::{output::ToolOutput, text};
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::finding::rank::rank_texts;
-use super::{bytes_for, count_noun, define_tool, parse_arguments};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, parse_arguments};
 
 /// The name of the tool that finds others.
 pub const FIND_TOOLS: &str = "find_tools";

@@ -12,11 +12,10 @@ use crate::config::Permission;
 use crate::files::disk::{Dir, DirEntry};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::walk::{SearchPattern, walk_files};
-use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const MOST_FILES: usize = 200;
 

@@ -22,11 +22,10 @@ use crate::files::disk::{self, Dir, DirEntry, DirEntryKind, Opened};
 use crate::files::workspace::Workspace;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::walk::{SearchPattern, walk_files};
-use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST_CONTEXT: usize = 20;

@@ -11,15 +11,12 @@ use serde_json::{Value, json};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
 use crate::files::disk::{self, Dir};
-use crate::files::file_name;
-use crate::files::ignored::IgnoreFiles;
-use crate::files::regular::Links;
+use crate::files::{file_name, ignored::IgnoreFiles, regular::Links};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::aside::{Abandoned, run_aside};
-use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const MOST_ENTRIES: usize = 500;
 const MOST_DEPTH: usize = 8;

@@ -16,11 +16,10 @@ use crate::config::Permission;
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::{self, WHOLE_BYTES};
-use super::{bytes_for, count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, parse_arguments, text_of};
 
 const MOST_LINES: u64 = 2000;
 const MOST_BYTES: usize = 50 * 1024;

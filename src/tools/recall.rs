@@ -12,16 +12,13 @@ use std::io::{self, BufReader, Seek, SeekFrom};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{bytes_for, define_tool, parse_arguments};
+use super::{CallContext, Tool, ToolFuture, bytes_for, define_tool, parse_arguments};
 use crate::base::long_text::{self, Extent, FoundLine, FoundText, NextPage, TextPage};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
 use crate::config::Permission;
-use crate::conversation::Archive;
-use crate::conversation::message::Handle;
-use crate::conversation::spill::Spill;
+use crate::conversation::{Archive, message::Handle, spill::Spill};
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 /// The lines of a page if no limit is given.
 const PAGE: usize = 400;

@@ -19,13 +19,13 @@ use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::process::{ChildEnd, ChildPatience, Cut, Exit, choose_shell, shell_name};
 use crate::safety::{Enclosure, Reach};
-use crate::tools::{CallContext, Clocks, ShellLine, Tool, ToolFuture};
 
 use super::commands::bounded::{BoundedInput, ShownText};
 use super::commands::confined::{Confined, ProgramOrder};
 use super::commands::jobs::{Jobs, Start};
 use super::commands::plain::PlainState;
 use super::commands::tests_run::tests_run;
+use super::{CallContext, Clocks, ShellLine, Tool, ToolFuture};
 use super::{background, bytes_for, define_tool, files, parse_arguments, text_of};
 
 /// The name of the tool.

@@ -10,10 +10,8 @@ use tempfile::TempDir;
 
 use crate::base::long_text::FoundText;
 use crate::base::output::{ToolError, ToolOutput};
-use crate::conversation::Archive;
 use crate::conversation::knowledge::{Ledger, Loaded};
-use crate::conversation::message::Handle;
-use crate::conversation::spill::Spill;
+use crate::conversation::{Archive, message::Handle, spill::Spill};
 use crate::files::workspace::Workspace;
 use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question, Reach};
 use crate::tools::{CallContext, Clocks, Tool};

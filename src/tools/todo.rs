@@ -8,9 +8,8 @@ use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
-use super::{define_tool, parse_arguments};
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments};
 
 /// The key of the items in the session's state.
 const STATE: &str = "todo";

@@ -7,13 +7,11 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::base::json;
 use crate::base::output::{ToolError, ToolOutput};
-use crate::base::secrets::Redactor;
+use crate::base::{json, secrets::Redactor};
 use crate::config::{Permission, ToolEffect};
-use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::{Ledger, Loaded};
-use crate::conversation::spill::Spill;
+use crate::conversation::{event::EventKind, spill::Spill};
 use crate::files::workspace::Workspace;
 
 use crate::conversation::Archive;

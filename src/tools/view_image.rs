@@ -8,9 +8,8 @@ use crate::base::image::{Image, MOST_BYTES};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
-use super::{define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, define_tool, files, parse_arguments, text_of};
 
 /// `view_image`: a picture for the model.
 pub struct ViewImage(ToolDefinition);

@@ -12,11 +12,9 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool, ToolFuture};
 
 use super::files::replace::replace_file;
-use super::files::{self, WHOLE_BYTES};
-use super::{count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments, text_of};
 
 const BOM: &str = "\u{feff}";
 
@@ -140,11 +138,7 @@ fn refuse_unfamiliar(path: &str, familiarity: Familiarity, old: &[u8]) -> Result
 /// The content of the file; `None` if there is no file.
 fn read_existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
     let Some(mut found) = files::find_or_new(reach, path)? else { return Ok(None) };
-    if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::format_size(found.opened.facts.len);
-        return Err(ToolError::permanent(format!("{path} has {size}: files that large are not overwritten")));
-    }
-    files::read_whole(path, &mut found).map(Some)
+    files::read_for_change(path, &mut found, "overwritten").map(Some)
 }
 
 /// `new` with the byte order mark of `old`, and with its line endings if they are all CRLF.

@@ -20,11 +20,12 @@ use table::{KeyRest, SHAPES};
 
 pub(super) use armour::{Goes, follow_key, open_key};
 
-static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostFirst)
-        .build(SHAPES.iter().map(|(beginning, _)| beginning))
-        .expect("a few dozen short words")
+/// The engine that searches all beginnings, and what follows each of them.
+static BEGINNINGS: LazyLock<(AhoCorasick, Vec<KeyRest>)> = LazyLock::new(|| {
+    let rows = SHAPES.iter().flat_map(|(beginnings, rest)| beginnings.iter().map(|beginning| (*beginning, *rest)));
+    let (beginnings, rests): (Vec<&str>, _) = rows.unzip();
+    let engine = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(beginnings);
+    (engine.expect("a few dozen short words"), rests)
 });
 
 /// Replaces each key in `text` by `mask`; `None` if there is none.
@@ -42,11 +43,12 @@ pub(super) fn mask_keys(text: &str, mask: &str) -> Option<String> {
         out.push_str(mask);
         *copied = key.end;
     };
-    for found in BEGINNINGS.find_iter(text) {
+    let (engine, rests) = &*BEGINNINGS;
+    for found in engine.find_iter(text) {
         if found.start() < copied {
             continue;
         }
-        let (_, rest) = SHAPES[found.pattern().as_usize()];
+        let rest = rests[found.pattern().as_usize()];
         let Some(key) = find_key(text, found.range(), rest) else { continue };
         let end = key.end;
         hide(key, &mut copied);

@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use crate::base::output::{ToolError, ToolErrorKind};
 use crate::conversation::event::EventKind;
-use crate::safety::net::Proxies;
 use crate::safety::net::proxy::{self, Hosts};
 use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{
     self, Denial, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls,
 };
-use crate::safety::{Enclosure, Hold, Refused};
+use crate::safety::{Enclosure, Hold, Refused, net::Proxies};
 use crate::tools::CallContext;
 
 use super::environment::Environment;
@@ -34,7 +33,7 @@ pub struct ProgramOrder<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub dir: &'a Path,
-    /// Variables besides those of every command.
+    /// Variables besides those of every command; they win over those of the same name.
     pub variables: &'a [(String, String)],
     pub patience: ChildPatience<'a>,
 }
@@ -61,9 +60,13 @@ impl Confined {
         Self { env: env.into(), sandbox, proxies }
     }
 
-    /// The walls that there are for commands.
+    /// The limits that the walls can enforce on a command.
     pub fn hold(&self) -> Hold {
-        choose_hold(self.sandbox.as_deref())
+        match &self.sandbox {
+            None => Hold::Nothing,
+            Some(sandbox) if sandbox.hides() => Hold::Permitted,
+            Some(_) => Hold::Reading,
+        }
     }
 
     /// True if commands have network access: the boundary permits it, or there is none.
@@ -213,15 +216,6 @@ impl Confined {
         }
         let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
         Denial::judge(output, signal, plan).map(|denial| Denied { why: denial.to_string(), how })
-    }
-}
-
-/// The limits that the walls of a sandbox can enforce on a command.
-pub fn choose_hold(sandbox: Option<&Sandbox>) -> Hold {
-    match sandbox {
-        None => Hold::Nothing,
-        Some(sandbox) if sandbox.hides() => Hold::Permitted,
-        Some(_) => Hold::Reading,
     }
 }
 

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::base::output::ToolError;
-use crate::base::text::GlobPattern;
+use crate::base::{output::ToolError, text::GlobPattern};
 use crate::safety::Reach;
 
 /// The most entries that are examined.

@@ -13,8 +13,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::base::output::ToolError;
 use crate::files::disk::{Dir, DirEntry, DirEntryKind};
-use crate::files::ignored::IgnoreFiles;
-use crate::files::regular::Links;
+use crate::files::{ignored::IgnoreFiles, regular::Links};
 use crate::safety::Reach;
 
 use super::super::aside::Abandoned;

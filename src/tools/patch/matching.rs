@@ -56,11 +56,8 @@ pub fn apply_hunks(text: &str, hunks: &[PatchHunk<'_>]) -> Result<Patched, Vec<(
         return Err(misfits);
     }
     places.sort_by_key(|(lines, _)| (lines.start, lines.end));
-    let names = edit_match::list_forms().map(|form| form.name).collect::<Vec<_>>();
-    Ok(Patched {
-        text: format!("{bom}{}", file.apply(&places)),
-        forgiven: forgiven.and_then(|at: usize| names[at]),
-    })
+    let forgiven = forgiven.and_then(|at: usize| edit_match::list_tolerances()[at].name);
+    Ok(Patched { text: format!("{bom}{}", file.apply(&places)), forgiven })
 }
 
 /// A text by lines: their content and their endings.
@@ -73,7 +70,7 @@ struct FileLines<'a> {
 
 struct MatchPlace {
     lines: Range<usize>,
-    /// The differences that were forgiven, by the index of the form; `None` if there were none.
+    /// The differences that were forgiven, by the index of the tolerance; `None` if there were none.
     forgiven: Option<usize>,
 }
 
@@ -177,7 +174,7 @@ impl<'a> FileLines<'a> {
         if !exact.is_empty() {
             return (exact, None);
         }
-        for (index, form) in edit_match::list_forms().enumerate().filter(|(_, form)| form.name.is_some()) {
+        for (index, form) in edit_match::list_tolerances().into_iter().enumerate().skip(1) {
             let normal = |lines: &[&str]| lines.iter().map(|line| form.normalise(line)).collect::<Vec<_>>();
             let (lines, old) = (normal(&self.lines), normal(old));
             // Text of only forgiven characters would match everywhere.
