@@ -193,8 +193,7 @@ const TABLE: &[&[ProtectedEntry]] = &[
 /// True if a tool's write to `path`, relative to the workspace, decides what runs later. Names are compared as the most
 /// lenient file system would.
 pub fn is_protected(path: &Path) -> bool {
-    let names: Vec<String> =
-        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
+    let names = fold_names(path);
     let is_meant = |row: &&ProtectedEntry| row.guarded != FromCommands;
     let mut rows = TABLE.iter().copied().flatten().filter(is_meant);
     rows.any(|row| (0..names.len()).any(|at| begins_with_row(&names[at..], row)))
@@ -202,8 +201,7 @@ pub fn is_protected(path: &Path) -> bool {
 
 /// True if a path in a git directory, relative to it, is one that decides what git runs.
 pub fn is_protected_in_git(path: &Path) -> bool {
-    let names: Vec<String> =
-        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
+    let names = fold_names(path);
     OF_GIT.iter().any(|row| begins_with_row(&names, row))
 }
 
@@ -214,8 +212,7 @@ pub fn from_commands() -> impl Iterator<Item = &'static ProtectedEntry> {
 
 /// The row by which commands must not change `path` itself, below another directory: a nested `AGENTS.md`.
 pub fn nested_row(path: &Path) -> Option<&'static ProtectedEntry> {
-    let names: Vec<String> =
-        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
+    let names = fold_names(path);
     from_commands().find(|row| {
         let length = row.path.split('/').count();
         names.len() > length && begins_with_row(&names[names.len() - length..], row)
@@ -242,6 +239,10 @@ fn is_same(name: &str, part: &str) -> bool {
     let (Some(long), Some((short, number))) = (part.strip_prefix('.'), name.split_once('~')) else { return false };
     let letters: String = long.chars().filter(|c| *c != '.').take(6).collect();
     !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) && short.eq_ignore_ascii_case(&letters)
+}
+
+fn fold_names(path: &Path) -> Vec<String> {
+    path.iter().map(|name| fold_name(&name.to_string_lossy())).collect()
 }
 
 /// A name as the most lenient file systems see it: ignoring case and invisible characters, without a stream and without

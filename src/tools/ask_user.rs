@@ -68,7 +68,6 @@ impl Tool for AskUser {
                     result: json!({ "answer": answer }),
                     summary: text::one_line(&answer, 60),
                     observation: answer,
-                    truncated: false,
                     ..ToolOutput::default()
                 }),
                 None => Err(ToolError::permanent(

@@ -21,7 +21,7 @@ use crate::template;
 use super::commands::Environment;
 use super::commands::command_line::{self, ReadyCommand};
 use super::commands::confined::{Confined, ProgramOrder};
-use super::run_command::{self, Ran};
+use super::run_command;
 use super::{CallContext, ShellLine, Tool, ToolFuture, bytes_for, files};
 
 /// The exit code that asks for a retry, after sysexits.h.
@@ -85,15 +85,14 @@ impl ConfiguredCommand {
                 whole.push_str(piece);
             }
         };
-        let Ran { mut output, exit, remarks } =
-            run_command::execute_order(&self.confined, order, context, &mut seen).await?;
-        if exit == Exit::Code(TEMPORARY_FAILURE) {
+        let (mut output, remarks) = run_command::execute_order(&self.confined, order, context, &mut seen).await?;
+        if output.exit == Some(Exit::Code(TEMPORARY_FAILURE)) {
             return Err(ToolError::new(ToolErrorKind::Transient, output.observation));
         }
         if reads_json {
             match find_document(&whole) {
-                Some(data) => with_data(&mut output, data, &exit, bytes_for(context.max_tokens)),
-                None if exit == Exit::Code(0) => {
+                Some(data) => with_data(&mut output, data, bytes_for(context.max_tokens)),
+                None if output.exit == Some(Exit::Code(0)) => {
                     let why = format!("the command did not print one JSON document: {}", output.observation);
                     return Err(ToolError::permanent(why));
                 }
@@ -185,15 +184,15 @@ fn find_document(text: &str) -> Option<Value> {
         .find_map(|rest| serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok())
 }
 
-fn with_data(output: &mut ToolOutput, data: Value, exit: &Exit, most: usize) {
+fn with_data(output: &mut ToolOutput, data: Value, most: usize) {
     let shown = present::fit_data(&data, most, output.kept.as_ref());
     output.truncated = shown != data;
     let text = match &shown {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    output.observation = match exit {
-        Exit::Code(0) => text,
+    output.observation = match output.exit {
+        Some(Exit::Code(0)) => text,
         _ => format!("{}\n{text}", output.summary),
     };
     output.result = data;

@@ -113,7 +113,6 @@ fn make_edit(path: &str, planned: &PlannedEdit, ledger: &Ledger) -> Result<ToolO
         }),
         observation: planned.observation(&new, change),
         summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(&planned.old, &new)),
-        truncated: false,
         ..ToolOutput::default()
     })
 }

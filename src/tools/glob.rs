@@ -1,7 +1,7 @@
 //! `glob`: finds files by a pattern for their paths, sorted.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
@@ -88,7 +88,15 @@ fn find_paths(
 ) -> Result<ToolOutput, ToolError> {
     let pattern = SearchPattern::new(&arguments.pattern)?;
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
-    let (mut found, omitted) = find_below(&dir, reach, &pattern, abandoned);
+    let found = Mutex::new(Vec::new());
+    let omitted = walk_files(&dir, reach, abandoned, || {
+        |_: &Dir, _: &DirEntry, path: PathBuf| {
+            if pattern.matches(&dir, &path) {
+                found.lock().expect("no holder of the lock panics").push(path);
+            }
+        }
+    });
+    let mut found = found.into_inner().expect("no holder of the lock panics");
     abandoned.check()?;
     let total = found.len();
     // If there are too many, only the shown ones need an order.
@@ -125,32 +133,6 @@ fn find_paths(
         truncated,
         ..ToolOutput::default()
     })
-}
-
-/// The matching files below `dir`, unordered, and the number of entries that were left out.
-fn find_below(dir: &Path, reach: &Reach, pattern: &SearchPattern, abandoned: &Abandoned) -> (Vec<PathBuf>, u64) {
-    let found = Mutex::new(Vec::new());
-    let omitted = walk_files(dir, reach, abandoned, || {
-        let mut mine = GlobShare { found: &found, paths: Vec::new() };
-        move |_: &Dir, _: &DirEntry, path| {
-            if pattern.matches(dir, &path) {
-                mine.paths.push(path);
-            }
-        }
-    });
-    (found.into_inner().expect("no holder of the lock panics"), omitted)
-}
-
-/// The files that one thread of the walk found; added to the result when it ends.
-struct GlobShare<'a> {
-    found: &'a Mutex<Vec<PathBuf>>,
-    paths: Vec<PathBuf>,
-}
-
-impl Drop for GlobShare<'_> {
-    fn drop(&mut self) {
-        self.found.lock().expect("no holder of the lock panics").append(&mut self.paths);
-    }
 }
 
 #[cfg(test)]

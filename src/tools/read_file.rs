@@ -127,6 +127,7 @@ fn read_lines(
 }
 
 /// Iterates over the lines and keeps the requested ones, as far as the budget allows.
+#[derive(Default)]
 struct RequestedLines {
     first: u64,
     limit: u64,
@@ -154,14 +155,7 @@ impl RequestedLines {
             limit: arguments.limit.unwrap_or(MOST_LINES),
             budget,
             counts_all,
-            number: 0,
-            observation: String::new(),
-            text: String::new(),
-            taken: 0,
-            more: false,
-            total: None,
-            cut: 0,
-            invalid: false,
+            ..Self::default()
         }
     }
 

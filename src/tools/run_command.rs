@@ -160,7 +160,7 @@ impl RunCommand {
             variables: context.variables,
             patience: choose_patience(&context),
         };
-        let Ran { mut output, remarks, .. } = execute_order(&self.confined, order, context, &mut |_| {}).await?;
+        let (mut output, remarks) = execute_order(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)
     }
@@ -195,21 +195,14 @@ pub(super) fn choose_patience(context: &CallContext<'_>) -> ChildPatience<'stati
     ChildPatience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run, leash: None }
 }
 
-/// A program that ran to its end.
-pub(super) struct Ran {
-    pub output: ToolOutput,
-    pub exit: Exit,
-    /// Remarks about the sandbox, for the end of the observation.
-    pub remarks: String,
-}
-
-/// Runs a program to its end. `seen` receives all of its output as plain text.
+/// Runs a program to its end; returns its result, and remarks about the sandbox for the end of the observation. `seen`
+/// receives all of its output as plain text.
 pub(super) async fn execute_order(
     confined: &Confined,
     order: ProgramOrder<'_>,
     context: CallContext<'_>,
     seen: &mut (dyn FnMut(&str) + Send),
-) -> Result<Ran, ToolError> {
+) -> Result<(ToolOutput, String), ToolError> {
     let mut plain = PlainState::default();
     let mut output = BoundedInput::new(bytes_for(context.max_tokens), context.keep);
     let mut piece = String::new();
@@ -237,7 +230,7 @@ pub(super) async fn execute_order(
         error.message += &remarks;
         return Err(error);
     }
-    Ok(Ran { output: report_end(ended, &shown), exit: outcome.ended.exit, remarks })
+    Ok((report_end(ended, &shown), remarks))
 }
 
 fn report_end(ended: &ChildEnd, shown: &ShownText) -> ToolOutput {

@@ -119,7 +119,6 @@ fn write_content(arguments: &WriteFileArguments, reach: &Reach, ledger: &Ledger)
         result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
         observation,
         summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(&old, &new)),
-        truncated: false,
         ..ToolOutput::default()
     })
 }

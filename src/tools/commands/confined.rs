@@ -17,7 +17,7 @@ use crate::safety::{Enclosure, Hold, Refused, net::Proxies};
 use crate::tools::CallContext;
 
 use super::environment::Environment;
-use super::hidden::Hidden;
+use super::hidden::find_matches;
 
 /// The environment and sandbox of commands.
 pub struct Confined {
@@ -108,8 +108,9 @@ impl Confined {
         let Some(sandbox) = &self.sandbox else { return Ok(None) };
         let walls = sandbox.walls(profile);
         let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
-        let Hidden { unseen, unwritten } = Hidden::find(context.reach)?;
-        Ok(Some(walls.hiding(unseen, unwritten)))
+        let find_below_root = |patterns| find_matches(context.reach.workspace().root(), patterns);
+        let unseen = find_below_root(context.reach.list_denied())?;
+        Ok(Some(walls.hiding(unseen, find_below_root(context.reach.list_unwritten())?)))
     }
 
     /// Runs a command to its end: inside the sandbox, unless this call may leave it.
