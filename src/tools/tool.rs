@@ -35,12 +35,6 @@ pub trait Tool: Send + Sync {
         ""
     }
 
-    /// The version of the tool, for telemetry: that of the program for built-in tools.
-    #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
-    fn version(&self) -> &str {
-        env!("CARGO_PKG_VERSION")
-    }
-
     /// The paths that this call would read, as the model wrote them; none if it reads the workspace in general.
     fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()

@@ -222,19 +222,12 @@ impl Confined {
 
 /// The remark about forbidden changes.
 pub fn put_back(undone: &Undone) -> impl Iterator<Item = String> {
-    let put_back = (!undone.put_back.is_empty()).then(|| {
-        format!(
-            "put back as before: {}. Commands may not change files that decide what runs later",
-            undone.put_back.join(", ")
-        )
-    });
-    let left = (!undone.left.is_empty()).then(|| {
-        format!(
-            "changed by the command, though commands may not, and it could not be put back: {}",
-            undone.left.join(", ")
-        )
-    });
-    put_back.into_iter().chain(left)
+    let after = ". Commands may not change files that decide what runs later";
+    let before = "changed by the command, though commands may not, and it could not be put back: ";
+    [("put back as before: ", &undone.put_back, after), (before, &undone.left, "")]
+        .into_iter()
+        .filter(|(_, paths, _)| !paths.is_empty())
+        .map(|(before, paths, after)| format!("{before}{}{after}", paths.join(", ")))
 }
 
 /// Formats remarks as separate lines at the end of a text.
