@@ -129,9 +129,9 @@ pub fn of_git() -> impl Iterator<Item = ProtectedEntry> {
     list_rows(OF_GIT, FromTools)
 }
 
-/// The rows of these groups, except those that `except` alone heeds.
-fn list_rows(groups: &'static [ProtectedGroup], except: Guarded) -> impl Iterator<Item = ProtectedEntry> {
-    let meant = groups.iter().filter(move |(_, guarded, _)| *guarded != except);
+/// The rows of the groups, without those whose guard is the `unmeant` one.
+fn list_rows(groups: &'static [ProtectedGroup], unmeant: Guarded) -> impl Iterator<Item = ProtectedEntry> {
+    let meant = groups.iter().filter(move |(_, guarded, _)| *guarded != unmeant);
     meant.flat_map(|(kind, _, paths)| paths.iter().map(move |&path| ProtectedEntry { path, kind: *kind }))
 }
 

@@ -272,25 +272,20 @@ fn report_end(ended: &ChildEnd, shown: &ShownText) -> ToolOutput {
 fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &ShownText) -> ToolError {
     let Clocks { most, idle, run } = context.clocks;
     let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());
+    let ended = |limit: Duration| format!("the command was ended after {}", seconds(limit));
     let mut message = match cut {
         Cut::Call if context.timeout < most => {
-            format!(
-                "the command was ended after {}; timeout may be up to {}",
-                seconds(context.timeout),
-                seconds(most)
-            )
+            format!("{}; timeout may be up to {}", ended(context.timeout), seconds(most))
         }
-        Cut::Call => {
-            format!("the command was ended after {}, the most that a command may take", seconds(context.timeout))
-        }
+        Cut::Call => format!("{}, the most that a command may take", ended(context.timeout)),
         Cut::Idle => {
             let idle = seconds(idle.unwrap_or_default());
             format!("the command was ended: it had written nothing for {idle} (limits.tool_idle_timeout)")
         }
         Cut::Asked => "the command was stopped".to_owned(),
         Cut::Run => {
-            let left = seconds(Duration::from_secs(run.unwrap_or_default().as_secs()));
-            format!("the command was ended after {left}: the time of the whole run is out (limits.max_time)")
+            let left = Duration::from_secs(run.unwrap_or_default().as_secs());
+            format!("{}: the time of the whole run is out (limits.max_time)", ended(left))
         }
     };
     match shown.text.trim_end() {

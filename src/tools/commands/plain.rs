@@ -134,7 +134,8 @@ impl PlainState {
     }
 }
 
-/// True for the first byte of what is not shown verbatim: control characters, of which those beyond ASCII begin with C2.
+/// True for the first byte of what is not shown verbatim: control characters, of which those beyond ASCII begin with
+/// C2.
 fn is_special(byte: u8) -> bool {
     matches!(byte, 0..0x20 | 0x7f | 0xc2) && !matches!(byte, b'\n' | b'\t')
 }
