@@ -14,7 +14,7 @@ use crate::base::validator::Validator;
 use crate::config::GuidanceProfile;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, Judge, SelectableName, Tool};
+use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, SelectableName, Tool};
 
 /// The most definitions that are all sent.
 pub const MOST_SENT: usize = 20;
@@ -24,8 +24,6 @@ pub const MOST_SENT: usize = 20;
 pub struct Toolbox {
     /// Sorted by name.
     tools: Vec<ToolEntry>,
-    /// Finds the tools that are not sent.
-    judge: Judge,
     /// The level of detail in the definitions.
     profile: GuidanceProfile,
     /// Computed on first use, again after a change.
@@ -80,12 +78,6 @@ impl Toolbox {
             Ok(at) => self.tools[at] = entry,
             Err(at) => self.tools.insert(at, entry),
         }
-        self.sent = OnceLock::new();
-    }
-
-    /// Sets the judge that finds tools that are not sent.
-    pub fn find_by(&mut self, judge: Judge) {
-        self.judge = judge;
         self.sent = OnceLock::new();
     }
 
@@ -200,7 +192,7 @@ impl Toolbox {
                 return SentDefinitions { definitions: self.tools.iter().map(sent).collect(), find_tools: None };
             }
             let further = further.iter().map(|entry| entry.tool.definition().clone()).collect();
-            let find_tools = FindTools::new(further, self.judge.clone());
+            let find_tools = FindTools::new(further);
             let mut definitions: Vec<ToolDefinition> = built_in.into_iter().map(sent).collect();
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));

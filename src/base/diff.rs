@@ -6,6 +6,8 @@ use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffOp, DiffableStr, group_diff_ops};
 
+use crate::base::text;
+
 /// After this time the diff algorithm returns a coarser result.
 const DEADLINE: Duration = Duration::from_millis(300);
 
@@ -18,12 +20,11 @@ pub struct LineCounts {
 
 impl LineCounts {
     pub fn count_changes(old: &str, new: &str) -> Self {
-        let of = |lines: usize| lines as u64;
         let ops = compare_lines(&split_lines(old), &split_lines(new));
         let changed = || ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
         Self {
-            added: changed().map(|op| of(op.new_range().len())).sum(),
-            removed: changed().map(|op| of(op.old_range().len())).sum(),
+            added: changed().map(|op| op.new_range().len() as u64).sum(),
+            removed: changed().map(|op| op.old_range().len() as u64).sum(),
         }
     }
 }
@@ -100,9 +101,8 @@ pub fn summarise_change(what: &str, diff: &str) -> String {
         return format!("{what}\n{diff}");
     }
     let whole = start.rfind('\n').map_or("", |end| &start[..=end]);
-    let left_out = diff[whole.len()..].lines().count();
-    let plural = if left_out == 1 { "line" } else { "lines" };
-    format!("{what}\n{whole}… {left_out} {plural} not shown")
+    let left_out = text::count_noun(diff[whole.len()..].lines().count() as u64, "line", "lines");
+    format!("{what}\n{whole}… {left_out} not shown")
 }
 
 /// True if the other line lacks a piece of a line, with the piece.

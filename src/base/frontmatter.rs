@@ -5,45 +5,24 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::base::yaml;
+use crate::base::yaml::{self, YamlError};
 
 /// A Markdown text in its two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrontmatterParts<'a> {
-    /// The YAML between the dashes; `None` if the text does not begin with a line of dashes.
-    pub head: Option<&'a str>,
+pub struct FrontmatterParts<'a, T = Option<&'a str>> {
+    /// The YAML between the dashes, as text or as data; `None` if the text does not begin with a line of dashes.
+    pub head: T,
     /// The text after the head; the whole text if there is none. Never begins with a byte-order mark.
     pub body: &'a str,
     /// The line of the file, 1-based, on which the body begins.
     pub body_line: usize,
 }
 
-/// A head as data, and the body after it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrontmatterDocument<'a, T> {
-    pub head: T,
-    pub body: &'a str,
-    /// The line of the file, 1-based, on which the body begins.
-    pub body_line: usize,
-}
-
-/// An error in a head, with its place in the file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct FrontmatterError {
-    /// The message, without the place.
-    pub message: String,
-    /// 1-based.
-    pub line: usize,
-    /// 1-based, where known.
-    pub column: Option<usize>,
-}
-
 /// Splits `text` without parsing its head.
 ///
 /// # Errors
 /// A head is opened and never closed.
-pub fn split_head(text: &str) -> Result<FrontmatterParts<'_>, FrontmatterError> {
+pub fn split_head(text: &str) -> Result<FrontmatterParts<'_>, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| is_fence(line)) else {
@@ -60,9 +39,9 @@ pub fn split_head(text: &str) -> Result<FrontmatterParts<'_>, FrontmatterError> 
         }
         end += line.len();
     }
-    Err(FrontmatterError {
+    Err(YamlError {
         message: "the head that begins here is never closed: a line of three dashes is missing".to_owned(),
-        line: 1,
+        line: Some(1),
         column: None,
     })
 }
@@ -71,19 +50,16 @@ pub fn split_head(text: &str) -> Result<FrontmatterParts<'_>, FrontmatterError> 
 ///
 /// # Errors
 /// The head is not closed, is not YAML, or does not fit `T`.
-pub fn parse_frontmatter<T: DeserializeOwned>(text: &str) -> Result<FrontmatterDocument<'_, T>, FrontmatterError> {
-    let parts = split_head(text)?;
+pub fn parse_frontmatter<T: DeserializeOwned>(text: &str) -> Result<FrontmatterParts<'_, T>, YamlError> {
+    let FrontmatterParts { head, body, body_line } = split_head(text)?;
     // The line break replaces the opening dashes, so places in the head are places in the file.
-    let head = match parts.head {
+    let head = match head {
         Some(head) if !head.trim().is_empty() => format!("\n{head}"),
         _ => "{}".to_owned(),
     };
-    let head = yaml::parse_document(&head).map_err(|error| FrontmatterError {
-        message: error.message,
-        line: error.line.unwrap_or(1),
-        column: error.column,
-    })?;
-    Ok(FrontmatterDocument { head, body: parts.body, body_line: parts.body_line })
+    let head = yaml::parse_document(&head);
+    let head = head.map_err(|error| YamlError { line: error.line.or(Some(1)), ..error })?;
+    Ok(FrontmatterParts { head, body, body_line })
 }
 
 fn is_fence(line: &str) -> bool {
@@ -138,7 +114,7 @@ mod tests {
     fn places_are_places_in_the_file() {
         let error =
             parse_frontmatter::<Head>("---\ndescription: fine\nlevel: high\n---\n").expect_err("not a number");
-        assert_eq!((error.line, error.column), (3, Some(8)));
+        assert_eq!((error.line, error.column), (Some(3), Some(8)));
     }
 
     /// Of every file that is built in: the tree that the build made, and the one that is read from its text.

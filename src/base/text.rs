@@ -23,16 +23,16 @@ pub fn take_tail(text: &str, bytes: usize) -> &str {
 /// their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`. Line feeds and tabs
 /// stay.
 pub fn make_visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    if text.chars().all(is_safe) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
             // The Unicode control pictures mirror C0 from U+2400 on.
-            '\0'..='\x1f' if is_unsafe(c) => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
+            '\0'..='\x1f' if !is_safe(c) => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
             '\x7f' => out.push('\u{2421}'),
-            c if is_unsafe(c) => {
+            c if !is_safe(c) => {
                 let _ = write!(out, "<U+{:04X}>", c as u32);
             }
             c => out.push(c),
@@ -43,12 +43,8 @@ pub fn make_visible(text: &str) -> Cow<'_, str> {
 
 /// True if [`make_visible`] leaves a character as it is.
 pub fn is_safe(c: char) -> bool {
-    !is_unsafe(c)
-}
-
-fn is_unsafe(c: char) -> bool {
     match c {
-        '\n' | '\t' => false,
+        '\n' | '\t' => true,
         '\u{202a}'..='\u{202e}'
         | '\u{2066}'..='\u{2069}'
         | '\u{200e}'
@@ -57,8 +53,8 @@ fn is_unsafe(c: char) -> bool {
         | '\u{2028}'
         | '\u{2029}'
         // They are invisible and can spell out sentences.
-        | '\u{e0000}'..='\u{e007f}' => true,
-        c => c.is_control(),
+        | '\u{e0000}'..='\u{e007f}' => false,
+        c => !c.is_control(),
     }
 }
 
@@ -77,7 +73,7 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
         let joins = in_picture && c == '\u{200d}' && chars.peek().is_some_and(|next| pictures.contains(*next));
         let selects = in_picture && matches!(c, '\u{fe0e}' | '\u{fe0f}');
         match c {
-            c if is_unsafe(c) && c <= '\x7f' => out += &make_visible(c.encode_utf8(&mut [0; 4])),
+            c if !is_safe(c) && c <= '\x7f' => out += &make_visible(c.encode_utf8(&mut [0; 4])),
             c if looks_empty(c) && !joins && !selects => {
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
             }
@@ -97,7 +93,7 @@ fn is_of_picture(pictures: CodePointSetDataBorrowed<'_>, c: char) -> bool {
 fn looks_empty(c: char) -> bool {
     let category = || CodePointMapData::<GeneralCategory>::new().get(c);
     let is_empty = |c: char| {
-        is_unsafe(c)
+        !is_safe(c)
             || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
             // A pattern without dots, and anchors of annotations.
             || matches!(c, '\u{2800}' | '\u{fff9}'..='\u{fffb}')
@@ -284,6 +280,11 @@ pub fn guess_meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
     let nearest_slip = slips
         .min_by_key(|(slips, candidate)| (*slips, !is_part(candidate), length(candidate).abs_diff(length(name))));
     nearest_slip.map(|(_, candidate)| candidate).or_else(|| find_nearest(name, candidates).first().copied())
+}
+
+/// `3 lines`, `1 line`.
+pub fn count_noun(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Quotes a word for a POSIX shell: nothing in it is syntax or makes it a keyword.

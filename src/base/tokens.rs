@@ -47,29 +47,15 @@ pub enum Vocabulary {
 }
 
 /// Models by the provider's name for them; `*` stands for any end. Others have a vocabulary that is not public.
-const MODELS: &[(&str, Vocabulary)] = &[
-    ("gpt-5*", Vocabulary::O200k),
-    ("gpt-oss-*", Vocabulary::O200k),
-    ("gpt-4o", Vocabulary::O200k),
-    ("gpt-4o-*", Vocabulary::O200k),
-    ("gpt-4.1", Vocabulary::O200k),
-    ("gpt-4.1-*", Vocabulary::O200k),
-    ("gpt-4.5-*", Vocabulary::O200k),
-    ("chatgpt-4o-*", Vocabulary::O200k),
-    ("codex-mini*", Vocabulary::O200k),
-    ("o1", Vocabulary::O200k),
-    ("o1-*", Vocabulary::O200k),
-    ("o3", Vocabulary::O200k),
-    ("o3-*", Vocabulary::O200k),
-    ("o4-mini", Vocabulary::O200k),
-    ("o4-mini-*", Vocabulary::O200k),
-    ("gpt-4", Vocabulary::Cl100k),
-    ("gpt-4-*", Vocabulary::Cl100k),
-    ("gpt-3.5", Vocabulary::Cl100k),
-    ("gpt-3.5-turbo", Vocabulary::Cl100k),
-    ("gpt-3.5-turbo-*", Vocabulary::Cl100k),
-    ("gpt-35-turbo", Vocabulary::Cl100k),
-    ("gpt-35-turbo-*", Vocabulary::Cl100k),
+#[rustfmt::skip]
+const MODELS: [(Vocabulary, &[&str]); 2] = [
+    (Vocabulary::O200k, &[
+        "gpt-5*", "gpt-oss-*", "gpt-4o", "gpt-4o-*", "gpt-4.1", "gpt-4.1-*", "gpt-4.5-*", "chatgpt-4o-*", "codex-mini*",
+        "o1", "o1-*", "o3", "o3-*", "o4-mini", "o4-mini-*",
+    ]),
+    (Vocabulary::Cl100k, &[
+        "gpt-4", "gpt-4-*", "gpt-3.5", "gpt-3.5-turbo", "gpt-3.5-turbo-*", "gpt-35-turbo", "gpt-35-turbo-*",
+    ]),
 ];
 
 impl Vocabulary {
@@ -78,11 +64,11 @@ impl Vocabulary {
     pub fn of_model(id: &str) -> Option<Self> {
         let id = id.rsplit('/').next().unwrap_or(id);
         let id = id.strip_prefix("ft:").map_or(id, |tuned| tuned.split(':').next().unwrap_or(tuned));
-        let is_named = |pattern: &str| match pattern.strip_suffix('*') {
+        let is_named = |pattern: &&str| match pattern.strip_suffix('*') {
             Some(start) => id.starts_with(start),
-            None => id == pattern,
+            None => id == *pattern,
         };
-        MODELS.iter().find(|(pattern, _)| is_named(pattern)).map(|(_, vocabulary)| *vocabulary)
+        MODELS.iter().find(|(_, patterns)| patterns.iter().any(is_named)).map(|(vocabulary, _)| *vocabulary)
     }
 
     fn table(self) -> &'static TokenTable {

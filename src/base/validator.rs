@@ -193,13 +193,13 @@ fn word_mistake(error: &ValidationError<'_>) -> String {
         Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Kind::MinLength { limit } => format!("at least {}", count_noun(*limit, "character")),
-        Kind::MaxLength { limit } => format!("at most {}", count_noun(*limit, "character")),
-        Kind::MinItems { limit } => format!("at least {}", count_noun(*limit, "item")),
-        Kind::MaxItems { limit } => format!("at most {}", count_noun(*limit, "item")),
-        Kind::AdditionalItems { limit } => format!("at most {}", count_noun(*limit as u64, "item")),
-        Kind::MinProperties { limit } => format!("at least {}", count_noun(*limit, "field")),
-        Kind::MaxProperties { limit } => format!("at most {}", count_noun(*limit, "field")),
+        Kind::MinLength { limit } => format!("at least {}", text::count_noun(*limit, "character", "characters")),
+        Kind::MaxLength { limit } => format!("at most {}", text::count_noun(*limit, "character", "characters")),
+        Kind::MinItems { limit } => format!("at least {}", text::count_noun(*limit, "item", "items")),
+        Kind::MaxItems { limit } => format!("at most {}", text::count_noun(*limit, "item", "items")),
+        Kind::AdditionalItems { limit } => format!("at most {}", text::count_noun(*limit as u64, "item", "items")),
+        Kind::MinProperties { limit } => format!("at least {}", text::count_noun(*limit, "field", "fields")),
+        Kind::MaxProperties { limit } => format!("at most {}", text::count_noun(*limit, "field", "fields")),
         Kind::Pattern { pattern } => format!("text that matches the regular expression {pattern}"),
         Kind::Format { format } => format!("text in the format {format}"),
         Kind::UniqueItems => "a list without duplicate items".to_owned(),
@@ -252,7 +252,7 @@ fn one_of_types(types: JsonTypeSet) -> String {
 fn show_value(value: &Value) -> String {
     const MOST_BYTES: usize = 80;
     match value {
-        Value::Array(items) => format!("a list of {}", count_noun(items.len() as u64, "item")),
+        Value::Array(items) => format!("a list of {}", text::count_noun(items.len() as u64, "item", "items")),
         Value::Object(_) => "an object".to_owned(),
         Value::String(text) if text.len() > MOST_BYTES => {
             format!("{}…", Value::from(text::take_head(text, MOST_BYTES)).to_string().trim_end_matches('"'))
@@ -263,10 +263,6 @@ fn show_value(value: &Value) -> String {
 
 fn list_values(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn count_noun(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

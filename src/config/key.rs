@@ -16,15 +16,15 @@ pub(super) struct KeyPath {
     pub path: Vec<String>,
 }
 
-/// Keys of the settings at the place where otherwise the name of a tool is.
-const OF_ALL_TOOLS: [&str; 2] = ["selection", "embedding_model"];
+/// The key of the settings at the place where otherwise the name of a tool is.
+const OF_ALL_TOOLS: &str = "embedding_model";
 
 /// Splits a dotted key. Names may contain dots themselves, so the longest of `names` that fits is taken; an unknown
 /// name ends at the next dot.
 pub(super) fn parse_key<'n>(key: &str, names: impl Fn(SubjectKind) -> Vec<&'n str>) -> KeyPath {
     let steps = |text: &str| text.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-    let is_of_all = first == SubjectKind::Tools.name() && OF_ALL_TOOLS.contains(&rest);
+    let is_of_all = first == SubjectKind::Tools.name() && rest == OF_ALL_TOOLS;
     let kind = SubjectKind::NAMED.into_iter().find(|kind| kind.name() == first && !is_of_all);
     let Some(kind) = kind else {
         return KeyPath { kind: SubjectKind::Settings, name: String::new(), path: steps(key) };
@@ -154,8 +154,8 @@ mod tests {
             ("models.gpt-4.1.retry.attempts", SubjectKind::Models, "gpt-4.1", "retry/attempts"),
             ("models.gpt-4.retry", SubjectKind::Models, "gpt-4", "retry"),
             ("models.other.x", SubjectKind::Models, "other", "x"),
-            ("tools.selection", SubjectKind::Settings, "", "tools/selection"),
-            ("tools.selection.timeout", SubjectKind::Tools, "selection", "timeout"),
+            ("tools.embedding_model", SubjectKind::Settings, "", "tools/embedding_model"),
+            ("tools.embedding_model.timeout", SubjectKind::Tools, "embedding_model", "timeout"),
             ("tools.grep.timeout", SubjectKind::Tools, "grep", "timeout"),
             ("models", SubjectKind::Models, "", ""),
             ("agents.default", SubjectKind::Agents, "default", ""),

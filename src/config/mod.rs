@@ -81,7 +81,6 @@ pub use profile::GuidanceProfile;
 pub use prompt_source::{PromptRef, PromptSource};
 pub use roles::{Mode, Reasoning, RoleConfig};
 pub use schema::write_schema;
-pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
     AgentConfig, ContextSettings, Isolation, LayerShares, Limits, SandboxMode, SandboxSettings, Share,
     SkillDisclosure, Strategy, ToolOutputSettings,

@@ -450,7 +450,7 @@ mod tests {
             ("agent.yaml", "telemetry: { otlp_endpoint: \"http://x\" }", "telemetry.otlp_endpoint", "telemetry"),
             ("agent.yaml", "fetch: { allow: [localhost] }", "fetch.allow", "fetch"),
             ("agent.yaml", "skills: { dirs: [/srv] }", "skills.dirs", "skills"),
-            ("agent.yaml", "tools: { selection: model }", "tools.selection", "tools"),
+            ("agent.yaml", "tools: { embedding_model: x }", "tools.embedding_model", "tools"),
             ("agent.yaml", "tool_output: { format: detailed }", "tool_output.format", "tool_output"),
             ("agent.yaml", "context: { compress_at: 0.9 }", "context.compress_at", "context.compress_at"),
             ("agent.yaml", "context: { strategy: summary }", "context.strategy", "context.strategy"),

@@ -121,7 +121,7 @@ fn read_command(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mist
         Ok(document) => document,
         Err(error) => {
             let mistake = Mistake::in_file(origin, error.message);
-            told.push(Mistake { line: Some(error.line), column: error.column, ..mistake });
+            told.push(Mistake { line: error.line, column: error.column, ..mistake });
             return None;
         }
     };

@@ -15,7 +15,6 @@ pub struct ProtectedEntry {
     /// Its names, from the root of the workspace or below any directory.
     pub path: &'static str,
     pub kind: ProtectedKind,
-    guarded: Guarded,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,204 +31,113 @@ enum Guarded {
     FromCommands,
 }
 
-const fn define_row(path: &'static str, kind: ProtectedKind, guarded: Guarded) -> ProtectedEntry {
-    ProtectedEntry { path, kind, guarded }
-}
+/// Protected files of one kind: the names of the rows are from the root of the workspace, or below any directory.
+type ProtectedGroup = (ProtectedKind, Guarded, &'static [&'static str]);
 
 /// In a git directory. `config` names programs, hooks are programs, `commondir` names the directory of both, and the
 /// state of a rebase names commands. A rebase that stops leaves that state behind, so commands may write it.
-const OF_GIT: &[ProtectedEntry] = &[
-    define_row("config", File, ByBoth),
-    define_row("config.worktree", File, ByBoth),
-    define_row("commondir", File, ByBoth),
-    define_row("info/attributes", File, ByBoth),
-    define_row("hooks", Dir, ByBoth),
-    define_row("rebase-merge", Dir, FromTools),
-    define_row("rebase-apply", Dir, FromTools),
-    define_row("sequencer", Dir, FromTools),
+#[rustfmt::skip]
+const OF_GIT: &[ProtectedGroup] = &[
+    (File, ByBoth, &["config", "config.worktree", "commondir", "info/attributes"]),
+    (Dir, ByBoth, &["hooks"]),
+    (Dir, FromTools, &["rebase-merge", "rebase-apply", "sequencer"]),
 ];
 
-const TABLE: &[&[ProtectedEntry]] = &[
+#[rustfmt::skip]
+const TABLE: &[ProtectedGroup] = &[
     // git: tools must not touch it at all. For commands see `OF_GIT`; a file of this name points elsewhere.
-    &[
-        define_row(".git", Dir, FromTools),
-        define_row(".git", File, FromCommands),
-        // With it, any directory becomes a repository.
-        define_row("HEAD", File, FromTools),
-        define_row(".gitconfig", File, ByBoth),
-        define_row(".config/git", Dir, ByBoth),
-        define_row(".husky", Dir, ByBoth),
-        define_row(".githooks", Dir, ByBoth),
-        define_row(".pre-commit-config.yaml", File, ByBoth),
-        define_row("lefthook.yml", File, ByBoth),
-        define_row(".lefthook.yml", File, ByBoth),
-    ],
+    (Dir, FromTools, &[".git"]),
+    (File, FromCommands, &[".git"]),
+    // With it, any directory becomes a repository.
+    (File, FromTools, &["HEAD"]),
+    (File, ByBoth, &[".gitconfig", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"]),
+    (Dir, ByBoth, &[".config/git", ".husky", ".githooks"]),
     // this program
-    &[define_row(".agent", Dir, ByBoth), define_row(".agents", Dir, ByBoth)],
+    (Dir, ByBoth, &[".agent", ".agents"]),
     // other agents, and the instructions that all of them read
-    &[
-        define_row("AGENTS.md", File, ByBoth),
-        define_row("AGENTS.override.md", File, ByBoth),
-        define_row("AGENT.md", File, ByBoth),
-        define_row("CLAUDE.md", File, ByBoth),
-        define_row("CLAUDE.local.md", File, ByBoth),
-        define_row("GEMINI.md", File, ByBoth),
-        define_row("QWEN.md", File, ByBoth),
-        define_row(".github/copilot-instructions.md", File, ByBoth),
-        define_row(".github/instructions", Dir, ByBoth),
-        define_row(".github/prompts", Dir, ByBoth),
-        define_row(".github/chatmodes", Dir, ByBoth),
-        define_row(".github/agents", Dir, ByBoth),
-        define_row(".cursorrules", File, ByBoth),
-        define_row(".windsurfrules", File, ByBoth),
-        define_row(".clinerules", Dir, ByBoth),
-        define_row(".roorules", File, ByBoth),
-        define_row(".goosehints", File, ByBoth),
-        define_row(".aider.conf.yml", File, ByBoth),
-        define_row(".mcp.json", File, ByBoth),
-        define_row("opencode.json", File, ByBoth),
-        define_row(".claude", Dir, ByBoth),
-        define_row(".cursor", Dir, ByBoth),
-        define_row(".codex", Dir, ByBoth),
-        define_row(".gemini", Dir, ByBoth),
-        define_row(".qwen", Dir, ByBoth),
-        define_row(".opencode", Dir, ByBoth),
-        define_row(".windsurf", Dir, ByBoth),
-        define_row(".roo", Dir, ByBoth),
-        define_row(".kiro", Dir, ByBoth),
-        define_row(".continue", Dir, ByBoth),
-        define_row(".junie", Dir, ByBoth),
-    ],
+    (File, ByBoth, &[
+        "AGENTS.md", "AGENTS.override.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md",
+        "QWEN.md", ".github/copilot-instructions.md", ".cursorrules", ".windsurfrules", ".roorules",
+        ".goosehints", ".aider.conf.yml", ".mcp.json", "opencode.json",
+    ]),
+    (Dir, ByBoth, &[
+        ".github/instructions", ".github/prompts", ".github/chatmodes", ".github/agents", ".clinerules",
+        ".claude", ".cursor", ".codex", ".gemini", ".qwen", ".opencode", ".windsurf", ".roo", ".kiro",
+        ".continue", ".junie",
+    ]),
     // editors, which run tasks and programs that these name
-    &[
-        define_row(".vscode", Dir, ByBoth),
-        define_row(".idea", Dir, ByBoth),
-        define_row(".zed", Dir, ByBoth),
-        define_row(".fleet", Dir, ByBoth),
-        define_row(".devcontainer", Dir, ByBoth),
-        define_row(".devcontainer.json", File, ByBoth),
-        define_row(".vimrc", File, ByBoth),
-        define_row(".nvimrc", File, ByBoth),
-        define_row(".nvim.lua", File, ByBoth),
-        define_row(".exrc", File, ByBoth),
-        define_row(".dir-locals.el", File, ByBoth),
-    ],
+    (Dir, ByBoth, &[".vscode", ".idea", ".zed", ".fleet", ".devcontainer"]),
+    (File, ByBoth, &[".devcontainer.json", ".vimrc", ".nvimrc", ".nvim.lua", ".exrc", ".dir-locals.el"]),
     // shells, and files that run on entering a directory
-    &[
-        define_row(".bashrc", File, ByBoth),
-        define_row(".bash_profile", File, ByBoth),
-        define_row(".bash_login", File, ByBoth),
-        define_row(".bash_logout", File, ByBoth),
-        define_row(".bash_aliases", File, ByBoth),
-        define_row(".profile", File, ByBoth),
-        define_row(".zshrc", File, ByBoth),
-        define_row(".zshenv", File, ByBoth),
-        define_row(".zprofile", File, ByBoth),
-        define_row(".zlogin", File, ByBoth),
-        define_row(".zlogout", File, ByBoth),
-        define_row(".kshrc", File, ByBoth),
-        define_row(".cshrc", File, ByBoth),
-        define_row(".tcshrc", File, ByBoth),
-        define_row(".login", File, ByBoth),
-        define_row(".xonshrc", File, ByBoth),
-        define_row(".config/fish", Dir, ByBoth),
-        define_row(".config/nushell", Dir, ByBoth),
-        define_row(".envrc", File, ByBoth),
-        define_row(".mise.toml", File, ByBoth),
-        define_row(".mise.local.toml", File, ByBoth),
-        define_row("mise.toml", File, ByBoth),
-        define_row("mise.local.toml", File, ByBoth),
-        define_row(".mise", Dir, ByBoth),
-        define_row(".config/mise", Dir, ByBoth),
-        define_row(".config/mise.toml", File, ByBoth),
-        define_row(".rtx.toml", File, ByBoth),
-        define_row(".tool-versions", File, ByBoth),
-        define_row(".asdfrc", File, ByBoth),
-    ],
+    (File, ByBoth, &[
+        ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+        ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc",
+        ".login", ".xonshrc", ".envrc", ".mise.toml", ".mise.local.toml", "mise.toml",
+        "mise.local.toml", ".config/mise.toml", ".rtx.toml", ".tool-versions", ".asdfrc",
+    ]),
+    (Dir, ByBoth, &[".config/fish", ".config/nushell", ".mise", ".config/mise"]),
     // package managers: where packages come from, and programs that every use of them runs
-    &[
-        define_row(".cargo/config.toml", File, ByBoth),
-        define_row(".cargo/config", File, ByBoth),
-        define_row(".npmrc", File, ByBoth),
-        define_row(".yarnrc", File, ByBoth),
-        define_row(".yarnrc.yml", File, ByBoth),
-        define_row(".pnpmfile.cjs", File, ByBoth),
-        define_row(".pnpmfile.mjs", File, ByBoth),
-        // Each `yarn install` writes these.
-        define_row(".yarn/releases", Dir, FromTools),
-        define_row(".yarn/plugins", Dir, FromTools),
-        define_row(".pnp.cjs", File, FromTools),
-        define_row(".pnp.js", File, FromTools),
-        define_row(".pnp.loader.mjs", File, FromTools),
-        define_row(".pnp.data.json", File, FromTools),
-    ],
+    (File, ByBoth, &[
+        ".cargo/config.toml", ".cargo/config", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs",
+        ".pnpmfile.mjs",
+    ]),
+    // Each `yarn install` writes these.
+    (Dir, FromTools, &[".yarn/releases", ".yarn/plugins"]),
+    (File, FromTools, &[".pnp.cjs", ".pnp.js", ".pnp.loader.mjs", ".pnp.data.json"]),
     // services that run what a repository says
-    &[
-        define_row(".github/workflows", Dir, ByBoth),
-        define_row(".github/actions", Dir, ByBoth),
-        define_row(".gitea/workflows", Dir, ByBoth),
-        define_row(".forgejo/workflows", Dir, ByBoth),
-        define_row(".circleci", Dir, ByBoth),
-        define_row(".buildkite", Dir, ByBoth),
-        define_row(".woodpecker", Dir, ByBoth),
-        define_row(".semaphore", Dir, ByBoth),
-        define_row(".teamcity", Dir, ByBoth),
-        define_row(".gitlab-ci.yml", File, ByBoth),
-        define_row(".gitlab-ci.yaml", File, ByBoth),
-        define_row(".travis.yml", File, ByBoth),
-        define_row(".drone.yml", File, ByBoth),
-        define_row(".cirrus.yml", File, ByBoth),
-        define_row(".woodpecker.yml", File, ByBoth),
-        define_row(".appveyor.yml", File, ByBoth),
-        define_row("appveyor.yml", File, ByBoth),
-        define_row("azure-pipelines.yml", File, ByBoth),
-        define_row("bitbucket-pipelines.yml", File, ByBoth),
-        define_row("buildspec.yml", File, ByBoth),
-        define_row("cloudbuild.yaml", File, ByBoth),
-        define_row("Jenkinsfile", File, ByBoth),
-    ],
+    (Dir, ByBoth, &[
+        ".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".circleci",
+        ".buildkite", ".woodpecker", ".semaphore", ".teamcity",
+    ]),
+    (File, ByBoth, &[
+        ".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", ".drone.yml", ".cirrus.yml",
+        ".woodpecker.yml", ".appveyor.yml", "appveyor.yml", "azure-pipelines.yml",
+        "bitbucket-pipelines.yml", "buildspec.yml", "cloudbuild.yaml", "Jenkinsfile",
+    ]),
 ];
 
 /// True if a tool's write to `path`, relative to the workspace, decides what runs later. Names are compared as the most
 /// lenient file system would.
 pub fn is_protected(path: &Path) -> bool {
-    let names: Vec<String> =
-        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
-    let is_meant = |row: &&ProtectedEntry| row.guarded != FromCommands;
-    let mut rows = TABLE.iter().copied().flatten().filter(is_meant);
+    let names = fold_names(path);
+    let mut rows = list_rows(TABLE, FromCommands);
     rows.any(|row| (0..names.len()).any(|at| begins_with_row(&names[at..], row)))
 }
 
 /// True if a path in a git directory, relative to it, is one that decides what git runs.
 pub fn is_protected_in_git(path: &Path) -> bool {
-    let names: Vec<String> =
-        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
-    OF_GIT.iter().any(|row| begins_with_row(&names, row))
+    let names = fold_names(path);
+    list_rows(OF_GIT, FromCommands).any(|row| begins_with_row(&names, row))
 }
 
 /// The rows that commands must not change, from the root of the workspace.
-pub fn from_commands() -> impl Iterator<Item = &'static ProtectedEntry> {
-    TABLE.iter().copied().flatten().filter(|row| row.guarded != FromTools)
+pub fn from_commands() -> impl Iterator<Item = ProtectedEntry> {
+    list_rows(TABLE, FromTools)
 }
 
 /// The row by which commands must not change `path` itself, below another directory: a nested `AGENTS.md`.
-pub fn nested_row(path: &Path) -> Option<&'static ProtectedEntry> {
-    let names: Vec<String> =
-        path.components().map(|part| fold_name(&part.as_os_str().to_string_lossy())).collect();
+pub fn nested_row(path: &Path) -> Option<ProtectedEntry> {
+    let names = fold_names(path);
     from_commands().find(|row| {
         let length = row.path.split('/').count();
-        names.len() > length && begins_with_row(&names[names.len() - length..], row)
+        names.len() > length && begins_with_row(&names[names.len() - length..], *row)
     })
 }
 
 /// The rows that commands must not change in a git directory.
-pub fn of_git() -> impl Iterator<Item = &'static ProtectedEntry> {
-    OF_GIT.iter().filter(|row| row.guarded != FromTools)
+pub fn of_git() -> impl Iterator<Item = ProtectedEntry> {
+    list_rows(OF_GIT, FromTools)
+}
+
+/// The rows of the groups, without those whose guard is the `unmeant` one.
+fn list_rows(groups: &'static [ProtectedGroup], unmeant: Guarded) -> impl Iterator<Item = ProtectedEntry> {
+    let meant = groups.iter().filter(move |(_, guarded, _)| *guarded != unmeant);
+    meant.flat_map(|(kind, _, paths)| paths.iter().map(move |&path| ProtectedEntry { path, kind: *kind }))
 }
 
 /// True if these names begin with those of the row. A file has nothing below it, unless a directory replaced it, which
 /// is protected too.
-fn begins_with_row(names: &[String], row: &ProtectedEntry) -> bool {
+fn begins_with_row(names: &[String], row: ProtectedEntry) -> bool {
     let mut rest = names.iter();
     row.path.split('/').all(|part| rest.next().is_some_and(|name| is_same(name, part)))
 }
@@ -242,6 +150,10 @@ fn is_same(name: &str, part: &str) -> bool {
     let (Some(long), Some((short, number))) = (part.strip_prefix('.'), name.split_once('~')) else { return false };
     let letters: String = long.chars().filter(|c| *c != '.').take(6).collect();
     !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) && short.eq_ignore_ascii_case(&letters)
+}
+
+fn fold_names(path: &Path) -> Vec<String> {
+    path.iter().map(|name| fold_name(&name.to_string_lossy())).collect()
 }
 
 /// A name as the most lenient file systems see it: ignoring case and invisible characters, without a stream and without

@@ -108,32 +108,6 @@ impl ReplyEnd {
     }
 }
 
-/// Turns texts into vectors; texts with similar meanings get vectors that are close to each other.
-pub trait Embedder: Send + Sync {
-    /// The provider's name for the model.
-    fn model(&self) -> &str;
-
-    /// The provider, by the names of OpenTelemetry.
-    fn provider(&self) -> &str;
-
-    /// One vector per text, in the order of the texts; at most [`EMBEDDED_AT_ONCE`] of them. One call is one request.
-    ///
-    /// # Errors
-    /// The vectors did not arrive; the error says why, by kind.
-    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>>;
-}
-
-/// The number of texts in one request for vectors. Every server takes as many.
-pub const EMBEDDED_AT_ONCE: usize = 256;
-
-/// Texts as vectors.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Embedded {
-    pub vectors: Vec<Vec<f32>>,
-    /// The tokens that the request used.
-    pub tokens: u64,
-}
-
 /// One request, borrowed from the conversation.
 #[derive(Clone, Copy)]
 pub struct ModelRequest<'a> {

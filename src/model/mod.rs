@@ -79,15 +79,16 @@ mod demo_tests;
 
 use std::sync::Arc;
 
-use crate::config::{GuidanceProfile, ModelConfig, ModelProvider, Wire};
+use crate::config::{GuidanceProfile, ModelConfig, ModelProvider};
 use crate::safety::net::Net;
 
+use embeddings::Embeddings;
 use plan::KnownFacts;
 
 pub use endpoint::is_configured;
 pub use interface::{
-    CallRecord, ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, Learnt, ModelError, ModelErrorKind,
-    ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ServerWindow, ToolChoice, WindowSource,
+    CallRecord, ChatModel, Delta, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd,
+    ReplyStream, ServerWindow, ToolChoice, WindowSource,
 };
 pub use local::{LocalServer, probe_local};
 pub use probe::Probed;
@@ -170,13 +171,11 @@ pub fn connect_embedder(
     config: &ModelConfig,
     id: &str,
     around: &Surroundings,
-) -> Result<Arc<dyn Embedder>, ConnectError> {
+) -> Result<Embeddings, ConnectError> {
     if config.provider == ModelProvider::Scripted {
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
     }
-    let endpoint = endpoint::Endpoint::new(config, id, around)?;
-    let provider = server::provider_name(config, Wire::Chat);
-    Ok(Arc::new(embeddings::Embeddings::new(endpoint, id.to_owned(), provider)))
+    Ok(Embeddings::new(endpoint::Endpoint::new(config, id, around)?, id.to_owned()))
 }
 
 /// Facts about a model: those that its file declares, else those of the catalogue, else assumptions.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::base::frontmatter::FrontmatterError;
 use crate::base::text::make_visible;
 use crate::base::yaml::YamlError;
 use crate::template::TemplateError;
@@ -67,10 +66,6 @@ impl PromptError {
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
-    }
-
-    pub(super) fn of_head(file: &str, error: FrontmatterError) -> Self {
-        Self { line: Some(error.line), column: error.column, ..Self::of_file(file, error.message) }
     }
 
     pub(super) fn of_yaml(file: &str, error: YamlError) -> Self {

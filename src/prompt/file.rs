@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value as Json;
 
 use crate::base::frontmatter::{self, FrontmatterParts};
-use crate::base::yaml;
+use crate::base::yaml::{self, YamlError};
 use crate::conversation::event::PromptUsed;
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 
@@ -73,7 +73,7 @@ impl Prompt {
         text: impl Into<Cow<'static, str>>,
     ) -> Result<Self, PromptError> {
         let text = text.into();
-        let wrong = |error| PromptError::of_head(origin, error);
+        let wrong = |error| PromptError::of_yaml(origin, error);
         let head = frontmatter::parse_frontmatter(&text).map_err(wrong)?.head;
         let digest = hash_sha256([text.as_bytes()]);
         Self::new((name, Some(version), origin), text, head, digest).map_err(wrong)
@@ -89,7 +89,7 @@ impl Prompt {
         let head =
             yaml::unpack_tree(head, 0).read().map_err(|error| PromptError::of_file(origin, error.message))?;
         let prompt = Self::new((name, Some(version), origin), text.into(), head, digest.to_owned());
-        prompt.map_err(|error| PromptError::of_head(origin, error)).map(|prompt| prompt.owned_by(Owner::Program))
+        prompt.map_err(|error| PromptError::of_yaml(origin, error)).map(|prompt| prompt.owned_by(Owner::Program))
     }
 
     fn new(
@@ -97,7 +97,7 @@ impl Prompt {
         text: Cow<'static, str>,
         head: PromptHead,
         digest: String,
-    ) -> Result<Self, frontmatter::FrontmatterError> {
+    ) -> Result<Self, YamlError> {
         let FrontmatterParts { body, body_line, .. } = match version {
             Some(_) => frontmatter::split_head(&text)?,
             None => FrontmatterParts { head: None, body: &text, body_line: 1 },
@@ -128,7 +128,7 @@ impl Prompt {
     pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
         let digest = hash_sha256([text.as_bytes()]);
         let prompt = Self::new(("inline", None, origin), text.to_owned().into(), PromptHead::default(), digest);
-        prompt.map_err(|error| PromptError::of_head(origin, error))?.compiled()
+        prompt.map_err(|error| PromptError::of_yaml(origin, error))?.compiled()
     }
 
     /// Compiles the prompt, to check that it is a template.

@@ -333,7 +333,7 @@ impl Registry {
             for layer in self.layers.iter().rev() {
                 let Some(text) = layer.read(&name)? else { continue };
                 let parts = frontmatter::split_head(&text);
-                let parts = parts.map_err(|error| PromptError::of_head(&layer.origin(&name), error))?;
+                let parts = parts.map_err(|error| PromptError::of_yaml(&layer.origin(&name), error))?;
                 let body = match parts.body_line {
                     1 => parts.body.to_owned(),
                     // A comment replaces the head, so that places are those of the file. It consumes the line break

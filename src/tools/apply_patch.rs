@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,14 +16,12 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
 
 use super::files::replace::ReplaceStep;
-use super::files::{self, WHOLE_BYTES};
-use super::files::{edit_match, replace};
+use super::files::{self, edit_match, replace};
 use super::patch::matching::{self, Misfit};
 use super::patch::{self, FilePatch, PatchAction, PatchHunk};
-use super::{count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, parse_arguments, text_of};
 
 /// `apply_patch`: a patch of several files.
 pub struct ApplyPatch {
@@ -83,7 +80,7 @@ impl Tool for ApplyPatch {
         true
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: PatchArguments = parse_arguments(given)?;
@@ -282,11 +279,7 @@ fn report_done(changed: &[&PlannedFile], notes: &[String]) -> ToolOutput {
 /// The content of a file; `None` if there is no file.
 fn read_content(reach: &Reach, path: &str) -> Result<Option<String>, String> {
     let Some(mut found) = files::find_or_new(reach, path).map_err(|error| error.message)? else { return Ok(None) };
-    if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::format_size(found.opened.facts.len);
-        return Err(format!("{path} has {size}: files that large are not patched"));
-    }
-    let bytes = files::read_whole(path, &mut found).map_err(|error| error.message)?;
+    let bytes = files::read_for_change(path, &mut found, "patched").map_err(|error| error.message)?;
     String::from_utf8(bytes).map(Some).map_err(|_| format!("{path} is not UTF-8 text: it is not patched"))
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,9 +10,8 @@ use crate::base::text;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::safety::Approver;
-use crate::tools::{CallContext, Tool};
 
-use super::{define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments, text_of};
 
 /// `ask_user`: a question to the person at the terminal.
 pub struct AskUser {
@@ -62,11 +60,7 @@ impl Tool for AskUser {
         text::one_line(text_of(arguments, "question").unwrap_or_default(), 80)
     }
 
-    fn call<'a>(
-        &'a self,
-        given: Value,
-        _context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, _context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let AskUserArguments { question, choices } = parse_arguments(given)?;
             match self.person.answer(&question, &choices.unwrap_or_default()).await {
@@ -74,7 +68,6 @@ impl Tool for AskUser {
                     result: json!({ "answer": answer }),
                     summary: text::one_line(&answer, 60),
                     observation: answer,
-                    truncated: false,
                     ..ToolOutput::default()
                 }),
                 None => Err(ToolError::permanent(

@@ -4,19 +4,17 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::output::{ToolError, ToolOutput};
+use crate::base::output::ToolOutput;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 use crate::safety::process::Exit;
-use crate::tools::{CallContext, Tool};
 
 use super::commands::confined::bracket_remarks;
 use super::commands::jobs::{JobLook, Jobs};
-use super::{define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments, text_of};
 
 /// The name of the tool.
 pub const BACKGROUND: &str = "background";
@@ -89,7 +87,7 @@ impl Tool for Background {
         format!("{action} {}", text_of(arguments, "id").unwrap_or_default())
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let BackgroundArguments { id, action, wait } = parse_arguments(given)?;
             let wait = Duration::from_secs(wait.unwrap_or(WAIT));

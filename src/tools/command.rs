@@ -8,27 +8,21 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::base::present;
-use crate::base::text;
+use crate::base::{present, text};
 use crate::config::{CommandOutputFormat, Permission, ToolConfig, ToolEffect};
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
-use crate::safety::net::Proxies;
-use crate::safety::process::Exit;
-use crate::safety::sandbox::{Network, Sandbox};
-use crate::safety::{Enclosure, Reach};
+use crate::safety::{Enclosure, Reach, net::Proxies, process::Exit, sandbox::Sandbox};
 use crate::template;
-use crate::tools::{CallContext, ShellLine, Tool};
 
 use super::commands::Environment;
 use super::commands::command_line::{self, ReadyCommand};
-use super::commands::confined::{self, Confined, ProgramOrder};
-use super::run_command::{self, Ran};
-use super::{bytes_for, files};
+use super::commands::confined::{Confined, ProgramOrder};
+use super::run_command;
+use super::{CallContext, ShellLine, Tool, ToolFuture, bytes_for, files};
 
 /// The exit code that asks for a retry, after sysexits.h.
 const TEMPORARY_FAILURE: i32 = 75;
@@ -39,10 +33,7 @@ const LONGEST_DOCUMENT: usize = 8 * 1024 * 1024;
 pub struct ConfiguredCommand {
     definition: ToolDefinition,
     config: ToolConfig,
-    /// The environment of commands, without the variables that the tool adds.
-    env: Environment,
-    sandbox: Option<Arc<Sandbox>>,
-    proxies: Proxies,
+    confined: Confined,
 }
 
 impl ConfiguredCommand {
@@ -61,7 +52,7 @@ impl ConfiguredCommand {
             effects,
             default: true,
         };
-        Self { definition, config, env, sandbox, proxies }
+        Self { definition, config, confined: Confined::new(env, sandbox, proxies) }
     }
 
     /// Its working directory. A directory that the model can influence must be inside the workspace.
@@ -77,14 +68,14 @@ impl ConfiguredCommand {
     async fn run(&self, arguments: &Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         let ready = command_line::render_command(&self.config, arguments)?;
         let dir = self.dir(&ready, context.reach)?;
-        let confined = Confined::new(self.env_with(&ready), self.sandbox.clone(), self.proxies.clone());
+        let variables = [ready.env.as_slice(), context.variables].concat();
         let line: Vec<&str> = ready.line.iter().map(String::as_str).collect();
         let (program, arguments) = line.split_first().ok_or_else(|| ToolError::parameter("no program"))?;
         let order = ProgramOrder {
             program,
             arguments,
             dir: &dir,
-            variables: context.variables,
+            variables: &variables,
             patience: run_command::choose_patience(&context),
         };
         let reads_json = self.config.output_format == Some(CommandOutputFormat::Json);
@@ -94,15 +85,14 @@ impl ConfiguredCommand {
                 whole.push_str(piece);
             }
         };
-        let Ran { mut output, exit, remarks } =
-            run_command::execute_order(&confined, order, context, &mut seen).await?;
-        if exit == Exit::Code(TEMPORARY_FAILURE) {
+        let (mut output, remarks) = run_command::execute_order(&self.confined, order, context, &mut seen).await?;
+        if output.exit == Some(Exit::Code(TEMPORARY_FAILURE)) {
             return Err(ToolError::new(ToolErrorKind::Transient, output.observation));
         }
         if reads_json {
             match find_document(&whole) {
-                Some(data) => with_data(&mut output, data, &exit, bytes_for(context.max_tokens)),
-                None if exit == Exit::Code(0) => {
+                Some(data) => with_data(&mut output, data, bytes_for(context.max_tokens)),
+                None if output.exit == Some(Exit::Code(0)) => {
                     let why = format!("the command did not print one JSON document: {}", output.observation);
                     return Err(ToolError::permanent(why));
                 }
@@ -111,13 +101,6 @@ impl ConfiguredCommand {
         }
         output.observation += &remarks;
         Ok(output)
-    }
-
-    /// The environment of commands, with the variables of the tool in place of those of the same name.
-    fn env_with(&self, ready: &ReadyCommand) -> Vec<(String, String)> {
-        let is_set = |name: &str| ready.env.iter().any(|(other, _)| other == name);
-        let inherited = self.env.variables().iter().filter(|(name, _)| !is_set(name));
-        inherited.chain(&ready.env).cloned().collect()
     }
 }
 
@@ -137,7 +120,7 @@ impl Tool for ConfiguredCommand {
             let _ = write!(shown, " (in {dir})");
         }
         Some(ShellLine {
-            hold: confined::choose_hold(self.sandbox.as_deref()),
+            hold: self.confined.hold(),
             line: ready.judged.into(),
             workdir: ready.workdir.map(Cow::from),
             configured: Some(shown),
@@ -145,18 +128,18 @@ impl Tool for ConfiguredCommand {
     }
 
     fn prepare(&self) {
-        self.sandbox.iter().for_each(|sandbox| sandbox.prepare());
+        self.confined.prepare();
     }
 
     fn enclosure(&self, wanted: Enclosure) -> Option<Enclosure> {
-        Some(if self.sandbox.is_some() { wanted } else { Enclosure::Outside })
+        Some(self.confined.enclosure(wanted))
     }
 
     /// True if the command has network access: without declared effects, it could have any effect.
     fn has_network(&self) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&ToolEffect::Network),
-            None => self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network != Network::Closed),
+            None => self.confined.has_network(),
         }
     }
 
@@ -182,7 +165,7 @@ impl Tool for ConfiguredCommand {
         Ok(shown)
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move { self.run(&given, context).await })
     }
 }
@@ -201,15 +184,15 @@ fn find_document(text: &str) -> Option<Value> {
         .find_map(|rest| serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok())
 }
 
-fn with_data(output: &mut ToolOutput, data: Value, exit: &Exit, most: usize) {
+fn with_data(output: &mut ToolOutput, data: Value, most: usize) {
     let shown = present::fit_data(&data, most, output.kept.as_ref());
     output.truncated = shown != data;
     let text = match &shown {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    output.observation = match exit {
-        Exit::Code(0) => text,
+    output.observation = match output.exit {
+        Some(Exit::Code(0)) => text,
         _ => format!("{}\n{text}", output.summary),
     };
     output.result = data;

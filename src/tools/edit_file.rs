@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,17 +13,13 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
 
 use super::files::edit_match::{self, EditMatch, Replacement};
 use super::files::replace::replace_file;
-use super::files::{self, WHOLE_BYTES};
-use super::{count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments, text_of};
 
 /// `edit_file`: replaces one text of a file by another.
-pub struct EditFile {
-    definition: ToolDefinition,
-}
+pub struct EditFile(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct EditFileArguments {
@@ -45,7 +40,7 @@ struct PlannedEdit {
 
 impl EditFile {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "edit_file",
             "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
              copy it without line numbers. Returns the changed lines; if nothing matches, the nearest \
@@ -58,14 +53,13 @@ impl EditFile {
                 "replace_all": { "type": "boolean" },
             }),
             &["path", "old_text", "new_text"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for EditFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn advice(&self) -> &'static str {
@@ -94,7 +88,7 @@ impl Tool for EditFile {
         true
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: EditFileArguments = parse_arguments(given)?;
@@ -119,7 +113,6 @@ fn make_edit(path: &str, planned: &PlannedEdit, ledger: &Ledger) -> Result<ToolO
         }),
         observation: planned.observation(&new, change),
         summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(&planned.old, &new)),
-        truncated: false,
         ..ToolOutput::default()
     })
 }
@@ -167,11 +160,7 @@ fn plan_edit(arguments: &EditFileArguments, reach: &Reach) -> Result<PlannedEdit
         return Err(ToolError::parameter("old_text and new_text are the same: nothing to change"));
     }
     let mut found = files::find_file(reach, path)?;
-    if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::format_size(found.opened.facts.len);
-        return Err(ToolError::permanent(format!("{path} has {size}: files that large are not edited here")));
-    }
-    let old = String::from_utf8(files::read_whole(path, &mut found)?)
+    let old = String::from_utf8(files::read_for_change(path, &mut found, "edited here")?)
         .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
     let name = reach.workspace().display(&found.path);
     match edit_match::find_match(&old, old_text, new_text, arguments.replace_all.unwrap_or(false)) {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use encoding_rs::Encoding;
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,12 +15,11 @@ use crate::base::text;
 use crate::config::{Permission, ToolEffect};
 use crate::model::ToolDefinition;
 use crate::safety::net::{FetchError, FetchRules, Fetched, Net, NetError, parse_url};
-use crate::tools::{CallContext, Tool};
 
 use super::commands::bounded::BoundedInput;
 use super::files::format_size;
 use super::readable::{self, ReadablePage};
-use super::{bytes_for, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, define_tool, parse_arguments, text_of};
 
 /// The most time for a page, including name lookup and redirects.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -95,7 +93,7 @@ impl Tool for FetchUrl {
         text_of(arguments, "url")
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let FetchArguments { url, max_tokens } = parse_arguments(given)?;
             let fetched = self.fetch(&url, LONGEST.min(context.timeout)).await?;

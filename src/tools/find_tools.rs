@@ -4,18 +4,15 @@
 //! The model reads one line about each such tool in its prompt, asks here for the definitions that it needs, as
 //! text, and calls them through `call_tool`. So the prefix of a conversation never changes.
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::output::{ToolError, ToolOutput};
-use crate::base::text;
+use crate::base::{output::ToolOutput, text};
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool};
 
-use super::finding::ranking::{Judge, Ranking};
-use super::{bytes_for, count_noun, define_tool, parse_arguments};
+use super::finding::rank::rank_texts;
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, parse_arguments};
 
 /// The name of the tool that finds others.
 pub const FIND_TOOLS: &str = "find_tools";
@@ -28,7 +25,8 @@ const MOST: usize = 5;
 pub struct FindTools {
     definition: ToolDefinition,
     tools: Vec<ToolDefinition>,
-    ranking: Ranking,
+    /// The searched text of each tool.
+    texts: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -38,7 +36,7 @@ struct FindToolsArguments {
 
 impl FindTools {
     /// Searches these tools, whose definitions are not sent.
-    pub fn new(tools: Vec<ToolDefinition>, judge: Judge) -> Self {
+    pub fn new(tools: Vec<ToolDefinition>) -> Self {
         let definition = define_tool(
             FIND_TOOLS,
             "Returns the definitions of further tools. Give a name, or words that say what you need; then use \
@@ -47,18 +45,16 @@ impl FindTools {
             json!({ "query": { "type": "string", "description": "A name, or words" } }),
             &["query"],
         );
-        let ranking = Ranking::new(judge, &tools);
-        Self { definition, tools, ranking }
+        let texts = tools.iter().map(write_searched).collect();
+        Self { definition, tools, texts }
     }
 
-    /// Only the tool of this name, else the best matches; and the number of embedded tokens.
-    async fn find(&self, query: &str, context: &CallContext<'_>) -> (Vec<&ToolDefinition>, u64) {
+    /// Only the tool of this name, else the best matches.
+    fn find(&self, query: &str) -> Vec<&ToolDefinition> {
         if let Some(named) = self.tools.iter().find(|tool| tool.name == query.trim()) {
-            return (vec![named], 0);
+            return vec![named];
         }
-        let ranked = self.ranking.rank(query, &self.tools, context).await;
-        let best = ranked.positions.into_iter().take(MOST);
-        (best.map(|position| &self.tools[position]).collect(), ranked.embedded_tokens)
+        rank_texts(query, &self.texts).into_iter().take(MOST).map(|position| &self.tools[position]).collect()
     }
 }
 
@@ -75,10 +71,10 @@ impl Tool for FindTools {
         text::one_line(arguments["query"].as_str().unwrap_or_default(), 80)
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let FindToolsArguments { query } = parse_arguments(given)?;
-            let (found, embedded_tokens) = self.find(&query, &context).await;
+            let found = self.find(&query);
             let most = bytes_for(context.max_tokens);
             let mut observation = String::new();
             let mut shown = Vec::new();
@@ -102,10 +98,6 @@ impl Tool for FindTools {
                 observation: observation.trim_end().to_owned(),
                 summary: count_noun(count as u64, "tool", "tools"),
                 truncated: count < found.len(),
-                metadata: (embedded_tokens > 0)
-                    .then(|| ("embedded_tokens".to_owned(), json!(embedded_tokens)))
-                    .into_iter()
-                    .collect(),
                 ..ToolOutput::default()
             })
         })
@@ -125,6 +117,15 @@ pub fn call_tool() -> ToolDefinition {
         }),
         &["name", "arguments"],
     )
+}
+
+/// The name counts twice: a query that contains it means this tool.
+fn write_searched(tool: &ToolDefinition) -> String {
+    let mut text = format!("{} {} {}", tool.name, tool.name, tool.description);
+    for (name, property) in tool.parameters["properties"].as_object().into_iter().flatten() {
+        text.extend([" ", name, " ", property["description"].as_str().unwrap_or_default()]);
+    }
+    text
 }
 
 fn describe_tool(tool: &ToolDefinition) -> String {

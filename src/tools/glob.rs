@@ -1,10 +1,9 @@
 //! `glob`: finds files by a pattern for their paths, sorted.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,18 +12,15 @@ use crate::config::Permission;
 use crate::files::disk::{Dir, DirEntry};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::walk::{SearchPattern, walk_files};
-use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const MOST_FILES: usize = 200;
 
 /// `glob`: the files whose paths match a pattern.
-pub struct Glob {
-    definition: ToolDefinition,
-}
+pub struct Glob(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct GlobArguments {
@@ -35,7 +31,7 @@ struct GlobArguments {
 impl Glob {
     /// Compiles nothing until it is called.
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "glob",
             "Finds files by name. Returns sorted paths, at most 200; honours .gitignore. A pattern without / \
              matches at any depth.",
@@ -45,14 +41,13 @@ impl Glob {
                 "path": { "type": "string" },
             }),
             &["pattern"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for Glob {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn returns(&self) -> &'static str {
@@ -75,7 +70,7 @@ impl Tool for Glob {
         }
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
@@ -93,7 +88,15 @@ fn find_paths(
 ) -> Result<ToolOutput, ToolError> {
     let pattern = SearchPattern::new(&arguments.pattern)?;
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
-    let (mut found, omitted) = find_below(&dir, reach, &pattern, abandoned);
+    let found = Mutex::new(Vec::new());
+    let omitted = walk_files(&dir, reach, abandoned, || {
+        |_: &Dir, _: &DirEntry, path: PathBuf| {
+            if pattern.matches(&dir, &path) {
+                found.lock().expect("no holder of the lock panics").push(path);
+            }
+        }
+    });
+    let mut found = found.into_inner().expect("no holder of the lock panics");
     abandoned.check()?;
     let total = found.len();
     // If there are too many, only the shown ones need an order.
@@ -130,32 +133,6 @@ fn find_paths(
         truncated,
         ..ToolOutput::default()
     })
-}
-
-/// The matching files below `dir`, unordered, and the number of entries that were left out.
-fn find_below(dir: &Path, reach: &Reach, pattern: &SearchPattern, abandoned: &Abandoned) -> (Vec<PathBuf>, u64) {
-    let found = Mutex::new(Vec::new());
-    let omitted = walk_files(dir, reach, abandoned, || {
-        let mut mine = GlobShare { found: &found, paths: Vec::new() };
-        move |_: &Dir, _: &DirEntry, path| {
-            if pattern.matches(dir, &path) {
-                mine.paths.push(path);
-            }
-        }
-    });
-    (found.into_inner().expect("no holder of the lock panics"), omitted)
-}
-
-/// The files that one thread of the walk found; added to the result when it ends.
-struct GlobShare<'a> {
-    found: &'a Mutex<Vec<PathBuf>>,
-    paths: Vec<PathBuf>,
-}
-
-impl Drop for GlobShare<'_> {
-    fn drop(&mut self) {
-        self.found.lock().expect("no holder of the lock panics").append(&mut self.paths);
-    }
 }
 
 #[cfg(test)]

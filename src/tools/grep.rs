@@ -9,7 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use futures_util::future::BoxFuture;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
@@ -23,11 +22,10 @@ use crate::files::disk::{self, Dir, DirEntry, DirEntryKind, Opened};
 use crate::files::workspace::Workspace;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::walk::{SearchPattern, walk_files};
-use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST_CONTEXT: usize = 20;
@@ -37,9 +35,7 @@ const LINE_BYTES: usize = 300;
 const MOST_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// `grep`: the lines that match a pattern.
-pub struct Grep {
-    definition: ToolDefinition,
-}
+pub struct Grep(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct GrepArguments {
@@ -54,7 +50,7 @@ struct GrepArguments {
 impl Grep {
     /// Compiles nothing until it is called.
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "grep",
             "Searches file contents. Returns paths, each with its matches as `line:text`; honours \
              .gitignore, skips binary files. No match spans lines.",
@@ -68,14 +64,13 @@ impl Grep {
                 "limit": { "type": "integer", "default": 100 },
             }),
             &["pattern"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for Grep {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn returns(&self) -> &'static str {
@@ -98,7 +93,7 @@ impl Tool for Grep {
         }
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {

@@ -5,29 +5,24 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
 use crate::files::disk::{self, Dir};
-use crate::files::file_name;
+use crate::files::{file_name, ignored::IgnoreFiles, regular::Links};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, run_aside};
-use super::files::ignored::Exclusions;
-use super::{bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
 
 const MOST_ENTRIES: usize = 500;
 const MOST_DEPTH: usize = 8;
 
 /// `list_dir`: the contents of a directory, to some depth.
-pub struct ListDir {
-    definition: ToolDefinition,
-}
+pub struct ListDir(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct ListDirArguments {
@@ -61,7 +56,7 @@ enum ListedKind {
 impl ListDir {
     /// Lists nothing until it is called.
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "list_dir",
             "Lists a directory. Returns sorted names with sizes, at most 500; deeper levels skip what \
              .gitignore excludes.",
@@ -71,14 +66,13 @@ impl ListDir {
                 "depth": { "type": "integer", "default": 1, "description": "At most 8" },
             }),
             &[],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for ListDir {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn returns(&self) -> &'static str {
@@ -97,7 +91,7 @@ impl Tool for ListDir {
         text_of(arguments, "path").unwrap_or(".").to_owned()
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
@@ -116,9 +110,9 @@ fn list_dir(
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
     let path = reach.workspace().display(&dir);
     let depth = arguments.depth.unwrap_or(1).clamp(1, MOST_DEPTH);
-    let mut listing = DirListing { root: &dir, reach, depth, entries: Vec::new(), omitted: 0, abandoned };
-    let ignored = if depth > 1 { Exclusions::read_above(&dir) } else { Exclusions::default() };
-    let opened = Dir::open(&dir).and_then(|opened| listing.read(&opened, &dir, (&ignored, 1)));
+    let ignored = IgnoreFiles::anywhere(Links::Refuse);
+    let mut listing = DirListing { root: &dir, reach, depth, ignored, entries: Vec::new(), omitted: 0, abandoned };
+    let opened = Dir::open(&dir).and_then(|opened| listing.read(&opened, &dir, 1));
     opened.map_err(|error| files::word_failure(&path, &error))?;
     abandoned.check()?;
 
@@ -158,6 +152,7 @@ struct DirListing<'a> {
     root: &'a Path,
     reach: &'a Reach,
     depth: usize,
+    ignored: IgnoreFiles,
     entries: Vec<ListedEntry>,
     /// Entries that are not named.
     omitted: u64,
@@ -166,9 +161,8 @@ struct DirListing<'a> {
 
 impl DirListing<'_> {
     /// Lists `dir`, whose path is `path`, and what is below it as far as no ignore file excludes it.
-    fn read(&mut self, dir: &Dir, path: &Path, (ignored, level): (&Exclusions, usize)) -> std::io::Result<()> {
+    fn read(&mut self, dir: &Dir, path: &Path, level: usize) -> std::io::Result<()> {
         let mut found = dir.entries()?;
-        let ignored = ignored.read_in(dir, path, &found);
         found.sort_by(|a, b| a.name.cmp(&b.name));
         for disk::DirEntry { name, kind } in found {
             if self.abandoned.get() {
@@ -188,7 +182,7 @@ impl DirListing<'_> {
             let size = if kind == ListedKind::File { dir.facts(&name).ok().map(|facts| facts.len) } else { None };
             let target = if kind == ListedKind::Link { dir.link(&name).ok() } else { None };
             let goes_on = kind == ListedKind::Dir && level < self.depth;
-            let enter = goes_on && name != ".git" && !ignored.excludes(&path, true);
+            let enter = goes_on && name != ".git" && !self.ignored.has(&path, true);
             let below = path.strip_prefix(self.root).unwrap_or(&path);
             self.entries.push(ListedEntry {
                 name: file_name::quote(below).into_owned(),
@@ -199,7 +193,7 @@ impl DirListing<'_> {
             });
             if enter {
                 // An unreadable directory is listed without its contents.
-                let _ = dir.dir(&name).and_then(|dir| self.read(&dir, &path, (&ignored, level + 1)));
+                let _ = dir.dir(&name).and_then(|dir| self.read(&dir, &path, level + 1));
             }
         }
         Ok(())

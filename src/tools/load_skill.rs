@@ -2,21 +2,17 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::base::text;
-use crate::base::tokens::BYTES_PER_TOKEN;
-use crate::config::Permission;
-use crate::config::SkillDisclosure;
-use crate::conversation::event::EventKind;
-use crate::conversation::knowledge::SECTION;
+use crate::base::{text, tokens::BYTES_PER_TOKEN};
+use crate::config::{Permission, SkillDisclosure};
+use crate::conversation::{event::EventKind, knowledge::SECTION};
 use crate::model::ToolDefinition;
-use crate::skills::{SkillBody, SkillCatalogue, SkillError, SkillErrorKind};
-use crate::tools::{CallContext, Tool};
+use crate::skills::{SkillCatalogue, SkillError, SkillErrorKind};
 
 use super::finding::rank::rank_texts;
+use super::{CallContext, Tool, ToolFuture, define_tool, text_of};
 
 /// Up to this many names are listed in the schema, so that the model cannot misspell them.
 const MOST_NAMES: usize = 50;
@@ -36,20 +32,13 @@ impl LoadSkill {
         } else {
             json!({ "type": "string" })
         };
-        let definition = ToolDefinition {
-            name: "load_skill".to_owned(),
-            description: "Returns a skill's instructions. Load one before you begin.".to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": { "name": name },
-                "required": ["name"],
-                "additionalProperties": false,
-            })
-            .into(),
-            permission: Permission::Read,
-            effects: Vec::new(),
-            default: true,
-        };
+        let definition = define_tool(
+            "load_skill",
+            "Returns a skill's instructions. Load one before you begin.",
+            (Permission::Read, &[]),
+            json!({ "name": name }),
+            &["name"],
+        );
         Self { definition, catalogue, disclosure }
     }
 
@@ -71,7 +60,9 @@ impl LoadSkill {
         let tokens = body.tokens();
         (context.notify)(EventKind::SkillLoaded { name: body.name.clone(), path: body.path.clone(), tokens });
         let instructions = body.instructions(context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
-        let mut result = describe_body(&body);
+        let mut result = json!({
+            "name": body.name, "directory": body.directory, "files": body.files, "already_loaded": false,
+        });
         let observation = match self.disclosure {
             SkillDisclosure::Message => {
                 result["instructions"] = instructions.as_str().into();
@@ -112,15 +103,6 @@ fn report_again(name: &str, note: &str) -> ToolOutput {
     }
 }
 
-fn describe_body(body: &SkillBody) -> Value {
-    json!({
-        "name": body.name,
-        "directory": body.directory,
-        "files": body.files,
-        "already_loaded": false,
-    })
-}
-
 impl Tool for LoadSkill {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
@@ -138,14 +120,10 @@ impl Tool for LoadSkill {
         arguments["name"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: Value,
-        context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let name =
-                arguments["name"].as_str().ok_or_else(|| ToolError::parameter("`name` must be a string"))?;
+            let name = text_of(&arguments, "name");
+            let name = name.ok_or_else(|| ToolError::parameter("`name` must be a string"))?;
             self.load(name, context)
         })
     }
@@ -177,7 +155,7 @@ mod tests {
     use crate::safety::Reach;
     use crate::skills::{RunVariables, SkillCatalogue};
     use crate::tools::load_skill_reference::LoadSkillReference;
-    use crate::tools::testing::{Empty, NoModels};
+    use crate::tools::testing::Empty;
     use crate::tools::{CallContext, Clocks, Tool};
 
     struct Bench {
@@ -218,7 +196,6 @@ mod tests {
                 enclosure: crate::safety::Enclosure::Write,
                 variables: &[],
                 refused: &|_| {},
-                models: &NoModels,
                 notify: &notify,
                 superior: &|| unreachable!("no tool of this room begins a run"),
             };

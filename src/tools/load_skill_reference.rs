@@ -2,22 +2,18 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::base::output::{ToolError, ToolOutput};
-use crate::base::present;
-use crate::base::tokens::BYTES_PER_TOKEN;
-use crate::config::Permission;
-use crate::config::SkillDisclosure;
-use crate::conversation::event::EventKind;
-use crate::conversation::knowledge::SECTION;
+use crate::base::{present, tokens::BYTES_PER_TOKEN};
+use crate::config::{Permission, SkillDisclosure};
+use crate::conversation::{event::EventKind, knowledge::SECTION};
 use crate::model::ToolDefinition;
 use crate::skills::{FileContent, FilePage, FileWindow, SkillCatalogue};
-use crate::tools::{CallContext, Tool};
 
 use super::load_skill::refuse_skill;
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments};
 
 /// The tool, which is offered only if there are skills.
 pub struct LoadSkillReference {
@@ -37,25 +33,18 @@ struct SkillReferenceArguments {
 impl LoadSkillReference {
     /// Reads the files of the skills of `catalogue`.
     pub fn new(catalogue: Arc<SkillCatalogue>, disclosure: SkillDisclosure) -> Self {
-        let definition = ToolDefinition {
-            name: "load_skill_reference".to_owned(),
-            description: "Reads a text file in a skill's directory.".to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "name": { "type": "string" },
-                    "path": { "type": "string" },
-                    "offset": { "type": "integer" },
-                    "limit": { "type": "integer" },
-                },
-                "required": ["name", "path"],
-                "additionalProperties": false,
-            })
-            .into(),
-            permission: Permission::Read,
-            effects: Vec::new(),
-            default: true,
-        };
+        let definition = define_tool(
+            "load_skill_reference",
+            "Reads a text file in a skill's directory.",
+            (Permission::Read, &[]),
+            json!({
+                "name": { "type": "string" },
+                "path": { "type": "string" },
+                "offset": { "type": "integer" },
+                "limit": { "type": "integer" },
+            }),
+            &["name", "path"],
+        );
         Self { definition, catalogue, disclosure }
     }
 
@@ -109,13 +98,9 @@ impl Tool for LoadSkillReference {
         format!("{}: {}", part("name"), part("path"))
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: Value,
-        context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let arguments: SkillReferenceArguments = super::parse_arguments(arguments)?;
+            let arguments: SkillReferenceArguments = parse_arguments(arguments)?;
             self.read(&arguments, context)
         })
     }

@@ -49,12 +49,10 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::base::output::ToolError;
+use crate::base::{output::ToolError, text::count_noun};
 use crate::config::{Permission, ToolEffect};
 use crate::model::ToolDefinition;
-use crate::safety::Approver;
-use crate::safety::net::Net;
-use crate::safety::sandbox::Sandbox;
+use crate::safety::{Approver, net::Net, sandbox::Sandbox};
 
 use apply_patch::ApplyPatch;
 use ask_user::AskUser;
@@ -76,14 +74,13 @@ pub use background::BACKGROUND;
 pub use command::ConfiguredCommand;
 pub use commands::{BoundedInput, Environment, Jobs, PlainState};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
-pub use finding::Judge;
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;
 pub use superior::Superior;
-pub use tool::{CallContext, Clocks, Keep, ModelAccess, ShellLine, Tool};
+pub use tool::{CallContext, Clocks, Keep, ShellLine, Tool, ToolFuture};
 
 /// The parts of the run that the built-in tools need.
 pub struct Kit {
@@ -198,11 +195,6 @@ fn parse_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError
 /// The argument `name`, if it is a string.
 fn text_of<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str)
-}
-
-/// `3 lines`, `1 line`.
-fn count_noun(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// The most bytes that an observation of `max_tokens` may have: a token has about four bytes at most, and the notices

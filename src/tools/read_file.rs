@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,11 +16,10 @@ use crate::config::Permission;
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
 
 use super::aside::{Abandoned, run_aside};
 use super::files::{self, WHOLE_BYTES};
-use super::{bytes_for, count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, parse_arguments, text_of};
 
 const MOST_LINES: u64 = 2000;
 const MOST_BYTES: usize = 50 * 1024;
@@ -32,9 +30,7 @@ const SNIFFED_BYTES: usize = 8192;
 const BOM: char = '\u{feff}';
 
 /// `read_file`: the text of a file, a window of lines at a time.
-pub struct ReadFile {
-    definition: ToolDefinition,
-}
+pub struct ReadFile(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct ReadFileArguments {
@@ -45,7 +41,7 @@ struct ReadFileArguments {
 
 impl ReadFile {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "read_file",
             "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on.",
             (Permission::Read, &[]),
@@ -55,14 +51,13 @@ impl ReadFile {
                 "limit": { "type": "integer" },
             }),
             &["path"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for ReadFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn returns(&self) -> &'static str {
@@ -85,7 +80,7 @@ impl Tool for ReadFile {
         }
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         let (reach, ledger) = (Arc::clone(context.reach), Arc::clone(context.files));
         let budget = bytes_for(context.max_tokens).min(MOST_BYTES);
         Box::pin(async move {
@@ -132,6 +127,7 @@ fn read_lines(
 }
 
 /// Iterates over the lines and keeps the requested ones, as far as the budget allows.
+#[derive(Default)]
 struct RequestedLines {
     first: u64,
     limit: u64,
@@ -159,14 +155,7 @@ impl RequestedLines {
             limit: arguments.limit.unwrap_or(MOST_LINES),
             budget,
             counts_all,
-            number: 0,
-            observation: String::new(),
-            text: String::new(),
-            taken: 0,
-            more: false,
-            total: None,
-            cut: 0,
-            invalid: false,
+            ..Self::default()
         }
     }
 

@@ -25,53 +25,6 @@ enum PageScope {
     All,
 }
 
-/// Elements that are never part of the text.
-const SILENT: &[&[u8]] = &[
-    b"script",
-    b"style",
-    b"noscript",
-    b"template",
-    b"svg",
-    b"math",
-    b"iframe",
-    b"object",
-    b"select",
-    b"textarea",
-];
-/// Elements around the content of most pages.
-const AROUND: &[&[u8]] = &[b"nav", b"footer", b"aside", b"dialog", b"button"];
-const MAIN: &[&[u8]] = &[b"main", b"article"];
-/// Elements without an end tag.
-const VOID: &[&[u8]] = &[b"br", b"hr", b"img", b"input", b"meta", b"link", b"source", b"wbr", b"col", b"embed"];
-/// Elements that are surrounded by empty lines.
-const APART: &[&[u8]] = &[
-    b"p",
-    b"h1",
-    b"h2",
-    b"h3",
-    b"h4",
-    b"h5",
-    b"h6",
-    b"ul",
-    b"ol",
-    b"dl",
-    b"pre",
-    b"blockquote",
-    b"table",
-    b"section",
-    b"article",
-    b"main",
-    b"header",
-    b"figure",
-    b"details",
-    b"hr",
-    b"form",
-    b"fieldset",
-];
-/// Elements that begin on a new line.
-const LINES: &[&[u8]] =
-    &[b"div", b"li", b"tr", b"dt", b"dd", b"figcaption", b"caption", b"summary", b"address", b"option", b"legend"];
-
 /// Reads a page. `absolute` resolves the address of a link; `None` if it leads nowhere.
 pub fn read_html(html: &str, absolute: &dyn Fn(&str) -> Option<String>) -> ReadablePage {
     /// A part with fewer bytes is more likely a frame than the content.
@@ -161,13 +114,12 @@ impl<'a> PageReader<'a> {
             self.in_title = self.page.title.is_empty();
             return;
         }
-        let skipped =
-            SILENT.contains(&name) || self.scope != PageScope::All && (AROUND.contains(&name) || is_hidden(tag));
-        if skipped && !VOID.contains(&name) && !tag.self_closing {
+        let skipped = is_silent(name) || self.scope != PageScope::All && (is_around(name) || is_hidden(tag));
+        if skipped && !is_void(name) && !tag.self_closing {
             self.silenced = Some((name.to_vec(), 1));
             return;
         }
-        if MAIN.contains(&name) {
+        if is_main(name) {
             self.main += 1;
         }
         self.break_before(name);
@@ -228,7 +180,7 @@ impl<'a> PageReader<'a> {
             _ => {}
         }
         self.break_before(name);
-        if MAIN.contains(&name) {
+        if is_main(name) {
             self.main = self.main.saturating_sub(1);
         }
     }
@@ -261,17 +213,12 @@ impl<'a> PageReader<'a> {
     }
 
     fn break_before(&mut self, name: &[u8]) {
-        let feeds = if self.at_mark && !matches!(name, b"li" | b"tr") {
+        if self.at_mark && !matches!(name, b"li" | b"tr") {
             return;
-        } else if APART.contains(&name) && self.lists.is_empty() {
-            // Nothing within a list is surrounded by empty lines.
-            2
-        } else if APART.contains(&name) || LINES.contains(&name) {
-            1
-        } else {
-            return;
-        };
-        self.feeds = self.feeds.max(feeds);
+        }
+        // Nothing within a list is surrounded by empty lines.
+        let most = if self.lists.is_empty() { 2 } else { 1 };
+        self.feeds = self.feeds.max(count_feeds(name).min(most));
     }
 
     /// Writes `text` after its pending line feeds and space.
@@ -347,6 +294,49 @@ impl<'a> PageReader<'a> {
             self.page.text.insert(begin, '[');
             let _ = write!(self.page.text, "]({target})");
         }
+    }
+}
+
+/// True for elements that are never part of the text.
+fn is_silent(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"script"
+            | b"style"
+            | b"noscript"
+            | b"template"
+            | b"svg"
+            | b"math"
+            | b"iframe"
+            | b"object"
+            | b"select"
+            | b"textarea"
+    )
+}
+
+/// True for elements around the content of most pages.
+fn is_around(name: &[u8]) -> bool {
+    matches!(name, b"nav" | b"footer" | b"aside" | b"dialog" | b"button")
+}
+
+fn is_main(name: &[u8]) -> bool {
+    matches!(name, b"main" | b"article")
+}
+
+/// True for elements without an end tag.
+fn is_void(name: &[u8]) -> bool {
+    matches!(name, b"br" | b"hr" | b"img" | b"input" | b"meta" | b"link" | b"source" | b"wbr" | b"col" | b"embed")
+}
+
+/// The line feeds around an element: two if empty lines surround it, one if it begins on a new line.
+fn count_feeds(name: &[u8]) -> usize {
+    match name {
+        b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"ul" | b"ol" | b"dl" | b"pre" | b"blockquote"
+        | b"table" | b"section" | b"article" | b"main" | b"header" | b"figure" | b"details" | b"hr" | b"form"
+        | b"fieldset" => 2,
+        b"div" | b"li" | b"tr" | b"dt" | b"dd" | b"figcaption" | b"caption" | b"summary" | b"address"
+        | b"option" | b"legend" => 1,
+        _ => 0,
     }
 }
 

@@ -9,29 +9,23 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, BufReader, Seek, SeekFrom};
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{bytes_for, define_tool, parse_arguments};
+use super::{CallContext, Tool, ToolFuture, bytes_for, define_tool, parse_arguments};
 use crate::base::long_text::{self, Extent, FoundLine, FoundText, NextPage, TextPage};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
 use crate::config::Permission;
-use crate::conversation::Archive;
-use crate::conversation::message::Handle;
-use crate::conversation::spill::Spill;
+use crate::conversation::{Archive, message::Handle, spill::Spill};
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool};
 
 /// The lines of a page if no limit is given.
 const PAGE: usize = 400;
 /// The hits of a search if no limit is given.
 const HITS: usize = 40;
 
-pub struct Recall {
-    definition: ToolDefinition,
-}
+pub struct Recall(ToolDefinition);
 
 #[derive(Deserialize)]
 struct RecallArguments {
@@ -74,7 +68,7 @@ fn is_handle(word: &str) -> bool {
 
 impl Recall {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "recall",
             "Reads what was left out. Give the id in its notice, or a plain query to find lines in it.",
             (Permission::Read, &[]),
@@ -85,14 +79,13 @@ impl Recall {
                 "limit": { "type": "integer" },
             }),
             &[],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for Recall {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn advice(&self) -> &'static str {
@@ -104,7 +97,7 @@ impl Tool for Recall {
         named("id").or_else(|| named("query")).unwrap_or_default()
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let RecallArguments { id, query, offset, limit } = parse_arguments(given)?;
             let bytes = bytes_for(context.max_tokens);

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -20,13 +19,13 @@ use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::process::{ChildEnd, ChildPatience, Cut, Exit, choose_shell, shell_name};
 use crate::safety::{Enclosure, Reach};
-use crate::tools::{CallContext, Clocks, ShellLine, Tool};
 
 use super::commands::bounded::{BoundedInput, ShownText};
 use super::commands::confined::{Confined, ProgramOrder};
 use super::commands::jobs::{Jobs, Start};
 use super::commands::plain::PlainState;
 use super::commands::tests_run::tests_run;
+use super::{CallContext, Clocks, ShellLine, Tool, ToolFuture};
 use super::{background, bytes_for, define_tool, files, parse_arguments, text_of};
 
 /// The name of the tool.
@@ -133,7 +132,7 @@ impl Tool for RunCommand {
         Ok(shown)
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let lifetime = find_timeout(&given);
             let arguments: RunCommandArguments = parse_arguments(given)?;
@@ -161,7 +160,7 @@ impl RunCommand {
             variables: context.variables,
             patience: choose_patience(&context),
         };
-        let Ran { mut output, remarks, .. } = execute_order(&self.confined, order, context, &mut |_| {}).await?;
+        let (mut output, remarks) = execute_order(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)
     }
@@ -196,21 +195,14 @@ pub(super) fn choose_patience(context: &CallContext<'_>) -> ChildPatience<'stati
     ChildPatience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run, leash: None }
 }
 
-/// A program that ran to its end.
-pub(super) struct Ran {
-    pub output: ToolOutput,
-    pub exit: Exit,
-    /// Remarks about the sandbox, for the end of the observation.
-    pub remarks: String,
-}
-
-/// Runs a program to its end. `seen` receives all of its output as plain text.
+/// Runs a program to its end; returns its result, and remarks about the sandbox for the end of the observation. `seen`
+/// receives all of its output as plain text.
 pub(super) async fn execute_order(
     confined: &Confined,
     order: ProgramOrder<'_>,
     context: CallContext<'_>,
     seen: &mut (dyn FnMut(&str) + Send),
-) -> Result<Ran, ToolError> {
+) -> Result<(ToolOutput, String), ToolError> {
     let mut plain = PlainState::default();
     let mut output = BoundedInput::new(bytes_for(context.max_tokens), context.keep);
     let mut piece = String::new();
@@ -238,7 +230,7 @@ pub(super) async fn execute_order(
         error.message += &remarks;
         return Err(error);
     }
-    Ok(Ran { output: report_end(ended, &shown), exit: outcome.ended.exit, remarks })
+    Ok((report_end(ended, &shown), remarks))
 }
 
 fn report_end(ended: &ChildEnd, shown: &ShownText) -> ToolOutput {
@@ -280,25 +272,20 @@ fn report_end(ended: &ChildEnd, shown: &ShownText) -> ToolOutput {
 fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &ShownText) -> ToolError {
     let Clocks { most, idle, run } = context.clocks;
     let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());
+    let ended = |limit: Duration| format!("the command was ended after {}", seconds(limit));
     let mut message = match cut {
         Cut::Call if context.timeout < most => {
-            format!(
-                "the command was ended after {}; timeout may be up to {}",
-                seconds(context.timeout),
-                seconds(most)
-            )
+            format!("{}; timeout may be up to {}", ended(context.timeout), seconds(most))
         }
-        Cut::Call => {
-            format!("the command was ended after {}, the most that a command may take", seconds(context.timeout))
-        }
+        Cut::Call => format!("{}, the most that a command may take", ended(context.timeout)),
         Cut::Idle => {
             let idle = seconds(idle.unwrap_or_default());
             format!("the command was ended: it had written nothing for {idle} (limits.tool_idle_timeout)")
         }
         Cut::Asked => "the command was stopped".to_owned(),
         Cut::Run => {
-            let left = seconds(Duration::from_secs(run.unwrap_or_default().as_secs()));
-            format!("the command was ended after {left}: the time of the whole run is out (limits.max_time)")
+            let left = Duration::from_secs(run.unwrap_or_default().as_secs());
+            format!("{}: the time of the whole run is out (limits.max_time)", ended(left))
         }
     };
     match shown.text.trim_end() {

@@ -10,14 +10,11 @@ use tempfile::TempDir;
 
 use crate::base::long_text::FoundText;
 use crate::base::output::{ToolError, ToolOutput};
-use crate::conversation::Archive;
 use crate::conversation::knowledge::{Ledger, Loaded};
-use crate::conversation::message::Handle;
-use crate::conversation::spill::Spill;
+use crate::conversation::{Archive, message::Handle, spill::Spill};
 use crate::files::workspace::Workspace;
-use crate::model::{ChatModel, Embedded, Embedder, ModelRequest, ReplyEnd};
 use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question, Reach};
-use crate::tools::{CallContext, Clocks, ModelAccess, Tool};
+use crate::tools::{CallContext, Clocks, Tool};
 
 pub struct Place {
     pub dir: TempDir,
@@ -139,7 +136,6 @@ impl Place {
             enclosure: crate::safety::Enclosure::Write,
             variables: &[],
             refused: &|_| {},
-            models: &NoModels,
             notify: &|_| {},
             superior: &|| unreachable!("no tool of this room begins a run"),
         };
@@ -154,24 +150,6 @@ impl Place {
     /// The message of a call that must fail.
     pub fn fail(&self, tool: &dyn Tool, arguments: Value) -> String {
         self.call(tool, arguments).expect_err("the call fails").message
-    }
-}
-
-/// No model can be asked.
-pub struct NoModels;
-
-impl ModelAccess for NoModels {
-    fn ask<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a dyn ChatModel,
-        _: ModelRequest<'a>,
-    ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
-        Box::pin(async { Err("no model can be asked here".to_owned()) })
-    }
-
-    fn embed<'a>(&'a self, _: &'a dyn Embedder, _: &'a [String]) -> BoxFuture<'a, Result<Embedded, String>> {
-        Box::pin(async { Err("no model can be asked here".to_owned()) })
     }
 }
 

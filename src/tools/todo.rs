@@ -1,7 +1,6 @@
 //! `todo`: the plan of a long task, replaced as a whole by each call. It is kept in the session's state, so that
 //! it survives a resume, and shown to the person.
 
-use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -9,9 +8,8 @@ use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool};
 
-use super::{define_tool, parse_arguments};
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments};
 
 /// The key of the items in the session's state.
 const STATE: &str = "todo";
@@ -19,9 +17,7 @@ const STATE: &str = "todo";
 const MOST_ITEMS: usize = 50;
 
 /// `todo`: the plan that the person sees.
-pub struct Todo {
-    definition: ToolDefinition,
-}
+pub struct Todo(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct TodoArguments {
@@ -44,7 +40,7 @@ enum TodoStatus {
 
 impl Todo {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "todo",
             "Replaces your plan, which the user sees. For long tasks: send all items, at most one doing.",
             (Permission::Read, &[]),
@@ -60,14 +56,13 @@ impl Todo {
                 } },
             }),
             &["items"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for Todo {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn advice(&self) -> &'static str {
@@ -83,11 +78,7 @@ impl Tool for Todo {
         String::new()
     }
 
-    fn call<'a>(
-        &'a self,
-        given: Value,
-        _context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, _context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let TodoArguments { items } = parse_arguments(given)?;
             check_items(&items)?;

@@ -7,17 +7,15 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::base::json;
 use crate::base::output::{ToolError, ToolOutput};
-use crate::base::secrets::Redactor;
+use crate::base::{json, secrets::Redactor};
 use crate::config::{Permission, ToolEffect};
-use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::{Ledger, Loaded};
-use crate::conversation::spill::Spill;
+use crate::conversation::{event::EventKind, spill::Spill};
 use crate::files::workspace::Workspace;
 
 use crate::conversation::Archive;
-use crate::model::{ChatModel, Embedded, Embedder, ModelRequest, ReplyEnd, ToolDefinition};
+use crate::model::ToolDefinition;
 use crate::safety::{Enclosure, Hold, Reach, Refused};
 
 use super::superior::Superior;
@@ -35,12 +33,6 @@ pub trait Tool: Send + Sync {
     /// The form of its result as data, for plans that refer to parts of it: `{path, text}`.
     fn returns(&self) -> &'static str {
         ""
-    }
-
-    /// The version of the tool, for telemetry: that of the program for built-in tools.
-    #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
-    fn version(&self) -> &str {
-        env!("CARGO_PKG_VERSION")
     }
 
     /// The paths that this call would read, as the model wrote them; none if it reads the workspace in general.
@@ -137,12 +129,11 @@ pub trait Tool: Send + Sync {
     }
 
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.
-    fn call<'a>(
-        &'a self,
-        arguments: Value,
-        context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a>;
 }
+
+/// A call that runs.
+pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
 /// A command line, the directory in which it would run, and the walls that can confine it.
 #[derive(Debug, Clone)]
@@ -162,30 +153,6 @@ pub struct ShellLine<'a> {
 pub struct Keep<'a> {
     pub spill: &'a Arc<Spill>,
     pub redactor: &'a Arc<Redactor>,
-}
-
-/// The way of a tool to models: the run reserves, sends, counts and reports each request.
-pub trait ModelAccess: Send + Sync {
-    /// Asks a model beside the conversation. `role` names the request in events.
-    ///
-    /// # Errors
-    /// A limit forbids the request, or it failed; a sentence.
-    fn ask<'a>(
-        &'a self,
-        role: &'a str,
-        model: &'a dyn ChatModel,
-        request: ModelRequest<'a>,
-    ) -> BoxFuture<'a, Result<ReplyEnd, String>>;
-
-    /// Turns texts into vectors.
-    ///
-    /// # Errors
-    /// A limit forbids a request, or one failed; a sentence.
-    fn embed<'a>(
-        &'a self,
-        embedder: &'a dyn Embedder,
-        texts: &'a [String],
-    ) -> BoxFuture<'a, Result<Embedded, String>>;
 }
 
 /// The other limits that may end a long call.
@@ -229,8 +196,6 @@ pub struct CallContext<'a> {
     pub variables: &'a [(String, String)],
     /// Reports that its walls may have stopped the call: a person may then let it run again in wider ones.
     pub refused: &'a (dyn Fn(Refused) + Send + Sync),
-    /// The way to models, for a tool that asks one itself.
-    pub models: &'a dyn ModelAccess,
     /// Reports a fact to observers (a skill was loaded).
     pub notify: &'a (dyn Fn(EventKind) + Send + Sync),
     /// The run, for a tool that begins one within it.

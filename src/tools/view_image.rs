@@ -1,7 +1,6 @@
 //! `view_image`: shows a picture of the workspace to a model with vision. For other models the tool does not
 //! exist.
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -9,14 +8,11 @@ use crate::base::image::{Image, MOST_BYTES};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{CallContext, Tool};
 
-use super::{define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, define_tool, files, parse_arguments, text_of};
 
 /// `view_image`: a picture for the model.
-pub struct ViewImage {
-    definition: ToolDefinition,
-}
+pub struct ViewImage(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct ViewImageArguments {
@@ -25,20 +21,19 @@ struct ViewImageArguments {
 
 impl ViewImage {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "view_image",
             "Shows you a picture file. PNG, JPEG, WebP or GIF, at most 5 MB.",
             (Permission::Read, &[]),
             json!({ "path": { "type": "string" } }),
             &["path"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for ViewImage {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn advice(&self) -> &'static str {
@@ -53,7 +48,7 @@ impl Tool for ViewImage {
         text_of(arguments, "path").unwrap_or_default().to_owned()
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let ViewImageArguments { path } = parse_arguments(given)?;
             let mut found = files::find_file(context.reach, &path)?;

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,18 +12,14 @@ use crate::config::{Permission, ToolEffect};
 use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
-use crate::tools::{CallContext, Tool};
 
 use super::files::replace::replace_file;
-use super::files::{self, WHOLE_BYTES};
-use super::{count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments, text_of};
 
 const BOM: &str = "\u{feff}";
 
 /// `write_file`: a file as a whole.
-pub struct WriteFile {
-    definition: ToolDefinition,
-}
+pub struct WriteFile(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct WriteFileArguments {
@@ -34,7 +29,7 @@ struct WriteFileArguments {
 
 impl WriteFile {
     pub fn new() -> Self {
-        let definition = define_tool(
+        Self(define_tool(
             "write_file",
             "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
             (Permission::Write, &[ToolEffect::Files]),
@@ -43,14 +38,13 @@ impl WriteFile {
                 "content": { "type": "string" },
             }),
             &["path", "content"],
-        );
-        Self { definition }
+        ))
     }
 }
 
 impl Tool for WriteFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn advice(&self) -> &'static str {
@@ -75,7 +69,7 @@ impl Tool for WriteFile {
         true
     }
 
-    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: WriteFileArguments = parse_arguments(given)?;
@@ -125,7 +119,6 @@ fn write_content(arguments: &WriteFileArguments, reach: &Reach, ledger: &Ledger)
         result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
         observation,
         summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(&old, &new)),
-        truncated: false,
         ..ToolOutput::default()
     })
 }
@@ -144,11 +137,7 @@ fn refuse_unfamiliar(path: &str, familiarity: Familiarity, old: &[u8]) -> Result
 /// The content of the file; `None` if there is no file.
 fn read_existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
     let Some(mut found) = files::find_or_new(reach, path)? else { return Ok(None) };
-    if found.opened.facts.len > WHOLE_BYTES {
-        let size = files::format_size(found.opened.facts.len);
-        return Err(ToolError::permanent(format!("{path} has {size}: files that large are not overwritten")));
-    }
-    files::read_whole(path, &mut found).map(Some)
+    files::read_for_change(path, &mut found, "overwritten").map(Some)
 }
 
 /// `new` with the byte order mark of `old`, and with its line endings if they are all CRLF.

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::agent::window::Budget;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{AgentConfig, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
+use crate::config::{AgentConfig, Config, Limits, PromptRef, PromptSource};
 use crate::files::ignored;
 use crate::files::workspace::Workspace;
 use crate::model::ChatModel;
@@ -36,7 +36,7 @@ use crate::safety::Approver;
 use crate::safety::net::Net;
 use crate::safety::policy::PolicyRules;
 use crate::skills::{RunVariables, SkillCatalogue};
-use crate::tools::{self, Environment, Jobs, Judge, Kit, SelectableName};
+use crate::tools::{self, Environment, Jobs, Kit, SelectableName};
 
 pub use boundary::{Bounds, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models};
@@ -159,8 +159,6 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         Toolbox::default()
     };
     toolbox.guide(settings.profile.or(model.info().profile));
-    let unfound =
-        choose_judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let wrong_schema = |why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"));
     let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(wrong_schema)?;
@@ -183,7 +181,6 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         .chain(services.catalogue.notice().map(str::to_owned))
         .chain(boundary::warn_absence(settings))
         .chain(boundary::whole_home(workspace))
-        .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
     let needs =
         needs::RoleNeeds { config, settings, options, registry: &registry, model: &model, around: &services };
@@ -258,27 +255,6 @@ fn find_prompts(
 fn choose_environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Environment {
     let (env, named, workspace) = (config.env.clone(), agent.sandbox.env.clone(), workspace.clone());
     Environment::lazily(move || env.for_commands(&named, &workspace))
-}
-
-/// The judge that finds tools that are not sent with every request.
-fn choose_judge(
-    config: &Config,
-    agent: &AgentConfig,
-    options: &RunOptions,
-    model: &Arc<dyn ChatModel>,
-    around: &Surroundings,
-) -> Result<Judge, String> {
-    let ToolsSettings { selection, embedding_model } = &config.settings.tools;
-    Ok(match selection {
-        SelectBy::Bm25 => Judge::Words,
-        SelectBy::Model => Judge::Model(Arc::clone(model)),
-        SelectBy::Embedding => {
-            let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
-            let embedder = model::connect_embedder(&chosen, embedding_model, around);
-            let alone = |error| format!("tools are found only by their words (tools.selection): {error}");
-            Judge::Embedding(embedder.map_err(alone)?)
-        }
-    })
 }
 
 fn connect_model(

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::agent::clock::{PausableClock, calling_time};
 use crate::agent::conversation::SharedConversation;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
-use crate::agent::request::CallRequests;
 use crate::agent::request::retry;
 use crate::agent::{Agent, Emitter};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -111,7 +110,7 @@ impl<'a> PreparedCall<'a> {
                 return self.end_without_run(CallEnd::Failed(CallFailure::Invalid), &why);
             }
         };
-        let CallServices { agent, emitter, live, shared, helpers, limits, .. } = services;
+        let CallServices { agent, emitter, live, shared, limits, .. } = services;
         let (slot, tool) = (self.slot, plan.tool);
         live.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
@@ -128,7 +127,6 @@ impl<'a> PreparedCall<'a> {
             let desk = desk.get_or_init(|| Arc::new(services.link_helper(slot, plan.trust.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
-        let account = || live.account(slot, &helpers.ledger);
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(services.clock.elapsed()));
         let context = CallContext {
             workspace: &agent.workspace,
@@ -145,7 +143,6 @@ impl<'a> PreparedCall<'a> {
             enclosure,
             variables: &self.variables,
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
-            models: &CallRequests { ledger: &account, emitter, step: helpers.ledger.own_steps() },
             notify: &|kind| emitter.notify(kind),
             superior: &superior,
         };

@@ -62,7 +62,7 @@ impl CallMeasurement {
         CallTelemetry {
             execution_id: fresh_id(),
             tool_name: text::one_line(&call.name, MESSAGE),
-            tool_version: tool.map_or(String::new(), |tool| tool.version().to_owned()),
+            tool_version: tool.map_or(String::new(), |_| env!("CARGO_PKG_VERSION").to_owned()),
             timestamp: format!("{:.3}", self.taken_up.at),
             latency_ms: self.latency.map(to_milliseconds),
             duration_ms: to_milliseconds(self.total),

@@ -8,19 +8,13 @@ pub(super) mod retry;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::BoxFuture;
-
 use crate::agent::Emitter;
 use crate::base::tokens;
 use crate::config::Prices;
 use crate::conversation::event::{EventKind, RequestFinished, RequestStatus};
 use crate::conversation::message::{FinishReason, Usage};
 use crate::model::ledger::{Claim, LEAST_OUTPUT, Reservation, RunLedger, SpendingRefusal, cost_usd};
-use crate::model::{
-    ChatModel, Delta, EMBEDDED_AT_ONCE, Embedded, Embedder, ModelError, ModelInfo, ModelRequest, ReplyEnd,
-    ReplyStream,
-};
-use crate::tools::ModelAccess;
+use crate::model::{ChatModel, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream};
 
 /// The most changes of one request because its server refused a part of it.
 pub(super) const MOST_LESSONS: u32 = 3;
@@ -181,91 +175,4 @@ pub(super) fn claim_for(model: &ModelInfo, input_tokens: u64) -> Claim<'_> {
 /// The tokens of a request as it would be sent: counted by the model, or estimated by its bytes.
 pub(super) fn size_as_sent(model: &dyn ChatModel, request: ModelRequest<'_>) -> u64 {
     model.measured(request).unwrap_or_else(|| tokens::estimate_tokens(&model.preview(request).to_string()))
-}
-
-/// The way of the tools of one call to models.
-pub(super) struct CallRequests<'a> {
-    /// Opens the account of the call.
-    pub ledger: &'a (dyn Fn() -> RunLedger + Send + Sync),
-    pub emitter: &'a Arc<Emitter>,
-    pub step: u64,
-}
-
-impl CallRequests<'_> {
-    fn desk(&self, role: &str) -> RequestDesk {
-        let (ledger, emitter) = ((self.ledger)(), Arc::clone(self.emitter));
-        RequestDesk { ledger, emitter, step: self.step, role: role.to_owned() }
-    }
-}
-
-impl ModelAccess for CallRequests<'_> {
-    fn ask<'a>(
-        &'a self,
-        role: &'a str,
-        model: &'a dyn ChatModel,
-        request: ModelRequest<'a>,
-    ) -> BoxFuture<'a, Result<ReplyEnd, String>> {
-        Box::pin(async move {
-            let claim = claim_for(model.info(), size_as_sent(model, request));
-            let mut attempt = 1;
-            loop {
-                let open = self.desk(role).open(model.info(), &claim, attempt).await;
-                let open = open.map_err(|refusal| refusal.to_string())?;
-                match read_reply(&open, model, request).await {
-                    Ok(end) => {
-                        open.finish(&end);
-                        return Ok(end);
-                    }
-                    Err(error) => {
-                        open.settle(status_of(&error), Usage::default(), None);
-                        if !error.is_lesson || attempt > MOST_LESSONS {
-                            return Err(error.to_string());
-                        }
-                        attempt += 1;
-                    }
-                }
-            }
-        })
-    }
-
-    fn embed<'a>(
-        &'a self,
-        embedder: &'a dyn Embedder,
-        texts: &'a [String],
-    ) -> BoxFuture<'a, Result<Embedded, String>> {
-        Box::pin(async move {
-            let mut all = Embedded::default();
-            for texts in texts.chunks(EMBEDDED_AT_ONCE) {
-                let input_tokens = texts.iter().map(|text| tokens::estimate_tokens(text)).sum();
-                let claim = Claim { input_tokens, ..Claim::default() };
-                let open = self.desk("embedding").reserve(embedder.model(), embedder.provider(), &claim, 1).await;
-                let open = open.map_err(|refusal| refusal.to_string())?;
-                let made = match embedder.embed(texts).await {
-                    Ok(made) => made,
-                    Err(error) => {
-                        open.settle(status_of(&error), Usage::default(), None);
-                        return Err(error.to_string());
-                    }
-                };
-                let usage = Usage { input_tokens: made.tokens, ..Usage::default() };
-                open.settle(RequestStatus::Ok, usage, None);
-                all.vectors.extend(made.vectors);
-                all.tokens += made.tokens;
-            }
-            Ok(all)
-        })
-    }
-}
-
-async fn read_reply(
-    open: &OpenRequest,
-    model: &dyn ChatModel,
-    request: ModelRequest<'_>,
-) -> Result<ReplyEnd, ModelError> {
-    let mut stream = open.send(model, request).await?;
-    loop {
-        if let Delta::Finished(end) = stream.next().await? {
-            return Ok(end);
-        }
-    }
 }

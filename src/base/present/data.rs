@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::base::output::Kept;
-use crate::base::text;
+use crate::base::{output::Kept, text};
 
 /// Shortens `data` to at most about `most` bytes of JSON. A list becomes
 /// `{"items": […], "total_count": N, "note": …}`; the largest list or text inside an object is cut in the same way.

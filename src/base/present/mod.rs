@@ -1,4 +1,4 @@
-//! Formats a tool's result for the model: the selected parts (the format), in a notation (the encoding, one file each).
+//! Formats a tool's result for the model: the selected parts (the format), in a notation (the encoding; one file each, except for JSON and YAML).
 //!
 //! The results of a tool all begin with the same bytes, so that a provider's prefix cache can reuse them, and
 //! values that change from run to run (time, id, duration) appear only in `detailed`. Content from outside is
@@ -12,15 +12,14 @@ mod compact;
 mod csv;
 mod data;
 mod framed;
-mod json;
 mod neutral;
 mod text;
 mod xml;
-mod yaml;
 
 use serde_json::Value;
 
 use crate::base::output::{CallStatus, Encoding, ResponseFormat, ToolOutput};
+use crate::base::yaml;
 
 pub use data::fit_data;
 pub use framed::{escape_attribute, quote_word};
@@ -111,11 +110,16 @@ fn has_result(status: CallStatus, output: &ToolOutput) -> bool {
 pub fn encode_view(view: &ResultView<'_>, encoding: Encoding) -> String {
     match encoding {
         Encoding::Text => text::encode_view(view),
-        Encoding::Json => json::encode_view(view),
-        Encoding::Yaml => yaml::encode_view(view),
+        Encoding::Json => write_json(view),
+        // Every value of JSON can be written as YAML.
+        Encoding::Yaml => yaml::write_document(&view.as_object()).unwrap_or_else(|_| write_json(view)),
         Encoding::Xml => xml::encode_view(view),
         Encoding::Compact => compact::encode_view(view),
     }
+}
+
+fn write_json(view: &ResultView<'_>) -> String {
+    Value::Object(view.as_object()).to_string()
 }
 
 /// Data with every mark in its texts and names broken.
@@ -243,7 +247,7 @@ mod tests {
             let json = shown(&content, ResponseFormat::Standard, Encoding::Json, "c");
             prop_assert_eq!(&object(&json)["content"], &Value::String(expected.clone()));
             prop_assert_eq!(json.lines().count(), 1);
-            let yaml: Value = crate::base::yaml::parse_document(&shown(&content, ResponseFormat::Standard, Encoding::Yaml, "c"))
+            let yaml: Value = yaml::parse_document(&shown(&content, ResponseFormat::Standard, Encoding::Yaml, "c"))
                 .expect("one YAML document");
             prop_assert_eq!(yaml["content"].as_str(), Some(expected.as_str()));
             let compact = shown(&content, ResponseFormat::Standard, Encoding::Compact, "c");

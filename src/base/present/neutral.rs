@@ -9,65 +9,22 @@ use std::borrow::Cow;
 const JOINER: char = '\u{2060}';
 
 /// The rest of each mark, after its first character. Matching ignores case.
+#[rustfmt::skip]
 const MARKS: [(char, &[&str]); 3] = [
     // The headings of the system prompt that give orders.
     ('#', &[" project instructions", " rules that come first", " above all", " loaded skill instructions"]),
-    (
-        '<',
-        &[
-            "result",
-            "/result",
-            "|",
-            "system",
-            "/system",
-            "user>",
-            "/user>",
-            "assistant",
-            "/assistant",
-            "instructions",
-            "/instructions",
-            "untrusted",
-            "/untrusted",
-            "attachment",
-            "/attachment",
-            "skill",
-            "/skill",
-            "<sys>>",
-            "</sys>>",
-            "tool_",
-            "/tool_",
-            "function_",
-            "/function_",
-            "function=",
-            "/function>",
-            "invoke ",
-            "invoke>",
-            "/invoke>",
-            "think>",
-            "/think>",
-            "start_of_turn",
-            "end_of_turn",
-            // A full-width bar.
-            "\u{ff5c}",
-        ],
-    ),
-    (
-        '[',
-        &[
-            // Notices of this program about text that it left out or shortened.
-            "… ",
-            "shortened:",
-            "note: this call",
-            "cut here:",
-            "inst]",
-            "/inst]",
-            "tool_calls]",
-            "tool_results]",
-            "/tool_results]",
-            "available_tools]",
-            "/available_tools]",
-        ],
-    ),
+    // The last is a full-width bar.
+    ('<', &[
+        "result", "/result", "|", "system", "/system", "user>", "/user>", "assistant", "/assistant", "instructions",
+        "/instructions", "untrusted", "/untrusted", "attachment", "/attachment", "skill", "/skill", "<sys>>", "</sys>>",
+        "tool_", "/tool_", "function_", "/function_", "function=", "/function>", "invoke ", "invoke>", "/invoke>",
+        "think>", "/think>", "start_of_turn", "end_of_turn", "\u{ff5c}",
+    ]),
+    // The first four are notices of this program about text that it left out or shortened.
+    ('[', &[
+        "… ", "shortened:", "note: this call", "cut here:", "inst]", "/inst]", "tool_calls]", "tool_results]",
+        "/tool_results]", "available_tools]", "/available_tools]",
+    ]),
 ];
 
 /// `text` with every mark broken.

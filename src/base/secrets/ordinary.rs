@@ -30,35 +30,39 @@ fn is_between_words(c: char) -> bool {
 
 /// True for an absolute path, or one below the home directory, judging by its beginning.
 fn is_path(value: &str) -> bool {
-    const TOP: [&str; 22] = [
-        "home",
-        "Users",
-        "root",
-        "tmp",
-        "var",
-        "run",
-        "opt",
-        "etc",
-        "usr",
-        "dev",
-        "proc",
-        "sys",
-        "mnt",
-        "media",
-        "srv",
-        "private",
-        "Library",
-        "Applications",
-        "nix",
-        "data",
-        "app",
-        "workspace",
-    ];
     if value.starts_with("~/") {
         return true;
     }
     let top = value.strip_prefix('/').and_then(|rest| rest.split_once('/'));
-    top.is_some_and(|(top, _)| TOP.contains(&top))
+    top.is_some_and(|(top, _)| is_top(top))
+}
+
+fn is_top(name: &str) -> bool {
+    matches!(
+        name,
+        "home"
+            | "Users"
+            | "root"
+            | "tmp"
+            | "var"
+            | "run"
+            | "opt"
+            | "etc"
+            | "usr"
+            | "dev"
+            | "proc"
+            | "sys"
+            | "mnt"
+            | "media"
+            | "srv"
+            | "private"
+            | "Library"
+            | "Applications"
+            | "nix"
+            | "data"
+            | "app"
+            | "workspace"
+    )
 }
 
 /// True for letters in which capitals only begin words, only digits, or letters with up to three digits after them.

@@ -16,8 +16,8 @@ pub struct RequestFinished {
     pub model: String,
     /// Who serves the model, by the names of OpenTelemetry.
     pub provider: String,
-    /// `main` for a step, `closing` for an answer without calls, `summary`, `find_tools`, `embedding`, or the role or
-    /// the step of a flow that asked.
+    /// `main` for a step, `closing` for an answer without calls, `summary`, or the role or the step of a flow that
+    /// asked.
     pub role: String,
     /// The helper that sent it, with those that called it before its name.
     #[serde(skip_serializing_if = "Option::is_none")]

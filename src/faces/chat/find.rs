@@ -13,6 +13,7 @@ use super::offered::Offer;
 use super::{fuzzy, mentions};
 use crate::base::text;
 use crate::files::ignored::IgnoreFiles;
+use crate::files::regular::Links;
 
 /// The most files of a list. Directories near the top come first.
 const MOST_FILES: usize = 200_000;
@@ -170,7 +171,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 
 /// Lists the files below `root`, near ones first, except what git ignores. Passes growing parts of the list to `show`.
 fn scan_files(root: &Path, mut show: impl FnMut(&[Box<str>])) -> Vec<Box<str>> {
-    let ignored = IgnoreFiles::anywhere();
+    let ignored = IgnoreFiles::anywhere(Links::Follow);
     let mut files: Vec<Box<str>> = Vec::new();
     let mut dirs = VecDeque::from([(root.to_path_buf(), String::new())]);
     let mut seen = 0;

@@ -36,8 +36,8 @@ pub(super) struct Places {
 /// The places of a workspace, and those of the repositories in what its commands may write.
 pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     let mut own = Places { repositories: vec![".git".into()], ..Places::default() };
-    protected::from_commands().for_each(|row| own.add(row, Path::new("")));
-    protected::of_git().for_each(|row| own.add(row, Path::new(".git")));
+    protected::from_commands().for_each(|row| own.add(&row, Path::new("")));
+    protected::of_git().for_each(|row| own.add(&row, Path::new(".git")));
     let nested = PlaceSearch::run(plan);
     let places = [own, nested].into_iter().filter(|places| !places.files.is_empty() || !places.dirs.is_empty());
     places.map(Arc::new).collect()
@@ -85,7 +85,7 @@ impl<'a> PlaceSearch<'a> {
                 if name.eq_ignore_ascii_case(".git") {
                     search.entry(&entry.path());
                 } else if let Some(row) = search.find_row(&entry.path()) {
-                    search.place(row, &entry.path());
+                    search.place(&row, &entry.path());
                 } else if is_dir && level < MOST_LEVELS && !PASSED_OVER.iter().any(|other| name == *other) {
                     queue.push_back((entry.path(), level + 1));
                 }
@@ -95,7 +95,7 @@ impl<'a> PlaceSearch<'a> {
     }
 
     /// The row of the table that ends this path.
-    fn find_row(&self, path: &Path) -> Option<&'static ProtectedEntry> {
+    fn find_row(&self, path: &Path) -> Option<ProtectedEntry> {
         protected::nested_row(path.strip_prefix(self.workspace).ok()?)
     }
 
@@ -159,7 +159,7 @@ impl<'a> PlaceSearch<'a> {
         {
             return;
         }
-        protected::of_git().for_each(|row| self.places.add(row, &dir));
+        protected::of_git().for_each(|row| self.places.add(&row, &dir));
         self.places.repositories.push(dir);
     }
 

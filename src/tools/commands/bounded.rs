@@ -1,8 +1,6 @@
 //! Head and tail of a text of any length, in bounded memory, with an exact count of what is left out between them.
 
-use crate::base::output::Kept;
-use crate::base::secrets::Redacting;
-use crate::base::text;
+use crate::base::{output::Kept, secrets::Redacting, text};
 use crate::conversation::spill::{self, SpillWriter};
 use crate::tools::Keep;
 

@@ -7,8 +7,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::base::output::ToolError;
-use crate::base::text;
+use crate::base::{output::ToolError, text};
 use crate::config::{CommandLine, ToolConfig};
 use crate::safety::process::SHELL;
 use crate::template::{self, PieceTemplate, RenderedPiece, TemplateError, Undefined};

@@ -8,17 +8,16 @@ use std::sync::Arc;
 
 use crate::base::output::{ToolError, ToolErrorKind};
 use crate::conversation::event::EventKind;
-use crate::safety::net::Proxies;
 use crate::safety::net::proxy::{self, Hosts};
 use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{
     self, Denial, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls,
 };
-use crate::safety::{Enclosure, Hold, Refused};
+use crate::safety::{Enclosure, Hold, Refused, net::Proxies};
 use crate::tools::CallContext;
 
 use super::environment::Environment;
-use super::hidden::Hidden;
+use super::hidden::find_matches;
 
 /// The environment and sandbox of commands.
 pub struct Confined {
@@ -34,7 +33,7 @@ pub struct ProgramOrder<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub dir: &'a Path,
-    /// Variables besides those of every command.
+    /// Variables besides those of every command; they win over those of the same name.
     pub variables: &'a [(String, String)],
     pub patience: ChildPatience<'a>,
 }
@@ -61,9 +60,13 @@ impl Confined {
         Self { env: env.into(), sandbox, proxies }
     }
 
-    /// The walls that there are for commands.
+    /// The limits that the walls can enforce on a command.
     pub fn hold(&self) -> Hold {
-        choose_hold(self.sandbox.as_deref())
+        match &self.sandbox {
+            None => Hold::Nothing,
+            Some(sandbox) if sandbox.hides() => Hold::Permitted,
+            Some(_) => Hold::Reading,
+        }
     }
 
     /// True if commands have network access: the boundary permits it, or there is none.
@@ -105,8 +108,9 @@ impl Confined {
         let Some(sandbox) = &self.sandbox else { return Ok(None) };
         let walls = sandbox.walls(profile);
         let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
-        let Hidden { unseen, unwritten } = Hidden::find(context.reach)?;
-        Ok(Some(walls.hiding(unseen, unwritten)))
+        let find_below_root = |patterns| find_matches(context.reach.workspace().root(), patterns);
+        let unseen = find_below_root(context.reach.list_denied())?;
+        Ok(Some(walls.hiding(unseen, find_below_root(context.reach.list_unwritten())?)))
     }
 
     /// Runs a command to its end: inside the sandbox, unless this call may leave it.
@@ -216,30 +220,14 @@ impl Confined {
     }
 }
 
-/// The limits that the walls of a sandbox can enforce on a command.
-pub fn choose_hold(sandbox: Option<&Sandbox>) -> Hold {
-    match sandbox {
-        None => Hold::Nothing,
-        Some(sandbox) if sandbox.hides() => Hold::Permitted,
-        Some(_) => Hold::Reading,
-    }
-}
-
 /// The remark about forbidden changes.
 pub fn put_back(undone: &Undone) -> impl Iterator<Item = String> {
-    let put_back = (!undone.put_back.is_empty()).then(|| {
-        format!(
-            "put back as before: {}. Commands may not change files that decide what runs later",
-            undone.put_back.join(", ")
-        )
-    });
-    let left = (!undone.left.is_empty()).then(|| {
-        format!(
-            "changed by the command, though commands may not, and it could not be put back: {}",
-            undone.left.join(", ")
-        )
-    });
-    put_back.into_iter().chain(left)
+    let after = ". Commands may not change files that decide what runs later";
+    let before = "changed by the command, though commands may not, and it could not be put back: ";
+    [("put back as before: ", &undone.put_back, after), (before, &undone.left, "")]
+        .into_iter()
+        .filter(|(_, paths, _)| !paths.is_empty())
+        .map(|(before, paths, after)| format!("{before}{}{after}", paths.join(", ")))
 }
 
 /// Formats remarks as separate lines at the end of a text.

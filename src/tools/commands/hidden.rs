@@ -3,34 +3,16 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::base::output::ToolError;
-use crate::base::text::GlobPattern;
-use crate::safety::Reach;
+use crate::base::{output::ToolError, text::GlobPattern};
 
 /// The most entries that are examined.
 const MOST: usize = 200_000;
 
-/// The paths that a command must not see, and those that it must not write.
-#[derive(Debug, Default)]
-pub struct Hidden {
-    pub unseen: Vec<PathBuf>,
-    pub unwritten: Vec<PathBuf>,
-}
-
-impl Hidden {
-    /// # Errors
-    /// There are too many entries to examine: the rules could not be enforced.
-    pub fn find(reach: &Reach) -> Result<Self, ToolError> {
-        let root = reach.workspace().root();
-        Ok(Self {
-            unseen: find_matches(root, reach.list_denied())?,
-            unwritten: find_matches(root, reach.list_unwritten())?,
-        })
-    }
-}
-
 /// Every path that one of the patterns matches; a directory stands for everything in it.
-fn find_matches(root: &Path, patterns: &[GlobPattern]) -> Result<Vec<PathBuf>, ToolError> {
+///
+/// # Errors
+/// There are too many entries to examine: the rules could not be enforced.
+pub fn find_matches(root: &Path, patterns: &[GlobPattern]) -> Result<Vec<PathBuf>, ToolError> {
     let mut found = Vec::new();
     let mut left = MOST;
     for pattern in patterns {
@@ -58,7 +40,6 @@ fn find_matches(root: &Path, patterns: &[GlobPattern]) -> Result<Vec<PathBuf>, T
     }
     Ok(found)
 }
-
 /// The directories that a pattern names before its first wildcard.
 fn take_fixed(pattern: &str) -> PathBuf {
     let is_plain = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\']);

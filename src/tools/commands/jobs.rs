@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::base::output::ToolError;
-use crate::base::secrets::Redactor;
-use crate::base::text;
+use crate::base::{output::ToolError, secrets::Redactor, text};
 use crate::safety::process::Leash;
 use crate::safety::sandbox::{Protection, Walls};
 use crate::tools::CallContext;

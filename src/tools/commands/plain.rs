@@ -6,22 +6,6 @@
 /// A longer line is passed on in pieces; a carriage return then rewrites only the last piece.
 const LINE_BYTES: usize = 64 * 1024;
 
-/// The first bytes of everything that is not shown verbatim: control characters, of which those beyond ASCII begin
-/// with C2. Line feed and tab are excluded.
-const SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        special[byte] = true;
-        byte += 1;
-    }
-    special[b'\n' as usize] = false;
-    special[b'\t' as usize] = false;
-    special[0x7f] = true;
-    special[0xc2] = true;
-    special
-};
-
 /// The state between two reads.
 #[derive(Debug, Default)]
 pub struct PlainState {
@@ -85,9 +69,7 @@ impl PlainState {
     fn text(&mut self, mut rest: &str, out: &mut String) {
         while !rest.is_empty() {
             let ordinary = match self.escape {
-                EscapeState::None => {
-                    rest.bytes().position(|byte| SPECIAL[usize::from(byte)]).unwrap_or(rest.len())
-                }
+                EscapeState::None => rest.bytes().position(is_special).unwrap_or(rest.len()),
                 _ => 0,
             };
             if ordinary > 0 {
@@ -150,6 +132,12 @@ impl PlainState {
             c => self.lines(c.encode_utf8(&mut [0; 4]), out),
         }
     }
+}
+
+/// True for the first byte of what is not shown verbatim: control characters, of which those beyond ASCII begin with
+/// C2.
+fn is_special(byte: u8) -> bool {
+    matches!(byte, 0..0x20 | 0x7f | 0xc2) && !matches!(byte, b'\n' | b'\t')
 }
 
 #[cfg(test)]

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use crate::base::output::ToolError;
 use crate::base::secrets::{Redacting, Redactor};
 use crate::conversation::spill::SpillWriter;
-use crate::safety::Enclosure;
 use crate::safety::process::{ChildEnd, ChildPatience, Cut, Exit, Leash, choose_shell};
-use crate::safety::sandbox::Walls;
+use crate::safety::{Enclosure, sandbox::Walls};
 
 use super::bounded::{BoundedInput, ShownText};
 use super::confined::{Confined, Denied, ProgramOrder};

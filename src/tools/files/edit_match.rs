@@ -33,20 +33,18 @@ pub struct Replacement {
 
 /// The differences that are allowed between the old text and the file.
 #[derive(Debug, Clone, Copy)]
-struct Tolerance {
-    name: Option<&'static str>,
-    /// True if several places may be replaced at once, as nothing was guessed.
-    exact: bool,
+pub struct Tolerance {
+    /// The differences that it forgives; `None` if it forgives none.
+    pub name: Option<&'static str>,
     trailing_spaces: bool,
     punctuation: bool,
 }
 
 const TOLERANCES: [Tolerance; 3] = [
-    Tolerance { name: None, exact: true, trailing_spaces: false, punctuation: false },
-    Tolerance { name: Some("spaces at line ends"), exact: false, trailing_spaces: true, punctuation: false },
+    Tolerance { name: None, trailing_spaces: false, punctuation: false },
+    Tolerance { name: Some("spaces at line ends"), trailing_spaces: true, punctuation: false },
     Tolerance {
         name: Some("spaces at line ends and typographic punctuation"),
-        exact: false,
         trailing_spaces: true,
         punctuation: true,
     },
@@ -77,23 +75,15 @@ pub fn find_match(text: &str, old: &str, new: &str, all: bool) -> EditMatch {
     EditMatch::Missing
 }
 
-/// A way to compare whole lines.
-#[derive(Debug, Clone, Copy)]
-pub struct LineForm {
-    /// The differences that it forgives.
-    pub name: Option<&'static str>,
-    tolerance: Tolerance,
-}
-
 /// The ways to compare lines, the strictest first.
-pub fn list_forms() -> impl Iterator<Item = LineForm> {
-    TOLERANCES.into_iter().map(|tolerance| LineForm { name: tolerance.name, tolerance })
+pub fn list_tolerances() -> [Tolerance; 3] {
+    TOLERANCES
 }
 
-impl LineForm {
+impl Tolerance {
     /// A line, without its line feed, with the forgiven differences removed.
-    pub fn normalise(self, line: &str) -> String {
-        Normal::new(line, &self.tolerance).text
+    pub fn normalise(&self, line: &str) -> String {
+        Normal::new(line, self).text
     }
 }
 
@@ -129,7 +119,8 @@ fn decide_match(
     all: bool,
     tolerance: &Tolerance,
 ) -> EditMatch {
-    if found.len() > 1 && !(all && tolerance.exact) {
+    // Several places are replaced at once only if nothing was guessed.
+    if found.len() > 1 && !(all && tolerance.name.is_none()) {
         let lines = lines_of(text, found.iter().map(|range| range.start));
         return EditMatch::Ambiguous { lines, forgiven: tolerance.name };
     }

@@ -3,7 +3,6 @@
 //! Devices, FIFOs and sockets are refused before they are opened: reading one may block forever or have effects.
 
 pub(super) mod edit_match;
-pub(super) mod ignored;
 pub(super) mod replace;
 pub(super) mod walk;
 
@@ -12,11 +11,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::base::output::ToolError;
-use crate::base::text;
+use crate::base::{output::ToolError, text};
 use crate::files::disk::{self, Dir, DirEntryKind, FileFacts, Opened};
-use crate::files::file_name;
-use crate::files::workspace::Workspace;
+use crate::files::{file_name, workspace::Workspace};
 use crate::safety::Reach;
 
 /// Files up to this size are read whole, and remembered in the ledger; larger ones are only ever streamed.
@@ -133,6 +130,18 @@ pub fn word_failure(path: &str, error: &io::Error) -> ToolError {
 /// The file cannot be read.
 pub fn read_whole(path: &str, found: &mut FoundFile) -> Result<Vec<u8>, ToolError> {
     found.opened.read(WHOLE_BYTES).map_err(|error| word_failure(path, &error))
+}
+
+/// The whole of a file that is to be changed. `refusal` says what is not done with one that is too large for that.
+///
+/// # Errors
+/// The file is too large, or cannot be read.
+pub fn read_for_change(path: &str, found: &mut FoundFile, refusal: &str) -> Result<Vec<u8>, ToolError> {
+    if found.opened.facts.len > WHOLE_BYTES {
+        let size = format_size(found.opened.facts.len);
+        return Err(ToolError::permanent(format!("{path} has {size}: files that large are not {refusal}")));
+    }
+    read_whole(path, found)
 }
 
 /// A sentence about entries that were left out without being read.

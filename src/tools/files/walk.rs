@@ -13,10 +13,10 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::base::output::ToolError;
 use crate::files::disk::{Dir, DirEntry, DirEntryKind};
+use crate::files::{ignored::IgnoreFiles, regular::Links};
 use crate::safety::Reach;
 
 use super::super::aside::Abandoned;
-use super::ignored::Exclusions;
 
 const MOST_THREADS: usize = 12;
 
@@ -30,11 +30,12 @@ where
         root,
         reach,
         abandoned,
+        ignored: IgnoreFiles::anywhere(Links::Refuse),
         queue: Mutex::default(),
         more: Condvar::new(),
         omitted: AtomicU64::new(0),
     };
-    walk.queue().waiting.push((root.to_path_buf(), Exclusions::read_above(root)));
+    walk.queue().waiting.push(root.to_path_buf());
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -48,6 +49,7 @@ struct FileWalk<'a> {
     root: &'a Path,
     reach: &'a Reach,
     abandoned: &'a Abandoned,
+    ignored: IgnoreFiles,
     queue: Mutex<WalkQueue>,
     more: Condvar,
     omitted: AtomicU64,
@@ -55,25 +57,25 @@ struct FileWalk<'a> {
 
 #[derive(Default)]
 struct WalkQueue {
-    /// Directories, with the ignore files above them.
-    waiting: Vec<(PathBuf, Exclusions)>,
+    /// Directories.
+    waiting: Vec<PathBuf>,
     /// Threads that may still add to it.
     busy: usize,
 }
 
 impl FileWalk<'_> {
     fn work<V: FnMut(&Dir, &DirEntry, PathBuf)>(&self, visitor: &mut V) {
-        while let Some((path, ignored)) = self.next() {
+        while let Some(path) = self.next() {
             let _done = WalkDone(self);
             if !self.abandoned.get() {
-                let below = self.directory(&path, &ignored, visitor);
+                let below = self.directory(&path, visitor);
                 self.queue().waiting.extend(below);
             }
         }
     }
 
     /// The next directory; `None` if there will be no more.
-    fn next(&self) -> Option<(PathBuf, Exclusions)> {
+    fn next(&self) -> Option<PathBuf> {
         let mut queue = self.queue();
         loop {
             if let Some(next) = queue.waiting.pop() {
@@ -88,25 +90,22 @@ impl FileWalk<'_> {
     }
 
     /// Visits the entries of a directory; returns the directories in it.
-    fn directory<V>(&self, path: &Path, ignored: &Exclusions, visitor: &mut V) -> Vec<(PathBuf, Exclusions)>
-    where
-        V: FnMut(&Dir, &DirEntry, PathBuf),
-    {
+    fn directory<V: FnMut(&Dir, &DirEntry, PathBuf)>(&self, path: &Path, visitor: &mut V) -> Vec<PathBuf> {
         let listed = Dir::open(path).and_then(|dir| Ok((dir.entries()?, dir)));
         // Directories that cannot be listed are skipped.
         let Ok((entries, dir)) = listed else { return Vec::new() };
-        let ignored = ignored.read_in(&dir, path, &entries);
+        let ignored = self.ignored.read_in(path);
         let mut below = Vec::new();
         for entry in entries.iter().filter(|entry| entry.name != ".git") {
             let path = path.join(&entry.name);
             let is_dir = entry.kind == DirEntryKind::Dir;
-            if ignored.excludes(&path, is_dir) || self.abandoned.get() {
+            if ignored.has(&path, is_dir) || self.abandoned.get() {
                 continue;
             }
             if self.reach.omits(&path, self.root) {
                 self.omitted.fetch_add(1, Ordering::Relaxed);
             } else if is_dir {
-                below.push((path, ignored.clone()));
+                below.push(path);
             } else {
                 visitor(&dir, entry, path);
             }

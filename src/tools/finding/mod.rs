@@ -1,8 +1,6 @@
-//! Finding tools: selection by names and globs, and ranking by a query.
+//! Finding tools: selection by names and globs, and ranking by the words of a query.
 
 pub(super) mod rank;
-pub(super) mod ranking;
 mod select;
 
-pub use ranking::Judge;
 pub use select::{SelectableName, select_names};

@@ -1,5 +1,4 @@
-//! Ranks texts by a query: Okapi BM25 over words, or the cosine of vectors. Pure, and cheap enough to recompute
-//! for every query.
+//! Ranks texts by the words of a query: Okapi BM25. Pure, and cheap enough to recompute for every query.
 
 use std::collections::HashMap;
 
@@ -36,18 +35,6 @@ pub fn rank_texts(query: &str, texts: &[String]) -> Vec<usize> {
         .map(|position| (score(position), position))
         .filter(|(score, _)| *score > 0.0)
         .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    scored.into_iter().map(|(_, position)| position).collect()
-}
-
-/// The positions of the vectors, nearest to the query first (cosine). A vector of another length ranks last.
-pub fn rank_vectors(query: &[f32], vectors: &[Vec<f32>]) -> Vec<usize> {
-    let product = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
-    let near = |vector: &Vec<f32>| {
-        let length = (product(query, query) * product(vector, vector)).sqrt();
-        if vector.len() == query.len() && length > 0.0 { product(query, vector) / length } else { -1.0 }
-    };
-    let mut scored: Vec<(f32, usize)> = vectors.iter().map(near).zip(0..).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     scored.into_iter().map(|(_, position)| position).collect()
 }
@@ -90,13 +77,7 @@ fn to_float(count: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{rank_texts, rank_vectors};
-
-    #[test]
-    fn the_nearest_comes_first_however_long_it_is() {
-        let vectors = [vec![0.0, 1.0], vec![5.0, 0.1], vec![1.0], vec![1.0, 1.0], vec![0.0, 0.0]];
-        assert_eq!(rank_vectors(&[2.0, 0.0], &vectors), [1, 3, 0, 2, 4]);
-    }
+    use super::rank_texts;
 
     #[test]
     fn the_best_comes_first_and_strangers_do_not_come() {

@@ -20,10 +20,16 @@ pub fn select_names<'a>(patterns: &[String], choices: &[SelectableName<'a>]) -> 
     let mut taken = vec![false; choices.len()];
     for pattern in patterns {
         let (wanted, name) = pattern.strip_prefix('!').map_or((true, pattern.as_str()), |name| (false, name));
-        let rule = SelectRule::new(name)?;
-        let mut known = rule.is_pattern();
+        let glob = if name.contains(['*', '?', '[', '{']) { Some(compile_glob(name)?) } else { None };
+        let is_meant = |choice: &SelectableName<'_>| match &glob {
+            // It includes only the defaults, but excludes everything.
+            Some(_) if name == "*" => choice.default || !wanted,
+            Some(glob) => glob.is_match(choice.name),
+            None => choice.name == name,
+        };
+        let mut known = glob.is_some();
         for (choice, taken) in choices.iter().zip(&mut taken) {
-            if rule.matches(choice, wanted) {
+            if is_meant(choice) {
                 *taken = wanted;
                 known = true;
             }
@@ -37,35 +43,8 @@ pub fn select_names<'a>(patterns: &[String], choices: &[SelectableName<'a>]) -> 
     Ok(choices.iter().zip(taken).filter(|(_, taken)| *taken).map(|(choice, _)| choice.name).collect())
 }
 
-enum SelectRule<'p> {
-    Default,
-    Glob(GlobMatcher),
-    Name(&'p str),
-}
-
-impl<'p> SelectRule<'p> {
-    fn new(pattern: &'p str) -> Result<Self, String> {
-        if pattern == "*" {
-            return Ok(Self::Default);
-        }
-        if !pattern.contains(['*', '?', '[', '{']) {
-            return Ok(Self::Name(pattern));
-        }
-        Glob::new(pattern).map(|glob| Self::Glob(glob.compile_matcher())).map_err(|error| error.to_string())
-    }
-
-    fn is_pattern(&self) -> bool {
-        !matches!(self, Self::Name(_))
-    }
-
-    /// `*` includes only the defaults, but excludes everything.
-    fn matches(&self, choice: &SelectableName<'_>, taking_in: bool) -> bool {
-        match self {
-            Self::Default => choice.default || !taking_in,
-            Self::Glob(glob) => glob.is_match(choice.name),
-            Self::Name(name) => *name == choice.name,
-        }
-    }
+fn compile_glob(pattern: &str) -> Result<GlobMatcher, String> {
+    Glob::new(pattern).map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -67,8 +67,7 @@ fn parse_hunk<'a>(lines: &mut PatchLines<'a>) -> Result<PatchHunk<'a>, PatchErro
         lines.next();
     }
     if hunk.lines.iter().all(|line| matches!(line, HunkLine::Same(_))) {
-        let message = "this hunk changes nothing: no line begins with - or +".to_owned();
-        return Err(PatchError { line: hunk.line, message });
+        return PatchError::at(hunk.line, "this hunk changes nothing: no line begins with - or +");
     }
     Ok(hunk)
 }

@@ -41,8 +41,7 @@ const BOM: char = '\u{feff}';
 pub fn apply_hunks(text: &str, hunks: &[PatchHunk<'_>]) -> Result<Patched, Vec<(usize, Misfit)>> {
     let (bom, body) = text.strip_prefix(BOM).map_or(("", text), |body| (&text[..BOM.len_utf8()], body));
     let file = FileLines::split(body);
-    let (mut places, mut misfits, mut forgiven): (Vec<(Range<usize>, &PatchHunk<'_>)>, _, _) =
-        (Vec::new(), Vec::new(), None);
+    let (mut places, mut misfits, mut forgiven) = (Vec::<PlacedHunk<'_, '_>>::new(), Vec::new(), None);
     for (index, hunk) in hunks.iter().enumerate() {
         match file.place(hunk, &places) {
             Ok(place) => {
@@ -56,11 +55,8 @@ pub fn apply_hunks(text: &str, hunks: &[PatchHunk<'_>]) -> Result<Patched, Vec<(
         return Err(misfits);
     }
     places.sort_by_key(|(lines, _)| (lines.start, lines.end));
-    let names = edit_match::list_forms().map(|form| form.name).collect::<Vec<_>>();
-    Ok(Patched {
-        text: format!("{bom}{}", file.apply(&places)),
-        forgiven: forgiven.and_then(|at: usize| names[at]),
-    })
+    let forgiven = forgiven.and_then(|at: usize| edit_match::list_tolerances()[at].name);
+    Ok(Patched { text: format!("{bom}{}", file.apply(&places)), forgiven })
 }
 
 /// A text by lines: their content and their endings.
@@ -71,9 +67,12 @@ struct FileLines<'a> {
     feed: &'static str,
 }
 
+/// A hunk with the lines that it replaces.
+type PlacedHunk<'h, 'p> = (Range<usize>, &'h PatchHunk<'p>);
+
 struct MatchPlace {
     lines: Range<usize>,
-    /// The differences that were forgiven, by the index of the form; `None` if there were none.
+    /// The differences that were forgiven, by the index of the tolerance; `None` if there were none.
     forgiven: Option<usize>,
 }
 
@@ -91,7 +90,7 @@ impl<'a> FileLines<'a> {
     }
 
     /// The place of a hunk, given the places of the hunks before it.
-    fn place(&self, hunk: &PatchHunk<'_>, taken: &[(Range<usize>, &PatchHunk<'_>)]) -> Result<MatchPlace, Misfit> {
+    fn place(&self, hunk: &PatchHunk<'_>, taken: &[PlacedHunk<'_, '_>]) -> Result<MatchPlace, Misfit> {
         let after = taken.last().map_or(0, |(lines, _)| lines.end);
         let below = self.heading(hunk, after)?;
         let old: Vec<&str> = hunk.old().collect();
@@ -118,7 +117,7 @@ impl<'a> FileLines<'a> {
     fn decide(
         found: &[usize],
         hunk: &PatchHunk<'_>,
-        taken: &[(Range<usize>, &PatchHunk<'_>)],
+        taken: &[PlacedHunk<'_, '_>],
         below: Option<usize>,
         after: usize,
     ) -> Result<usize, Misfit> {
@@ -161,7 +160,7 @@ impl<'a> FileLines<'a> {
         &self,
         hunk: &PatchHunk<'_>,
         below: Option<usize>,
-        taken: &[(Range<usize>, &PatchHunk<'_>)],
+        taken: &[PlacedHunk<'_, '_>],
     ) -> Result<usize, Misfit> {
         match (below, find_expected(hunk, taken)) {
             _ if hunk.at_end || self.lines.is_empty() => Ok(self.lines.len()),
@@ -177,7 +176,7 @@ impl<'a> FileLines<'a> {
         if !exact.is_empty() {
             return (exact, None);
         }
-        for (index, form) in edit_match::list_forms().enumerate().filter(|(_, form)| form.name.is_some()) {
+        for (index, form) in edit_match::list_tolerances().into_iter().enumerate().skip(1) {
             let normal = |lines: &[&str]| lines.iter().map(|line| form.normalise(line)).collect::<Vec<_>>();
             let (lines, old) = (normal(&self.lines), normal(old));
             // Text of only forgiven characters would match everywhere.
@@ -193,7 +192,7 @@ impl<'a> FileLines<'a> {
     }
 
     /// The text with the hunks applied at their places, which are in order.
-    fn apply(&self, places: &[(Range<usize>, &PatchHunk<'_>)]) -> String {
+    fn apply(&self, places: &[PlacedHunk<'_, '_>]) -> String {
         let mut out: Vec<(&str, &str)> = Vec::with_capacity(self.lines.len());
         let line = |at: usize| (self.lines[at], self.ends[at]);
         let mut done = 0;
@@ -245,7 +244,7 @@ impl<'a> FileLines<'a> {
 
 /// The index of the exact line that the patch names. If one number is wrong, all are taken to be off by the same
 /// amount.
-fn find_expected(hunk: &PatchHunk<'_>, taken: &[(Range<usize>, &PatchHunk<'_>)]) -> Option<usize> {
+fn find_expected(hunk: &PatchHunk<'_>, taken: &[PlacedHunk<'_, '_>]) -> Option<usize> {
     let before = taken.last().and_then(|(lines, before)| Some((before.start?, lines.start + 1)));
     let (counted, real) = before.unwrap_or((0, 0));
     (hunk.start? + real).checked_sub(counted + 1)

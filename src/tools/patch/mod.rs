@@ -67,6 +67,12 @@ pub struct PatchError {
     pub message: String,
 }
 
+impl PatchError {
+    fn at<T>(line: usize, message: impl Into<String>) -> Result<T, Self> {
+        Err(Self { line, message: message.into() })
+    }
+}
+
 impl<'a> FilePatch<'a> {
     /// Every path that is written.
     pub fn paths(&self) -> impl Iterator<Item = &'a str> {
@@ -108,7 +114,7 @@ pub fn parse_patch(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
     };
     if files.is_empty() {
         let forms = "a unified diff (--- a/FILE, +++ b/FILE, @@), or *** Begin Patch … *** End Patch";
-        return Err(PatchError { line: 1, message: format!("nothing here changes a file; a patch is {forms}") });
+        return PatchError::at(1, format!("nothing here changes a file; a patch is {forms}"));
     }
     Ok(files)
 }
@@ -156,7 +162,7 @@ impl<'a> PatchLines<'a> {
     }
 
     fn wrong<T>(&self, message: impl Into<String>) -> Result<T, PatchError> {
-        Err(PatchError { line: self.number(), message: message.into() })
+        PatchError::at(self.number(), message)
     }
 }
 

@@ -25,12 +25,12 @@ fn parse_file<'a>(lines: &mut PatchLines<'a>) -> Result<FilePatch<'a>, PatchErro
     let hunks = hunk::parse_hunks(lines)?;
     let named = header.old.zip(header.new).or(header.renamed.0.zip(header.renamed.1)).or(header.names);
     let Some((old, new)) = named else {
-        return Err(PatchError { line, message: "the names of the file are missing".to_owned() });
+        return PatchError::at(line, "the names of the file are missing");
     };
     let sets_mode = header.sets_mode;
     let done = |path, action| Ok(FilePatch { path, action, line, sets_mode });
     match (old == NOWHERE || header.created, new == NOWHERE || header.deleted) {
-        (true, true) => Err(PatchError { line, message: "both names are /dev/null".to_owned() }),
+        (true, true) => PatchError::at(line, "both names are /dev/null"),
         (true, false) => done(strip_prefix(new, "b/", line)?, PatchAction::Add(join_created(&hunks)?)),
         (false, true) => done(strip_prefix(old, "a/", line)?, PatchAction::Delete(hunks)),
         (false, false) => {
@@ -44,12 +44,12 @@ fn parse_file<'a>(lines: &mut PatchLines<'a>) -> Result<FilePatch<'a>, PatchErro
                 _ => {
                     let message =
                         format!("the names {old} and {new} differ: a move says rename from and rename to");
-                    return Err(PatchError { line, message });
+                    return PatchError::at(line, message);
                 }
             };
             let to = (old != new).then_some(new);
             if hunks.is_empty() && to.is_none() && !sets_mode {
-                return Err(PatchError { line, message: format!("{old} has no hunk that begins with @@") });
+                return PatchError::at(line, format!("{old} has no hunk that begins with @@"));
             }
             done(old, PatchAction::Update { to, hunks })
         }
@@ -123,14 +123,14 @@ fn unquote_name(name: &str) -> &str {
 
 /// A name without its prefix.
 fn strip_prefix<'a>(name: &'a str, prefix: &str, line: usize) -> Result<&'a str, PatchError> {
-    let wrong = |message: &str| Err(PatchError { line, message: message.to_owned() });
     if name.contains('\\') {
-        return wrong(
+        return PatchError::at(
+            line,
             "names with escapes are not read in a diff: use *** Update File: with the name as list_dir shows it",
         );
     }
     match name.strip_prefix(prefix).unwrap_or(name) {
-        "" => wrong("the name of the file is empty"),
+        "" => PatchError::at(line, "the name of the file is empty"),
         name => Ok(name),
     }
 }
@@ -144,8 +144,7 @@ fn join_created(hunks: &[PatchHunk<'_>]) -> Result<String, PatchError> {
                 // Stripped of its plus, an empty line looks like context.
                 HunkLine::Same("") => content.push('\n'),
                 HunkLine::Same(_) | HunkLine::Old(_) => {
-                    let message = "a new file has only lines that begin with +".to_owned();
-                    return Err(PatchError { line: hunk.line, message });
+                    return PatchError::at(hunk.line, "a new file has only lines that begin with +");
                 }
             }
         }

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::model;
-use crate::model::Embedder;
 use crate::prompt::Registry;
 use crate::prompt::test::{JudgeAnswer, JudgeQuestion};
 use crate::safety::net::Net;
@@ -76,13 +75,9 @@ async fn measure_likeness(
     let around = gather_model_surroundings(config, around.options, net).map_err(told)?;
     let embedder = model::connect_embedder(&chosen, &config.settings.tools.embedding_model, &around)
         .map_err(|error| error.to_string())?;
-    find_nearest(embedder.as_ref(), texts, output).await
-}
-
-async fn find_nearest(embedder: &dyn Embedder, texts: &[String], output: &str) -> Result<JudgeAnswer, String> {
     let all: Vec<String> = std::iter::once(output.to_owned()).chain(texts.iter().cloned()).collect();
-    let made = embedder.embed(&all).await.map_err(|error| error.to_string())?;
-    let Some((output, texts)) = made.vectors.split_first() else {
+    let vectors = embedder.embed(&all).await.map_err(|error| error.to_string())?;
+    let Some((output, texts)) = vectors.split_first() else {
         return Err("the server made no embeddings".to_owned());
     };
     let nearest = texts.iter().map(|text| measure_cosine(output, text)).fold(-1.0, f64::max);
