@@ -28,7 +28,7 @@ mod tests;
 pub use flow::{ChosenFlow, FlowPrompt, Flows};
 pub use role::{Role, Roles};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::config::Mode;
 use crate::tools::{BACKGROUND, CALL_TOOL, FIND_TOOLS, TASK};
@@ -56,13 +56,10 @@ pub struct Colleague {
 
 impl Orchestration {
     /// The candidates for a request, as the prompts of the router and the planner list them.
-    fn candidates(&self, agent: &Agent, request: &str) -> Map<String, Value> {
+    fn candidates(&self, agent: &Agent, request: &str) -> Value {
         let told = |agent: &Colleague| json!({ "name": agent.name, "description": agent.description });
-        let mut variables = Map::new();
-        variables.insert("tools".to_owned(), shown::list_tools(agent, is_for_plans));
-        variables.insert("agents".to_owned(), self.agents.iter().map(told).collect());
-        variables.insert("user_request".to_owned(), request.into());
-        variables
+        let agents: Value = self.agents.iter().map(told).collect();
+        json!({ "tools": shown::list_tools(agent, is_for_plans), "agents": agents, "user_request": request })
     }
 
     /// The names that steps and routes may use.

@@ -11,8 +11,8 @@ use crate::conversation::event::plan::{
 };
 
 use super::Orchestration;
-use super::input::FilledInput;
 use super::progress::{PlanAction, PlanProgress};
+use super::role::StepFailure;
 
 /// A step with a running call.
 #[derive(Debug, Clone)]
@@ -92,14 +92,17 @@ impl<'t> Turn<'t> {
             let attempt = machine.next_attempt(id);
             let call = match field.filled.remove(&id) {
                 Some(call) => call,
-                None => match field.scheduler.meanwhile(self.job(orchestration, machine, &step)).await? {
-                    FilledInput::Ready(call) => call,
-                    FilledInput::Impossible(why) => {
-                        self.start(machine, &step)?;
-                        self.end_without_call(machine, id, attempt, StepStatus::Failed, why)?;
-                        return Ok(true);
+                None => {
+                    let filled = field.scheduler.meanwhile(self.job(orchestration, machine, &step)).await;
+                    match StepFailure::settle(filled)? {
+                        Ok(call) => call,
+                        Err(why) => {
+                            self.start(machine, &step)?;
+                            self.end_without_call(machine, id, attempt, StepStatus::Failed, why)?;
+                            return Ok(true);
+                        }
                     }
-                },
+                }
             };
             let lane = self.judge_given(&call).lane();
             if !field.scheduler.admits(lane) || (has_begun && lane == CallLane::Alone) {

@@ -22,15 +22,7 @@ pub struct Machine<'f> {
     /// The names around the steps, and the results so far.
     scope: FlowScope,
     /// The first failure without a default.
-    failure: Option<FlowFailure>,
-}
-
-/// The reason that a list of steps ended early.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowFailure {
-    /// The id of the step.
-    pub step: String,
-    pub why: String,
+    failure: Option<String>,
 }
 
 struct FlowStage<'f> {
@@ -169,8 +161,8 @@ impl<'f> Machine<'f> {
         self.failure.is_none() && self.stages.iter().any(is_running)
     }
 
-    /// The results by their steps, without those that have none; or the failure that ended it.
-    pub fn results(&self) -> Result<Map<String, Value>, FlowFailure> {
+    /// The results by their steps, without those that have none; or the step that ended it, with the reason.
+    pub fn results(&self) -> Result<Map<String, Value>, String> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
@@ -286,7 +278,7 @@ impl<'f> Machine<'f> {
             None => {
                 self.stages[at].state = FlowStageState::Ended(None);
                 if status == StepStatus::Failed && self.failure.is_none() {
-                    self.failure = Some(FlowFailure { step: step.id.clone(), why: why.clone() });
+                    self.failure = Some(format!("step `{}`: {why}", step.id));
                 }
             }
         }
@@ -306,7 +298,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Map, Value, json};
 
-    use super::{FlowFailure, FlowJob, FlowScope, Machine};
+    use super::{FlowJob, FlowScope, Machine};
     use crate::config::FlowStep;
     use crate::conversation::event::plan::StepStatus;
 
@@ -318,7 +310,7 @@ mod tests {
     fn played(
         steps: &[FlowStep],
         tool: &mut dyn FnMut(&FlowJob<'_>) -> Result<Value, String>,
-    ) -> (Vec<String>, Result<Map<String, Value>, FlowFailure>) {
+    ) -> (Vec<String>, Result<Map<String, Value>, String>) {
         let inputs = json!({ "yes": true, "no": false, "list": [1, 2, 3] });
         let mut machine = Machine::new(steps, FlowScope::of_inputs(inputs.as_object().expect("an object")));
         let (mut happened, mut waiting) = (Vec::new(), VecDeque::new());
@@ -431,8 +423,8 @@ mod tests {
         for (what, written, expected, results) in table {
             let (happened, end) = played(&steps(written), &mut echo);
             assert_eq!(happened.join(", "), expected, "{what}");
-            let end = end.map(Value::Object).map_err(|failure| (failure.step, failure.why));
-            assert_eq!(end, results.map_err(|(step, why)| (step.to_owned(), why.to_owned())), "{what}");
+            let results = results.map_err(|(step, why)| format!("step `{step}`: {why}"));
+            assert_eq!(end.map(Value::Object), results, "{what}");
         }
     }
 
