@@ -85,7 +85,7 @@ impl Briefing {
                     spent: Spent::default(),
                 }
                 .to_string(),
-                limits: limits.into(),
+                limits: serde_json::json!(limits),
                 usage: Usage::default(),
             });
             context.summary =
@@ -117,7 +117,7 @@ impl Briefing {
     pub(super) fn termination(&self, turn: &Turn<'_>, limit: &ReachedLimit) -> Result<String, TurnStop> {
         let ending = EndingFacts {
             termination_reason: limit.to_string(),
-            limits: (&turn.agent.limits).into(),
+            limits: serde_json::json!(turn.agent.limits),
             usage: turn.run.ledger.spent().usage,
         };
         let run_id = turn.run.emitter.run_id();

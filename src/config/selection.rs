@@ -5,23 +5,17 @@ use serde::{Deserialize, Serialize};
 
 /// The settings of `find_tools`, if an agent has more tools than are sent with every request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct ToolsSettings {
-    #[serde(default)]
     pub selection: SelectBy,
     /// The provider's model for `embedding`, at the base URL of the agent's model.
-    #[serde(default = "default_embedding_model")]
     pub embedding_model: String,
 }
 
 impl Default for ToolsSettings {
     fn default() -> Self {
-        Self { selection: SelectBy::default(), embedding_model: default_embedding_model() }
+        Self { selection: SelectBy::default(), embedding_model: "text-embedding-3-small".to_owned() }
     }
-}
-
-fn default_embedding_model() -> String {
-    "text-embedding-3-small".to_owned()
 }
 
 /// The way to compare a query with the definitions of tools.

@@ -122,7 +122,12 @@ fn check_model_names(config: &Config) -> Vec<Mistake> {
 fn check_prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: &mut Vec<Mistake>) {
     let sources = [
         ("system_prompt", &agent.system_prompt, None, false),
-        ("termination_summary_prompt", &agent.termination_summary_prompt, Some((&agent.limits).into()), false),
+        (
+            "termination_summary_prompt",
+            &agent.termination_summary_prompt,
+            Some(serde_json::json!(agent.limits)),
+            false,
+        ),
         ("compression_prompt", &agent.compression_prompt, None, true),
     ];
     for (key, source, ending_limits, summary) in sources {

@@ -129,7 +129,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
-        None => Arc::new(gather_model_surroundings(config, options, Arc::new(open_net(config)))?),
+        None => Arc::new(gather_model_surroundings(config, options)?),
     };
     let net = &services.net;
     let model = connect_model(config, settings, options, &services)?;
@@ -292,17 +292,13 @@ fn connect_model(
 }
 
 /// The parts that all models of a run share.
-fn gather_model_surroundings(
-    config: &Config,
-    options: &RunOptions,
-    net: Arc<Net>,
-) -> Result<Surroundings, SetupError> {
+fn gather_model_surroundings(config: &Config, options: &RunOptions) -> Result<Surroundings, SetupError> {
     let opened = options.log_wire.as_ref().map(|path| {
         let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
         WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
     });
     Ok(Surroundings {
-        net,
+        net: Arc::new(open_net(config)),
         user_id: config.env.user().to_owned(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),

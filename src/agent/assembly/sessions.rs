@@ -1,10 +1,12 @@
 //! Opens the session of a run.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use crate::agent::{Agent, Conversation};
 use crate::config::Config;
-use crate::conversation::session::{About, Session, Store};
+use crate::conversation::session::{About, Session, SessionError, Store};
 use crate::files::workspace::Workspace;
 
 use super::SetupError;
@@ -36,15 +38,12 @@ pub fn open_conversation(
     choice: &SessionChoice,
     agent: &Agent,
 ) -> Result<(Conversation, Vec<String>), SetupError> {
+    if *choice != SessionChoice::New {
+        return begin_conversation(store, workspace, choice, agent, Store::open);
+    }
     let now = Timestamp::now();
-    let (session, warnings) = match chosen_id(store, workspace, choice)? {
-        Some(id) => store.open(&id, now).map_err(SetupError::session)?,
-        None if *choice == SessionChoice::New => {
-            (store.create(describe_session(agent, workspace), now), Vec::new())
-        }
-        None => (Session::ephemeral(describe_session(agent, workspace), now), Vec::new()),
-    };
-    Ok((Conversation::new(session, now), warnings))
+    let session = store.create(describe_session(agent, workspace.root()), now);
+    Ok((Conversation::new(session, now), Vec::new()))
 }
 
 /// Reads or begins a conversation, none of which is kept.
@@ -57,12 +56,28 @@ pub fn read_conversation(
     choice: &SessionChoice,
     agent: &Agent,
 ) -> Result<(Conversation, Vec<String>), SetupError> {
+    begin_conversation(store, workspace, choice, agent, Store::read_settled)
+}
+
+/// Opens the session that is chosen, or begins one in memory only.
+fn begin_conversation(
+    store: &Store,
+    workspace: &Workspace,
+    choice: &SessionChoice,
+    agent: &Agent,
+    open: impl Fn(&Store, &str, Timestamp) -> Result<(Session, Vec<String>), SessionError>,
+) -> Result<(Conversation, Vec<String>), SetupError> {
     let now = Timestamp::now();
     let (session, warnings) = match chosen_id(store, workspace, choice)? {
-        Some(id) => store.read_settled(&id, now).map_err(SetupError::session)?,
-        None => (Session::ephemeral(describe_session(agent, workspace), now), Vec::new()),
+        Some(id) => open(store, &id, now).map_err(SetupError::session)?,
+        None => (Session::ephemeral(describe_session(agent, workspace.root()), now), Vec::new()),
     };
     Ok((Conversation::new(session, now), warnings))
+}
+
+/// A conversation in memory only.
+pub(super) fn unsaved_conversation(agent: &Agent, now: Timestamp) -> Conversation {
+    Conversation::new(Session::ephemeral(describe_session(agent, agent.workspace.root()), now), now)
 }
 
 /// The id of an earlier session, if the choice is one.
@@ -80,8 +95,9 @@ fn chosen_id(store: &Store, workspace: &Workspace, choice: &SessionChoice) -> Re
     }
 }
 
-fn describe_session<'a>(agent: &'a Agent, workspace: &'a Workspace) -> About<'a> {
-    About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id }
+/// What a session says about the agent that writes it.
+pub(super) fn describe_session<'a>(agent: &'a Agent, workspace: &'a Path) -> About<'a> {
+    About { workspace, agent: &agent.name, model: &agent.model.info().id }
 }
 
 /// Makes an id for the run of one process, or of one turn in a chat.

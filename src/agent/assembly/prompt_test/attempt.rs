@@ -6,10 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, RunInput, exit, run_input};
+use crate::agent::{Agent, AnswerSchema, Cancel, Emitter, Run, RunInput, exit, run_input};
 use crate::config::{Config, Permission};
 use crate::conversation::message::{FinishReason, Item, Step, UserText};
-use crate::conversation::session::{About, Session};
 use crate::files::workspace::Workspace;
 use crate::model::ToolDefinition;
 use crate::prompt::test::{Case, RunReply, Speaker, with_vars};
@@ -17,6 +16,7 @@ use crate::prompt::{Prompt, PromptContext, PromptError, Released};
 use crate::safety::Nobody;
 use crate::template;
 
+use super::super::sessions::unsaved_conversation;
 use super::super::{RunOptions, SetupError, assemble_services, new_run_id};
 use super::paced::{Gate, Paced};
 use super::watch::CallWatch;
@@ -55,18 +55,19 @@ pub(super) async fn attempt_case(
     let (system, opening) = match open_case(&agent, prompt, case, &context) {
         Ok(opened) => opened,
         Err(error) => {
-            return Ok(RunReply {
-                code: exit::CONFIGURATION,
-                failure: Some(error.to_string()),
-                ..RunReply::default()
-            });
+            return Ok(fail_case(error.to_string()));
         }
     };
     if !matches!(opening.last(), Some(Item::Said(_))) {
         let why = "nothing is left to answer: give the case `messages` that end with one of the user";
-        return Ok(RunReply { code: exit::CONFIGURATION, failure: Some(why.to_owned()), ..RunReply::default() });
+        return Ok(fail_case(why.to_owned()));
     }
     ask_agent(agent, system, RunInput { opening: Some(opening), ..RunInput::default() }, around.cancel).await
+}
+
+/// The reply of a case that cannot be asked.
+fn fail_case(why: String) -> RunReply {
+    RunReply { code: exit::CONFIGURATION, failure: Some(why), ..RunReply::default() }
 }
 
 /// Returns the system prompt and the messages up to the one to answer. If the case has no messages and neither has the
@@ -153,12 +154,6 @@ fn retain_tools(agent: &mut Agent, keep: impl Fn(&str) -> bool) {
     agent.briefing.facts.agent.tools.retain(|tool| keep(&tool.name));
 }
 
-fn open_conversation(agent: &Agent) -> Conversation {
-    let now = Timestamp::now();
-    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
-    Conversation::new(Session::ephemeral(about, now), now)
-}
-
 async fn ask_agent(
     mut agent: Agent,
     system: String,
@@ -169,7 +164,7 @@ async fn ask_agent(
     agent.briefing.system = Released::only(Arc::new(prompt.map_err(SetupError::configuration)?));
     agent.briefing.own = None;
     agent.briefing.facts.vars.insert(RENDERED.to_owned(), system.into());
-    let mut conversation = open_conversation(&agent);
+    let mut conversation = unsaved_conversation(&agent, Timestamp::now());
     let watch = CallWatch::default();
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
