@@ -106,7 +106,7 @@ pub use compact::{Preview, measure_fill, pin_items, preview_compression};
 pub use conversation::Conversation;
 pub use emitter::Emitter;
 pub use loop_detector::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
-pub use orchestration::{ChosenFlow, Colleague, FlowPrompt, Flows, Orchestration, Role, Roles};
+pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles};
 pub use run::{KeepAnswer, RunEnd, RunInput, refresh_prompt, run_compression, run_input};
 pub use schema::AnswerSchema;
 pub use skills_by_hand::unload_skill;

@@ -28,6 +28,8 @@ mod tests;
 pub use flow::{ChosenFlow, FlowPrompt, Flows};
 pub use role::{Role, Roles};
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::config::Mode;
@@ -41,23 +43,15 @@ pub struct Orchestration {
     /// A person sees a plan before it runs.
     pub plan_approval: bool,
     pub roles: Roles,
-    /// The agents that take jobs, besides the running one.
-    pub agents: Vec<Colleague>,
+    /// The agents that take jobs, besides the running one, with the text that says when to use each.
+    pub agents: BTreeMap<String, String>,
     pub flows: Flows,
-}
-
-/// An agent that takes jobs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Colleague {
-    pub name: String,
-    /// The text that says when to use it.
-    pub description: String,
 }
 
 impl Orchestration {
     /// The candidates for a request, as the prompts of the router and the planner list them.
     fn candidates(&self, agent: &Agent, request: &str) -> Value {
-        let told = |agent: &Colleague| json!({ "name": agent.name, "description": agent.description });
+        let told = |(name, description)| json!({ "name": name, "description": description });
         let agents: Value = self.agents.iter().map(told).collect();
         json!({ "tools": shown::list_tools(agent, is_for_plans), "agents": agents, "user_request": request })
     }
@@ -68,7 +62,7 @@ impl Orchestration {
         let with_schema = |name: &'a str| Some((name, agent.tools.get(name)?.validator()));
         Choices {
             tools: tools.filter_map(with_schema).collect(),
-            agents: self.agents.iter().map(|agent| agent.name.as_str()).collect(),
+            agents: self.agents.keys().map(String::as_str).collect(),
             flows: self.flows.all.keys().map(String::as_str).collect(),
         }
     }

@@ -153,7 +153,7 @@ impl Turn<'_> {
                 "step_id": step.step_id, "description": step.description, "tool_name": step.tool_name,
                 "tool_input": step.tool_input,
             });
-            match find_end(machine, step.step_id) {
+            match machine.find_end(step.step_id) {
                 None => told["status"] = "not run".into(),
                 Some(StepFinished { status, summary, check, result, .. }) => {
                     told["status"] = json!(status);
@@ -226,8 +226,7 @@ impl Turn<'_> {
         why: String,
     ) -> Result<TurnEnd, TurnStop> {
         if machine.steps().is_empty() {
-            self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
-            return Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why });
+            return self.no_result(why);
         }
         let note = format!(
             "The plan ends here without success: {why}\nSay what was found, what is missing, and what the user can decide. \
@@ -243,6 +242,12 @@ impl Turn<'_> {
         Ok(TurnEnd { stop: TurnStop::Escalated(why), answer })
     }
 
+    /// Ends a turn that has only a reason to show.
+    pub(super) fn no_result(&mut self, why: String) -> Result<TurnEnd, TurnStop> {
+        self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
+        Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why })
+    }
+
     /// Ends a turn whose plan the person refused.
     fn not_carried_out(&mut self) -> Result<TurnEnd, TurnStop> {
         let answer = "The plan was refused; nothing of it was carried out.".to_owned();
@@ -251,14 +256,9 @@ impl Turn<'_> {
     }
 }
 
-/// The end of a step, if it has ended.
-fn find_end(machine: &PlanProgress, step: u32) -> Option<&StepFinished> {
-    machine.list_ended().find(|ended| ended.step_id == step)
-}
-
 /// Lists the results without a model.
 fn in_code(machine: &PlanProgress) -> String {
-    let line = |step: &PlanStep| match find_end(machine, step.step_id) {
+    let line = |step: &PlanStep| match machine.find_end(step.step_id) {
         None => format!("{}. {}: not run", step.step_id, step.description),
         Some(ended) => format!("{}. {}: {}", step.step_id, step.description, ended.summary),
     };

@@ -59,7 +59,9 @@ impl<'t> Turn<'t> {
             match machine.next() {
                 PlanAction::Skip(steps) => {
                     for step in steps {
-                        self.skip(machine, step)?;
+                        let (attempt, why) =
+                            (machine.next_attempt(step), "a step that it needs failed".to_owned());
+                        self.end_without_call(machine, step, attempt, StepStatus::Skipped, why)?;
                     }
                     continue;
                 }
@@ -160,11 +162,6 @@ impl<'t> Turn<'t> {
             description: step.description.clone(),
         };
         self.note(machine, Happened::Started(started))
-    }
-
-    fn skip(&mut self, machine: &mut PlanProgress, step: u32) -> Result<(), TurnStop> {
-        let why = "a step that it needs failed".to_owned();
-        self.end_without_call(machine, step, machine.next_attempt(step), StepStatus::Skipped, why)
     }
 
     fn end_without_call(

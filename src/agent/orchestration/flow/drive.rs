@@ -135,12 +135,6 @@ impl Turn<'_> {
         Some((inputs.clone(), finished.collect()))
     }
 
-    /// Ends a turn whose flow has no result.
-    fn no_result(&mut self, why: String) -> Result<TurnEnd, TurnStop> {
-        self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
-        Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why })
-    }
-
     /// Runs a flow: the requested one, or one inside it.
     pub(super) async fn run_flow(
         &mut self,

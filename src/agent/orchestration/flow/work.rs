@@ -9,6 +9,7 @@ use crate::agent::call::{GivenCall, GivenOutcome};
 use crate::agent::orchestration::FlowPrompt;
 use crate::agent::orchestration::graph;
 use crate::agent::orchestration::progress::{PlanFacts, PlanProgress};
+use crate::agent::orchestration::reference::as_text;
 use crate::agent::orchestration::reply::{self, PlanReply};
 use crate::agent::orchestration::role::StepFailure;
 use crate::agent::turn::Turn;
@@ -160,7 +161,8 @@ impl Turn<'_> {
         let steps = graph::check_plan(&reply, &orchestration.choices(self.agent));
         let steps = steps.map_err(|mistakes| mistakes.join(" "))?;
         let mut machine = PlanProgress::replay(self.conversation.session.progress());
-        let goes_on = course.take_resumed() && machine.is_unfinished() && machine.steps() == steps.as_slice();
+        let is_resumed = std::mem::take(&mut course.is_resumed);
+        let goes_on = is_resumed && machine.is_unfinished() && machine.steps() == steps.as_slice();
         if !goes_on {
             let (revision, kept) = (machine.next_revision(), Vec::new());
             let request = read_text_value(with, "request");
@@ -171,7 +173,7 @@ impl Turn<'_> {
         self.run_steps(orchestration, &mut machine).await?;
         let told = |step: &PlanStep| {
             let mut told = json!(step);
-            if let Some(ended) = machine.list_ended().find(|ended| ended.step_id == step.step_id) {
+            if let Some(ended) = machine.find_end(step.step_id) {
                 told["status"] = json!(ended.status);
                 told["summary"] = ended.summary.as_str().into();
                 told["result"] = ended.result.clone();
@@ -217,9 +219,5 @@ fn same_numbers(one: &[PlanStep], other: &[PlanStep]) -> bool {
 
 /// A value of `with` as text; empty if it is missing.
 fn read_text_value(with: &Map<String, Value>, key: &str) -> String {
-    match with.get(key) {
-        Some(Value::String(text)) => text.clone(),
-        None | Some(Value::Null) => String::new(),
-        Some(data) => data.to_string(),
-    }
+    with.get(key).filter(|value| !value.is_null()).map(as_text).unwrap_or_default()
 }
