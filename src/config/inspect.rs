@@ -40,29 +40,26 @@ pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &m
 
 /// Checks the syntax of inline prompts and of scripts.
 pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake>) {
-    fn walk_node(
-        kind: SubjectKind,
-        node: &Node,
-        path: &mut Vec<String>,
-        run_time: bool,
-        found: &mut dyn FnMut(&Node, &str),
-    ) {
-        let run_time = run_time || is_run_time_text(kind, path, node);
+    fn walk_node(node: &Node, path: &mut Vec<String>, found: &mut dyn FnMut(&[String], &Node, &str)) {
         match &node.tree {
             YamlTree::Map(entries) => {
                 for (key, value) in entries {
                     path.push(key.text.to_string());
-                    walk_node(kind, value, path, run_time, found);
+                    walk_node(value, path, found);
                     path.pop();
                 }
             }
-            YamlTree::List(items) => items.iter().for_each(|item| walk_node(kind, item, path, run_time, found)),
-            YamlTree::Scalar(Scalar { text, .. }) if run_time && is_template(text) => found(node, text),
+            YamlTree::List(items) => items.iter().for_each(|item| walk_node(item, path, found)),
+            YamlTree::Scalar(Scalar { text, .. }) if is_template(text) => found(path, node, text),
             YamlTree::Scalar(_) => {}
         }
     }
+
     for document in &gathered.documents {
-        walk_node(document.kind, &document.node, &mut Vec::new(), false, &mut |node, text| {
+        walk_node(&document.node, &mut Vec::new(), &mut |path, node, text| {
+            if !is_run_time_text(document.kind, path, node) {
+                return;
+            }
             // The prompt registry checks the included templates.
             if let Err(error) = Template::compile("template", text, Undefined::Error) {
                 mistakes.push(Mistake::template(&gathered.sources, node, &error));

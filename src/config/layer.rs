@@ -102,7 +102,7 @@ pub(super) fn find_layers(options: &LoadOptions<'_>) -> Layers {
 impl Layers {
     /// Adds the directories that the workspace brings along, or reports that they are left out.
     fn project(&mut self, brought: &Arc<Manifest>, options: &LoadOptions<'_>) {
-        self.warnings.extend(shorten_list(brought.list_refused().iter().cloned()));
+        self.warnings.extend(shorten_list(brought.refused.iter().cloned()));
         if !brought.brings_anything() {
             return;
         }

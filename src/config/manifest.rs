@@ -115,11 +115,6 @@ impl Manifest {
         self.dirs().next().is_some()
     }
 
-    /// Files that are not part of it, with the reasons.
-    pub fn list_refused(&self) -> &[String] {
-        &self.refused
-    }
-
     /// The files below a directory, as absolute paths, sorted.
     pub fn files_below(&self, dir: &Path) -> impl Iterator<Item = PathBuf> {
         let layer = self.layer_of(dir);
@@ -360,7 +355,7 @@ mod tests {
         let own = [root.join(".agents/skills")];
         assert_eq!(dirs(&own), ["sub/.claude/skills", "sub/.agent"]);
         for own in [&own[..], &[]] {
-            assert_eq!(Manifest::find_brought(&workspace, own).list_refused(), Vec::<String>::new());
+            assert_eq!(Manifest::find_brought(&workspace, own).refused, Vec::<String>::new());
         }
     }
 
@@ -391,7 +386,7 @@ mod tests {
         {
             assert_eq!(read(path), Ok(None), "{path}");
         }
-        let refused = manifest.list_refused().join("\n");
+        let refused = manifest.refused.join("\n");
         for named in [
             "prompts is a link out",
             "settings is a link to a directory",
@@ -411,11 +406,7 @@ mod tests {
             symlink(target, root.join(".agent")).expect("a link");
             let manifest = of(&root);
             assert!(!manifest.brings_anything(), "{target}");
-            assert!(
-                manifest.list_refused().join("").contains("a link out of the project"),
-                "{:?}",
-                manifest.list_refused()
-            );
+            assert!(manifest.refused.join("").contains("a link out of the project"), "{:?}", manifest.refused);
         }
     }
 
@@ -450,8 +441,8 @@ mod tests {
             .expect("sparse");
         let manifest = of(&root);
         let dirs: Vec<&Path> = manifest.dirs().collect();
-        assert_eq!(dirs, [root.join(".claude/skills")], "{:?}", manifest.list_refused());
-        let refused = manifest.list_refused().join("\n");
+        assert_eq!(dirs, [root.join(".claude/skills")], "{:?}", manifest.refused);
+        let refused = manifest.refused.join("\n");
         assert!(refused.contains("a/huge is not used: it is longer than 16 MiB"), "{refused}");
         assert!(refused.contains(&format!("more than {MOST_ENTRIES} files")), "{refused}");
     }

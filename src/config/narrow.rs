@@ -88,9 +88,6 @@ fn ground_of_new_agents(documents: &[ConfigDocument], default: &str) -> Node {
     ground
 }
 
-/// Finds the rule for the value at a path.
-type RuleSearch<'r> = dyn Fn(&[&str]) -> Option<Option<NarrowRule>> + 'r;
-
 struct Pass<'p> {
     sources: &'p Sources,
     /// Everything but the project.
@@ -141,15 +138,14 @@ impl Pass<'_> {
         // The settings have the limits of an agent at the same paths.
         let base = base.or(self.persons.get(SubjectKind::Settings, "")).unwrap_or(&nothing).clone();
         let mut node = std::mem::replace(&mut document.node, nothing);
-        let rules = |path: &[&str]| find_rule(document.kind, is_own, path);
-        self.section(&rules, &mut Vec::new(), &mut node, &base, &document.name);
+        self.section((document.kind, is_own), &mut Vec::new(), &mut node, &base, &document.name);
         document.node = node;
         true
     }
 
     fn section(
         &mut self,
-        rules: &RuleSearch<'_>,
+        (kind, is_own): (SubjectKind, bool),
         path: &mut Vec<String>,
         node: &mut Node,
         base: &Node,
@@ -159,13 +155,13 @@ impl Pass<'_> {
         for (key, mut value) in std::mem::take(entries) {
             path.push(key.text.to_string());
             let steps: Vec<&str> = path.iter().map(String::as_str).collect();
-            let verdict = match rules(&steps) {
+            let verdict = match find_rule(kind, is_own, &steps) {
                 Some(Some(rule)) => self.judge(rule, &mut value, base.find(steps.iter().copied()), name),
                 None => Err("it is not among the keys that a project may set"),
                 // The section has no content.
                 Some(None) if value.is_blank() => Ok(false),
                 Some(None) if matches!(value.tree, YamlTree::Map(_)) => {
-                    self.section(rules, path, &mut value, base, name);
+                    self.section((kind, is_own), path, &mut value, base, name);
                     Ok(true)
                 }
                 Some(None) => Err("it is not a mapping"),

@@ -110,21 +110,13 @@ fn is_name(name: &str) -> bool {
 
 /// Reads one file. Mistakes in its head are reported, and the rest of it is used.
 fn read_command(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mistake>) -> Option<OwnCommand> {
-    let text = match dir.through.read_text(path) {
-        Ok(text) => text?,
-        Err(why) => {
-            told.push(Mistake::in_file(origin, why));
-            return None;
-        }
-    };
-    let document = match frontmatter::parse_frontmatter::<Map<String, Value>>(&text) {
-        Ok(document) => document,
-        Err(error) => {
-            let mistake = Mistake::in_file(origin, error.message);
-            told.push(Mistake { line: Some(error.line), column: error.column, ..mistake });
-            return None;
-        }
-    };
+    let mut tell = |mistake: Mistake| told.push(mistake);
+    let text = dir.through.read_text(path).map_err(|why| tell(Mistake::in_file(origin, why))).ok()??;
+    let document = frontmatter::parse_frontmatter::<Map<String, Value>>(&text).map_err(|error| {
+        let mistake = Mistake::in_file(origin, error.message);
+        tell(Mistake { line: Some(error.line), column: error.column, ..mistake });
+    });
+    let document = document.ok()?;
     let body = document.body.trim();
     if body.is_empty() {
         told.push(Mistake::in_file(origin, "has no text: the message for the model comes after the head"));

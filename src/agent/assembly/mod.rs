@@ -340,12 +340,21 @@ fn open_skills(config: &Config, agent: &AgentConfig, around: RunVariables) -> Re
     let mut catalogue = SkillCatalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
     let choices: Vec<SelectableName<'_>> =
         catalogue.iter().map(|skill| SelectableName { name: &skill.name, default: true }).collect();
-    let mut taken = tools::select_names(&agent.skills, &choices)?;
-    for list in &agent.narrowed.skills {
-        let narrower = tools::select_names(list, &choices)?;
-        taken.retain(|name| narrower.contains(name));
-    }
-    let taken: Vec<String> = taken.into_iter().map(str::to_owned).collect();
+    let taken = select_narrowed(&agent.skills, &agent.narrowed.skills, &choices)?;
     catalogue.retain(|name| taken.iter().any(|taken| taken == name));
     Ok(catalogue)
+}
+
+/// The names that a list selects, and each of `further` lists of a project or a caller as well.
+fn select_narrowed(
+    list: &[String],
+    further: &[Vec<String>],
+    choices: &[SelectableName<'_>],
+) -> Result<Vec<String>, String> {
+    let mut taken = tools::select_names(list, choices)?;
+    for list in further {
+        let narrower = tools::select_names(list, choices)?;
+        taken.retain(|name| narrower.contains(name));
+    }
+    Ok(taken.into_iter().map(str::to_owned).collect())
 }

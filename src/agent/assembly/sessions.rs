@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::agent::{Agent, Conversation};
 use crate::config::Config;
-use crate::conversation::session::{About, Session, SessionError, Store};
+use crate::conversation::session::{About, Session, Store};
 use crate::files::workspace::Workspace;
 
 use super::SetupError;
@@ -38,12 +38,15 @@ pub fn open_conversation(
     choice: &SessionChoice,
     agent: &Agent,
 ) -> Result<(Conversation, Vec<String>), SetupError> {
-    if *choice != SessionChoice::New {
-        return begin_conversation(store, workspace, choice, agent, Store::open);
-    }
     let now = Timestamp::now();
-    let session = store.create(describe_session(agent, workspace.root()), now);
-    Ok((Conversation::new(session, now), Vec::new()))
+    let (session, warnings) = match chosen_id(store, workspace, choice)? {
+        Some(id) => store.open(&id, now).map_err(SetupError::session)?,
+        None if *choice == SessionChoice::New => {
+            (store.create(describe_session(agent, workspace.root()), now), Vec::new())
+        }
+        None => return Ok((unsaved_conversation(agent, now), Vec::new())),
+    };
+    Ok((Conversation::new(session, now), warnings))
 }
 
 /// Reads or begins a conversation, none of which is kept.
@@ -56,22 +59,11 @@ pub fn read_conversation(
     choice: &SessionChoice,
     agent: &Agent,
 ) -> Result<(Conversation, Vec<String>), SetupError> {
-    begin_conversation(store, workspace, choice, agent, Store::read_settled)
-}
-
-/// Opens the session that is chosen, or begins one in memory only.
-fn begin_conversation(
-    store: &Store,
-    workspace: &Workspace,
-    choice: &SessionChoice,
-    agent: &Agent,
-    open: impl Fn(&Store, &str, Timestamp) -> Result<(Session, Vec<String>), SessionError>,
-) -> Result<(Conversation, Vec<String>), SetupError> {
     let now = Timestamp::now();
-    let (session, warnings) = match chosen_id(store, workspace, choice)? {
-        Some(id) => open(store, &id, now).map_err(SetupError::session)?,
-        None => (Session::ephemeral(describe_session(agent, workspace.root()), now), Vec::new()),
+    let Some(id) = chosen_id(store, workspace, choice)? else {
+        return Ok((unsaved_conversation(agent, now), Vec::new()));
     };
+    let (session, warnings) = store.read_settled(&id, now).map_err(SetupError::session)?;
     Ok((Conversation::new(session, now), warnings))
 }
 

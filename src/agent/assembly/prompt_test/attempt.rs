@@ -46,7 +46,7 @@ pub(super) async fn attempt_case(
 ) -> Result<RunReply, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
     lay_out(dir.path(), case).map_err(|error| SetupError::from_failure(anyhow::Error::from(error)))?;
-    let mut agent = assemble_agent(around, dir.path(), around.options)?;
+    let mut agent = assemble_agent(around, dir.path())?;
     restrict_tools(&mut agent, case)?;
     let facts = &mut agent.briefing.facts;
     let sample = PromptContext::sample();
@@ -98,7 +98,7 @@ pub(super) async fn ask_once(
     schema: Value,
 ) -> Result<RunReply, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
-    let mut agent = assemble_agent(around, dir.path(), around.options)?;
+    let mut agent = assemble_agent(around, dir.path())?;
     retain_tools(&mut agent, |_| false);
     agent.schema = Some(AnswerSchema::new(schema).map_err(SetupError::configuration)?);
     let input = RunInput { said: Some(UserText::by_person(question)), ..RunInput::default() };
@@ -108,12 +108,12 @@ pub(super) async fn ask_once(
 /// The name of the model in recordings and reports.
 pub(super) fn model_of(around: AttemptContext<'_>) -> Result<String, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
-    assemble_agent(around, dir.path(), around.options).map(|agent| agent.model.info().name.clone())
+    assemble_agent(around, dir.path()).map(|agent| agent.model.info().name.clone())
 }
 
-fn assemble_agent(around: AttemptContext<'_>, dir: &Path, options: &RunOptions) -> Result<Agent, SetupError> {
+fn assemble_agent(around: AttemptContext<'_>, dir: &Path) -> Result<Agent, SetupError> {
     let workspace = Workspace::open(dir).map_err(SetupError::from_failure)?;
-    let options = RunOptions { prompt: None, ..options.clone() };
+    let options = RunOptions { prompt: None, ..around.options.clone() };
     let mut agent = assemble_services(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
     agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: around.gate.clone() });
     Ok(agent)
