@@ -157,7 +157,7 @@ pub mod agent {
         }
         pub mod reply {
             pub use crate::agent::orchestration::reply::{
-                ExecutorReply, ParsedReply, PlanReply, ReflectorReply, RouteReply, ScratchpadReply, read_reply,
+                ExecutorReply, ParsedReply, PlanReply, ReflectorReply, RouteReply, read_reply,
             };
         }
         pub mod progress {

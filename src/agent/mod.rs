@@ -84,7 +84,7 @@ pub use cancel::Cancel;
 pub use conversation::Conversation;
 pub use emitter::Emitter;
 pub use loops::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
-pub use orchestration::{ChosenFlow, Colleague, FlowPrompt, Flows, Orchestration, Role, Roles};
+pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles};
 pub use run::{
     KeepAnswer, Preview, RunEnd, RunInput, exit, measure_fill, pin_items, preview_compression, refresh_prompt,
     run_compression, run_input, unload_skill,

@@ -41,7 +41,7 @@ impl ConfigReading<'_> {
             file.text.clone()
         };
         let source = self.sources.add(ConfigSource {
-            layer: file.layer,
+            layer: file.of.layer,
             name: file_name,
             text,
             rendered: file.whole_template,
@@ -71,16 +71,15 @@ impl ConfigReading<'_> {
         }
         self.check_name(&file, &node);
         let name = self.name_of(&file, &node);
-        self.documents.push(ConfigDocument { layer: file.layer, kind: file.kind, name, node });
+        self.documents.push(ConfigDocument { layer: file.of.layer, kind: file.kind, name, node });
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
-        let (dir, included, through) = (file.dir.clone(), Arc::clone(&self.included), file.through.clone());
-        let file_layer = file.layer;
+        let (of, included) = (Arc::clone(&file.of), Arc::clone(&self.included));
         let loader = move |name: &str| {
-            let dir = dir.as_ref()?;
-            let text = match file_layer {
-                ConfigLayer::Project => through.read_text(&dir.join(name)).ok()??,
+            let dir = of.dir.as_ref()?;
+            let text = match of.layer {
+                ConfigLayer::Project => of.through.read_text(&dir.join(name)).ok()??,
                 _ => read_inside(dir, name).ok()?,
             };
             included.lock().expect("no holder panics").insert((dir.clone(), name.to_owned()));
@@ -92,9 +91,9 @@ impl ConfigReading<'_> {
 
     /// `env` and `config.dir`.
     fn context(&self, file: &ConfigFile) -> template::Value {
-        let sees_secrets = file.layer != ConfigLayer::Project;
+        let sees_secrets = file.of.layer != ConfigLayer::Project;
         let env = self.env.for_configuration(sees_secrets);
-        let dir = file.dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+        let dir = file.of.dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
         template::make_object([("env", env), ("config", template::make_object([("dir", dir.into())]))])
     }
 

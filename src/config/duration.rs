@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 /// # Errors
@@ -45,7 +45,11 @@ pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Re
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    match Value::deserialize(deserializer)? {
+    read_duration(Value::deserialize(deserializer)?)
+}
+
+fn read_duration<E: de::Error>(value: Value) -> Result<Duration, E> {
+    match value {
         Value::String(text) => parse_duration(&text).map_err(de::Error::custom),
         Value::Number(seconds) => parse_duration(&seconds.to_string()).map_err(de::Error::custom),
         other => Err(de::Error::custom(format!("{other} is not a duration: write it like 20ms, 1s or 30m"))),
@@ -54,26 +58,16 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
 /// Reads and writes a field that may be `null`.
 pub(super) mod optional {
-    use super::{Deserialize, Deserializer, Duration, Serializer, format_duration};
+    use super::{
+        Deserialize, Deserializer, Duration, Serialize, Serializer, Value, format_duration, read_duration,
+    };
 
     #[expect(clippy::ref_option, reason = "the signature is serde's")]
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-        match duration {
-            Some(duration) => serializer.serialize_str(&format_duration(*duration)),
-            None => serializer.serialize_none(),
-        }
+        duration.map(format_duration).serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-        struct ParsedDuration(Duration);
-
-        impl<'de> Deserialize<'de> for ParsedDuration {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                super::deserialize(deserializer).map(Self)
-            }
-        }
-
-        Option::<ParsedDuration>::deserialize(deserializer)
-            .map(|given| given.map(|ParsedDuration(duration)| duration))
+        Option::<Value>::deserialize(deserializer)?.map(read_duration).transpose()
     }
 }

@@ -10,7 +10,7 @@ use super::merge::INHERITED;
 use super::mistake::{ConfigError, Mistake, in_order};
 use super::source::{ConfigDocument, ConfigLayer, SubjectKind};
 use crate::base::secrets::Redactor;
-use crate::base::yaml::{self, Node, YamlTree};
+use crate::base::yaml::{self, Node, YamlPlace, YamlTree};
 
 impl Config {
     /// The merged result as YAML, defaults included, secrets as `***`.
@@ -63,18 +63,13 @@ impl Config {
     /// A mistake about the value of a dotted key (indices lead into lists: `agents.default.tools.0`), at the place
     /// that set it last: for those who know what a value must refer to.
     pub fn mistake(&self, key: &str, message: &str) -> Mistake {
-        let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
-        match self.chain(kind, &name, &path).last() {
-            Some((_, node)) => Mistake::place_at(&self.sources, node.place, message),
-            None => Mistake::in_file(key, message),
-        }
+        self.mistake_of(&[key.to_owned()], message)
     }
 
     /// The same for a mistake that several values make together: at the one of them that the highest layer set.
     pub fn mistake_of(&self, keys: &[String], message: &str) -> Mistake {
         let latest = keys.iter().filter_map(|key| {
-            let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
-            let place = self.chain(kind, &name, &path).last()?.1.place;
+            let place = self.place_of(key)?;
             Some((self.sources.get(place).layer, place))
         });
         // Of several in one layer, the first.
@@ -87,15 +82,18 @@ impl Config {
 
     /// The origin of the value of a dotted key, for people: `file:line`, the variable or the flag.
     pub fn place(&self, key: &str) -> String {
-        let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
-        self.chain(kind, &name, &path).last().map_or(key.to_owned(), |(_, node)| self.sources.describe(node.place))
+        self.place_of(key).map_or(key.to_owned(), |place| self.sources.describe(place))
     }
 
     /// True if the value of a dotted key is one that the workspace brings along.
     pub fn is_of_project(&self, key: &str) -> bool {
+        self.place_of(key).is_some_and(|place| self.sources.get(place).layer == ConfigLayer::Project)
+    }
+
+    /// The place that set the value of a dotted key last.
+    fn place_of(&self, key: &str) -> Option<YamlPlace> {
         let KeyPath { kind, name, path } = key::parse_key(key, |kind| self.names(kind));
-        let chain = self.chain(kind, &name, &path);
-        chain.last().is_some_and(|(_, node)| self.sources.get(node.place).layer == ConfigLayer::Project)
+        Some(self.chain(kind, &name, &path).last()?.1.place)
     }
 
     /// All mistakes as one error, in the order of their places.

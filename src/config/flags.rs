@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::source::{ConfigDocument, ConfigLayer, ConfigSource, Sources, SubjectKind};
-use crate::base::yaml::{Node, Scalar, ScalarForm, YamlPlace, YamlTree};
+use super::source::{ConfigDocument, ConfigLayer, Sources, SubjectKind};
+use crate::base::yaml::{Node, Scalar, ScalarForm, YamlTree};
 
 /// A flag that sets a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,26 +84,15 @@ impl SettingFlags {
         let running = self.agent.clone().or_else(|| default_agent(documents));
         for (flag, value) in self.iter() {
             let (_, name, key, reach) = flag.row();
-            let source = ConfigSource {
-                layer: ConfigLayer::Flags,
-                name: (*name).to_owned(),
-                text: "".into(),
-                rendered: false,
-            };
-            let place = YamlPlace { source: sources.add(source), ..YamlPlace::default() };
+            let place = sources.add_value(ConfigLayer::Flags, (*name).to_owned());
             let scalar = Scalar { text: value.to_owned().into(), form: ScalarForm::Given };
             let value = Node { tree: YamlTree::Scalar(scalar), place };
             let reached =
                 agents.iter().filter(|agent| *reach == FlagReach::EveryAgent || Some(*agent) == running.as_ref());
             let path: Vec<String> = key.split('.').map(str::to_owned).collect();
             documents.extend(reached.map(|agent| {
-                ConfigDocument::of_value(
-                    ConfigLayer::Flags,
-                    SubjectKind::Agents,
-                    agent.clone(),
-                    path.clone(),
-                    value.clone(),
-                )
+                let (layer, kind) = (ConfigLayer::Flags, SubjectKind::Agents);
+                ConfigDocument::of_value(layer, kind, agent.clone(), path.clone(), value.clone())
             }));
         }
     }

@@ -9,7 +9,7 @@ use super::document::{RULES, is_run_time_text};
 use super::duration;
 use super::gather::Gathered;
 use super::merge::Merged;
-use super::mistake::{Mistake, did_you_mean};
+use super::mistake::{Mistake, did_you_mean, suggest};
 use super::prompt_source::{PromptRef, PromptSource};
 use super::schema::generate_schema;
 use super::settings::PROMPT_KEYS;
@@ -40,29 +40,26 @@ pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &m
 
 /// Checks the syntax of inline prompts and of scripts.
 pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake>) {
-    fn walk_node(
-        kind: SubjectKind,
-        node: &Node,
-        path: &mut Vec<String>,
-        run_time: bool,
-        found: &mut dyn FnMut(&Node, &str),
-    ) {
-        let run_time = run_time || is_run_time_text(kind, path, node);
+    fn walk_node(node: &Node, path: &mut Vec<String>, found: &mut dyn FnMut(&[String], &Node, &str)) {
         match &node.tree {
             YamlTree::Map(entries) => {
                 for (key, value) in entries {
                     path.push(key.text.to_string());
-                    walk_node(kind, value, path, run_time, found);
+                    walk_node(value, path, found);
                     path.pop();
                 }
             }
-            YamlTree::List(items) => items.iter().for_each(|item| walk_node(kind, item, path, run_time, found)),
-            YamlTree::Scalar(Scalar { text, .. }) if run_time && is_template(text) => found(node, text),
+            YamlTree::List(items) => items.iter().for_each(|item| walk_node(item, path, found)),
+            YamlTree::Scalar(Scalar { text, .. }) if is_template(text) => found(path, node, text),
             YamlTree::Scalar(_) => {}
         }
     }
+
     for document in &gathered.documents {
-        walk_node(document.kind, &document.node, &mut Vec::new(), false, &mut |node, text| {
+        walk_node(&document.node, &mut Vec::new(), &mut |path, node, text| {
+            if !is_run_time_text(document.kind, path, node) {
+                return;
+            }
             // The prompt registry checks the included templates.
             if let Err(error) = Template::compile("template", text, Undefined::Error) {
                 mistakes.push(Mistake::template(&gathered.sources, node, &error));
@@ -101,8 +98,15 @@ pub(super) fn check_prompts(
 }
 
 /// Checks the tools that permission rules name. The tools of a server are only known when it is asked.
-pub(super) fn tools_of_rules(gathered: &Gathered, tools: &[&str], mistakes: &mut Vec<Mistake>) {
+pub(super) fn tools_of_rules(
+    built_in: &[&str],
+    gathered: &Gathered,
+    merged: &Merged,
+    mistakes: &mut Vec<Mistake>,
+) {
     const OF_A_SERVER: &str = "__";
+    let own = merged.of_kind(SubjectKind::Tools).map(|(name, _)| name);
+    let tools: Vec<&str> = built_in.iter().copied().chain(own).collect();
     let means = |name: &str| match GlobPattern::word(name) {
         Ok(glob) => tools.iter().any(|tool| glob.matches(tool)),
         // Reported separately.
@@ -115,10 +119,7 @@ pub(super) fn tools_of_rules(gathered: &Gathered, tools: &[&str], mistakes: &mut
                 if !name.is_empty() && !name.contains(OF_A_SERVER) && !means(name) {
                     let mistake =
                         Mistake::place_at(&gathered.sources, node.place, format!("there is no tool `{name}`"));
-                    let hint = did_you_mean(name, tools.iter().copied());
-                    mistakes.push(
-                        mistake.hint(hint.unwrap_or_else(|| format!("the tools are: {}", tools.join(", ")))),
-                    );
+                    mistakes.push(mistake.hint(suggest(name, &tools, "the tools are")));
                 }
             }
         }
@@ -149,11 +150,9 @@ impl<'w> ConfigWalk<'w> {
                 describe_schema(schema, &types),
                 describe_node(node)
             );
+            let hint = quotes_matter(node, &types).map(str::to_owned);
             let mistake = Mistake::place_at(self.sources, node.place, message);
-            return self.mistakes.push(match quotes_matter(node, &types) {
-                Some(hint) => mistake.hint(hint),
-                None => mistake,
-            });
+            return self.mistakes.push(Mistake { hint, ..mistake });
         }
         if schema.get("x-duration").is_some()
             && let Some(Err(message)) = node.text().filter(|_| !node.fits("null")).map(duration::parse_duration)

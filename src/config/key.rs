@@ -2,7 +2,7 @@
 
 use super::document::ConfigReading;
 use super::mistake::Mistake;
-use super::source::{ConfigDocument, ConfigLayer, ConfigSource, SubjectKind};
+use super::source::{ConfigDocument, ConfigLayer, SubjectKind};
 use crate::base::yaml::{self, Node, Scalar, ScalarForm, YamlPlace, YamlTree};
 
 const VARIABLE: &str = "AGENT_SET_";
@@ -100,8 +100,7 @@ impl ConfigReading<'_> {
             return;
         }
         let shown = source_name.clone();
-        let source = self.sources.add(ConfigSource { layer, name: source_name, text: "".into(), rendered: false });
-        let place = YamlPlace { source, ..YamlPlace::default() };
+        let place = self.sources.add_value(layer, source_name);
         let value = match value_of(value, place) {
             Ok(value) => value,
             Err(message) => {

@@ -26,15 +26,13 @@ pub(super) struct LayerDir {
 
 /// A file that describes something.
 pub(super) struct ConfigFile {
-    pub layer: ConfigLayer,
+    /// The config directory that it belongs to.
+    pub of: Arc<LayerDir>,
     pub kind: SubjectKind,
     /// The stem of its name; empty for the settings.
     pub name: String,
     /// Its name for people.
     pub display: String,
-    /// The config directory that it belongs to.
-    pub dir: Option<PathBuf>,
-    pub through: FileAccess,
     pub text: Cow<'static, str>,
     /// The result of the build's reading.
     pub packed: Option<&'static [u8]>,
@@ -55,7 +53,7 @@ pub(super) struct Scan {
 /// The directories, with those that prompts, skills and commands are read from.
 #[derive(Default)]
 pub(super) struct Layers {
-    pub dirs: Vec<LayerDir>,
+    pub dirs: Vec<Arc<LayerDir>>,
     pub prompt_dirs: Vec<PromptDir>,
     pub skill_dirs: Vec<SkillDir>,
     pub command_dirs: Vec<CommandDir>,
@@ -68,7 +66,8 @@ const NOT_A_DIRECTORY: &str = "is not a directory";
 pub(super) fn find_layers(options: &LoadOptions<'_>) -> Layers {
     let mut layers = Layers::default();
     let as_it_is = FileAccess::default();
-    layers.dirs.push(LayerDir { layer: ConfigLayer::BuiltIn, dir: None, through: as_it_is.clone() });
+    let built_in = LayerDir { layer: ConfigLayer::BuiltIn, dir: None, through: as_it_is.clone() };
+    layers.dirs.push(Arc::new(built_in));
     if let Some(dir) = options.directory() {
         match dir.canonicalize() {
             Ok(dir) if dir.is_dir() => {
@@ -103,7 +102,7 @@ pub(super) fn find_layers(options: &LoadOptions<'_>) -> Layers {
 impl Layers {
     /// Adds the directories that the workspace brings along, or reports that they are left out.
     fn project(&mut self, brought: &Arc<Manifest>, options: &LoadOptions<'_>) {
-        self.warnings.extend(shorten_list(brought.list_refused().iter().cloned()));
+        self.warnings.extend(shorten_list(brought.refused.iter().cloned()));
         if !brought.brings_anything() {
             return;
         }
@@ -128,7 +127,7 @@ impl Layers {
             let (through, is_of_project) = (through.clone(), layer == ConfigLayer::Project);
             self.command_dirs.push(CommandDir { dir: commands, through, is_of_project });
         }
-        self.dirs.push(LayerDir { layer, dir: Some(dir), through });
+        self.dirs.push(Arc::new(LayerDir { layer, dir: Some(dir), through }));
     }
 
     fn prompts_of(&mut self, dir: Option<&Path>, through: &FileAccess) {
@@ -147,13 +146,13 @@ pub(super) fn shorten_list(lines: impl Iterator<Item = String>) -> Vec<String> {
     lines
 }
 
-pub(super) fn scan_layer(layer: &LayerDir) -> Scan {
+pub(super) fn scan_layer(layer: &Arc<LayerDir>) -> Scan {
     let mut scan = Scan::default();
     match &layer.dir {
-        None => built_in(&builtin::CONFIGS, &mut scan),
+        None => built_in(layer, &builtin::CONFIGS, &mut scan),
         Some(dir) => match layer.through.list_files(dir) {
             Some(files) => list_brought(layer, dir, files, &mut scan),
-            None => walk_layer(layer.layer, dir, "", &mut scan),
+            None => walk_layer(layer, dir, "", &mut scan),
         },
     }
     scan.files.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
@@ -165,28 +164,19 @@ pub(super) fn scan_layer(layer: &LayerDir) -> Scan {
     scan
 }
 
-fn built_in(dir: &builtin::Dir<'static>, scan: &mut Scan) {
+fn built_in(layer: &Arc<LayerDir>, dir: &builtin::Dir<'static>, scan: &mut Scan) {
     for file in dir.files() {
         let path = file.path().to_string_lossy();
         let LayerEntry::File(kind, name, whole_template) = classify_path(&path) else { continue };
         let text = file.contents_utf8().expect("built-in files are UTF-8").into();
         let display = format!("<built-in>/{path}");
-        scan.files.push(ConfigFile {
-            layer: ConfigLayer::BuiltIn,
-            kind,
-            name,
-            display,
-            dir: None,
-            through: FileAccess::default(),
-            text,
-            packed: builtin::find_tree("configs", &path),
-            whole_template,
-        });
+        let packed = builtin::find_tree("configs", &path);
+        scan.files.push(ConfigFile { of: Arc::clone(layer), kind, name, display, text, packed, whole_template });
     }
-    dir.dirs().for_each(|dir| built_in(dir, scan));
+    dir.dirs().for_each(|dir| built_in(layer, dir, scan));
 }
 
-fn walk_layer(layer: ConfigLayer, root: &Path, inside: &str, scan: &mut Scan) {
+fn walk_layer(layer: &Arc<LayerDir>, root: &Path, inside: &str, scan: &mut Scan) {
     let here = root.join(inside);
     let entries = match fs::read_dir(&here) {
         Ok(entries) => entries,
@@ -213,20 +203,14 @@ fn walk_layer(layer: ConfigLayer, root: &Path, inside: &str, scan: &mut Scan) {
             }
             continue;
         }
+        let display = path.display().to_string();
         match classify_path(&relative) {
             LayerEntry::File(kind, name, whole_template) => match read_inside(root, &relative) {
-                Ok(text) => scan.files.push(ConfigFile {
-                    layer,
-                    kind,
-                    name,
-                    display: path.display().to_string(),
-                    dir: Some(root.to_path_buf()),
-                    through: FileAccess::default(),
-                    text: text.into(),
-                    packed: None,
-                    whole_template,
-                }),
-                Err(message) => scan.mistakes.push(Mistake::in_file(path.display().to_string(), message)),
+                Ok(text) => {
+                    let (of, text, packed) = (Arc::clone(layer), text.into(), None);
+                    scan.files.push(ConfigFile { of, kind, name, display, text, packed, whole_template });
+                }
+                Err(message) => scan.mistakes.push(Mistake::in_file(display, message)),
             },
             LayerEntry::Unknown(hint) => {
                 scan.report_unknown(root, relative, "is not a file of a configuration", hint);
@@ -237,7 +221,7 @@ fn walk_layer(layer: ConfigLayer, root: &Path, inside: &str, scan: &mut Scan) {
 }
 
 /// The files of a directory that the workspace brings along. Unread files are not mistakes of the user.
-fn list_brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) {
+fn list_brought(layer: &Arc<LayerDir>, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) {
     for path in files {
         let Some(relative) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
         let mut above =
@@ -248,17 +232,10 @@ fn list_brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut S
         let display = show_path(&path);
         match classify_path(relative) {
             LayerEntry::File(kind, name, whole_template) => match layer.through.read_text(&path) {
-                Ok(Some(text)) => scan.files.push(ConfigFile {
-                    layer: layer.layer,
-                    kind,
-                    name,
-                    display,
-                    dir: Some(root.to_path_buf()),
-                    through: layer.through.clone(),
-                    text: text.into(),
-                    packed: None,
-                    whole_template,
-                }),
+                Ok(Some(text)) => {
+                    let (of, text, packed) = (Arc::clone(layer), text.into(), None);
+                    scan.files.push(ConfigFile { of, kind, name, display, text, packed, whole_template });
+                }
                 Ok(None) => {}
                 Err(why) => scan.warnings.push(format!("{display} {why}")),
             },

@@ -13,7 +13,7 @@ use super::gather::{Gathered, gather_documents};
 use super::inspect::{self, PromptCheck};
 use super::loaded::{Config, ConfigInputs};
 use super::merge::{Merged, inherit_sections};
-use super::mistake::{ConfigError, Mistake, did_you_mean, in_order};
+use super::mistake::{ConfigError, Mistake, in_order, suggest};
 use super::model::ModelConfig;
 use super::options::LoadOptions;
 use super::partly::read_partly;
@@ -31,13 +31,12 @@ use crate::base::yaml::{Node, Scalar, ScalarForm, YamlPlace, YamlTree};
 pub fn load_config(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
     let (gathered, mut mistakes) = gather_documents(options);
     let merged = Merged::merge_all(&gathered.documents);
-    let mut typed = TypedConfig::default();
-    let refused = typed.read(&merged, &gathered);
+    let (typed, refused) = TypedConfig::read(&merged, &gathered);
     if !mistakes.is_empty() || !refused.is_empty() {
         inspect::against_schemas(&gathered, &merged, &mut mistakes);
     }
     typed.check(&merged, &gathered.sources, refused, &mut mistakes);
-    tools_of_rules(options, &gathered, &merged, &mut mistakes);
+    inspect::tools_of_rules(options.tools, &gathered, &merged, &mut mistakes);
     if !mistakes.is_empty() {
         return Err(order_mistakes(&gathered.sources, options.env, mistakes));
     }
@@ -53,26 +52,17 @@ pub fn load_config(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
 pub fn check_config(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> (Option<Config>, Vec<Mistake>) {
     let (gathered, mut mistakes) = gather_documents(options);
     let merged = Merged::merge_all(&gathered.documents);
-    let mut typed = TypedConfig::default();
-    let refused = typed.read(&merged, &gathered);
+    let (typed, refused) = TypedConfig::read(&merged, &gathered);
     inspect::against_schemas(&gathered, &merged, &mut mistakes);
     typed.check(&merged, &gathered.sources, refused, &mut mistakes);
     inspect::run_time_templates(&gathered, &mut mistakes);
     inspect::check_prompts(&gathered, &merged, prompt, &mut mistakes);
-    tools_of_rules(options, &gathered, &merged, &mut mistakes);
+    inspect::tools_of_rules(options.tools, &gathered, &merged, &mut mistakes);
     let ConfigError { mistakes } = order_mistakes(&gathered.sources, options.env, mistakes);
     (finish_config(options, gathered, typed), mistakes)
 }
 
-/// Finds rules about tools that do not exist, which would forbid nothing.
-fn tools_of_rules(options: &LoadOptions<'_>, gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
-    let own = merged.of_kind(SubjectKind::Tools).map(|(name, _)| name);
-    let tools: Vec<&str> = options.tools.iter().copied().chain(own).collect();
-    inspect::tools_of_rules(gathered, &tools, mistakes);
-}
-
 /// The merged trees as their types, as far as they can be read.
-#[derive(Default)]
 struct TypedConfig {
     settings: Option<Settings>,
     agents: Named<AgentConfig>,
@@ -85,7 +75,7 @@ struct TypedConfig {
 impl TypedConfig {
     /// Reads what can be read, and returns the mistakes. Settings, agents and models that are partly wrong are read
     /// partly, so that their other mistakes are found as well.
-    fn read(&mut self, merged: &Merged, gathered: &Gathered) -> Vec<Mistake> {
+    fn read(merged: &Merged, gathered: &Gathered) -> (Self, Vec<Mistake>) {
         let (sources, mut refused) = (&gathered.sources, Vec::new());
         let nothing = Node { tree: YamlTree::Map(Vec::new()), place: YamlPlace::default() };
         let is_ground = |document: &&ConfigDocument| {
@@ -95,15 +85,16 @@ impl TypedConfig {
             gathered.documents.iter().find(is_ground).map_or(&nothing, |document| &document.node);
         let mut agent_ground = nothing.clone();
         inherit_sections(&mut agent_ground, settings_ground);
-        let mut settings = Named::new();
-        read_named(merged, SubjectKind::Settings, sources, Some(settings_ground), &mut settings, &mut refused);
-        self.settings = settings.remove("");
-        read_named(merged, SubjectKind::Agents, sources, Some(&agent_ground), &mut self.agents, &mut refused);
-        read_named(merged, SubjectKind::Models, sources, Some(&nothing), &mut self.models, &mut refused);
-        read_named(merged, SubjectKind::Tools, sources, None, &mut self.tools, &mut refused);
-        read_named(merged, SubjectKind::SessionStores, sources, None, &mut self.session_stores, &mut refused);
-        read_named(merged, SubjectKind::Flows, sources, None, &mut self.flows, &mut refused);
-        refused
+        let (ground, wrong) = (Some(settings_ground), &mut refused);
+        let typed = Self {
+            settings: read_named(merged, SubjectKind::Settings, sources, ground, wrong).remove(""),
+            agents: read_named(merged, SubjectKind::Agents, sources, Some(&agent_ground), wrong),
+            models: read_named(merged, SubjectKind::Models, sources, Some(&nothing), wrong),
+            tools: read_named(merged, SubjectKind::Tools, sources, None, wrong),
+            session_stores: read_named(merged, SubjectKind::SessionStores, sources, None, wrong),
+            flows: read_named(merged, SubjectKind::Flows, sources, None, wrong),
+        };
+        (typed, refused)
     }
 
     /// Checks what types cannot express: references, and values that make no sense. What the types `refused` is
@@ -146,10 +137,8 @@ fn check_references(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mista
         let Some((node, target)) = node.and_then(|node| Some((node, node.text()?))) else { continue };
         let known: Vec<&str> = merged.of_kind(kind).map(|(name, _)| name).collect();
         if !known.contains(&target) {
-            let hint = did_you_mean(target, known.iter().copied());
-            let hint = hint.unwrap_or_else(|| format!("configured: {}", known.join(", ")));
-            mistakes
-                .push(Mistake::place_at(sources, node.place, format!("there is no {what} `{target}`")).hint(hint));
+            let mistake = Mistake::place_at(sources, node.place, format!("there is no {what} `{target}`"));
+            mistakes.push(mistake.hint(suggest(target, &known, "configured")));
         }
     }
 }
@@ -176,16 +165,16 @@ fn read_named<T: DeserializeOwned>(
     kind: SubjectKind,
     sources: &Sources,
     ground: Option<&Node>,
-    into: &mut Named<T>,
     mistakes: &mut Vec<Mistake>,
-) {
-    for (name, node) in merged.of_kind(kind) {
-        let value = node.read().or_else(|error| {
+) -> Named<T> {
+    let read = |(name, node): (&str, &Node)| match node.read() {
+        Ok(value) => Some((name.to_owned(), value)),
+        Err(error) => {
             mistakes.push(Mistake::place_at(sources, error.place.unwrap_or(node.place), error.message));
-            ground.and_then(|ground| read_partly(node, ground)).ok_or(())
-        });
-        into.extend(value.map(|value| (name.to_owned(), value)));
-    }
+            Some((name.to_owned(), read_partly(node, ground?)?))
+        }
+    };
+    merged.of_kind(kind).filter_map(read).collect()
 }
 
 fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConfig) -> Option<Config> {
@@ -206,7 +195,7 @@ fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConf
         prompt_dirs: layers.prompt_dirs,
         skill_dirs: layers.skill_dirs,
         command_dirs: layers.command_dirs,
-        config_dirs: layers.dirs.into_iter().filter_map(|layer| layer.dir).collect(),
+        config_dirs: layers.dirs.iter().filter_map(|layer| layer.dir.clone()).collect(),
         warnings: gathered.warnings,
         env: options.env.clone(),
         dirs: options.env.dirs(),

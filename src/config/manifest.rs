@@ -71,9 +71,8 @@ pub(super) struct BroughtFile {
 impl Manifest {
     /// The directories that the workspace brings along, except those that are the user's `own`.
     pub fn find_brought(workspace: &Workspace, own: &[PathBuf]) -> Self {
-        let mut making =
-            Making { refused: Vec::new(), entries: 0, bytes: 0, began: Instant::now(), all: Vec::new() };
-        let mut found = list_places(workspace, own, &mut making.refused);
+        let mut refused = Vec::new();
+        let mut found = list_places(workspace, own, &mut refused);
         // A directory that is a link to another counts as that one.
         let mut at = 0;
         let dirs: Vec<PathBuf> = found.iter().map(|(_, dir)| dir.clone()).collect();
@@ -81,7 +80,9 @@ impl Manifest {
             at += 1;
             *part == ManifestPart::Servers || !dirs[at..].contains(dir)
         });
-        making.all = dirs.into_iter().chain(own.iter().cloned()).collect();
+        let all = dirs.into_iter().chain(own.iter().cloned()).collect();
+        let mut making =
+            Making { refused, entries: 0, bytes: 0, began: Instant::now(), all, files: BTreeMap::new() };
         let layers = found.into_iter().filter_map(|(part, dir)| making.layer(part, dir));
         // An empty folder brings nothing.
         let layers =
@@ -112,11 +113,6 @@ impl Manifest {
     /// True if there is anything that the user must be asked about.
     pub fn brings_anything(&self) -> bool {
         self.dirs().next().is_some()
-    }
-
-    /// Files that are not part of it, with the reasons.
-    pub fn list_refused(&self) -> &[String] {
-        &self.refused
     }
 
     /// The files below a directory, as absolute paths, sorted.
@@ -200,15 +196,17 @@ struct Making {
     began: Instant,
     /// All directories that are brought along, and the user's own.
     all: Vec<PathBuf>,
+    /// The files of the directory that is being read.
+    files: BTreeMap<PathBuf, BroughtFile>,
 }
 
 impl Making {
     fn layer(&mut self, part: ManifestPart, dir: PathBuf) -> Option<BroughtDir> {
-        let mut files = BTreeMap::new();
         let read = match part {
-            ManifestPart::Servers => self.file(&dir, PathBuf::from(SERVERS), &mut files),
-            ManifestPart::Config | ManifestPart::Skills => self.descend(part, &dir, Path::new(""), &mut files, 0),
+            ManifestPart::Servers => self.take(dir.join(SERVERS), PathBuf::from(SERVERS)),
+            ManifestPart::Config | ManifestPart::Skills => self.descend(part, &dir, Path::new(""), 0),
         };
+        let files = std::mem::take(&mut self.files);
         if let Err(why) = read {
             self.refused.push(format!("{} is not used: {why}", show_path(&dir)));
             return None;
@@ -225,14 +223,7 @@ impl Making {
         Some(BroughtDir { part, hash: write_hex(&hasher.finalize()), dir, files })
     }
 
-    fn descend(
-        &mut self,
-        part: ManifestPart,
-        dir: &Path,
-        inside: &Path,
-        files: &mut BTreeMap<PathBuf, BroughtFile>,
-        depth: usize,
-    ) -> Result<(), String> {
+    fn descend(&mut self, part: ManifestPart, dir: &Path, inside: &Path, depth: usize) -> Result<(), String> {
         let here = dir.join(inside);
         let listing = match fs::read_dir(&here) {
             Ok(listing) => listing,
@@ -258,11 +249,11 @@ impl Making {
         for (name, kind) in entries {
             let relative = inside.join(name);
             if kind.is_symlink() {
-                self.link(part, dir, relative, files)?;
+                self.link(part, dir, relative)?;
             } else if !kind.is_dir() {
-                self.file(dir, relative, files)?;
+                self.take(dir.join(&relative), relative)?;
             } else if depth < DEEPEST {
-                self.descend(part, dir, &relative, files, depth + 1)?;
+                self.descend(part, dir, &relative, depth + 1)?;
             } else {
                 self.refused.push(format!("{} is not used: it lies too deep", show_path(&dir.join(relative))));
             }
@@ -270,20 +261,14 @@ impl Making {
         Ok(())
     }
 
-    fn link(
-        &mut self,
-        part: ManifestPart,
-        dir: &Path,
-        relative: PathBuf,
-        files: &mut BTreeMap<PathBuf, BroughtFile>,
-    ) -> Result<(), String> {
+    fn link(&mut self, part: ManifestPart, dir: &Path, relative: PathBuf) -> Result<(), String> {
         let link = dir.join(&relative);
         let Ok(real) = link.canonicalize() else {
             self.refused.push(format!("{} is a link to nothing", show_path(&link)));
             return Ok(());
         };
         if real.starts_with(dir) && !real.is_dir() {
-            return self.take(real, relative, files);
+            return self.take(real, relative);
         }
         // A skill that is in another directory of skills is read there.
         let is_of_skills = part == ManifestPart::Skills || relative.starts_with("skills");
@@ -294,21 +279,7 @@ impl Making {
         Ok(())
     }
 
-    fn file(
-        &mut self,
-        dir: &Path,
-        relative: PathBuf,
-        files: &mut BTreeMap<PathBuf, BroughtFile>,
-    ) -> Result<(), String> {
-        self.take(dir.join(&relative), relative, files)
-    }
-
-    fn take(
-        &mut self,
-        real: PathBuf,
-        relative: PathBuf,
-        files: &mut BTreeMap<PathBuf, BroughtFile>,
-    ) -> Result<(), String> {
+    fn take(&mut self, real: PathBuf, relative: PathBuf) -> Result<(), String> {
         match read_bytes(&real, Links::Refuse, LARGEST_FILE) {
             Ok(Some(bytes)) => {
                 let size = bytes.len() as u64;
@@ -316,7 +287,7 @@ impl Making {
                 if self.bytes > MOST_BYTES {
                     return Err(format!("the workspace brings more than {} MiB", MOST_BYTES / 1024 / 1024));
                 }
-                files.insert(relative, BroughtFile { real, hash: Sha256::digest(&bytes).into(), size });
+                self.files.insert(relative, BroughtFile { real, hash: Sha256::digest(&bytes).into(), size });
             }
             Ok(None) => {}
             Err(why) => self.refused.push(format!("{} is not used: it {why}", show_path(&real))),
@@ -384,7 +355,7 @@ mod tests {
         let own = [root.join(".agents/skills")];
         assert_eq!(dirs(&own), ["sub/.claude/skills", "sub/.agent"]);
         for own in [&own[..], &[]] {
-            assert_eq!(Manifest::find_brought(&workspace, own).list_refused(), Vec::<String>::new());
+            assert_eq!(Manifest::find_brought(&workspace, own).refused, Vec::<String>::new());
         }
     }
 
@@ -415,7 +386,7 @@ mod tests {
         {
             assert_eq!(read(path), Ok(None), "{path}");
         }
-        let refused = manifest.list_refused().join("\n");
+        let refused = manifest.refused.join("\n");
         for named in [
             "prompts is a link out",
             "settings is a link to a directory",
@@ -435,11 +406,7 @@ mod tests {
             symlink(target, root.join(".agent")).expect("a link");
             let manifest = of(&root);
             assert!(!manifest.brings_anything(), "{target}");
-            assert!(
-                manifest.list_refused().join("").contains("a link out of the project"),
-                "{:?}",
-                manifest.list_refused()
-            );
+            assert!(manifest.refused.join("").contains("a link out of the project"), "{:?}", manifest.refused);
         }
     }
 
@@ -474,8 +441,8 @@ mod tests {
             .expect("sparse");
         let manifest = of(&root);
         let dirs: Vec<&Path> = manifest.dirs().collect();
-        assert_eq!(dirs, [root.join(".claude/skills")], "{:?}", manifest.list_refused());
-        let refused = manifest.list_refused().join("\n");
+        assert_eq!(dirs, [root.join(".claude/skills")], "{:?}", manifest.refused);
+        let refused = manifest.refused.join("\n");
         assert!(refused.contains("a/huge is not used: it is longer than 16 MiB"), "{refused}");
         assert!(refused.contains(&format!("more than {MOST_ENTRIES} files")), "{refused}");
     }

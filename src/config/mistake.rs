@@ -80,10 +80,7 @@ impl Mistake {
     }
 
     pub(super) fn did_you_mean<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        match did_you_mean(name, known) {
-            Some(hint) => self.hint(hint),
-            None => self,
-        }
+        Self { hint: did_you_mean(name, known), ..self }
     }
 }
 
@@ -98,6 +95,11 @@ pub(super) fn in_order(sources: &Sources, mistakes: &mut Vec<Mistake>) {
 pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near: Vec<String> = find_nearest(name, known).into_iter().map(|name| format!("`{name}`")).collect();
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+}
+
+/// The known name that may be meant, or else all of them after `lead`.
+pub(super) fn suggest(name: &str, known: &[&str], lead: &str) -> String {
+    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{lead}: {}", known.join(", ")))
 }
 
 /// The place in the file of an error in the template in a scalar.

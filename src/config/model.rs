@@ -12,7 +12,7 @@ use super::wire::{self, Wire};
 use crate::base::secrets::Secret;
 
 /// One model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     pub name: String,
@@ -22,27 +22,19 @@ pub struct ModelConfig {
     #[schemars(with = "Option<wire::WireChoice>")]
     pub wire: Option<Wire>,
     /// The row of the dialects for the server's differences; `auto` chooses it by the host, `none` is the baseline.
-    #[serde(default)]
     pub dialect: Option<String>,
     /// The server, with its version path and without a final slash: `https://api.openai.com/v1`.
-    #[serde(default)]
     pub base_url: Option<String>,
-    #[serde(default)]
     pub api_key: Option<Secret>,
     /// The provider's name for the model.
-    #[serde(default)]
     pub model: Option<String>,
     /// Tokens; a declared value overrides the catalogue.
-    #[serde(default)]
     pub context_window: Option<u64>,
-    #[serde(default)]
     pub max_output_tokens: Option<u64>,
     /// `null`: not sent.
-    #[serde(default)]
     pub temperature: Option<f64>,
     /// The amount of reasoning, from `none` to `max`; a level that the model lacks becomes its nearest. `null` leaves
     /// it to the provider.
-    #[serde(default)]
     pub reasoning_effort: Option<String>,
     /// Merged into each request.
     #[serde(default)]
@@ -50,7 +42,6 @@ pub struct ModelConfig {
     /// Sent with each request; never shown.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
-    #[serde(default)]
     pub prices: Option<Prices>,
     #[serde(default)]
     pub retry: RetryConfig,
@@ -59,41 +50,22 @@ pub struct ModelConfig {
     #[serde(default)]
     pub capabilities: Capabilities,
     /// The replies of a `scripted` model.
-    #[serde(default)]
     pub script: Option<Vec<ScriptReply>>,
 }
 
 impl ModelConfig {
     /// A model of a server, with nothing else declared.
     pub fn of_server(name: String, base_url: String, id: String) -> Self {
-        Self {
-            name,
-            provider: ModelProvider::Openai,
-            wire: None,
-            dialect: None,
-            base_url: Some(base_url),
-            api_key: None,
-            model: Some(id),
-            context_window: None,
-            max_output_tokens: None,
-            temperature: None,
-            reasoning_effort: None,
-            extra_body: Map::new(),
-            headers: BTreeMap::new(),
-            prices: None,
-            retry: RetryConfig::default(),
-            timeouts: Timeouts::default(),
-            capabilities: Capabilities::default(),
-            script: None,
-        }
+        Self { name, base_url: Some(base_url), model: Some(id), ..Self::default() }
     }
 }
 
 /// The kind of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelProvider {
     /// Any server of one of the protocols in [`Wire`].
+    #[default]
     Openai,
     /// A script in this file.
     Scripted,
@@ -105,10 +77,8 @@ pub enum ModelProvider {
 pub struct Prices {
     pub input: f64,
     /// If it is not given, cached input costs the same as other input.
-    #[serde(default)]
     pub cached_input: Option<f64>,
     /// Input that the server writes to its cache; if it is not given, it costs the same as other input.
-    #[serde(default)]
     pub cache_write: Option<f64>,
     pub output: f64,
     /// The prices of larger requests, smallest first. A whole request has the prices of the last tier that its input
@@ -127,9 +97,7 @@ pub struct PriceTier {
     /// Tokens of input.
     pub above: u64,
     pub input: f64,
-    #[serde(default)]
     pub cached_input: Option<f64>,
-    #[serde(default)]
     pub cache_write: Option<f64>,
     pub output: f64,
 }
@@ -292,7 +260,6 @@ pub struct ScriptCall {
 #[serde(deny_unknown_fields)]
 pub struct ScriptError {
     /// The HTTP status that a server would have sent.
-    #[serde(default)]
     pub status: Option<u16>,
     pub message: String,
 }

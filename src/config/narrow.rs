@@ -18,8 +18,8 @@ use super::source::{ConfigDocument, ConfigLayer, Sources, SubjectKind};
 use crate::base::text;
 use crate::base::yaml::{Node, YamlPlace, YamlTree};
 
-pub(super) use table::is_settable;
-use table::{NarrowRow, NarrowRule, STANDS_ON, list_rows};
+pub(super) use table::find_rule;
+use table::{NarrowRule, STANDS_ON, list_keys};
 
 /// The lists of a project by agent, and the warnings.
 #[derive(Debug, Default)]
@@ -122,8 +122,7 @@ impl Pass<'_> {
             }
             _ => persons.is_none(),
         };
-        let rows = list_rows(document.kind, is_own);
-        if rows.is_empty() {
+        if list_keys(document.kind, is_own).next().is_none() {
             let why = match document.kind {
                 SubjectKind::Flows => "there is a flow of this name already, and a project changes none",
                 _ => "a project brings no models and no session stores",
@@ -139,29 +138,33 @@ impl Pass<'_> {
         // The settings have the limits of an agent at the same paths.
         let base = base.or(self.persons.get(SubjectKind::Settings, "")).unwrap_or(&nothing).clone();
         let mut node = std::mem::replace(&mut document.node, nothing);
-        self.section(&rows, &mut Vec::new(), &mut node, &base, &document.name);
+        self.section((document.kind, is_own), &mut Vec::new(), &mut node, &base, &document.name);
         document.node = node;
         true
     }
 
-    fn section(&mut self, rows: &[NarrowRow], path: &mut Vec<String>, node: &mut Node, base: &Node, name: &str) {
+    fn section(
+        &mut self,
+        (kind, is_own): (SubjectKind, bool),
+        path: &mut Vec<String>,
+        node: &mut Node,
+        base: &Node,
+        name: &str,
+    ) {
         let YamlTree::Map(entries) = &mut node.tree else { return };
         for (key, mut value) in std::mem::take(entries) {
             path.push(key.text.to_string());
             let steps: Vec<&str> = path.iter().map(String::as_str).collect();
-            let row = rows.iter().find(|(row, _)| *row == steps);
-            let verdict = match row {
-                Some((_, rule)) => self.judge(*rule, &mut value, base.find(steps.iter().copied()), name),
-                None if !rows.iter().any(|(row, _)| row.starts_with(&steps)) => {
-                    Err("it is not among the keys that a project may set")
-                }
+            let verdict = match find_rule(kind, is_own, &steps) {
+                Some(Some(rule)) => self.judge(rule, &mut value, base.find(steps.iter().copied()), name),
+                None => Err("it is not among the keys that a project may set"),
                 // The section has no content.
-                None if value.is_blank() => Ok(false),
-                None if matches!(value.tree, YamlTree::Map(_)) => {
-                    self.section(rows, path, &mut value, base, name);
+                Some(None) if value.is_blank() => Ok(false),
+                Some(None) if matches!(value.tree, YamlTree::Map(_)) => {
+                    self.section((kind, is_own), path, &mut value, base, name);
                     Ok(true)
                 }
-                None => Err("it is not a mapping"),
+                Some(None) => Err("it is not a mapping"),
             };
             match verdict {
                 Ok(true) => entries.push((key, value)),
@@ -421,10 +424,10 @@ mod tests {
         let page = page.expect("the page is text");
         let (_, page) = page.split_once("## What a project may set").expect("the section");
         for kind in super::SubjectKind::ALL {
-            for (path, _) in [super::list_rows(kind, false), super::list_rows(kind, true)].concat() {
-                let key = path.last().expect("a key");
+            for (path, _) in super::list_keys(kind, false).chain(super::list_keys(kind, true)) {
+                let key = path.rsplit('.').next().expect("a key");
                 let named = page.contains(&format!("`{key}`")) || page.contains(&format!(".{key}`"));
-                assert!(named || ["name", "idempotent"].contains(key), "{key} is not in docs/configuration.md");
+                assert!(named || ["name", "idempotent"].contains(&key), "{key} is not in docs/configuration.md");
             }
         }
     }

@@ -42,11 +42,9 @@ impl LoadOptions<'_> {
         if let Some(dir) = self.directory() {
             return vec![(ConfigLayer::Directory, dir)];
         }
-        let mut places = vec![(ConfigLayer::User, self.env.dirs().config)];
         let projects = self.workspace.dirs_up_to_git_root().map(|dir| (ConfigLayer::Project, dir.join(FOLDER)));
-        let mut projects: Vec<_> = projects.collect();
-        projects.reverse();
-        places.append(&mut projects);
+        let mut places: Vec<_> = projects.chain([(ConfigLayer::User, self.env.dirs().config)]).collect();
+        places.reverse();
         places
     }
 }

@@ -51,22 +51,21 @@ impl ApprovalMode {
 }
 
 /// `permissions` in `agent.yaml`, and in an agent, whose rules are added.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct PermissionSettings {
     /// Tools above this level are not shown to the model.
-    #[serde(default = "write")]
     pub max: Permission,
     /// Deny wins, then ask, then allow.
-    #[serde(default)]
     pub rules: Vec<PermissionRule>,
 }
 
 /// The level of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     Read,
+    #[default]
     Write,
     Admin,
 }
@@ -98,16 +97,6 @@ pub enum RuleEffect {
     Deny,
     Ask,
     Allow,
-}
-
-impl Default for PermissionSettings {
-    fn default() -> Self {
-        Self { max: write(), rules: Vec::new() }
-    }
-}
-
-fn write() -> Permission {
-    Permission::Write
 }
 
 impl PermissionRule {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::manifest::{BroughtDir, Manifest, ManifestPart, show_path};
-use super::narrow::is_settable;
+use super::narrow::find_rule;
 use super::source::SubjectKind;
 use crate::base::text;
 use crate::base::yaml::{self, Node, YamlTree};
@@ -25,14 +25,20 @@ impl Manifest {
                 let path = layer.dir.join(file);
                 let effect = describe_effect(layer, file);
                 files.push(format!("{}: {effect}, {} bytes", show_path(&path), about.size));
-                let text = || Some(String::from_utf8_lossy(&self.read(&path, LONGEST_FILE).ok()??).into_owned());
+                let name = show_path(&path);
+                let read = || Some(String::from_utf8_lossy(&self.read(&path, LONGEST_FILE).ok()??).into_owned());
+                let mut told = |text: String| match effect {
+                    SERVERS => told_of_servers(&name, &text, &mut runs),
+                    FLOW => told_of_flow(&path, &text, &mut runs),
+                    _ => told_of_settings(file, &name, &text, &mut runs, &mut ignored),
+                };
                 match effect {
-                    SCRIPT => runs.push(format!("script {}", show_path(&path))),
-                    SERVERS => told_of_servers(&path, text(), &mut runs),
-                    FLOW => told_of_flow(&path, text(), &mut runs),
-                    SETTINGS | TOOL | MODEL | AGENT => {
-                        told_of_settings(file, &path, text(), &mut runs, &mut ignored);
-                    }
+                    SCRIPT => runs.push(format!("script {name}")),
+                    SERVERS => told(read().unwrap_or_default()),
+                    FLOW | SETTINGS | TOOL | MODEL | AGENT => match read() {
+                        Some(text) => told(text),
+                        None => runs.push(format!("{name} cannot be shown")),
+                    },
                     _ => {}
                 }
             }
@@ -90,20 +96,12 @@ fn describe_effect(layer: &BroughtDir, file: &Path) -> &'static str {
 }
 
 /// Lists what a file of settings runs, and its ignored keys.
-fn told_of_settings(
-    file: &Path,
-    path: &Path,
-    text: Option<String>,
-    runs: &mut Vec<String>,
-    ignored: &mut Vec<String>,
-) {
-    let name = show_path(path);
-    let Some(text) = text else { return runs.push(format!("{name} cannot be shown")) };
+fn told_of_settings(file: &Path, name: &str, text: &str, runs: &mut Vec<String>, ignored: &mut Vec<String>) {
     if file.extension().is_some_and(|end| end == "j2") {
         runs.push(format!("{name} is a template: {}", text.trim()));
         return;
     }
-    let Ok((node, _)) = yaml::tree_of_firsts(&text, 0) else {
+    let Ok((node, _)) = yaml::tree_of_firsts(text, 0) else {
         return runs.push(format!("{name} is not YAML: {}", text.trim()));
     };
     let folder = file.parent().and_then(Path::to_str).unwrap_or_default();
@@ -119,10 +117,9 @@ fn told_of_settings(
 }
 
 /// Lists the tools that a flow calls, with their arguments.
-fn told_of_flow(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
+fn told_of_flow(path: &Path, text: &str, runs: &mut Vec<String>) {
     let name = show_path(path);
-    let Some(text) = text else { return runs.push(format!("{name} cannot be shown")) };
-    let node = yaml::tree_of_firsts(&text, 0).ok().map(|(node, _)| node);
+    let node = yaml::tree_of_firsts(text, 0).ok().map(|(node, _)| node);
     let Some(node) = node.filter(|_| path.extension().is_some_and(|end| end == "yaml")) else {
         return runs.push(format!("{name} is a template, or not YAML: {}", text.trim()));
     };
@@ -148,25 +145,23 @@ fn find_unsettable(
     for (key, value) in node.entries() {
         path.push(key.text.to_string());
         let steps: Vec<&str> = path.iter().map(String::as_str).collect();
-        match is_settable(kind, is_own, &steps) {
+        match find_rule(kind, is_own, &steps) {
             None => told(&path.join("."), value),
-            Some(false) => find_unsettable(kind, is_own, value, path, told),
-            Some(true) if steps == ["permissions", "rules"] => {
+            Some(None) => find_unsettable(kind, is_own, value, path, told),
+            Some(Some(_)) if steps == ["permissions", "rules"] => {
                 let rules = value.items().unwrap_or_default();
                 rules.iter().filter(|rule| rule.get("allow").is_some()).for_each(|rule| told("a rule", rule));
             }
-            Some(true) => {}
+            Some(Some(_)) => {}
         }
         path.pop();
     }
 }
 
 /// Lists the commands and addresses of an `.mcp.json`.
-fn told_of_servers(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
-    let name = show_path(path);
-    let document: Option<serde_json::Value> = text.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let Some(servers) = document.as_ref().and_then(|document| document["mcpServers"].as_object()) else {
-        let text = text.unwrap_or_default();
+fn told_of_servers(name: &str, text: &str, runs: &mut Vec<String>) {
+    let document: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let Some(servers) = document["mcpServers"].as_object() else {
         return runs.push(format!("{name} names no servers: {}", text.trim()));
     };
     for (server, about) in servers {

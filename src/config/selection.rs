@@ -5,19 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// The settings of all tools together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct ToolsSettings {
     /// The provider's model for the assertion `similar` of prompt tests, at the base URL of the model.
-    #[serde(default = "default_embedding_model")]
     pub embedding_model: String,
 }
 
 impl Default for ToolsSettings {
     fn default() -> Self {
-        Self { embedding_model: default_embedding_model() }
+        Self { embedding_model: "text-embedding-3-small".to_owned() }
     }
-}
-
-fn default_embedding_model() -> String {
-    "text-embedding-3-small".to_owned()
 }

@@ -53,7 +53,6 @@ pub struct AgentConfig {
     #[serde(default)]
     pub description: String,
     /// The name of a configured model; `null` means `default`, and for a helper the model of the agent that calls it.
-    #[serde(default)]
     pub model: Option<String>,
     /// A template of the run, never rendered while the configuration is read.
     #[serde(default = "PromptSource::system")]
@@ -142,10 +141,9 @@ pub enum SkillDisclosure {
 
 /// Additional places of skills besides the standard ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct SkillSettings {
     /// Directories with folders of skills; later ones win. Absolute, or `~/` for the home directory.
-    #[serde(default)]
     pub dirs: Vec<String>,
 }
 
@@ -300,27 +298,28 @@ pub struct ToolOutputSettings {
 
 /// The boundary around commands. The default is the narrowest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct SandboxSettings {
-    #[serde(default)]
     pub mode: SandboxMode,
     /// Directories that commands may write besides the workspace and their temporary directory. `~/` is the home
     /// directory; a relative one is in the workspace.
-    #[serde(default)]
     pub write: Vec<String>,
     /// The hosts that commands reach, through a proxy on their loopback: `crates.io`, `*.example.com`,
     /// `localhost:8080`. `["*"]` means the network of this machine, including its loopback.
-    #[serde(default)]
     pub network: Vec<String>,
     /// Variables that commands get besides the harmless ones, even with the sandbox off: names, or globs over names
     /// that neither look like secrets nor make programs run other code.
-    #[serde(default)]
     pub env: Vec<String>,
 }
 
 impl SandboxSettings {
     /// The entry of `network` that opens it, and the only one allowed.
     pub const ANY_HOST: &str = "*";
+
+    /// True if commands reach every host.
+    pub fn reaches_all(&self) -> bool {
+        self.network.iter().any(|host| host == Self::ANY_HOST)
+    }
 }
 
 /// The switch of the boundary around commands.
@@ -335,32 +334,28 @@ pub enum SandboxMode {
 
 /// The part of the environment that prompts see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct PromptSettings {
     /// Variables that prompts may read although their names look like secrets.
-    #[serde(default)]
     pub allow_env: Vec<String>,
 }
 
 /// The receiver of the figures of runs, if any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct TelemetrySettings {
     /// The base URL of an OpenTelemetry collector (OTLP over HTTP); `/v1/traces` and `/v1/metrics` are added. `null`:
     /// nothing is sent.
-    #[serde(default)]
     pub otlp_endpoint: Option<String>,
     /// Headers of each export.
-    #[serde(default)]
     pub otlp_headers: BTreeMap<String, Secret>,
 }
 
 /// Hosts that `fetch_url` may reach besides the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct FetchSettings {
     /// Hosts of this machine or of a private network: `localhost`, `wiki.internal`, `10.0.0.7:8080`.
-    #[serde(default)]
     pub allow: Vec<String>,
 }
 
@@ -372,13 +367,6 @@ pub struct SessionStoreConfig {
     /// The directory of the session logs. A relative one is in the data directory (`$XDG_DATA_HOME/agent`); `~/`
     /// is the home directory.
     pub dir: String,
-}
-
-/// `limits` of the run as JSON, for `run.started`.
-impl From<&Limits> for serde_json::Value {
-    fn from(limits: &Limits) -> Self {
-        serde_json::to_value(limits).unwrap_or_default()
-    }
 }
 
 /// Configured things by name.

@@ -126,6 +126,12 @@ impl Sources {
         u16::try_from(self.0.len() - 1).expect("fewer sources than files that can be read in a moment")
     }
 
+    /// Adds a variable or a flag, which has no text. Returns the place of its value.
+    pub fn add_value(&mut self, layer: ConfigLayer, name: String) -> YamlPlace {
+        let source = self.add(ConfigSource { layer, name, text: "".into(), rendered: false });
+        YamlPlace { source, ..YamlPlace::default() }
+    }
+
     /// The number of the source with this name; unknown ones come last.
     pub fn position(&self, name: &str) -> usize {
         self.0.iter().position(|source| source.name == name).unwrap_or(usize::MAX)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::config::{AgentConfig, Config, SandboxMode, SandboxSettings};
+use crate::config::{AgentConfig, Config, SandboxMode};
 use crate::files::workspace::Workspace;
 use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Unavailable};
 
@@ -40,7 +40,8 @@ pub(super) fn create_sandbox(agent: &AgentConfig, plan: &Arc<Boundary>) -> Optio
     is_on(agent).then(|| Arc::new(Sandbox::new(Arc::clone(plan))))
 }
 
-fn is_on(agent: &AgentConfig) -> bool {
+/// True if the commands of an agent run in a sandbox.
+pub(super) fn is_on(agent: &AgentConfig) -> bool {
     agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED
 }
 
@@ -73,7 +74,7 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
         write: write.collect(),
         network: match settings.network.as_slice() {
             [] => Network::Closed,
-            hosts if hosts.iter().any(|host| host == SandboxSettings::ANY_HOST) => Network::Open,
+            _ if settings.reaches_all() => Network::Open,
             hosts => Network::Hosts(hosts.to_vec()),
         },
         home: dirs.home.clone(),

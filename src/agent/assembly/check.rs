@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::config::{AgentConfig, Config, Mistake, PromptSource};
 use crate::files::workspace::Workspace;
 use crate::prompt::{PromptContext, Registry, Released};
@@ -93,7 +95,7 @@ fn check_model_names(config: &Config) -> Vec<Mistake> {
 fn check_prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: &mut Vec<Mistake>) {
     let sources = [
         ("system_prompt", &agent.system_prompt, None, false),
-        ("termination_summary_prompt", &agent.termination_summary_prompt, Some((&agent.limits).into()), false),
+        ("termination_summary_prompt", &agent.termination_summary_prompt, Some(json!(agent.limits)), false),
         ("compression_prompt", &agent.compression_prompt, None, true),
     ];
     for (key, source, ending_limits, summary) in sources {

@@ -2,17 +2,14 @@
 //! the tools of an agent are known.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::agent::{ChosenFlow, FlowPrompt, Flows, Toolbox};
 use crate::base::text;
-use crate::config::{Config, FlowConfig, FlowInput, FlowStep, Mistake, Mode, PromptSource, StepWork};
-use crate::model;
+use crate::config::{Config, FlowConfig, FlowInput, Mistake, Mode, StepWork};
 use crate::tools::TASK;
 
-use super::models::chosen_model;
 use super::needs::RoleNeeds;
 use super::{RunOptions, SetupError};
 
@@ -81,10 +78,13 @@ pub(super) fn assemble_flows(needs: &RoleNeeds<'_>, mode: Mode, tools: &Toolbox)
     }
     let mut prompts = BTreeMap::new();
     for flow in all.values() {
-        for (key, step) in list_steps(flow) {
+        for (key, step) in flow.all_steps() {
             if let Some(source) = &step.prompt {
-                let asked = needs.resolve_prompt(&format!("flows.{}.{key}", flow.name), step, source)?;
-                prompts.insert((flow.name.clone(), step.id.clone()), asked);
+                let (key, what) = (format!("flows.{}.{key}", flow.name), format!("the step {}", step.id));
+                let prompt = needs.resolve_prompt(&key, &what, source)?;
+                let effort = step.model.as_ref().and(options.effort.as_ref());
+                let model = needs.connect(step.model.as_ref(), effort)?;
+                prompts.insert((flow.name.clone(), step.id.clone()), FlowPrompt { prompt, model });
             }
         }
     }
@@ -112,35 +112,21 @@ fn find_reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
     let mut rest = vec![name];
     while let Some(name) = rest.pop() {
         if let Some(flow) = config.flows.get(name).filter(|_| found.insert(name)) {
-            rest.extend(flow.all_steps().into_iter().filter_map(|step| step.flow.as_deref()));
+            rest.extend(flow.all_steps().into_iter().filter_map(|(_, step)| step.flow.as_deref()));
         }
     }
     found
 }
 
-/// Lists every step with its key in the flow.
-fn list_steps(flow: &FlowConfig) -> Vec<(String, &FlowStep)> {
-    fn add_steps<'f>(steps: &'f [FlowStep], above: &str, all: &mut Vec<(String, &'f FlowStep)>) {
-        for (at, step) in steps.iter().enumerate() {
-            let key = format!("{above}steps.{at}");
-            add_steps(step.steps.as_deref().unwrap_or_default(), &format!("{key}."), all);
-            all.push((key, step));
-        }
-    }
-    let mut all = Vec::new();
-    add_steps(&flow.steps, "", &mut all);
-    all
-}
-
 /// Lists the models that steps of a flow name.
 pub(super) fn models_of_steps(flow: &FlowConfig) -> impl Iterator<Item = &str> {
-    list_steps(flow).into_iter().filter_map(|(_, step)| step.model.as_deref())
+    flow.all_steps().into_iter().filter_map(|(_, step)| step.model.as_deref())
 }
 
 /// Finds tools that an agent does not have, and arguments that its tools do not take.
 pub(super) fn find_mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> Vec<Mistake> {
     let mut found = Vec::new();
-    for (key, step) in list_steps(flow) {
+    for (key, step) in flow.all_steps() {
         let mut tell = |key: String, message: String| {
             found.push(config.mistake(&format!("flows.{}.{key}", flow.name), &message));
         };
@@ -189,23 +175,4 @@ fn find_misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, S
         found.extend(unknown.map(|name| (name.clone(), format!("the tool takes no argument `{name}`"))));
     }
     found
-}
-
-impl RoleNeeds<'_> {
-    /// Returns the prompt of a step and the model to ask.
-    fn resolve_prompt(&self, key: &str, step: &FlowStep, source: &PromptSource) -> Result<FlowPrompt, SetupError> {
-        let Self { config, settings, options, registry, model, around } = self;
-        let origin = format!("{}: the step {}", config.place(key), step.id);
-        let prompt =
-            registry.resolve(source, &origin, config.is_of_project(key)).map_err(SetupError::configuration)?;
-        let model = match &step.model {
-            None => Arc::clone(model),
-            Some(_) => {
-                let own = RunOptions { model: step.model.clone(), ..(*options).clone() };
-                let chosen = chosen_model(config, settings, &own)?;
-                model::connect_model(&chosen, around).map_err(SetupError::configuration)?
-            }
-        };
-        Ok(FlowPrompt { prompt, model })
-    }
 }

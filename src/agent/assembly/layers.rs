@@ -8,9 +8,10 @@ use crate::agent::{Agent, Briefing, Conversation};
 use crate::base::json;
 use crate::base::tokens;
 use crate::config::{Config, Mistake};
-use crate::conversation::session::{About, Session};
 use crate::model::ToolDefinition;
 use crate::prompt::Released;
+
+use super::sessions::unsaved_conversation;
 
 /// Finds every layer that is over its limit. The mistake is placed at the value that sets the limit: the share, the
 /// budget or the model's window.
@@ -30,8 +31,7 @@ pub(super) fn find_layer_mistakes(config: &Config, agent: &Agent) -> Vec<Mistake
 
 /// A conversation that has not begun.
 pub(super) fn nobody_spoke(agent: &Agent) -> Conversation {
-    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
-    Conversation::new(Session::ephemeral(about, Timestamp::UNIX_EPOCH), Timestamp::UNIX_EPOCH)
+    unsaved_conversation(agent, Timestamp::UNIX_EPOCH)
 }
 
 fn find_over_limit(agent: &Agent) -> Vec<(WindowLayer, String)> {

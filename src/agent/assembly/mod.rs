@@ -129,7 +129,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
-        None => Arc::new(gather_model_surroundings(config, options, Arc::new(open_net(config)))?),
+        None => Arc::new(gather_model_surroundings(config, options)?),
     };
     let net = &services.net;
     let model = connect_model(config, settings, options, &services)?;
@@ -268,17 +268,13 @@ fn connect_model(
 }
 
 /// The parts that all models of a run share.
-fn gather_model_surroundings(
-    config: &Config,
-    options: &RunOptions,
-    net: Arc<Net>,
-) -> Result<Surroundings, SetupError> {
+fn gather_model_surroundings(config: &Config, options: &RunOptions) -> Result<Surroundings, SetupError> {
     let opened = options.log_wire.as_ref().map(|path| {
         let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
         WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
     });
     Ok(Surroundings {
-        net,
+        net: Arc::new(open_net(config)),
         user_id: config.env.user().to_owned(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
@@ -320,12 +316,21 @@ fn open_skills(config: &Config, agent: &AgentConfig, around: RunVariables) -> Re
     let mut catalogue = SkillCatalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
     let choices: Vec<SelectableName<'_>> =
         catalogue.iter().map(|skill| SelectableName { name: &skill.name, default: true }).collect();
-    let mut taken = tools::select_names(&agent.skills, &choices)?;
-    for list in &agent.narrowed.skills {
-        let narrower = tools::select_names(list, &choices)?;
-        taken.retain(|name| narrower.contains(name));
-    }
-    let taken: Vec<String> = taken.into_iter().map(str::to_owned).collect();
+    let taken = select_narrowed(&agent.skills, &agent.narrowed.skills, &choices)?;
     catalogue.retain(|name| taken.iter().any(|taken| taken == name));
     Ok(catalogue)
+}
+
+/// The names that a list selects, and each of `further` lists of a project or a caller as well.
+fn select_narrowed(
+    list: &[String],
+    further: &[Vec<String>],
+    choices: &[SelectableName<'_>],
+) -> Result<Vec<String>, String> {
+    let mut taken = tools::select_names(list, choices)?;
+    for list in further {
+        let narrower = tools::select_names(list, choices)?;
+        taken.retain(|name| narrower.contains(name));
+    }
+    Ok(taken.into_iter().map(str::to_owned).collect())
 }

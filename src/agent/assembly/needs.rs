@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use crate::agent::Role;
-use crate::config::{AgentConfig, Config, RoleConfig};
-use crate::model::ChatModel;
-use crate::model::{self, Surroundings};
-use crate::prompt::Registry;
+use crate::config::{AgentConfig, Config, PromptSource, RoleConfig};
+use crate::model::{ChatModel, Surroundings};
+use crate::prompt::{Registry, Released};
 
-use super::models::chosen_model;
-use super::{RunOptions, SetupError};
+use super::{RunOptions, SetupError, connect_model};
 
 /// The input that roles and flows share.
 pub(super) struct RoleNeeds<'a> {
@@ -24,23 +22,38 @@ pub(super) struct RoleNeeds<'a> {
 
 impl RoleNeeds<'_> {
     pub(super) fn role(&self, name: &'static str, role: &RoleConfig) -> Result<Role, SetupError> {
-        let Self { config, settings, options, registry, model, around } = self;
-        let key = format!("agents.{}.roles.{name}.prompt", settings.name);
-        let origin = format!("{}: roles.{name}.prompt", config.place(&key));
-        let source = role.prompt_of(name);
-        let prompt =
-            registry.resolve(&source, &origin, config.is_of_project(&key)).map_err(SetupError::configuration)?;
-        let model = if role.model.is_none() && role.effort.is_none() {
-            Arc::clone(model)
-        } else {
-            let own = RunOptions {
-                model: role.model.clone().or_else(|| options.model.clone()),
-                effort: role.effort.clone(),
-                ..(*options).clone()
-            };
-            let chosen = chosen_model(config, settings, &own)?;
-            model::connect_model(&chosen, around).map_err(SetupError::configuration)?
-        };
+        let key = format!("agents.{}.roles.{name}.prompt", self.settings.name);
+        let prompt = self.resolve_prompt(&key, &format!("roles.{name}.prompt"), &role.prompt_of(name))?;
+        let model = self.connect(role.model.as_ref(), role.effort.as_ref())?;
         Ok(Role::new(name, model, prompt, role.reasoning))
+    }
+
+    /// The prompt that the configuration names at `key`.
+    pub(super) fn resolve_prompt(
+        &self,
+        key: &str,
+        what: &str,
+        from: &PromptSource,
+    ) -> Result<Released, SetupError> {
+        let origin = format!("{}: {what}", self.config.place(key));
+        let is_of_project = self.config.is_of_project(key);
+        self.registry.resolve(from, &origin, is_of_project).map_err(SetupError::configuration)
+    }
+
+    /// The named model, with the effort that is named; the agent's own without either.
+    pub(super) fn connect(
+        &self,
+        name: Option<&String>,
+        effort: Option<&String>,
+    ) -> Result<Arc<dyn ChatModel>, SetupError> {
+        if name.is_none() && effort.is_none() {
+            return Ok(Arc::clone(self.model));
+        }
+        let options = RunOptions {
+            model: name.or(self.options.model.as_ref()).cloned(),
+            effort: effort.cloned(),
+            ..self.options.clone()
+        };
+        connect_model(self.config, self.settings, &options, self.around)
     }
 }

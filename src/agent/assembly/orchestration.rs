@@ -1,6 +1,6 @@
 //! Assembles the roles of orchestrated modes, each with its model and prompt.
 
-use crate::agent::{Colleague, Orchestration, Roles, Toolbox};
+use crate::agent::{Orchestration, Roles, Toolbox};
 use crate::config::Mode;
 use crate::tools::TASK;
 
@@ -28,9 +28,7 @@ pub(super) fn assemble_roles(
             executor: needs.role("executor", &roles.executor)?,
             reflector: needs.role("reflector", &roles.reflector)?,
         },
-        agents: others
-            .map(|agent| Colleague { name: agent.name.clone(), description: agent.description.clone() })
-            .collect(),
+        agents: others.map(|agent| (agent.name.clone(), agent.description.clone())).collect(),
         flows: flows::assemble_flows(needs, mode, tools)?,
     }))
 }

@@ -1,10 +1,10 @@
 //! A preview of a run, read only from the configuration: nothing is assembled, opened or sent.
 
-use crate::config::{ApprovalMode, Config, Mode, ModelProvider, SandboxMode, SandboxSettings};
+use crate::config::{ApprovalMode, Config, Mode, ModelProvider};
 use crate::model::catalogue::providers;
 use crate::model::{self, Face};
-use crate::safety::sandbox;
 
+use super::boundary::is_on;
 use super::{RunOptions, SetupError, chosen_model, keys_set, open_net};
 
 /// The model that would answer, and what it may do.
@@ -43,11 +43,11 @@ pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, Se
     let address = chosen.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
     let usual = || providers::by_id("openai").map_or("", |openai| openai.base_url);
     let server = (!is_script).then(|| find_authority(address.unwrap_or_else(usual)).to_owned());
-    let is_sandboxed = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
+    let is_sandboxed = is_on(agent);
     let network = match agent.sandbox.network.as_slice() {
         _ if !is_sandboxed => NetworkOf::All,
         [] => NetworkOf::Nothing,
-        hosts if hosts.iter().any(|host| host == SandboxSettings::ANY_HOST) => NetworkOf::All,
+        _ if agent.sandbox.reaches_all() => NetworkOf::All,
         hosts => NetworkOf::Hosts(hosts.len()),
     };
     Ok(Outlook {

@@ -1,5 +1,7 @@
 //! Opens the session of a run.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use crate::agent::{Agent, Conversation};
@@ -40,9 +42,9 @@ pub fn open_conversation(
     let (session, warnings) = match chosen_id(store, workspace, choice)? {
         Some(id) => store.open(&id, now).map_err(SetupError::session)?,
         None if *choice == SessionChoice::New => {
-            (store.create(describe_session(agent, workspace), now), Vec::new())
+            (store.create(describe_session(agent, workspace.root()), now), Vec::new())
         }
-        None => (Session::ephemeral(describe_session(agent, workspace), now), Vec::new()),
+        None => return Ok((unsaved_conversation(agent, now), Vec::new())),
     };
     Ok((Conversation::new(session, now), warnings))
 }
@@ -58,11 +60,16 @@ pub fn read_conversation(
     agent: &Agent,
 ) -> Result<(Conversation, Vec<String>), SetupError> {
     let now = Timestamp::now();
-    let (session, warnings) = match chosen_id(store, workspace, choice)? {
-        Some(id) => store.read_settled(&id, now).map_err(SetupError::session)?,
-        None => (Session::ephemeral(describe_session(agent, workspace), now), Vec::new()),
+    let Some(id) = chosen_id(store, workspace, choice)? else {
+        return Ok((unsaved_conversation(agent, now), Vec::new()));
     };
+    let (session, warnings) = store.read_settled(&id, now).map_err(SetupError::session)?;
     Ok((Conversation::new(session, now), warnings))
+}
+
+/// A conversation in memory only.
+pub(super) fn unsaved_conversation(agent: &Agent, now: Timestamp) -> Conversation {
+    Conversation::new(Session::ephemeral(describe_session(agent, agent.workspace.root()), now), now)
 }
 
 /// The id of an earlier session, if the choice is one.
@@ -80,8 +87,9 @@ fn chosen_id(store: &Store, workspace: &Workspace, choice: &SessionChoice) -> Re
     }
 }
 
-fn describe_session<'a>(agent: &'a Agent, workspace: &'a Workspace) -> About<'a> {
-    About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id }
+/// What a session says about the agent that writes it.
+pub(super) fn describe_session<'a>(agent: &'a Agent, workspace: &'a Path) -> About<'a> {
+    About { workspace, agent: &agent.name, model: &agent.model.info().id }
 }
 
 /// Makes an id for the run of one process, or of one turn in a chat.

@@ -8,14 +8,14 @@ use crate::base::text;
 use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
 use crate::model::ToolDefinition;
 use crate::skills::SkillCatalogue;
-use crate::tools::Tool;
 use crate::tools::{
     self, BACKGROUND, ConfiguredCommand, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND, SelectableName, TASK,
+    Tool,
 };
 
-use super::SetupError;
 use super::ground::AgentInputs;
 use super::task::{self, Task};
+use super::{SetupError, select_narrowed};
 
 /// Assembles the tools of an agent.
 pub(super) fn assemble_toolbox(
@@ -39,11 +39,8 @@ pub(super) fn assemble_toolbox(
         register_tool(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
     }
     for tool in list_commands(config) {
-        register_tool(
-            &mut toolbox,
-            config,
-            Arc::new(ConfiguredCommand::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone())),
-        );
+        let command = ConfiguredCommand::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone());
+        register_tool(&mut toolbox, config, Arc::new(command));
     }
     let helpers = task::define_tool(config, agent);
     let taken = select_names(config, agent, &toolbox, helpers.as_ref()).map_err(|why| {
@@ -130,12 +127,7 @@ fn select_names(
     let absent = absent.chain(list_commands(config).map(|tool| tool.name.as_str()));
     let absent = absent.map(|name| SelectableName { name, default: false });
     let choices: Vec<SelectableName<'_>> = present.chain(absent).collect();
-    let mut taken = tools::select_names(&agent.tools, &choices)?;
-    for list in &agent.narrowed.tools {
-        let narrower = tools::select_names(list, &choices)?;
-        taken.retain(|name| narrower.contains(name));
-    }
-    Ok(taken.into_iter().map(str::to_owned).collect())
+    select_narrowed(&agent.tools, &agent.narrowed.tools, &choices)
 }
 
 fn register_tool(toolbox: &mut Toolbox, config: &Config, tool: Arc<dyn Tool>) {

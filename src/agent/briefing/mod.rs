@@ -88,7 +88,7 @@ impl Briefing {
             let limit = ReachedLimit::Steps { most, spent: Spent::default() };
             context.ending = Some(EndingFacts {
                 termination_reason: limit.to_string(),
-                limits: limits.into(),
+                limits: serde_json::json!(limits),
                 usage: Usage::default(),
             });
             let parts = list_summary_parts();
@@ -120,7 +120,7 @@ impl Briefing {
     pub(super) fn termination(&self, turn: &Turn<'_>, limit: &ReachedLimit) -> Result<String, TurnStop> {
         let ending = EndingFacts {
             termination_reason: limit.to_string(),
-            limits: (&turn.agent.limits).into(),
+            limits: serde_json::json!(turn.agent.limits),
             usage: turn.run.ledger.spent().usage,
         };
         self.render_within(turn, &self.termination, |context| context.ending = Some(ending))

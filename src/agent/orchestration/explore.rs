@@ -36,36 +36,28 @@ impl Turn<'_> {
             let _pause = self.clock.pause();
             self.agent.approver.review_plan(PlanSheet::Proposal(proposal)).await
         };
-        let Some(told) = word_decision(review) else { return Ok(false) };
-        self.is_exploring = !told.is_approval;
-        let text = self.agent.redactor.redact_known(&told.text).into_owned();
+        let Some((told, is_approval)) = word_decision(review) else { return Ok(false) };
+        self.is_exploring = !is_approval;
+        let text = self.agent.redactor.redact_known(&told).into_owned();
         self.say(UserText::by_program(text))?;
         Ok(true)
     }
 }
 
-/// The message to the model about a decision.
-#[derive(Debug, PartialEq, Eq)]
-struct DecisionNotice {
-    text: String,
-    is_approval: bool,
-}
-
-/// Makes the message about a decision; `None` if the proposal is the answer.
-fn word_decision(review: PlanReview) -> Option<DecisionNotice> {
-    let (text, is_approval) = match review {
-        PlanReview::Run => ("The user approves the proposal. Carry it out.".to_owned(), true),
+/// The message to the model about a decision, and whether it is an approval; `None` if the proposal is the answer.
+fn word_decision(review: PlanReview) -> Option<(String, bool)> {
+    match review {
+        PlanReview::Run => Some(("The user approves the proposal. Carry it out.".to_owned(), true)),
         PlanReview::Edited(text) => {
             let text = text.trim_end();
-            (format!("The user approves the proposal as they edited it. Carry this out:\n\n{text}"), true)
+            Some((format!("The user approves the proposal as they edited it. Carry this out:\n\n{text}"), true))
         }
-        PlanReview::Refuse(why) if why.is_empty() => return None,
-        PlanReview::Refuse(why) => (
+        PlanReview::Refuse(why) if why.is_empty() => None,
+        PlanReview::Refuse(why) => Some((
             format!("The user does not approve the proposal and says: {why}\nPropose anew. Change nothing."),
             false,
-        ),
-    };
-    Some(DecisionNotice { text, is_approval })
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -82,9 +74,9 @@ mod tests {
             (refuse(""), None),
         ] {
             let told = word_decision(review.clone());
-            assert_eq!(told.as_ref().map(|told| told.is_approval), expected.map(|(_, is)| is), "{review:?}");
+            assert_eq!(told.as_ref().map(|(_, is)| *is), expected.map(|(_, is)| is), "{review:?}");
             let part = expected.map_or("", |(part, _)| part);
-            assert!(told.is_none_or(|told| told.text.contains(part)), "{review:?}");
+            assert!(told.is_none_or(|(text, _)| text.contains(part)), "{review:?}");
         }
     }
 }

@@ -178,9 +178,8 @@ impl PlanDependencies {
                 mistakes.push(format!("Step {}: its number occurs twice; each step needs its own.", step.step_id));
             }
         }
-        let mut order = Self { positions, needed: collect_needed(steps) };
+        let order = Self { positions, needed: collect_needed(steps) };
         order.tell_cycles(mistakes);
-        order.positions.retain(|_, at| *at < steps.len());
         order
     }
 

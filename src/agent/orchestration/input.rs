@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::call::GivenCall;
-use crate::agent::turn::{Turn, TurnStop};
+use crate::agent::turn::Turn;
 use crate::conversation::event::plan::PlanStep;
 use crate::tools::{RUN_COMMAND, TASK};
 
@@ -14,14 +14,8 @@ use super::graph::AGENT;
 use super::progress::PlanProgress;
 use super::reference::{self, Results};
 use super::reply::ExecutorReply;
+use super::role::StepFailure;
 use super::shown::{self, RoleResultSize};
-
-/// The result of filling in a step.
-pub(super) enum FilledInput {
-    Ready(GivenCall),
-    /// The step cannot be made, for this reason.
-    Impossible(String),
-}
 
 impl Turn<'_> {
     /// The call of a step that is about to run.
@@ -30,24 +24,22 @@ impl Turn<'_> {
         orchestration: &Orchestration,
         machine: &PlanProgress,
         step: &PlanStep,
-    ) -> Result<FilledInput, TurnStop> {
+    ) -> Result<GivenCall, StepFailure> {
         let results = machine.results();
         let modification = machine.modification(step.step_id);
         let id = self.call_id(machine, step.step_id, machine.next_attempt(step.step_id));
-        let mistake = match (fill_call(&id, step, &results), modification) {
-            (Ok(job), None) => match self.mistake(&job) {
-                None => return Ok(FilledInput::Ready(job)),
-                Some(mistake) => mistake,
-            },
-            (Err(mistake), _) => mistake,
+        let filled = fill_call(&id, step, &results).and_then(|job| self.check_call(job));
+        let mistake = match (filled, modification) {
+            (Ok(job), None) => return Ok(job),
             (Ok(_), Some(_)) => String::new(),
+            (Err(mistake), _) => mistake,
         };
         self.ask_executor(orchestration, step, id, &results, modification, &mistake).await
     }
 
-    /// The mistake in a call before it runs, if there is one.
-    fn mistake(&self, job: &GivenCall) -> Option<String> {
-        self.judge_given(job).plan.err()
+    /// The call, unless there is a mistake in it that shows before it runs.
+    fn check_call(&self, job: GivenCall) -> Result<GivenCall, String> {
+        self.judge_given(&job).plan.map(|_| job)
     }
 
     /// Asks the executor to fill in the call of a step.
@@ -59,7 +51,7 @@ impl Turn<'_> {
         results: &Results<'_>,
         modification: Option<&str>,
         mistake: &str,
-    ) -> Result<FilledInput, TurnStop> {
+    ) -> Result<GivenCall, StepFailure> {
         let shown = RoleResultSize::share_among(self.agent.result_bytes(), results.len());
         let tool = if step.tool_name.starts_with(AGENT) { TASK } else { step.tool_name.as_str() };
         let mut told = json!({
@@ -72,34 +64,26 @@ impl Turn<'_> {
             told["mistake"] = mistake.into();
         }
         let named = |(step, value): (&u32, &&Value)| (format!("$step_{step}_result"), shown.show_value(value));
-        let mut variables = Map::new();
-        variables.insert("step".to_owned(), told);
-        variables.insert("tools".to_owned(), shown::list_tools(self.agent, |name| name == tool));
-        variables.insert("results".to_owned(), Value::Object(results.iter().map(named).collect()));
+        let variables = json!({
+            "step": told,
+            "tools": shown::list_tools(self.agent, |name| name == tool),
+            "results": results.iter().map(named).collect::<Map<_, _>>(),
+        });
         let accept = |reply: ExecutorReply| match reply.tool_call {
             None => Ok(Err(reply.explanation)),
             Some(call) if call.name != tool => Err(format!("The step's tool is `{tool}`, not `{}`.", call.name)),
             Some(call) => Ok(Ok(call.arguments)),
         };
-        let decided = self.ask_role(&orchestration.roles.executor, variables, accept).await?;
-        let arguments = match decided {
-            Ok(Ok(arguments)) => arguments,
-            Ok(Err(why)) => return Ok(FilledInput::Impossible(format!("the executor handed it back: {why}"))),
-            Err(mistake) => {
-                return Ok(FilledInput::Impossible(format!("the executor gave no usable call: {mistake}")));
-            }
-        };
+        let decided = self.ask_role(&orchestration.roles.executor, variables, accept).await;
+        let decided = decided.map_err(|failure| failure.explain("the executor gave no usable call: "))?;
+        let arguments = decided.map_err(|why| format!("the executor handed it back: {why}"))?;
         let given = PlanStep { tool_input: arguments, ..step.clone() };
-        let job = match fill_call(&id, &given, results) {
+        let mut job = fill_call(&id, &given, results)?;
+        if tool == TASK {
             // The executor wrote the whole call, that of an agent included.
-            Ok(job) if tool == TASK => GivenCall { arguments: agent_job(step, &given.tool_input), ..job },
-            Ok(job) => job,
-            Err(mistake) => return Ok(FilledInput::Impossible(mistake)),
-        };
-        Ok(match self.mistake(&job) {
-            None => FilledInput::Ready(job),
-            Some(mistake) => FilledInput::Impossible(mistake),
-        })
+            job.arguments = agent_job(step, &given.tool_input);
+        }
+        Ok(self.check_call(job)?)
     }
 
     /// An id for the call of a step that no other call of the session has.
@@ -111,32 +95,26 @@ impl Turn<'_> {
 
 /// The call of a step with its references filled in.
 pub(super) fn fill_call(id: &str, step: &PlanStep, results: &Results<'_>) -> Result<GivenCall, String> {
-    let id = id.to_owned();
-    if step.tool_name.starts_with(AGENT) {
-        let input = reference::fill_references(&step.tool_input, results)?;
-        return Ok(GivenCall {
-            id,
-            tool: TASK.to_owned(),
-            arguments: agent_job(step, &input),
-            variables: Vec::new(),
-        });
-    }
-    let tool = step.tool_name.clone();
-    let line = if tool == RUN_COMMAND { step.tool_input["command"].as_str() } else { None };
-    let Some(line) = line else {
-        return Ok(GivenCall {
-            id,
-            tool,
-            arguments: reference::fill_references(&step.tool_input, results)?,
-            variables: Vec::new(),
-        });
+    let mut call = GivenCall {
+        id: id.to_owned(),
+        tool: step.tool_name.clone(),
+        arguments: Value::Null,
+        variables: Vec::new(),
     };
-    let (command, variables) = command::for_command(line, results)?;
     let mut input = step.tool_input.clone();
-    input["command"] = Value::Null;
-    let mut arguments = reference::fill_references(&input, results)?;
-    arguments["command"] = command.into();
-    Ok(GivenCall { id, tool, arguments, variables })
+    if step.tool_name.starts_with(AGENT) {
+        call.tool = TASK.to_owned();
+        call.arguments = agent_job(step, &reference::fill_references(&input, results)?);
+    } else if let Some(line) = input["command"].as_str().filter(|_| call.tool == RUN_COMMAND) {
+        let (command, variables) = command::for_command(line, results)?;
+        input["command"] = Value::Null;
+        call.arguments = reference::fill_references(&input, results)?;
+        call.arguments["command"] = command.into();
+        call.variables = variables;
+    } else {
+        call.arguments = reference::fill_references(&input, results)?;
+    }
+    Ok(call)
 }
 
 /// The arguments of the call that gives an agent its job.

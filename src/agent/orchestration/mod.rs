@@ -28,7 +28,9 @@ mod tests;
 pub use flow::{ChosenFlow, FlowPrompt, Flows};
 pub use role::{Role, Roles};
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use crate::config::Mode;
 use crate::tools::{BACKGROUND, CALL_TOOL, FIND_TOOLS, TASK};
@@ -41,28 +43,17 @@ pub struct Orchestration {
     /// A person sees a plan before it runs.
     pub plan_approval: bool,
     pub roles: Roles,
-    /// The agents that take jobs, besides the running one.
-    pub agents: Vec<Colleague>,
+    /// The agents that take jobs, besides the running one, with the text that says when to use each.
+    pub agents: BTreeMap<String, String>,
     pub flows: Flows,
-}
-
-/// An agent that takes jobs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Colleague {
-    pub name: String,
-    /// The text that says when to use it.
-    pub description: String,
 }
 
 impl Orchestration {
     /// The candidates for a request, as the prompts of the router and the planner list them.
-    fn candidates(&self, agent: &Agent, request: &str) -> Map<String, Value> {
-        let told = |agent: &Colleague| json!({ "name": agent.name, "description": agent.description });
-        let mut variables = Map::new();
-        variables.insert("tools".to_owned(), shown::list_tools(agent, is_for_plans));
-        variables.insert("agents".to_owned(), self.agents.iter().map(told).collect());
-        variables.insert("user_request".to_owned(), request.into());
-        variables
+    fn candidates(&self, agent: &Agent, request: &str) -> Value {
+        let told = |(name, description)| json!({ "name": name, "description": description });
+        let agents: Value = self.agents.iter().map(told).collect();
+        json!({ "tools": shown::list_tools(agent, is_for_plans), "agents": agents, "user_request": request })
     }
 
     /// The names that steps and routes may use.
@@ -71,7 +62,7 @@ impl Orchestration {
         let with_schema = |name: &'a str| Some((name, agent.tools.get(name)?.validator()));
         Choices {
             tools: tools.filter_map(with_schema).collect(),
-            agents: self.agents.iter().map(|agent| agent.name.as_str()).collect(),
+            agents: self.agents.keys().map(String::as_str).collect(),
             flows: self.flows.all.keys().map(String::as_str).collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! Mode `plan`: a planner lists steps, a person may review them, the steps run, a reflector judges, and the model
 //! answers from the results. The next message of a session continues an interrupted plan.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use jiff::Timestamp;
 
@@ -16,19 +16,12 @@ use super::Orchestration;
 use super::graph::{self, MOST_STEPS};
 use super::progress::{PlanAction, PlanProgress};
 use super::reply::PlanReply;
-use super::review::Reviewed;
+use super::role::StepFailure;
 use super::shown::RoleResultSize;
 
 /// The message to the model when a plan was accepted.
 const ANSWER: &str = "The steps of the plan above are done, and their results were judged to meet the request. Answer the \
                       request now, from these results alone. Call no tools.";
-
-/// The result of asking the planner.
-pub(super) enum PlannerOutcome {
-    Plan(PlanCreated),
-    /// No plan can be made: the reason, or a question.
-    Stuck(String),
-}
 
 impl Turn<'_> {
     /// Carries out a request by a plan.
@@ -63,18 +56,19 @@ impl Turn<'_> {
             let stuck = match next {
                 PlanAction::Plan { modification } => {
                     let modification = wanted.take().or(modification);
-                    match self.make_plan(orchestration, &machine, &request, modification).await? {
-                        PlannerOutcome::Stuck(why) => why,
-                        PlannerOutcome::Plan(created) => match self.review(orchestration, created).await? {
-                            Reviewed::Run(created) => {
+                    let made = self.make_plan(orchestration, &machine, &request, modification).await;
+                    match StepFailure::settle(made)? {
+                        Err(why) => why,
+                        Ok(created) => match self.review(orchestration, created).await? {
+                            Ok(created) => {
                                 self.note(&mut machine, Happened::Planned(created))?;
                                 continue;
                             }
-                            Reviewed::Refused(why) if why.is_empty() => {
+                            Err(why) if why.is_empty() => {
                                 self.close_plan(&mut machine, "refused")?;
                                 return self.not_carried_out();
                             }
-                            Reviewed::Refused(why) => {
+                            Err(why) => {
                                 wanted = Some(why);
                                 continue;
                             }
@@ -85,10 +79,12 @@ impl Turn<'_> {
                     self.run_steps(orchestration, &mut machine).await?;
                     continue;
                 }
-                PlanAction::Reflect => match self.reflect(orchestration, &mut machine, &request).await? {
-                    Some(why) => why,
-                    None => continue,
-                },
+                PlanAction::Reflect => {
+                    match StepFailure::settle(self.reflect(orchestration, &mut machine, &request).await)? {
+                        Err(why) => why,
+                        Ok(()) => continue,
+                    }
+                }
                 PlanAction::Answer => {
                     let end = self.conclude(ANSWER, &machine).await?;
                     self.close_plan(&mut machine, "answered")?;
@@ -109,16 +105,17 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks the planner for a plan, the first one or a better one.
+    /// Asks the planner for a plan, the first one or a better one. Without a plan, the reason may be a question.
     pub(super) async fn make_plan(
         &mut self,
         orchestration: &Orchestration,
         machine: &PlanProgress,
         request: &str,
         modification: Option<String>,
-    ) -> Result<PlannerOutcome, TurnStop> {
-        let known = self.list_facts(machine, modification.as_deref());
-        let variables = planner_variables(self.agent, orchestration, request, known);
+    ) -> Result<PlanCreated, StepFailure> {
+        let mut variables = orchestration.candidates(self.agent, request);
+        variables["known"] = self.list_facts(machine, modification.as_deref()).into();
+        variables["max_steps"] = MOST_STEPS.into();
         let choices = orchestration.choices(self.agent);
         let accept = |reply: PlanReply| {
             if reply.plan.is_empty() {
@@ -127,15 +124,14 @@ impl Turn<'_> {
             let steps = graph::check_plan(&reply, &choices).map_err(|mistakes| mistakes.join("\n"))?;
             Ok((reply.analysis, steps))
         };
-        Ok(match self.ask_role(&orchestration.roles.planner, variables, accept).await? {
-            Ok((analysis, steps)) if steps.is_empty() => PlannerOutcome::Stuck(analysis),
-            Ok((analysis, steps)) => {
-                let kept = machine.find_kept(&steps);
-                let revision = machine.next_revision();
-                PlannerOutcome::Plan(PlanCreated { request: request.to_owned(), revision, analysis, steps, kept })
-            }
-            Err(mistakes) => PlannerOutcome::Stuck(format!("the planner made no plan that can run:\n{mistakes}")),
-        })
+        let made = self.ask_role(&orchestration.roles.planner, variables, accept).await;
+        let (analysis, steps) =
+            made.map_err(|failure| failure.explain("the planner made no plan that can run:\n"))?;
+        if steps.is_empty() {
+            return Err(analysis.into());
+        }
+        let (kept, revision) = (machine.find_kept(&steps), machine.next_revision());
+        Ok(PlanCreated { request: request.to_owned(), revision, analysis, steps, kept })
     }
 
     /// The facts for the planner before a new plan; empty before the first.
@@ -158,7 +154,7 @@ impl Turn<'_> {
                 "step_id": step.step_id, "description": step.description, "tool_name": step.tool_name,
                 "tool_input": step.tool_input,
             });
-            match find_end(machine, step.step_id) {
+            match machine.find_end(step.step_id) {
                 None => told["status"] = "not run".into(),
                 Some(StepFinished { status, summary, check, result, .. }) => {
                     told["status"] = json!(status);
@@ -231,8 +227,7 @@ impl Turn<'_> {
         why: String,
     ) -> Result<TurnEnd, TurnStop> {
         if machine.steps().is_empty() {
-            self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
-            return Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why });
+            return self.no_result(why);
         }
         let note = format!(
             "The plan ends here without success: {why}\nSay what was found, what is missing, and what the user can decide. \
@@ -248,6 +243,12 @@ impl Turn<'_> {
         Ok(TurnEnd { stop: TurnStop::Escalated(why), answer })
     }
 
+    /// Ends a turn that has only a reason to show.
+    pub(super) fn no_result(&mut self, why: String) -> Result<TurnEnd, TurnStop> {
+        self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
+        Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why })
+    }
+
     /// Ends a turn whose plan the person refused.
     fn not_carried_out(&mut self) -> Result<TurnEnd, TurnStop> {
         let answer = "The plan was refused; nothing of it was carried out.".to_owned();
@@ -256,27 +257,9 @@ impl Turn<'_> {
     }
 }
 
-/// The end of a step, if it has ended.
-fn find_end(machine: &PlanProgress, step: u32) -> Option<&StepFinished> {
-    machine.list_ended().find(|ended| ended.step_id == step)
-}
-
-/// The variables of the planner's prompt.
-fn planner_variables(
-    agent: &Agent,
-    orchestration: &Orchestration,
-    request: &str,
-    known: String,
-) -> Map<String, Value> {
-    let mut variables = orchestration.candidates(agent, request);
-    variables.insert("known".to_owned(), known.into());
-    variables.insert("max_steps".to_owned(), MOST_STEPS.into());
-    variables
-}
-
 /// Lists the results without a model.
 fn in_code(machine: &PlanProgress) -> String {
-    let line = |step: &PlanStep| match find_end(machine, step.step_id) {
+    let line = |step: &PlanStep| match machine.find_end(step.step_id) {
         None => format!("{}. {}: not run", step.step_id, step.description),
         Some(ended) => format!("{}. {}: {}", step.step_id, step.description, ended.summary),
     };

@@ -208,6 +208,11 @@ impl PlanProgress {
         })
     }
 
+    /// The end of a step, if it has ended.
+    pub fn find_end(&self, step: u32) -> Option<&StepFinished> {
+        self.list_ended().find(|finished| finished.step_id == step)
+    }
+
     /// The results of the steps that ended well.
     pub fn results(&self) -> Results<'_> {
         self.list_ended().filter(|finished| is_good(finished)).map(|one| (one.step_id, &one.result)).collect()
@@ -235,8 +240,7 @@ impl PlanProgress {
     pub fn facts(&self) -> PlanFacts {
         let needed: BTreeSet<u32> = self.steps().iter().flat_map(|step| step.depends_on.iter().copied()).collect();
         let passed = |step: &u32| {
-            let check =
-                self.list_ended().find(|finished| finished.step_id == *step).and_then(|one| one.check.as_ref());
+            let check = self.find_end(*step).and_then(|finished| finished.check.as_ref());
             check.is_some_and(|check| check.passed)
         };
         let mut last = self.states.keys().filter(|step| !needed.contains(step)).peekable();

@@ -76,15 +76,20 @@ pub fn find_holes(value: &Value) -> BTreeMap<String, Hole> {
 /// # Errors
 /// A sentence that names the first reference without a value.
 pub fn fill_references(value: &Value, results: &Results<'_>) -> Result<Value, String> {
-    fill_within(value, results, &mut MOST_BYTES.clone())
+    let mut left = MOST_BYTES;
+    map_texts(value, &mut |text| fill_text(text, results, &mut left))
 }
 
-fn fill_within(value: &Value, results: &Results<'_>, left: &mut usize) -> Result<Value, String> {
+/// A copy of a value in which `fill` gives the value of every string, except keys.
+pub(super) fn map_texts(
+    value: &Value,
+    fill: &mut dyn FnMut(&str) -> Result<Value, String>,
+) -> Result<Value, String> {
     match value {
-        Value::String(text) => fill_text(text, results, left),
-        Value::Array(items) => items.iter().map(|item| fill_within(item, results, left)).collect(),
+        Value::String(text) => fill(text),
+        Value::Array(items) => items.iter().map(|item| map_texts(item, fill)).collect(),
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| Ok((key.clone(), fill_within(value, results, left)?));
+            let field = |(key, value): (&String, &Value)| Ok((key.clone(), map_texts(value, fill)?));
             fields.iter().map(field).collect::<Result<Map<_, _>, String>>().map(Value::Object)
         }
         plain => Ok(plain.clone()),

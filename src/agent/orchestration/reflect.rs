@@ -1,48 +1,57 @@
 //! Judges the results of a plan: first the checks that steps name, then the reflector. `verdict` decides from scores
 //! and checks.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::agent::call::GivenCall;
 use crate::agent::turn::{Turn, TurnStop};
 use crate::base::text;
 use crate::base::validator::Validator;
-use crate::conversation::event::plan::{PlanEvent as Happened, PlanStep, ProgramCheck, Reflection, StepCheck};
+use crate::conversation::event::plan::{
+    PlanEvent as Happened, PlanStep, ProgramCheck, Reflection, ScoreDecision, StepCheck,
+};
 use crate::files::disk;
 use crate::tools::RUN_COMMAND;
 
 use super::Orchestration;
 use super::command;
-use super::progress::PlanProgress;
-use super::reference;
+use super::progress::{PlanFacts, PlanProgress};
+use super::reference::{self, as_text};
 use super::reply::ReflectorReply;
+use super::role::StepFailure;
 use super::verdict;
 
 impl Turn<'_> {
-    /// Asks for a judgement of the results, and records the decision. Returns the reason if there is no decision.
+    /// Asks for a judgement of the results, and records the decision.
     pub(super) async fn reflect(
         &mut self,
         orchestration: &Orchestration,
         machine: &mut PlanProgress,
         request: &str,
-    ) -> Result<Option<String>, TurnStop> {
+    ) -> Result<(), StepFailure> {
         let facts = machine.facts();
-        let mut variables = Map::new();
-        variables.insert("user_request".to_owned(), request.into());
-        variables.insert("plan".to_owned(), json!(machine.steps()));
-        variables.insert("results".to_owned(), self.list_outcomes(machine));
-        variables.insert("retry_count".to_owned(), facts.retries.into());
-        let judged =
-            self.ask_role(&orchestration.roles.reflector, variables, Ok::<ReflectorReply, String>).await?;
-        let reply = match judged {
-            Ok(reply) => reply,
-            Err(mistake) => return Ok(Some(format!("the reflector gave no usable judgement: {mistake}"))),
-        };
-        let decision = verdict::decide_step(&reply, &facts);
+        let told =
+            json!({ "user_request": request, "plan": machine.steps(), "results": self.list_outcomes(machine) });
+        let (reply, decision) = self.ask_reflector(orchestration, told, &facts).await?;
         let ReflectorReply { evaluation, overall_pass, .. } = reply;
         let reflection = Reflection { evaluation, overall_pass, decision, retries: facts.retries };
-        self.note(machine, Happened::Reflected(reflection))?;
-        Ok(None)
+        Ok(self.note(machine, Happened::Reflected(reflection))?)
+    }
+
+    /// Asks the reflector. The decision follows from its scores and the facts.
+    pub(super) async fn ask_reflector(
+        &mut self,
+        orchestration: &Orchestration,
+        mut told: Value,
+        facts: &PlanFacts,
+    ) -> Result<(ReflectorReply, ScoreDecision), StepFailure> {
+        told["retry_count"] = facts.retries.into();
+        let accept = |reply: ReflectorReply| {
+            let decision = verdict::decide_step(&reply, facts);
+            Ok((reply, decision))
+        };
+        let judged = self.ask_role(&orchestration.roles.reflector, told, accept).await;
+        judged.map_err(|failure| failure.explain("the reflector gave no usable judgement: "))
     }
 
     /// Runs the check of a step.
@@ -56,7 +65,7 @@ impl Turn<'_> {
     ) -> Result<ProgramCheck, TurnStop> {
         let mut results = machine.results();
         results.insert(step.step_id, value);
-        let filled = |text: &str| reference::fill_references(&text.into(), &results).map(|value| text_of(&value));
+        let filled = |text: &str| reference::fill_references(&text.into(), &results).map(|value| as_text(&value));
         let (passed, detail) = match check {
             StepCheck::Command(line) => match command::for_command(line, &results) {
                 Err(why) => (false, why),
@@ -88,8 +97,4 @@ impl Turn<'_> {
         };
         Ok(ProgramCheck { passed, detail })
     }
-}
-
-fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -28,7 +28,7 @@ pub struct RouteReply {
 }
 
 /// The reply of the planner. A plan without steps means that there is no plan, and `analysis` says why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanReply {
     #[serde(default)]
     pub analysis: String,
@@ -86,17 +86,6 @@ pub struct RetryDetails {
     pub step_id: Option<u32>,
     #[serde(default)]
     pub modification: String,
-}
-
-/// The action after a scratchpad.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ScratchpadReply {
-    /// A tool, or `none`.
-    pub tool_name: String,
-    #[serde(default)]
-    pub tool_input: Value,
-    #[serde(default)]
-    pub reasoning_summary: String,
 }
 
 /// A reply that was read.

@@ -12,22 +12,16 @@ use super::input::fill_call;
 use super::reference::Results;
 use super::reply::PlanReply;
 
-/// A person's decision about a plan.
-pub(super) enum Reviewed {
-    Run(PlanCreated),
-    /// The reason; empty if none was given.
-    Refused(String),
-}
-
 impl Turn<'_> {
-    /// Asks the person to review a plan, if one is present and the configuration asks for it.
+    /// Asks the person to review a plan, if one is present and the configuration asks for it. A refusal is the reason;
+    /// empty if none was given.
     pub(super) async fn review(
         &mut self,
         orchestration: &Orchestration,
         mut plan: PlanCreated,
-    ) -> Result<Reviewed, TurnStop> {
+    ) -> Result<Result<PlanCreated, String>, TurnStop> {
         if !orchestration.plan_approval || !self.agent.approver.present() {
-            return Ok(Reviewed::Run(plan));
+            return Ok(Ok(plan));
         }
         let (mut mistakes, mut draft) = (Vec::new(), None);
         loop {
@@ -39,8 +33,8 @@ impl Turn<'_> {
                 self.agent.approver.review_plan(sheet).await
             };
             match review {
-                PlanReview::Run => return Ok(Reviewed::Run(plan)),
-                PlanReview::Refuse(why) => return Ok(Reviewed::Refused(why)),
+                PlanReview::Run => return Ok(Ok(plan)),
+                PlanReview::Refuse(why) => return Ok(Err(why)),
                 PlanReview::Edited(text) => {
                     let text = self.agent.redactor.redact_known(&text).into_owned();
                     match self.read_edited(orchestration, &text) {
@@ -55,9 +49,7 @@ impl Turn<'_> {
     /// The steps of an edited plan, or all mistakes in it.
     fn read_edited(&self, orchestration: &Orchestration, text: &str) -> Result<Vec<PlanStep>, Vec<String>> {
         let plan = read_form(text).map_err(|mistake| vec![mistake])?;
-        let (analysis, estimated_steps, can_parallelize) = (String::new(), 0, Vec::new());
-        let reply = PlanReply { analysis, plan, estimated_steps, can_parallelize };
-        graph::check_plan(&reply, &orchestration.choices(self.agent))
+        graph::check_plan(&PlanReply { plan, ..PlanReply::default() }, &orchestration.choices(self.agent))
     }
 
     /// Previews of steps, as far as they are known before the plan runs: commands and diffs.

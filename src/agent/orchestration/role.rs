@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::agent::request::purpose::{Aside, Purpose};
 use crate::agent::turn::{Turn, TurnStop};
@@ -49,8 +49,44 @@ struct ReplyForm {
     validator: Validator,
 }
 
-/// The decision of a role, or the mistakes in its last reply.
-pub(in crate::agent) type Decided<T> = Result<T, String>;
+/// The reason that a role or a step gives no result.
+pub(super) enum StepFailure {
+    /// Only this fails; the text says why.
+    Here(String),
+    /// The turn cannot go on.
+    Turn(TurnStop),
+}
+
+impl StepFailure {
+    /// Puts words before the reason.
+    pub(super) fn explain(self, before: &str) -> Self {
+        match self {
+            Self::Here(why) => Self::Here(format!("{before}{why}")),
+            stop @ Self::Turn(_) => stop,
+        }
+    }
+
+    /// Takes out the failures that end the turn.
+    pub(super) fn settle<T>(worked: Result<T, Self>) -> Result<Result<T, String>, TurnStop> {
+        match worked {
+            Ok(done) => Ok(Ok(done)),
+            Err(Self::Here(why)) => Ok(Err(why)),
+            Err(Self::Turn(stop)) => Err(stop),
+        }
+    }
+}
+
+impl From<String> for StepFailure {
+    fn from(why: String) -> Self {
+        Self::Here(why)
+    }
+}
+
+impl<Stop: Into<TurnStop>> From<Stop> for StepFailure {
+    fn from(stop: Stop) -> Self {
+        Self::Turn(stop.into())
+    }
+}
 
 impl Role {
     pub fn new(name: &'static str, model: Arc<dyn ChatModel>, prompt: Released, reasoning: Reasoning) -> Self {
@@ -63,13 +99,9 @@ impl Role {
         &self,
         agent: &Agent,
         (conversation, run_id): (&Conversation, &str),
-        mut variables: Map<String, Value>,
+        mut variables: Value,
     ) -> Result<String, PromptError> {
-        let reasoning = match self.reasoning {
-            Reasoning::Implicit => "implicit",
-            Reasoning::Explicit => "explicit",
-        };
-        variables.insert("reasoning".to_owned(), reasoning.into());
+        variables["reasoning"] = json!(self.reasoning);
         let prompt = self.prompt.of_session(conversation.session.id());
         let context = agent.briefing.context_of(prompt, conversation, run_id);
         prompt.render(&layer_values(template::convert_value(&variables), context))
@@ -95,35 +127,30 @@ impl Turn<'_> {
     /// Asks a role. `variables` are those of its prompt; `accept` takes the reply, or returns all mistakes in it.
     ///
     /// # Errors
-    /// The turn cannot go on: a limit, or a failure of the model.
-    pub(in crate::agent) async fn ask_role<T: DeserializeOwned, U>(
+    /// The mistakes in its last reply; or the turn cannot go on: a limit, or a failure of the model.
+    pub(super) async fn ask_role<T: DeserializeOwned, U>(
         &mut self,
         role: &Role,
-        variables: Map<String, Value>,
+        variables: Value,
         accept: impl Fn(T) -> Result<U, String>,
-    ) -> Result<Decided<U>, TurnStop> {
+    ) -> Result<U, StepFailure> {
         let run_id = self.run.emitter.run_id();
         let prompt = role.render(self.agent, (self.conversation, &run_id), variables);
         let prompt = prompt.map_err(|error| TurnStop::Failed(error.into()))?;
         let before =
             if role.hears_before { select_history(self.conversation.session.items()) } else { Vec::new() };
-        let first = self.ask_beside(role, before.clone(), prompt.clone()).await?;
+        let model = (&role.model, role.schema());
+        let first = self.ask_as(role.name, model.clone(), before.clone(), prompt.clone()).await?;
         let mistake = match self.take(role, &first, &accept) {
-            Ok(taken) => return Ok(Ok(taken)),
+            Ok(taken) => return Ok(taken),
             Err(mistake) => mistake,
         };
         let items = [before, vec![Item::Said(UserText::by_program(prompt)), Item::Step(first)]].concat();
         let correction = format!(
             "That reply cannot be used.\n{mistake}\n\nReply once more, complete and in the same form, with all of this fixed."
         );
-        let second = self.ask_beside(role, items, correction).await?;
-        Ok(self.take(role, &second, &accept))
-    }
-
-    /// One request to the model of a role, and its reply. Counts as a step of the turn.
-    async fn ask_beside(&mut self, role: &Role, items: Vec<Item>, prompt: String) -> Result<Step, TurnStop> {
-        let schema = role.schema();
-        self.ask_as(role.name, (&role.model, schema), items, prompt).await
+        let second = self.ask_as(role.name, model, items, correction).await?;
+        Ok(self.take(role, &second, &accept)?)
     }
 
     /// One request beside the conversation, in the name of a role or of a step. Counts as a step of the turn.
@@ -165,7 +192,7 @@ impl Turn<'_> {
         role: &Role,
         step: &Step,
         accept: &impl Fn(T) -> Result<U, String>,
-    ) -> Decided<U> {
+    ) -> Result<U, String> {
         if step.was_cut() {
             return Err("It was cut at the output limit: be shorter.".to_owned());
         }

@@ -2,20 +2,18 @@
 //! the answer; work that needs thought between calls goes to the ordinary loop, and work that can be planned to the
 //! planner.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::agent::Agent;
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{PlanStep, Routed};
-use crate::conversation::message::{FinishReason, Step};
+use crate::conversation::message::{FinishReason, Step, UserText};
 
 use super::Orchestration;
 use super::graph::AGENT;
-use super::input::FilledInput;
 use super::progress::PlanProgress;
 use super::reply::RouteReply;
-use super::role::Decided;
+use super::role::StepFailure;
 use super::route::{self, Route};
 
 /// The message to the model when the router's call was made.
@@ -43,7 +41,7 @@ impl Turn<'_> {
                     return self.by_one_call(orchestration, &step).await;
                 }
                 Route::Agent { name, input } => {
-                    let prompt = input["prompt"].as_str().map_or(request.as_str(), |prompt| prompt);
+                    let prompt = input["prompt"].as_str().unwrap_or(&request);
                     let input = json!({ "prompt": prompt });
                     let step = one_step(format!("{AGENT}{name}"), input, &request);
                     return self.by_one_call(orchestration, &step).await;
@@ -55,7 +53,7 @@ impl Turn<'_> {
             };
             match self.ask_person(&question).await? {
                 Some(words) => {
-                    self.say(crate::conversation::message::UserText::by_person(words.clone()))?;
+                    self.say(UserText::by_person(words.clone()))?;
                     request = format!("{request}\n\n{words}");
                 }
                 None => return self.give_back(&mut PlanProgress::new(), question).await,
@@ -65,10 +63,8 @@ impl Turn<'_> {
 
     /// Asks the router. If its reply is unusable, the person is asked.
     async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, TurnStop> {
-        Ok(match self.ask_router(orchestration, request).await? {
-            Ok((_, route)) => route,
-            Err(mistake) => Route::Ask { question: format!("the router gave no usable reply: {mistake}") },
-        })
+        let picked = StepFailure::settle(self.ask_router(orchestration, request).await)?;
+        Ok(picked.map_or_else(|question| Route::Ask { question }, |(_, route)| route))
     }
 
     /// Asks the router, and reports its choice.
@@ -76,17 +72,16 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         request: &str,
-    ) -> Result<Decided<(RouteReply, Route)>, TurnStop> {
-        let variables = router_variables(self.agent, orchestration, request);
+    ) -> Result<(RouteReply, Route), StepFailure> {
+        let mut variables = orchestration.candidates(self.agent, request);
+        variables["flows"] = orchestration.flows.list_flows();
         let choices = orchestration.choices(self.agent);
         let accept = |reply: RouteReply| match route::choose_route(&reply, &choices) {
             Route::Unknown { error } => Err(error),
             route => Ok((reply, route)),
         };
-        let (reply, route) = match self.ask_role(&orchestration.roles.router, variables, accept).await? {
-            Ok(chosen) => chosen,
-            Err(mistake) => return Ok(Err(mistake)),
-        };
+        let routed = self.ask_role(&orchestration.roles.router, variables, accept).await;
+        let (reply, route) = routed.map_err(|failure| failure.explain("the router gave no usable reply: "))?;
         let (kind, name) = route.describe_route();
         self.run.emitter.emit(EventKind::RouteDecided(Routed {
             kind: kind.to_owned(),
@@ -94,15 +89,15 @@ impl Turn<'_> {
             reasoning: reply.reasoning.clone(),
             confidence: reply.confidence,
         }))?;
-        Ok(Ok((reply, route)))
+        Ok((reply, route))
     }
 
     /// Makes one call, and answers from its result. The report of an agent is the answer.
     async fn by_one_call(&mut self, orchestration: &Orchestration, step: &PlanStep) -> Result<TurnEnd, TurnStop> {
         let machine = PlanProgress::new();
-        let job = match self.job(orchestration, &machine, step).await? {
-            FilledInput::Ready(job) => job,
-            FilledInput::Impossible(why) => return self.give_back(&mut PlanProgress::new(), why).await,
+        let job = match StepFailure::settle(self.job(orchestration, &machine, step).await)? {
+            Ok(job) => job,
+            Err(why) => return self.give_back(&mut PlanProgress::new(), why).await,
         };
         let outcome = self.run_given(job).await?;
         match outcome.value["report"].as_str() {
@@ -113,13 +108,6 @@ impl Turn<'_> {
             _ => self.conclude(ANSWER, &machine).await,
         }
     }
-}
-
-/// The variables of the router's prompt.
-fn router_variables(agent: &Agent, orchestration: &Orchestration, request: &str) -> Map<String, Value> {
-    let mut variables = orchestration.candidates(agent, request);
-    variables.insert("flows".to_owned(), orchestration.flows.list_flows());
-    variables
 }
 
 fn one_step(tool_name: String, tool_input: Value, request: &str) -> PlanStep {

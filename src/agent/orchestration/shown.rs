@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use crate::agent::Agent;
 use crate::base::text;
 
+use super::reference::as_text;
+
 /// The size of results for a role.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoleResultSize {
@@ -20,10 +22,7 @@ impl RoleResultSize {
 
     /// A result as it is, or its beginning with a note about the rest.
     pub(super) fn show_value(self, value: &Value) -> Value {
-        let whole = match value {
-            Value::String(text) => text.clone(),
-            data => data.to_string(),
-        };
+        let whole = as_text(value);
         if whole.len() <= self.most {
             return value.clone();
         }

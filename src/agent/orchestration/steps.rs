@@ -11,8 +11,8 @@ use crate::conversation::event::plan::{
 };
 
 use super::Orchestration;
-use super::input::FilledInput;
 use super::progress::{PlanAction, PlanProgress};
+use super::role::StepFailure;
 
 /// A step with a running call.
 #[derive(Debug, Clone)]
@@ -59,7 +59,9 @@ impl<'t> Turn<'t> {
             match machine.next() {
                 PlanAction::Skip(steps) => {
                     for step in steps {
-                        self.skip(machine, step)?;
+                        let (attempt, why) =
+                            (machine.next_attempt(step), "a step that it needs failed".to_owned());
+                        self.end_without_call(machine, step, attempt, StepStatus::Skipped, why)?;
                     }
                     continue;
                 }
@@ -92,14 +94,17 @@ impl<'t> Turn<'t> {
             let attempt = machine.next_attempt(id);
             let call = match field.filled.remove(&id) {
                 Some(call) => call,
-                None => match field.scheduler.meanwhile(self.job(orchestration, machine, &step)).await? {
-                    FilledInput::Ready(call) => call,
-                    FilledInput::Impossible(why) => {
-                        self.start(machine, &step)?;
-                        self.end_without_call(machine, id, attempt, StepStatus::Failed, why)?;
-                        return Ok(true);
+                None => {
+                    let filled = field.scheduler.meanwhile(self.job(orchestration, machine, &step)).await;
+                    match StepFailure::settle(filled)? {
+                        Ok(call) => call,
+                        Err(why) => {
+                            self.start(machine, &step)?;
+                            self.end_without_call(machine, id, attempt, StepStatus::Failed, why)?;
+                            return Ok(true);
+                        }
                     }
-                },
+                }
             };
             let lane = self.judge_given(&call).lane();
             if !field.scheduler.admits(lane) || (has_begun && lane == CallLane::Alone) {
@@ -157,11 +162,6 @@ impl<'t> Turn<'t> {
             description: step.description.clone(),
         };
         self.note(machine, Happened::Started(started))
-    }
-
-    fn skip(&mut self, machine: &mut PlanProgress, step: u32) -> Result<(), TurnStop> {
-        let why = "a step that it needs failed".to_owned();
-        self.end_without_call(machine, step, machine.next_attempt(step), StepStatus::Skipped, why)
     }
 
     fn end_without_call(

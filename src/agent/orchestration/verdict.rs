@@ -14,30 +14,23 @@ const GOOD: u8 = 4;
 /// The highest score that is bad.
 const BAD: u8 = 2;
 
-/// The value of a result by its scores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worth {
-    Accepted,
-    ToRepeat,
-}
-
 /// Decides from the scores and the facts.
 pub fn decide_step(reply: &ReflectorReply, facts: &PlanFacts) -> ScoreDecision {
     let correctness = judge_correctness(reply.evaluation.correctness.score, facts);
-    if judge_worth(&reply.evaluation, correctness) == Worth::Accepted {
+    if is_accepted(&reply.evaluation, correctness) {
         return ScoreDecision::Accept;
     }
-    let modification = || reply.retry_details.modification.clone();
-    let reasons = || word_verdict(&reply.evaluation, correctness, facts);
+    let modification = match reply.retry_details.modification.as_str() {
+        blank if blank.trim().is_empty() => word_verdict(&reply.evaluation, correctness, facts),
+        modification => modification.to_owned(),
+    };
     if reply.action == ReflectorAction::Escalate {
-        return ScoreDecision::Escalate { why: non_empty(modification()).unwrap_or_else(reasons) };
+        return ScoreDecision::Escalate { why: modification };
     }
     if facts.retries >= MOST_RETRIES {
-        let why =
-            format!("{MOST_RETRIES} retries are used up: {}", non_empty(modification()).unwrap_or_else(reasons));
+        let why = format!("{MOST_RETRIES} retries are used up: {modification}");
         return ScoreDecision::Escalate { why };
     }
-    let modification = non_empty(modification()).unwrap_or_else(reasons);
     match (reply.action, step_to_repeat(reply, facts)) {
         (ReflectorAction::Replan, _) | (_, None) => ScoreDecision::Replan { modification },
         (_, Some(step_id)) => ScoreDecision::RetryStep { step_id, modification },
@@ -53,13 +46,9 @@ fn judge_correctness(score: u8, facts: &PlanFacts) -> u8 {
     }
 }
 
-fn judge_worth(evaluation: &Evaluation, correctness: u8) -> Worth {
+fn is_accepted(evaluation: &Evaluation, correctness: u8) -> bool {
     let lowest = evaluation.completeness.score.min(evaluation.format.score).min(correctness);
-    match lowest {
-        GOOD.. => Worth::Accepted,
-        score if score > BAD && correctness >= GOOD => Worth::Accepted,
-        _ => Worth::ToRepeat,
-    }
+    lowest >= GOOD || lowest > BAD && correctness >= GOOD
 }
 
 /// The step that the reply names, if the plan has it; else the one that failed, if only one did.
@@ -84,10 +73,6 @@ fn word_verdict(evaluation: &Evaluation, correctness: u8, facts: &PlanFacts) -> 
     ];
     let low = scores.iter().filter(|(_, score, _)| *score < GOOD);
     low.map(|(name, score, reason)| format!("{name} {score} of 5: {reason}")).collect::<Vec<_>>().join("; ")
-}
-
-fn non_empty(text: String) -> Option<String> {
-    (!text.trim().is_empty()).then_some(text)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub fn report_start(agent: &Agent, session: &str) -> EventKind {
         provider: agent.model.info().provider.clone(),
         prompts: agent.briefing.list_prompts(session),
         tools: agent.tools.names().map(str::to_owned).collect(),
-        limits: (&agent.limits).into(),
+        limits: serde_json::json!(agent.limits),
         context: ContextSize { budget: agent.budget.tokens, window: agent.budget.window },
     })
 }

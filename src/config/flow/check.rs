@@ -31,7 +31,7 @@ pub(in crate::config) fn check_flows(
     let around = FlowSurroundings { agents: names(SubjectKind::Agents), models: names(SubjectKind::Models) };
     for (name, flow) in flows {
         let Some(node) = merged.get(SubjectKind::Flows, name) else { continue };
-        let ids = flow.all_steps().iter().map(|step| step.id.as_str()).collect();
+        let ids = flow.all_steps().into_iter().map(|(_, step)| step.id.as_str()).collect();
         FlowCheck { flow, flows, around: &around, node, sources, mistakes, ids }.flow();
     }
 }
@@ -60,6 +60,11 @@ impl<'f> FlowCheck<'f> {
         let near = (0..=path.len()).rev().find_map(|n| self.node.find(path[..n].iter().map(String::as_str)));
         self.mistakes.push(Mistake::place_at(self.sources, near.unwrap_or(self.node).place, message));
         self.mistakes.last_mut().expect("one was just added")
+    }
+
+    /// The same for a value of the step at `path`.
+    fn tell_below(&mut self, path: &[String], keys: &[&str], message: impl Into<String>) -> &mut Mistake {
+        self.tell(&extend_path(path, keys), message)
     }
 
     fn flow(&mut self) {
@@ -127,12 +132,9 @@ impl<'f> FlowCheck<'f> {
             let path = [path, &[at.to_string()]].concat();
             let id = step.id.as_str();
             if !is_identifier(id) {
-                self.tell(&extend_path(&path, &["id"]), format!("`{id}` is not an id for a step: {IDENTIFIER}"));
+                self.tell_below(&path, &["id"], format!("`{id}` is not an id for a step: {IDENTIFIER}"));
             } else if !seen.insert(id) {
-                self.tell(
-                    &extend_path(&path, &["id"]),
-                    format!("there is a step `{id}` already: ids must be unique"),
-                );
+                self.tell_below(&path, &["id"], format!("there is a step `{id}` already: ids must be unique"));
             }
             self.work(step, &path);
             self.loops(step, &path);
@@ -146,11 +148,11 @@ impl<'f> FlowCheck<'f> {
                 let mut inside = scope.clone();
                 inside.loops.extend(step.loop_names());
                 if inner.is_empty() {
-                    self.tell(&extend_path(&path, &["steps"]), format!("the group `{id}` has no steps"));
+                    self.tell_below(&path, &["steps"], format!("the group `{id}` has no steps"));
                 }
                 if depth >= DEEPEST {
                     let message = format!("groups lie at most {DEEPEST} deep in one another");
-                    self.tell(&extend_path(&path, &["steps"]), message);
+                    self.tell_below(&path, &["steps"], message);
                 } else {
                     self.steps(inner, &extend_path(&path, &["steps"]), &mut inside, depth + 1, seen);
                 }
@@ -196,10 +198,7 @@ impl<'f> FlowCheck<'f> {
                 }
             },
             StepWork::Group(_) if !step.with.is_empty() => {
-                self.tell(
-                    &extend_path(path, &["with"]),
-                    "a group takes nothing: its steps read what is around it",
-                );
+                self.tell_below(path, &["with"], "a group takes nothing: its steps read what is around it");
             }
             StepWork::Tool(_) | StepWork::Prompt(_) | StepWork::Group(_) => {}
         }
@@ -212,7 +211,7 @@ impl<'f> FlowCheck<'f> {
         if inside_quotes(line).is_some() {
             let hint = "leave the quotes out: each value is already one word, whatever it contains";
             let message = "the placeholder is inside quotes";
-            self.tell(&extend_path(path, &["with", "command"]), message).hint = Some(hint.to_owned());
+            self.tell_below(path, &["with", "command"], message).hint = Some(hint.to_owned());
         }
     }
 
@@ -220,45 +219,43 @@ impl<'f> FlowCheck<'f> {
     fn of_prompts(&mut self, step: &FlowStep, path: &[String], is_prompt: bool) {
         for (key, is_there) in [("model", step.model.is_some()), ("schema", step.schema.is_some())] {
             if is_there && !is_prompt {
-                self.tell(&extend_path(path, &[key]), format!("only a step with `prompt` has a `{key}`"));
+                self.tell_below(path, &[key], format!("only a step with `prompt` has a `{key}`"));
             }
         }
         if let Some(model) = step.model.as_deref().filter(|model| !model.contains('/') && is_prompt)
             && !self.around.models.contains(&model)
         {
             let hint = did_you_mean(model, self.around.models.iter().copied());
-            self.tell(&extend_path(path, &["model"]), format!("there is no model `{model}`")).hint = hint;
+            self.tell_below(path, &["model"], format!("there is no model `{model}`")).hint = hint;
         }
         let schema = step.schema.clone().map(serde_json::Value::Object);
         if let Some(Err(why)) = schema.as_ref().map(Validator::new) {
-            self.tell(&extend_path(path, &["schema"]), format!("`schema` is not a valid JSON Schema: {why}"));
+            self.tell_below(path, &["schema"], format!("`schema` is not a valid JSON Schema: {why}"));
         }
     }
 
     fn arguments(&mut self, step: &FlowStep, path: &[String], whose: &str, takes: &[(&str, bool)]) {
         for (name, _) in takes.iter().filter(|(name, required)| *required && !step.with.contains_key(*name)) {
-            self.tell(&extend_path(path, &["with"]), format!("{whose} needs `with.{name}`"));
+            self.tell_below(path, &["with"], format!("{whose} needs `with.{name}`"));
         }
         for name in step.with.keys().filter(|name| !takes.iter().any(|(known, _)| known == name)) {
             let hint = did_you_mean(name, takes.iter().map(|(name, _)| *name));
-            self.tell(&extend_path(path, &["with", name]), format!("{whose} takes no `{name}`")).hint = hint;
+            self.tell_below(path, &["with", name], format!("{whose} takes no `{name}`")).hint = hint;
         }
     }
 
     fn loops(&mut self, step: &FlowStep, path: &[String]) {
         if step.for_each.is_some() && step.repeat.is_some() {
-            self.tell(
-                &extend_path(path, &["repeat"]),
+            self.tell_below(
+                path,
+                &["repeat"],
                 "a step has `for_each` or `repeat`, not both: put one around a group",
             );
         }
         let each = step.for_each.as_ref().map(|each| ("for_each", each.most));
         for (key, most) in each.into_iter().chain(step.repeat.as_ref().map(|repeat| ("repeat", repeat.most))) {
             if !(1..=MOST_ROUNDS).contains(&most) {
-                self.tell(
-                    &extend_path(path, &[key, "most"]),
-                    format!("`most` is a number from 1 to {MOST_ROUNDS}"),
-                );
+                self.tell_below(path, &[key, "most"], format!("`most` is a number from 1 to {MOST_ROUNDS}"));
             }
         }
     }

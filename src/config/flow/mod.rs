@@ -225,16 +225,17 @@ impl FlowRole {
 }
 
 impl FlowConfig {
-    /// Every step; those inside another step come after it.
-    pub fn all_steps(&self) -> Vec<&FlowStep> {
-        fn add_all<'f>(steps: &'f [FlowStep], all: &mut Vec<&'f FlowStep>) {
-            for step in steps {
-                all.push(step);
-                add_all(step.steps.as_deref().unwrap_or_default(), all);
+    /// Every step with its key in the flow, `steps.0.steps.1`; those inside another step come after it.
+    pub fn all_steps(&self) -> Vec<(String, &FlowStep)> {
+        fn add_all<'f>(steps: &'f [FlowStep], above: &str, all: &mut Vec<(String, &'f FlowStep)>) {
+            for (at, step) in steps.iter().enumerate() {
+                let key = format!("{above}steps.{at}");
+                all.push((key.clone(), step));
+                add_all(step.steps.as_deref().unwrap_or_default(), &format!("{key}."), all);
             }
         }
         let mut all = Vec::new();
-        add_all(&self.steps, &mut all);
+        add_all(&self.steps, "", &mut all);
         all
     }
 
@@ -310,25 +311,23 @@ impl InputType {
     }
 
     fn describe_type(self) -> &'static str {
-        match self {
-            Self::String => "a text",
-            Self::Integer => "a whole number",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::Array => "a JSON list",
-            Self::Object => "a JSON object",
-        }
+        self.words().1
     }
 
     /// The name that JSON Schema uses.
     pub fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// The name, and a description for people.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::String => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Array => "array",
-            Self::Object => "object",
+            Self::String => ("string", "a text"),
+            Self::Integer => ("integer", "a whole number"),
+            Self::Number => ("number", "a number"),
+            Self::Boolean => ("boolean", "true or false"),
+            Self::Array => ("array", "a JSON list"),
+            Self::Object => ("object", "a JSON object"),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::config::settings::Named;
 pub(super) fn find_cycle(flow: &FlowConfig, from: &str, to: &str) -> Option<String> {
     let all = flow.all_steps();
     let waits: BTreeMap<&str, BTreeSet<String>> =
-        all.iter().map(|step| (step.id.as_str(), step.waits())).collect();
+        all.iter().map(|(_, step)| (step.id.as_str(), step.waits())).collect();
     let mut way = Vec::new();
     let found = way_to(to, from, &waits, &mut way);
     found.then(|| [from].into_iter().chain(way).collect::<Vec<_>>().join(" → "))
@@ -19,7 +19,7 @@ pub(super) fn find_cycle(flow: &FlowConfig, from: &str, to: &str) -> Option<Stri
 /// deeply.
 pub(super) fn find_recursion(flow: &FlowConfig, flows: &Named<FlowConfig>) -> Option<String> {
     let called = |flow: &'_ FlowConfig| -> Vec<String> {
-        flow.all_steps().into_iter().filter_map(|step| step.flow.clone()).collect()
+        flow.all_steps().into_iter().filter_map(|(_, step)| step.flow.clone()).collect()
     };
     let mut way: Vec<String> = vec![flow.name.clone()];
     let mut rest: Vec<(usize, String)> = called(flow).into_iter().map(|name| (1, name)).collect();

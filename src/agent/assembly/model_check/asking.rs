@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::super::{RunOptions, SetupError, chosen_model, gather_model_surroundings, open_net};
+use super::super::{RunOptions, SetupError, chosen_model, gather_model_surroundings};
 use super::fitting::{self, Auto};
 use super::judgement::{self, CheckAnswer, Feature, FeatureOutcome, Finding};
 use super::questions;
 use crate::base::secrets::{Redactor, Secret};
 use crate::config::{Capabilities, Config, ModelConfig, ModelProvider};
-use crate::conversation::message::{Cost, ReplyPart, Usage};
+use crate::conversation::message::{Cost, Item, ReplyPart, Usage};
 use crate::model::ledger::cost_usd;
-use crate::model::{self, Probed, Surroundings};
 use crate::model::{
-    ChatModel, Delta, ModelError, ModelErrorKind, ModelRequest, ReplyEnd, ToolChoice, WindowSource,
+    self, ChatModel, Delta, ModelError, ModelErrorKind, ModelRequest, Probed, ReplyEnd, Surroundings, ToolChoice,
+    WindowSource,
 };
 
 /// The most tokens of an answer; some models reason before they answer.
@@ -93,7 +93,7 @@ impl ModelCheck {
             let name = &chosen.name;
             return Err(SetupError::usage(format!("`{name}` is a script: there is no server to ask")));
         }
-        let around = gather_model_surroundings(config, options, Arc::new(open_net(config)))?;
+        let around = gather_model_surroundings(config, options)?;
         let undeclared = ModelConfig {
             capabilities: Capabilities::default(),
             context_window: None,
@@ -181,7 +181,7 @@ impl ModelCheck {
     /// The server does not answer.
     pub async fn reach(&self) -> Result<Reached, ModelError> {
         let greeting = questions::ask_greeting();
-        let request = ModelRequest { system: questions::SYSTEM, ..ModelRequest::from_items(&greeting, SESSION) };
+        let request = make_request(&greeting);
         let end = read_to_end(self.model.as_ref(), request).await?;
         let probed = model::probe_server(&self.asked, &self.around).await.ok().flatten();
         Ok(Reached {
@@ -196,7 +196,7 @@ impl ModelCheck {
     /// Asks the first question: whether the server answers at all, and whether it streams.
     async fn greet(&self, asker: &mut Asker<'_>) -> Result<Vec<Finding>, ModelError> {
         let greeting = questions::ask_greeting();
-        let request = ModelRequest { system: questions::SYSTEM, ..ModelRequest::from_items(&greeting, SESSION) };
+        let request = make_request(&greeting);
         let mut heard = asker.hear("an answer", request).await;
         let mut refusal = None;
         if let Err(error) = &heard.reply
@@ -219,12 +219,8 @@ impl ModelCheck {
 
     async fn ask_rest(&self, asker: &mut Asker<'_>, window: CheckedWindow, findings: &mut Vec<Finding>) {
         let tools = questions::list_test_tools();
-        let with_tools = |items| ModelRequest {
-            system: questions::SYSTEM,
-            tools: &tools,
-            tool_choice: ToolChoice::Auto,
-            ..ModelRequest::from_items(items, SESSION)
-        };
+        let with_tools =
+            |items| ModelRequest { tools: &tools, tool_choice: ToolChoice::Auto, ..make_request(items) };
         let picture = questions::ask_picture();
         let call = asker.ask("a tool call", with_tools(&picture)).await;
         let finding = judge_answer(Feature::ToolCalls, call.as_ref(), judgement::of_call);
@@ -248,11 +244,7 @@ impl ModelCheck {
 
         let finding = if sends_schema(asker.model.as_ref()) {
             let (items, schema) = (questions::ask_structured(), questions::answer_schema());
-            let request = ModelRequest {
-                system: questions::SYSTEM,
-                schema: Some(&schema),
-                ..ModelRequest::from_items(&items, SESSION)
-            };
+            let request = ModelRequest { schema: Some(&schema), ..make_request(&items) };
             let heard = asker.ask("an answer by a schema", request).await;
             judge_answer(Feature::Schema, heard.as_ref(), judgement::of_schema)
         } else {
@@ -262,7 +254,7 @@ impl ModelCheck {
 
         let long = questions::long_system(LONG_PREFIX.min(window.tokens / 3));
         let items = questions::ask_text("Go on.");
-        let request = ModelRequest { system: &long, ..ModelRequest::from_items(&items, SESSION) };
+        let request = ModelRequest { system: &long, ..make_request(&items) };
         let first = asker.ask("a longer prefix", request).await;
         let second = asker.ask("the same prefix again", request).await;
         findings.push(match (&first, &second) {
@@ -274,16 +266,14 @@ impl ModelCheck {
 
     fn window(&self, probed: Option<&Probed>) -> CheckedWindow {
         let info = self.auto.info();
-        if let Some((server, tokens)) = probed.and_then(|probed| Some((probed.server, probed.window?))) {
-            return CheckedWindow { tokens, source: server };
-        }
-        match (self.chosen.context_window, info.window_source) {
-            (Some(tokens), _) => CheckedWindow { tokens, source: "declared" },
-            (None, WindowSource::Catalogue) => CheckedWindow { tokens: info.context_window, source: "catalogue" },
-            (None, WindowSource::Assumed | WindowSource::Declared) => {
-                CheckedWindow { tokens: info.context_window, source: "assumed" }
-            }
-        }
+        let served = probed.and_then(|probed| Some((probed.window?, probed.server)));
+        let (tokens, source) = match (served, self.chosen.context_window, info.window_source) {
+            (Some(served), ..) => served,
+            (None, Some(tokens), _) => (tokens, "declared"),
+            (None, None, WindowSource::Catalogue) => (info.context_window, "catalogue"),
+            (None, None, WindowSource::Assumed | WindowSource::Declared) => (info.context_window, "assumed"),
+        };
+        CheckedWindow { tokens, source }
     }
 }
 
@@ -333,6 +323,11 @@ impl<'t> Asker<'t> {
     fn has_learnt(&self, capability: &str) -> bool {
         self.model.learnt().keys.get("capabilities").is_some_and(|known| known.get(capability).is_some())
     }
+}
+
+/// A question without tools and without a schema.
+fn make_request(items: &[Item]) -> ModelRequest<'_> {
+    ModelRequest { system: questions::SYSTEM, ..ModelRequest::from_items(items, SESSION) }
 }
 
 /// Reads the reply to a request, which is sent again as long as the server's refusals teach something.

@@ -104,6 +104,11 @@ impl CheckAnswer {
         })
     }
 
+    /// The finding that `judge` makes of the reply, or the one without a reply.
+    fn judge(&self, feature: Feature, judge: impl FnOnce(&ReplyEnd) -> Finding) -> Finding {
+        self.judge_failure(feature).map_or_else(|finding| finding, judge)
+    }
+
     fn works(&self, feature: Feature) -> Finding {
         feature.is(FeatureOutcome::Works, self.word_refusal())
     }
@@ -121,66 +126,55 @@ impl CheckAnswer {
 pub fn of_greeting(heard: &CheckAnswer, end: &ReplyEnd) -> [Finding; 3] {
     let answers =
         if end.finish == FinishReason::Length { "the answer is cut".to_owned() } else { heard.word_refusal() };
-    let streaming = if end.streamed {
-        Feature::Streaming.is(FeatureOutcome::Works, "")
-    } else {
-        Feature::Streaming.is(FeatureOutcome::DoesNot, "the answer came as a whole")
+    let finding = |feature: Feature, works: bool, why_not: &str| match works {
+        true => feature.is(FeatureOutcome::Works, ""),
+        false => feature.is(FeatureOutcome::DoesNot, why_not),
     };
-    let usage = if end.usage.estimated {
-        Feature::Usage.is(FeatureOutcome::DoesNot, "no tokens are reported: they are estimated")
-    } else {
-        Feature::Usage.is(FeatureOutcome::Works, "")
-    };
+    let streaming = finding(Feature::Streaming, end.streamed, "the answer came as a whole");
+    let usage = finding(Feature::Usage, !end.usage.estimated, "no tokens are reported: they are estimated");
     [Feature::Answers.is(FeatureOutcome::Works, answers), streaming, usage]
 }
 
 /// Judges whether the model calls a tool.
 pub fn of_call(heard: &CheckAnswer) -> Finding {
     let feature = Feature::ToolCalls;
-    let end = match heard.judge_failure(feature) {
-        Ok(end) => end,
-        Err(finding) => return finding,
-    };
-    let Some(call) = end.calls().find(|call| call.name == PICTURE_TOOL) else { return in_words(feature, end) };
-    match serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&call.arguments) {
-        Ok(_) => heard.works(feature),
-        Err(_) => feature.is(
-            FeatureOutcome::DoesNot,
-            format!("its arguments are not a JSON object: {}", text::one_line(&call.arguments, 80)),
-        ),
-    }
+    heard.judge(feature, |end| match end.calls().find(|call| call.name == PICTURE_TOOL) {
+        None => in_words(feature, end),
+        Some(call) if serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&call.arguments).is_ok() => {
+            heard.works(feature)
+        }
+        Some(call) => {
+            let arguments = text::one_line(&call.arguments, 80);
+            feature.is(FeatureOutcome::DoesNot, format!("its arguments are not a JSON object: {arguments}"))
+        }
+    })
 }
 
 /// Judges whether the model calls several tools at once.
 pub fn of_two_calls(heard: &CheckAnswer) -> Finding {
     let feature = Feature::ParallelCalls;
-    match heard.judge_failure(feature) {
-        Err(finding) => finding,
-        Ok(end) => match end.calls().filter(|call| call.name == WEATHER_TOOL).count() {
-            0 => in_words(feature, end),
-            1 => feature.find_unknown("it called once, though two calls were asked for"),
-            _ => heard.works(feature),
-        },
-    }
+    heard.judge(feature, |end| match end.calls().filter(|call| call.name == WEATHER_TOOL).count() {
+        0 => in_words(feature, end),
+        1 => feature.find_unknown("it called once, though two calls were asked for"),
+        _ => heard.works(feature),
+    })
 }
 
 /// Judges whether the server enforces a schema.
 pub fn of_schema(heard: &CheckAnswer) -> Finding {
     let feature = Feature::Schema;
-    let end = match heard.judge_failure(feature) {
-        Ok(end) => end,
-        Err(finding) => return finding,
-    };
-    let answer = text_of(end);
     let schema = AnswerSchema::new(answer_schema()).expect("it is a schema");
-    match (schema.check(&answer), heard.refusals.first()) {
-        (Ok(_), None) => heard.works(feature),
-        (_, Some(words)) => feature.is(FeatureOutcome::DoesNot, words),
-        (Err(_), None) if end.finish == FinishReason::Length => feature.find_unknown("the answer is cut"),
-        (Err(_), None) => {
-            feature.is(FeatureOutcome::DoesNot, format!("it answered: {}", text::one_line(&answer, 80)))
+    heard.judge(feature, |end| {
+        let answer = text_of(end);
+        match (schema.check(&answer), heard.refusals.first()) {
+            (Ok(_), None) => heard.works(feature),
+            (_, Some(words)) => feature.is(FeatureOutcome::DoesNot, words),
+            (Err(_), None) if end.finish == FinishReason::Length => feature.find_unknown("the answer is cut"),
+            (Err(_), None) => {
+                feature.is(FeatureOutcome::DoesNot, format!("it answered: {}", text::one_line(&answer, 80)))
+            }
         }
-    }
+    })
 }
 
 /// Judges whether the model sees pictures. `taken_back` is true if the server refused pictures and got notes instead.

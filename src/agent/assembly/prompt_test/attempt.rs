@@ -6,10 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, RunInput, exit, run_input};
+use crate::agent::{Agent, AnswerSchema, Cancel, Emitter, Run, RunInput, exit, run_input};
 use crate::config::{Config, Permission};
 use crate::conversation::message::{FinishReason, Item, Step, UserText};
-use crate::conversation::session::{About, Session};
 use crate::files::workspace::Workspace;
 use crate::model::ToolDefinition;
 use crate::prompt::test::{Case, RunReply, Speaker, with_vars};
@@ -17,6 +16,7 @@ use crate::prompt::{Prompt, PromptContext, PromptError, Released};
 use crate::safety::Nobody;
 use crate::template;
 
+use super::super::sessions::unsaved_conversation;
 use super::super::{RunOptions, SetupError, assemble_services, new_run_id};
 use super::paced::{Gate, Paced};
 use super::watch::CallWatch;
@@ -46,7 +46,7 @@ pub(super) async fn attempt_case(
 ) -> Result<RunReply, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
     lay_out(dir.path(), case).map_err(|error| SetupError::from_failure(anyhow::Error::from(error)))?;
-    let mut agent = assemble_agent(around, dir.path(), around.options)?;
+    let mut agent = assemble_agent(around, dir.path())?;
     restrict_tools(&mut agent, case)?;
     let facts = &mut agent.briefing.facts;
     let sample = PromptContext::sample();
@@ -55,18 +55,19 @@ pub(super) async fn attempt_case(
     let (system, opening) = match open_case(&agent, prompt, case, &context) {
         Ok(opened) => opened,
         Err(error) => {
-            return Ok(RunReply {
-                code: exit::CONFIGURATION,
-                failure: Some(error.to_string()),
-                ..RunReply::default()
-            });
+            return Ok(fail_case(error.to_string()));
         }
     };
     if !matches!(opening.last(), Some(Item::Said(_))) {
         let why = "nothing is left to answer: give the case `messages` that end with one of the user";
-        return Ok(RunReply { code: exit::CONFIGURATION, failure: Some(why.to_owned()), ..RunReply::default() });
+        return Ok(fail_case(why.to_owned()));
     }
     ask_agent(agent, system, RunInput { opening: Some(opening), ..RunInput::default() }, around.cancel).await
+}
+
+/// The reply of a case that cannot be asked.
+fn fail_case(why: String) -> RunReply {
+    RunReply { code: exit::CONFIGURATION, failure: Some(why), ..RunReply::default() }
 }
 
 /// Returns the system prompt and the messages up to the one to answer. If the case has no messages and neither has the
@@ -97,7 +98,7 @@ pub(super) async fn ask_once(
     schema: Value,
 ) -> Result<RunReply, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
-    let mut agent = assemble_agent(around, dir.path(), around.options)?;
+    let mut agent = assemble_agent(around, dir.path())?;
     retain_tools(&mut agent, |_| false);
     agent.schema = Some(AnswerSchema::new(schema).map_err(SetupError::configuration)?);
     let input = RunInput { said: Some(UserText::by_person(question)), ..RunInput::default() };
@@ -107,12 +108,12 @@ pub(super) async fn ask_once(
 /// The name of the model in recordings and reports.
 pub(super) fn model_of(around: AttemptContext<'_>) -> Result<String, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::from_failure)?;
-    assemble_agent(around, dir.path(), around.options).map(|agent| agent.model.info().name.clone())
+    assemble_agent(around, dir.path()).map(|agent| agent.model.info().name.clone())
 }
 
-fn assemble_agent(around: AttemptContext<'_>, dir: &Path, options: &RunOptions) -> Result<Agent, SetupError> {
+fn assemble_agent(around: AttemptContext<'_>, dir: &Path) -> Result<Agent, SetupError> {
     let workspace = Workspace::open(dir).map_err(SetupError::from_failure)?;
-    let options = RunOptions { prompt: None, ..options.clone() };
+    let options = RunOptions { prompt: None, ..around.options.clone() };
     let mut agent = assemble_services(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
     agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: around.gate.clone() });
     Ok(agent)
@@ -153,12 +154,6 @@ fn retain_tools(agent: &mut Agent, keep: impl Fn(&str) -> bool) {
     agent.briefing.facts.agent.tools.retain(|tool| keep(&tool.name));
 }
 
-fn open_conversation(agent: &Agent) -> Conversation {
-    let now = Timestamp::now();
-    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
-    Conversation::new(Session::ephemeral(about, now), now)
-}
-
 async fn ask_agent(
     mut agent: Agent,
     system: String,
@@ -169,7 +164,7 @@ async fn ask_agent(
     agent.briefing.system = Released::only(Arc::new(prompt.map_err(SetupError::configuration)?));
     agent.briefing.own = None;
     agent.briefing.facts.vars.insert(RENDERED.to_owned(), system.into());
-    let mut conversation = open_conversation(&agent);
+    let mut conversation = unsaved_conversation(&agent, Timestamp::now());
     let watch = CallWatch::default();
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));

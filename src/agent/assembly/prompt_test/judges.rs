@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::model;
 use crate::prompt::Registry;
 use crate::prompt::test::{JudgeAnswer, JudgeQuestion};
-use crate::safety::net::Net;
 use crate::template;
 
 use super::super::models::chosen_model;
@@ -71,8 +70,7 @@ async fn measure_likeness(
     let config = around.config;
     let agent = config.agent(around.options.agent.as_deref()).map_err(|error| error.to_string())?;
     let chosen = chosen_model(config, agent, around.options).map_err(told)?;
-    let net = std::sync::Arc::new(Net::new(|name| config.env.get(name)));
-    let around = gather_model_surroundings(config, around.options, net).map_err(told)?;
+    let around = gather_model_surroundings(config, around.options).map_err(told)?;
     let embedder = model::connect_embedder(&chosen, &config.settings.tools.embedding_model, &around)
         .map_err(|error| error.to_string())?;
     let all: Vec<String> = std::iter::once(output.to_owned()).chain(texts.iter().cloned()).collect();

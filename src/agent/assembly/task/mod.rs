@@ -20,15 +20,14 @@ use serde_json::{Value, json};
 use crate::agent::{Conversation, RunEnd, TurnStop};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::text;
-use crate::config::{AgentConfig, Config, Isolation};
-use crate::config::{Permission, ToolEffect};
-use crate::conversation::session::{About, Session};
+use crate::config::{AgentConfig, Config, Isolation, Permission};
+use crate::conversation::session::Session;
 use crate::model::ToolDefinition;
 use crate::prompt::AnswerReader;
-use crate::tools::TASK;
-use crate::tools::{CallContext, Superior, Tool};
+use crate::tools::{CallContext, Superior, TASK, Tool};
 
 use super::ground::{AgentInputs, SharedServices};
+use super::sessions::describe_session;
 use super::{RunOptions, assemble_on, new_run_id, open_store};
 
 use asking::ThroughCaller;
@@ -86,7 +85,7 @@ pub(super) fn define_tool(config: &Config, agent: &AgentConfig) -> Option<ToolDe
             "additionalProperties": false,
         })),
         permission: Permission::Read,
-        effects: Vec::<ToolEffect>::new(),
+        effects: Vec::new(),
         default: true,
     })
 }
@@ -109,9 +108,9 @@ impl Task {
     fn helper(&self, name: Option<&str>) -> Result<&AgentConfig, ToolError> {
         let own = self.own()?;
         let name = name.unwrap_or(USUAL);
-        list_helpers(&self.ground.config, own).find(|helper| helper.name == name).ok_or_else(|| {
-            let known: Vec<&str> =
-                list_helpers(&self.ground.config, own).map(|helper| helper.name.as_str()).collect();
+        let helpers = || list_helpers(&self.ground.config, own);
+        helpers().find(|helper| helper.name == name).ok_or_else(|| {
+            let known: Vec<&str> = helpers().map(|helper| helper.name.as_str()).collect();
             let name = text::one_line(name, 60);
             ToolError::parameter(format!("There is no helper `{name}`. The agents are: {}.", known.join(", ")))
         })
@@ -180,8 +179,7 @@ impl Task {
         }
         let now = Timestamp::now();
         // The session belongs to the workspace, because a worktree is removed with its helper.
-        let workspace = self.ground.workspace.root();
-        let about = About { workspace, agent: &services.agent.name, model: &info.id };
+        let about = describe_session(&services.agent, self.ground.workspace.root());
         let session = match superior.session() {
             Some(parent) => open_store(&self.ground.config).create_child(about, parent, now),
             None => Session::ephemeral(about, now),
@@ -205,9 +203,10 @@ impl Task {
             settings.isolation == Isolation::Worktree && settings.permissions.max != Permission::Read;
         let name = self.name_of(&config.name);
         let mut ground = self.ground_of(settings, &name, &superior)?;
-        let worktree = if is_isolated { Some(Worktree::add(&self.ground, &name).await?) } else { None };
-        if let Some(worktree) = &worktree {
-            ground.workspace = worktree.workspace()?;
+        let mut worktree = None;
+        if is_isolated {
+            let own = worktree.insert(Worktree::add(&self.ground, &name).await?);
+            ground.workspace = own.workspace()?;
             ground.shared = ground.shared.map(|shared| SharedServices { sandbox: None, ..shared });
         }
         let mut errand = self.begin(&name, ground, Arc::clone(&superior))?;
@@ -221,7 +220,7 @@ impl Task {
             Some(worktree) => worktree.keep(&name).await?,
             None => None,
         };
-        HelperReport { name, session, end, branch, errand: &errand }.output()
+        report_end(name, session, end, branch, &errand)
     }
 }
 
@@ -260,47 +259,42 @@ impl Tool for Task {
 }
 
 /// The result of a helper.
-struct HelperReport<'a> {
+fn report_end(
     name: String,
     session: Option<String>,
     end: RunEnd,
     branch: Option<String>,
-    errand: &'a Errand,
-}
-
-impl HelperReport<'_> {
-    fn output(self) -> Result<ToolOutput, ToolError> {
-        let Self { name, session, end, branch, errand } = self;
-        let reason = end.ending.reason;
-        let answer = end.answer.trim();
-        let mut notes = vec![name];
-        notes.extend(session.as_ref().map(|session| format!("session {session}")));
-        notes.extend(branch.as_ref().map(|branch| format!("its changes are on the branch {branch}, not merged")));
-        let notes = notes.join("; ");
-        match end.stop {
-            TurnStop::Answered | TurnStop::Limit(_) => {}
-            TurnStop::Unavailable(why) => return Err(ToolError::new(ToolErrorKind::Unavailable, why)),
-            _ => {
-                let words = if answer.is_empty() { String::new() } else { format!("\nIts last words: {answer}") };
-                return Err(ToolError::permanent(format!("The helper failed: {reason} ({notes}){words}")));
-            }
+    errand: &Errand,
+) -> Result<ToolOutput, ToolError> {
+    let reason = end.ending.reason;
+    let answer = end.answer.trim();
+    let mut notes = vec![name];
+    notes.extend(session.as_ref().map(|session| format!("session {session}")));
+    notes.extend(branch.as_ref().map(|branch| format!("its changes are on the branch {branch}, not merged")));
+    let notes = notes.join("; ");
+    match end.stop {
+        TurnStop::Answered | TurnStop::Limit(_) => {}
+        TurnStop::Unavailable(why) => return Err(ToolError::new(ToolErrorKind::Unavailable, why)),
+        _ => {
+            let words = if answer.is_empty() { String::new() } else { format!("\nIts last words: {answer}") };
+            return Err(ToolError::permanent(format!("The helper failed: {reason} ({notes}){words}")));
         }
-        let is_whole = matches!(end.stop, TurnStop::Answered);
-        let stopped = if is_whole { String::new() } else { format!("The helper did not finish: {reason}\n\n") };
-        let steps = errand.run.ledger.own_steps();
-        let counts = [(steps, "step"), (errand.run.totals.tool_calls, "call")];
-        let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
-        let mut result = json!({ "report": answer, "complete": is_whole });
-        for (key, value) in [("session", session), ("branch", branch)] {
-            if let Some(value) = value {
-                result[key] = value.into();
-            }
-        }
-        Ok(ToolOutput {
-            result,
-            observation: format!("{stopped}{answer}\n\n({notes})"),
-            summary: if is_whole { counts.join(", ") } else { reason },
-            ..ToolOutput::default()
-        })
     }
+    let is_whole = matches!(end.stop, TurnStop::Answered);
+    let stopped = if is_whole { String::new() } else { format!("The helper did not finish: {reason}\n\n") };
+    let steps = errand.run.ledger.own_steps();
+    let counts = [(steps, "step"), (errand.run.totals.tool_calls, "call")];
+    let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    let mut result = json!({ "report": answer, "complete": is_whole });
+    for (key, value) in [("session", session), ("branch", branch)] {
+        if let Some(value) = value {
+            result[key] = value.into();
+        }
+    }
+    Ok(ToolOutput {
+        result,
+        observation: format!("{stopped}{answer}\n\n({notes})"),
+        summary: if is_whole { counts.join(", ") } else { reason },
+        ..ToolOutput::default()
+    })
 }

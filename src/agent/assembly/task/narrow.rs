@@ -60,17 +60,13 @@ fn combine_sandboxes(above: &SandboxSettings, own: &SandboxSettings) -> SandboxS
     SandboxSettings {
         mode: if is_on { SandboxMode::On } else { SandboxMode::Off },
         write: if is_open { own.write.clone() } else { join_lists(&above.write, &own.write) },
-        network: match (is_open || is_any(&above.network), is_any(&own.network)) {
+        network: match (is_open || above.reaches_all(), own.reaches_all()) {
             (true, _) => own.network.clone(),
             (false, true) => above.network.clone(),
             (false, false) => join_lists(&above.network, &own.network),
         },
         env: join_lists(&above.env, &own.env),
     }
-}
-
-fn is_any(hosts: &[String]) -> bool {
-    hosts.iter().any(|host| host == SandboxSettings::ANY_HOST)
 }
 
 fn join_lists(above: &[String], own: &[String]) -> Vec<String> {

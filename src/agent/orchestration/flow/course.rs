@@ -27,13 +27,6 @@ pub(super) struct Course<'o> {
     pub begun: u32,
 }
 
-impl Course<'_> {
-    /// True if a plan may be one that was interrupted; true at most once.
-    pub(super) fn take_resumed(&mut self) -> bool {
-        std::mem::take(&mut self.is_resumed)
-    }
-}
-
 /// The position of steps: their flow, and the prefix of their names.
 #[derive(Clone)]
 pub(super) struct Spot<'f> {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::agent::call::{CallLane, CallScheduler, OutcomeOrder};
 use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::PlanProgress;
+use crate::agent::orchestration::role::StepFailure;
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::config::{FlowConfig, FlowStep};
 use crate::conversation::event::EventKind;
@@ -17,7 +18,7 @@ use crate::conversation::message::{FinishReason, Step};
 
 use super::ChosenFlow;
 use super::course::{Course, Spot};
-use super::machine::{FlowFailure, FlowJob, Machine};
+use super::machine::{FlowJob, Machine};
 use super::values::FlowScope;
 
 /// The result of a flow.
@@ -26,9 +27,6 @@ pub(super) struct FlowResult {
     pub outputs: Option<Value>,
     pub answer: Value,
 }
-
-/// The results of steps with the scope after them, or the failure that ended them.
-type FlowStepsEnd = Result<(Map<String, Value>, FlowScope), FlowFailure>;
 
 impl Turn<'_> {
     /// Carries out an input by the flow that was chosen for all of them.
@@ -105,22 +103,21 @@ impl Turn<'_> {
         };
         let inputs = inputs.as_object().cloned().unwrap_or_default();
         let mut course = Course { orchestration, memory, is_resumed, begun: 0 };
-        let given = self.run_flow(&mut course, Spot { flow, prefix: String::new() }, &inputs).await?;
+        let ran = self.run_flow(&mut course, Spot { flow, prefix: String::new() }, &inputs).await;
+        let ended = StepFailure::settle(ran)?;
         let mut plan = PlanProgress::replay(self.conversation.session.progress());
         if plan.is_unfinished() {
             self.close_plan(&mut plan, "the flow is over")?;
         }
         self.note_flow(FlowNote::Closed)?;
-        match given {
+        match ended {
             Ok(FlowResult { outputs, answer }) => {
                 let answer = as_text(&answer);
                 self.run.outputs = outputs;
                 self.keep_reply(Step::of_text(answer.clone(), FinishReason::Stop))?;
                 self.answer(answer).await
             }
-            Err(FlowFailure { step, why }) => {
-                self.no_result(format!("the flow `{name}` ended at its step `{step}`: {why}"))
-            }
+            Err(why) => self.no_result(format!("the flow `{name}` ended at its {why}")),
         }
     }
 
@@ -138,52 +135,37 @@ impl Turn<'_> {
         Some((inputs.clone(), finished.collect()))
     }
 
-    /// Ends a turn whose flow has no result.
-    fn no_result(&mut self, why: String) -> Result<TurnEnd, TurnStop> {
-        self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
-        Ok(TurnEnd { stop: TurnStop::Escalated(why.clone()), answer: why })
-    }
-
     /// Runs a flow: the requested one, or one inside it.
     pub(super) async fn run_flow(
         &mut self,
         course: &mut Course<'_>,
         spot: Spot<'_>,
         inputs: &Map<String, Value>,
-    ) -> Result<Result<FlowResult, FlowFailure>, TurnStop> {
+    ) -> Result<FlowResult, StepFailure> {
         let flow = spot.flow;
-        let (results, scope) = match self.run_list(course, spot, &flow.steps, FlowScope::of_inputs(inputs)).await?
-        {
-            Ok(ended) => ended,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let failed = |step: &str, why| FlowFailure { step: step.to_owned(), why };
-        let outputs = match scope.fill(&Value::Object(flow.outputs.clone())) {
-            Ok(outputs) => Some(outputs).filter(|_| !flow.outputs.is_empty()),
-            Err(why) => return Ok(Err(failed("outputs", why))),
-        };
+        let (results, scope) = self.run_list(course, spot, &flow.steps, FlowScope::of_inputs(inputs)).await?;
+        let fill = |part: &str, value: &Value| scope.fill(value).map_err(|why| format!("step `{part}`: {why}"));
+        let outputs = fill("outputs", &Value::Object(flow.outputs.clone()))?;
+        let outputs = Some(outputs).filter(|_| !flow.outputs.is_empty());
         let answer = match (&flow.answer, &outputs) {
-            (Some(answer), _) => match scope.fill(&Value::from(answer.as_str())) {
-                Ok(answer) => answer,
-                Err(why) => return Ok(Err(failed("answer", why))),
-            },
+            (Some(answer), _) => fill("answer", &Value::from(answer.as_str()))?,
             (None, Some(outputs)) => outputs.clone(),
             (None, None) => {
                 let last = flow.steps.iter().rev().find_map(|step| results.get(&step.id));
                 last.cloned().unwrap_or_default()
             }
         };
-        Ok(Ok(FlowResult { outputs, answer }))
+        Ok(FlowResult { outputs, answer })
     }
 
-    /// Runs a list of steps to its end.
+    /// Runs a list of steps to its end. Returns their results, and the scope after them.
     pub(super) fn run_list<'t>(
         &'t mut self,
         course: &'t mut Course<'_>,
         spot: Spot<'t>,
         steps: &'t [FlowStep],
         scope: FlowScope,
-    ) -> BoxFuture<'t, Result<FlowStepsEnd, TurnStop>> {
+    ) -> BoxFuture<'t, Result<(Map<String, Value>, FlowScope), StepFailure>> {
         async move {
             let mut machine = Machine::new(steps, scope);
             let mut waiting: VecDeque<FlowJob<'t>> = VecDeque::new();
@@ -205,7 +187,7 @@ impl Turn<'_> {
                     }
                 }
             }
-            Ok(machine.results().map(|results| (results, machine.scope().clone())))
+            Ok((machine.results()?, machine.scope().clone()))
         }
         .boxed()
     }
@@ -240,7 +222,7 @@ impl Turn<'_> {
         }
         let Some(job) = waiting.pop_front() else { return Ok(Vec::new()) };
         let running = self.begin_job(course, spot, &job)?;
-        let result = self.do_step(course, spot, &job, &running.name).await?;
+        let result = StepFailure::settle(self.do_step(course, spot, &job, &running.name).await)?;
         self.end_job(running, &result)?;
         Ok(vec![(job, result.map(|(value, _)| value))])
     }

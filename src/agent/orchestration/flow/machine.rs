@@ -22,15 +22,7 @@ pub struct Machine<'f> {
     /// The names around the steps, and the results so far.
     scope: FlowScope,
     /// The first failure without a default.
-    failure: Option<FlowFailure>,
-}
-
-/// The reason that a list of steps ended early.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowFailure {
-    /// The id of the step.
-    pub step: String,
-    pub why: String,
+    failure: Option<String>,
 }
 
 struct FlowStage<'f> {
@@ -55,7 +47,7 @@ enum FlowStageState {
 enum Rounds {
     Once,
     Each { items: Vec<Value>, results: Vec<Option<Value>> },
-    Again { round: u32 },
+    Again,
 }
 
 /// One round of a step, ready to run.
@@ -120,10 +112,10 @@ impl<'f> Machine<'f> {
         job: &FlowJob<'f>,
         result: Result<Value, String>,
     ) -> (Vec<FlowJob<'f>>, Option<FlowStepNote<'f>>) {
-        let Some(at) = self.stages.iter().position(|stage| stage.step.id == job.step.id) else {
-            return (Vec::new(), None);
+        let is_of_job = |stage: &FlowStage<'_>| {
+            stage.step.id == job.step.id && matches!(stage.state, FlowStageState::Running(_))
         };
-        let FlowStageState::Running(rounds) = &mut self.stages[at].state else { return (Vec::new(), None) };
+        let Some(at) = self.stages.iter().position(is_of_job) else { return (Vec::new(), None) };
         let value = match result {
             Ok(value) => value,
             Err(why) => {
@@ -131,31 +123,7 @@ impl<'f> Machine<'f> {
                 return (Vec::new(), None);
             }
         };
-        let next = match rounds {
-            Rounds::Once => {
-                self.end(at, value);
-                return (Vec::new(), None);
-            }
-            Rounds::Each { results, .. } => {
-                let round = job.round.unwrap_or(1) as usize;
-                if let Some(slot) = results.get_mut(round - 1) {
-                    *slot = Some(value);
-                }
-                let done: Option<Vec<Value>> = results.iter().cloned().collect();
-                match done {
-                    Some(all) => {
-                        self.end(at, Value::Array(all));
-                        return (Vec::new(), None);
-                    }
-                    None => self.next_item(at, round),
-                }
-            }
-            Rounds::Again { round } => {
-                let round = *round;
-                self.again(at, round, value)
-            }
-        };
-        match next {
+        match self.follow(at, job.round.unwrap_or(1), value) {
             Ok(jobs) => (jobs, None),
             Err(why) => (Vec::new(), Some(self.end_without_result(at, StepStatus::Failed, why))),
         }
@@ -169,8 +137,8 @@ impl<'f> Machine<'f> {
         self.failure.is_none() && self.stages.iter().any(is_running)
     }
 
-    /// The results by their steps, without those that have none; or the failure that ended it.
-    pub fn results(&self) -> Result<Map<String, Value>, FlowFailure> {
+    /// The results by their steps, without those that have none; or the step that ended it, with the reason.
+    pub fn results(&self) -> Result<Map<String, Value>, String> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
@@ -211,36 +179,52 @@ impl<'f> Machine<'f> {
                 }
                 Rounds::Each { results: vec![None; items.len()], items }
             }
-            (None, Some(_)) => Rounds::Again { round: 1 },
+            (None, Some(_)) => Rounds::Again,
             (None, None) => Rounds::Once,
         };
         let first = match &rounds {
-            Rounds::Once => prepare_job(step, None, self.scope.clone()).map(|job| vec![job]),
-            Rounds::Again { .. } => {
+            Rounds::Once => vec![prepare_job(step, None, self.scope.clone())],
+            Rounds::Again => {
                 let scope = self.scope.clone().add_name("last", &Value::Null).add_name("round", &1);
-                prepare_job(step, Some(1), scope).map(|job| vec![job])
+                vec![prepare_job(step, Some(1), scope)]
             }
-            Rounds::Each { items, .. } if step.reads(BEFORE) => {
-                self.item(step, items, &[], 0).map(|job| vec![job])
+            Rounds::Each { items, .. } => {
+                let first = if step.reads(BEFORE) { 1 } else { items.len() };
+                (0..first).map(|at| prepare_item(&self.scope, step, items, &[], at)).collect()
             }
-            Rounds::Each { items, .. } => (0..items.len()).map(|at| self.item(step, items, &[], at)).collect(),
         };
-        let first = first.map_err(failed)?;
+        let first = first.into_iter().collect::<Result<_, _>>().map_err(failed)?;
         self.stages[at].state = FlowStageState::Running(rounds);
         Ok(first)
     }
 
-    /// The job after the item of this round, if items run one after another.
-    fn next_item(&self, at: usize, round: usize) -> Result<Vec<FlowJob<'f>>, String> {
-        let step = self.stages[at].step;
-        let FlowStageState::Running(Rounds::Each { items, results }) = &self.stages[at].state else {
-            return Ok(Vec::new());
-        };
-        if !step.reads(BEFORE) {
-            return Ok(Vec::new());
+    /// The jobs after the result of a round; the step may end with it.
+    fn follow(&mut self, at: usize, round: u32, value: Value) -> Result<Vec<FlowJob<'f>>, String> {
+        let FlowStage { step, state, .. } = &mut self.stages[at];
+        let step = *step;
+        match state {
+            FlowStageState::Running(Rounds::Each { items, results }) => {
+                let next = round as usize;
+                if let Some(slot) = results.get_mut(next - 1) {
+                    *slot = Some(value);
+                }
+                if results.iter().all(Option::is_some) {
+                    let all = results.drain(..).flatten().collect();
+                    self.end(at, Value::Array(all));
+                    return Ok(Vec::new());
+                }
+                if !step.reads(BEFORE) {
+                    return Ok(Vec::new());
+                }
+                let so_far: Vec<Value> = results.iter().flatten().cloned().collect();
+                prepare_item(&self.scope, step, items, &so_far, next).map(|job| vec![job])
+            }
+            FlowStageState::Running(Rounds::Again) => self.again(at, round, value),
+            _ => {
+                self.end(at, value);
+                Ok(Vec::new())
+            }
         }
-        let so_far: Vec<Value> = results.iter().flatten().cloned().collect();
-        self.item(step, items, &so_far, round).map(|job| vec![job])
     }
 
     /// The next round of a step that is repeated, or its end.
@@ -256,21 +240,7 @@ impl<'f> Machine<'f> {
         if round >= repeat.most {
             return Err(format!("`{}` did not hold within {round} rounds", repeat.until));
         }
-        let job = prepare_job(step, Some(round + 1), scope.add_name("round", &(round + 1)))?;
-        self.stages[at].state = FlowStageState::Running(Rounds::Again { round: round + 1 });
-        Ok(vec![job])
-    }
-
-    fn item(
-        &self,
-        step: &'f FlowStep,
-        items: &[Value],
-        so_far: &[Value],
-        at: usize,
-    ) -> Result<FlowJob<'f>, String> {
-        let scope =
-            self.scope.clone().add_name("item", &items[at]).add_name("index", &at).add_name(BEFORE, &so_far);
-        prepare_job(step, u32::try_from(at + 1).ok(), scope)
+        Ok(vec![prepare_job(step, Some(round + 1), scope.add_name("round", &(round + 1)))?])
     }
 
     fn end(&mut self, at: usize, value: Value) {
@@ -286,12 +256,24 @@ impl<'f> Machine<'f> {
             None => {
                 self.stages[at].state = FlowStageState::Ended(None);
                 if status == StepStatus::Failed && self.failure.is_none() {
-                    self.failure = Some(FlowFailure { step: step.id.clone(), why: why.clone() });
+                    self.failure = Some(format!("step `{}`: {why}", step.id));
                 }
             }
         }
         FlowStepNote { step, status, why }
     }
+}
+
+/// The job for one item of a list.
+fn prepare_item<'f>(
+    scope: &FlowScope,
+    step: &'f FlowStep,
+    items: &[Value],
+    so_far: &[Value],
+    at: usize,
+) -> Result<FlowJob<'f>, String> {
+    let scope = scope.clone().add_name("item", &items[at]).add_name("index", &at).add_name(BEFORE, &so_far);
+    prepare_job(step, u32::try_from(at + 1).ok(), scope)
 }
 
 fn prepare_job(step: &FlowStep, round: Option<u32>, scope: FlowScope) -> Result<FlowJob<'_>, String> {
@@ -306,7 +288,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Map, Value, json};
 
-    use super::{FlowFailure, FlowJob, FlowScope, Machine};
+    use super::{FlowJob, FlowScope, Machine};
     use crate::config::FlowStep;
     use crate::conversation::event::plan::StepStatus;
 
@@ -318,7 +300,7 @@ mod tests {
     fn played(
         steps: &[FlowStep],
         tool: &mut dyn FnMut(&FlowJob<'_>) -> Result<Value, String>,
-    ) -> (Vec<String>, Result<Map<String, Value>, FlowFailure>) {
+    ) -> (Vec<String>, Result<Map<String, Value>, String>) {
         let inputs = json!({ "yes": true, "no": false, "list": [1, 2, 3] });
         let mut machine = Machine::new(steps, FlowScope::of_inputs(inputs.as_object().expect("an object")));
         let (mut happened, mut waiting) = (Vec::new(), VecDeque::new());
@@ -431,8 +413,8 @@ mod tests {
         for (what, written, expected, results) in table {
             let (happened, end) = played(&steps(written), &mut echo);
             assert_eq!(happened.join(", "), expected, "{what}");
-            let end = end.map(Value::Object).map_err(|failure| (failure.step, failure.why));
-            assert_eq!(end, results.map_err(|(step, why)| (step.to_owned(), why.to_owned())), "{what}");
+            let results = results.map_err(|(step, why)| format!("step `{step}`: {why}"));
+            assert_eq!(end.map(Value::Object), results, "{what}");
         }
     }
 

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use crate::agent::orchestration::command::MOST_VARIABLE_BYTES;
+use crate::agent::orchestration::reference::map_texts;
 use crate::config::FlowStep;
 use crate::template::{self, Expression, Filling, PieceTemplate, RenderedPiece, Undefined};
 use crate::tools::RUN_COMMAND;
@@ -103,17 +104,9 @@ impl FlowScope {
 }
 
 fn fill_value(value: &Value, context: &template::Value) -> Result<Value, String> {
-    match value {
-        Value::String(text) => {
-            Filling::compile(text).map_err(|error| error.message).and_then(|filling| filling.fill(context))
-        }
-        Value::Array(items) => items.iter().map(|item| fill_value(item, context)).collect(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, value)| Ok((key.clone(), fill_value(value, context)?)));
-            fields.collect::<Result<Map<_, _>, String>>().map(Value::Object)
-        }
-        other => Ok(other.clone()),
-    }
+    map_texts(value, &mut |text| {
+        Filling::compile(text).map_err(|error| error.message).and_then(|filling| filling.fill(context))
+    })
 }
 
 /// Makes a shell command in which each value is a variable in double quotes: one word, whatever it contains.

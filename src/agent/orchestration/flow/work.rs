@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::agent::call::{GivenCall, GivenOutcome};
+use crate::agent::orchestration::FlowPrompt;
 use crate::agent::orchestration::graph;
-use crate::agent::orchestration::plan::PlannerOutcome;
 use crate::agent::orchestration::progress::{PlanFacts, PlanProgress};
-use crate::agent::orchestration::reply::{self, PlanReply, ReflectorReply};
-use crate::agent::orchestration::{FlowPrompt, verdict};
-use crate::agent::turn::{Turn, TurnStop};
+use crate::agent::orchestration::reference::as_text;
+use crate::agent::orchestration::reply::{self, PlanReply};
+use crate::agent::orchestration::role::StepFailure;
+use crate::agent::turn::Turn;
 use crate::base::text;
 use crate::base::validator::Validator;
 use crate::config::{FlowRole, StepWork};
@@ -21,14 +22,14 @@ use crate::prompt::with_given;
 use crate::tools::TASK;
 
 use super::course::{Course, Spot};
-use super::machine::{FlowFailure, FlowJob};
+use super::machine::FlowJob;
 
-/// The result of a job: its value with a line for a person, or the reason for its failure.
-pub(super) type Worked = Result<(Value, String), String>;
+/// The result of a job with a line for a person.
+type Worked = (Value, String);
 
 impl GivenOutcome {
     /// Turns an outcome into the result of a step.
-    pub(super) fn into_result(self) -> Worked {
+    pub(super) fn into_result(self) -> Result<Worked, String> {
         if self.end.has_result() { Ok((self.value, self.summary)) } else { Err(self.summary) }
     }
 }
@@ -60,104 +61,82 @@ impl Turn<'_> {
         spot: &Spot<'_>,
         job: &FlowJob<'_>,
         name: &str,
-    ) -> Result<Worked, TurnStop> {
+    ) -> Result<Worked, StepFailure> {
         let with = &job.arguments.with;
+        let orchestration = course.orchestration;
+        let within = |flow| Spot { flow, prefix: format!("{name}/") };
+        let of_step = |failure: StepFailure| failure.explain("its ");
         match job.step.works().next() {
-            None => Ok(Err("it does nothing".to_owned())),
-            Some(StepWork::Tool(_) | StepWork::Agent(_)) => match self.call_of(job, course.begun) {
-                None => Ok(Err("it does nothing".to_owned())),
-                Some(call) => Ok(self.run_given(call).await?.into_result()),
-            },
+            None => Err("it does nothing".to_owned().into()),
+            Some(StepWork::Tool(_) | StepWork::Agent(_)) => {
+                let call = self.call_of(job, course.begun).ok_or("it does nothing".to_owned())?;
+                Ok(self.run_given(call).await?.into_result()?)
+            }
             Some(StepWork::Prompt(_)) => {
                 let key = (spot.flow.name.clone(), job.step.id.clone());
-                match course.orchestration.flows.prompts.get(&key) {
-                    None => Ok(Err("its prompt is missing".to_owned())),
-                    Some(asked) => self.ask_prompt(asked, job, name).await,
-                }
+                let asked = orchestration.flows.prompts.get(&key).ok_or("its prompt is missing".to_owned())?;
+                self.ask_prompt(asked, job, name).await
             }
-            Some(StepWork::Role(role)) => {
-                let orchestration = course.orchestration;
-                match role {
-                    FlowRole::Router => {
-                        match self.ask_router(orchestration, &read_text_value(with, "request")).await? {
-                            Err(mistake) => Ok(Err(format!("the router gave no usable reply: {mistake}"))),
-                            Ok((reply, route)) => {
-                                let (kind, chosen) = route.describe_route();
-                                let mut value = json!(reply);
-                                value["kind"] = kind.into();
-                                value["name"] = chosen.into();
-                                Ok(Ok((value, format!("{kind} {chosen}"))))
-                            }
-                        }
-                    }
-                    FlowRole::Planner => {
-                        let (request, known) = (read_text_value(with, "request"), read_text_value(with, "known"));
-                        let known = Some(known).filter(|known| !known.is_empty());
-                        match self.make_plan(orchestration, &PlanProgress::new(), &request, known).await? {
-                            PlannerOutcome::Stuck(why) => Ok(Err(why)),
-                            PlannerOutcome::Plan(PlanCreated { analysis, steps, .. }) => {
-                                let summary = format!("{} steps", steps.len());
-                                Ok(Ok((json!({ "analysis": analysis, "plan": steps }), summary)))
-                            }
-                        }
-                    }
-                    FlowRole::Executor => self.execute_plan(course, with).await,
-                    FlowRole::Reflector => self.judge(course, with).await,
-                }
+            Some(StepWork::Role(FlowRole::Router)) => {
+                let (reply, route) = self.ask_router(orchestration, &read_text_value(with, "request")).await?;
+                let (kind, chosen) = route.describe_route();
+                let mut value = json!(reply);
+                value["kind"] = kind.into();
+                value["name"] = chosen.into();
+                Ok((value, format!("{kind} {chosen}")))
             }
+            Some(StepWork::Role(FlowRole::Planner)) => {
+                let (request, known) = (read_text_value(with, "request"), read_text_value(with, "known"));
+                let known = Some(known).filter(|known| !known.is_empty());
+                let PlanCreated { analysis, steps, .. } =
+                    self.make_plan(orchestration, &PlanProgress::new(), &request, known).await?;
+                let summary = format!("{} steps", steps.len());
+                Ok((json!({ "analysis": analysis, "plan": steps }), summary))
+            }
+            Some(StepWork::Role(FlowRole::Executor)) => self.execute_plan(course, with).await,
+            Some(StepWork::Role(FlowRole::Reflector)) => self.judge(course, with).await,
             Some(StepWork::Flow(called)) => {
-                let Some(flow) = course.orchestration.flows.all.get(called) else {
-                    return Ok(Err(format!("there is no flow `{called}`")));
-                };
-                let inputs = match flow.inputs_of(with) {
-                    Ok(inputs) => inputs,
-                    Err(why) => return Ok(Err(why)),
-                };
-                let inside = Spot { flow, prefix: format!("{name}/") };
+                let flow = orchestration.flows.all.get(called);
+                let flow = flow.ok_or_else(|| format!("there is no flow `{called}`"))?;
+                let inputs = flow.inputs_of(with)?;
                 // A flow runs lists of steps, and a list runs flows.
-                let ran = Box::pin(self.run_flow(course, inside, &inputs)).await?;
-                Ok(match ran {
-                    Ok(given) => Ok((given.outputs.unwrap_or(given.answer), String::new())),
-                    Err(FlowFailure { step, why }) => Err(format!("its step `{step}`: {why}")),
-                })
+                let ran = Box::pin(self.run_flow(course, within(flow), &inputs)).await.map_err(of_step)?;
+                Ok((ran.outputs.unwrap_or(ran.answer), String::new()))
             }
             Some(StepWork::Group(steps)) => {
-                let inside = Spot { flow: spot.flow, prefix: format!("{name}/") };
-                let ran = self.run_list(course, inside, steps, job.scope.clone()).await?;
-                Ok(match ran {
-                    Ok((results, _)) => Ok((Value::Object(results), String::new())),
-                    Err(FlowFailure { step, why }) => Err(format!("its step `{step}`: {why}")),
-                })
+                let ran = self.run_list(course, within(spot.flow), steps, job.scope.clone()).await;
+                let (results, _) = ran.map_err(of_step)?;
+                Ok((Value::Object(results), String::new()))
             }
         }
     }
 
     /// Asks a model with the prompt of a step. Under a schema a reply that does not match goes back once.
-    async fn ask_prompt(&mut self, asked: &FlowPrompt, job: &FlowJob<'_>, name: &str) -> Result<Worked, TurnStop> {
+    async fn ask_prompt(
+        &mut self,
+        asked: &FlowPrompt,
+        job: &FlowJob<'_>,
+        name: &str,
+    ) -> Result<Worked, StepFailure> {
         let prompt = asked.prompt.of_session(self.conversation.session.id());
         let run_id = self.run.emitter.run_id();
         let context = self.agent.briefing.context_of(prompt, self.conversation, &run_id);
-        let text = match prompt.render(&with_given(&context, &job.arguments.with)) {
-            Ok(text) => text,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        let text = prompt.render(&with_given(&context, &job.arguments.with)).map_err(|error| error.to_string())?;
         let schema = job.step.schema.clone().map(|schema| Arc::new(Value::Object(schema)));
         let who = (&asked.model, schema.clone());
         let first = self.ask_as(name, who.clone(), Vec::new(), text.clone()).await?;
         let reply = self.agent.redactor.redact(&first.text()).into_owned();
         if first.was_cut() {
-            return Ok(Err("the reply was cut at the output limit".to_owned()));
+            return Err("the reply was cut at the output limit".to_owned().into());
         }
         let Some(schema) = schema else {
             let summary = text::one_line(&reply, 120);
-            return Ok(Ok((Value::String(reply), summary)));
+            return Ok((Value::String(reply), summary));
         };
-        let validator = match Validator::new(&schema) {
-            Ok(validator) => validator,
-            Err(why) => return Ok(Err(format!("`schema` is not a valid JSON Schema: {why}"))),
-        };
+        let validator =
+            Validator::new(&schema).map_err(|why| format!("`schema` is not a valid JSON Schema: {why}"))?;
         let mistake = match reply::read_reply::<Value>(&reply, &validator) {
-            Ok(read) => return Ok(Ok((read.value, String::new()))),
+            Ok(read) => return Ok((read.value, String::new())),
             Err(mistake) => mistake,
         };
         let items = vec![Item::Said(UserText::by_program(text)), Item::Step(first)];
@@ -168,7 +147,7 @@ impl Turn<'_> {
         let second = self.ask_as(name, who, items, correction).await?;
         let reply = self.agent.redactor.redact(&second.text()).into_owned();
         let read = reply::read_reply::<Value>(&reply, &validator);
-        Ok(read.map(|read| (read.value, String::new())).map_err(|why| format!("no usable reply: {why}")))
+        Ok((read.map_err(|why| format!("no usable reply: {why}"))?.value, String::new()))
     }
 
     /// Carries out a plan, and returns the outcome of each step.
@@ -176,18 +155,14 @@ impl Turn<'_> {
         &mut self,
         course: &mut Course<'_>,
         with: &Map<String, Value>,
-    ) -> Result<Worked, TurnStop> {
-        let reply = match plan_of(with) {
-            Ok(reply) => reply,
-            Err(why) => return Ok(Err(why)),
-        };
+    ) -> Result<Worked, StepFailure> {
+        let reply = plan_of(with)?;
         let orchestration = course.orchestration;
-        let steps = match graph::check_plan(&reply, &orchestration.choices(self.agent)) {
-            Ok(steps) => steps,
-            Err(mistakes) => return Ok(Err(mistakes.join(" "))),
-        };
+        let steps = graph::check_plan(&reply, &orchestration.choices(self.agent));
+        let steps = steps.map_err(|mistakes| mistakes.join(" "))?;
         let mut machine = PlanProgress::replay(self.conversation.session.progress());
-        let goes_on = course.take_resumed() && machine.is_unfinished() && machine.steps() == steps.as_slice();
+        let is_resumed = std::mem::take(&mut course.is_resumed);
+        let goes_on = is_resumed && machine.is_unfinished() && machine.steps() == steps.as_slice();
         if !goes_on {
             let (revision, kept) = (machine.next_revision(), Vec::new());
             let request = read_text_value(with, "request");
@@ -198,7 +173,7 @@ impl Turn<'_> {
         self.run_steps(orchestration, &mut machine).await?;
         let told = |step: &PlanStep| {
             let mut told = json!(step);
-            if let Some(ended) = machine.list_ended().find(|ended| ended.step_id == step.step_id) {
+            if let Some(ended) = machine.find_end(step.step_id) {
                 told["status"] = json!(ended.status);
                 told["summary"] = ended.summary.as_str().into();
                 told["result"] = ended.result.clone();
@@ -208,31 +183,23 @@ impl Turn<'_> {
         };
         let results: Vec<Value> = machine.steps().iter().map(told).collect();
         let (all, failed) = (results.len(), machine.find_failed().len());
-        Ok(Ok((Value::Array(results), format!("{} of {all} steps done", all - failed))))
+        Ok((Value::Array(results), format!("{} of {all} steps done", all - failed)))
     }
 
     /// Asks for a judgement of results. The decision follows from the scores and the facts about the plan.
-    async fn judge(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, TurnStop> {
+    async fn judge(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, StepFailure> {
         let retries = with.get("retries").and_then(Value::as_u64).and_then(|retries| u32::try_from(retries).ok());
         let machine = PlanProgress::replay(self.conversation.session.progress());
         let is_of_it = plan_of(with).is_ok_and(|reply| same_numbers(&reply.plan, machine.steps()));
         let known = if is_of_it { machine.facts() } else { PlanFacts::default() };
         let facts = PlanFacts { retries: retries.unwrap_or_default(), ..known };
-        let mut variables = Map::new();
-        variables.insert("user_request".to_owned(), read_text_value(with, "request").into());
-        variables.insert("plan".to_owned(), with.get("plan").cloned().unwrap_or_default());
-        variables.insert("results".to_owned(), with.get("results").cloned().unwrap_or_default());
-        variables.insert("retry_count".to_owned(), facts.retries.into());
-        let reflector = &course.orchestration.roles.reflector;
-        let reply = match self.ask_role(reflector, variables, Ok::<ReflectorReply, String>).await? {
-            Ok(reply) => reply,
-            Err(mistake) => return Ok(Err(format!("the reflector gave no usable judgement: {mistake}"))),
-        };
-        let decision = verdict::decide_step(&reply, &facts);
+        let request = read_text_value(with, "request");
+        let told = json!({ "user_request": request, "plan": with.get("plan"), "results": with.get("results") });
+        let (reply, decision) = self.ask_reflector(course.orchestration, told, &facts).await?;
         let mut value = json!(reply);
         value["decision"] = json!(decision);
         let summary = value["decision"]["action"].as_str().unwrap_or_default().to_owned();
-        Ok(Ok((value, summary)))
+        Ok((value, summary))
     }
 }
 
@@ -252,9 +219,5 @@ fn same_numbers(one: &[PlanStep], other: &[PlanStep]) -> bool {
 
 /// A value of `with` as text; empty if it is missing.
 fn read_text_value(with: &Map<String, Value>, key: &str) -> String {
-    match with.get(key) {
-        Some(Value::String(text)) => text.clone(),
-        None | Some(Value::Null) => String::new(),
-        Some(data) => data.to_string(),
-    }
+    with.get(key).filter(|value| !value.is_null()).map(as_text).unwrap_or_default()
 }
