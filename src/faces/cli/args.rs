@@ -2,13 +2,9 @@
 //! generated from it; clap's types stay behind [`parse_cli`], [`write_completions`] and [`write_manual`].
 
 mod colour;
-mod files;
-mod model;
 mod prompt_test;
 mod quick;
-mod session;
-mod skill;
-mod tool;
+mod subcommands;
 mod usage;
 mod values;
 mod var;
@@ -23,13 +19,11 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::config::{ApprovalMode, Mode, parse_duration};
 
 pub use clap_complete::Shell;
-pub use colour::{ColorChoice, find_colour, without_style};
-pub use files::{ConfigCommand, PromptCommand};
-pub use model::ModelCommand;
+pub use colour::{ColorChoice, find_colour};
 pub use prompt_test::{PromptTestArgs, TestFormat};
-pub use session::SessionCommand;
-pub use skill::SkillCommand;
-pub use tool::{CallArgs, ToolCommand};
+pub use subcommands::{
+    CallArgs, ConfigCommand, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
+};
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
 pub use var::{Var, VarValue};
@@ -393,6 +387,6 @@ mod tests {
     #[test]
     fn an_option_that_nothing_knows_is_an_error() {
         let usage = parse_cli(&args("agent --nonsense"), true).expect_err("it is unknown");
-        assert!(usage.is_error && usage.text.contains("--nonsense"), "{}", usage.text);
+        assert!(usage.is_error && usage.plain.contains("--nonsense"), "{}", usage.plain);
     }
 }

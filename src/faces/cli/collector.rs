@@ -36,9 +36,8 @@ impl CollectorExport {
         config: &Config,
     ) -> Result<(Box<dyn EventSink>, Self), CommandFailure> {
         let Some(collector) = find_collector(config) else { return Ok((sink, Self::default())) };
-        let (otlp, closing) = screen::Otlp::new(collector).map_err(|why| {
-            CommandFailure::new(exit::CONFIGURATION, anyhow::anyhow!("telemetry.otlp_endpoint: {why}"))
-        })?;
+        let (otlp, closing) = screen::Otlp::new(collector)
+            .map_err(|why| CommandFailure::word(exit::CONFIGURATION, format!("telemetry.otlp_endpoint: {why}")))?;
         let sink = Box::new(screen::Fanout { sinks: vec![sink, Box::new(otlp)] });
         Ok((sink, Self { closing: Some(closing) }))
     }

@@ -34,17 +34,6 @@ pub fn find_colour(args: &[OsString]) -> Colour {
     value.and_then(|value| ColorChoice::from_str(value, false).ok()).map_or(Colour::Auto, Colour::from)
 }
 
-/// Removes the escapes for colours and styles from `text`.
-pub fn without_style(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        out.push_str(before);
-        rest = after.split_once('m').map_or("", |(_, rest)| rest);
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::agent::assembly::{self, RunOptions};
+use crate::agent::assembly::{RunOptions, Services};
 use crate::config::Config;
 use crate::files::workspace::Workspace;
 use crate::prompt::{Prompt, PromptContext, Registry};
-use crate::safety::Nobody;
 
+use super::super::setup::assemble_unasked;
 use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person};
 
 pub(super) fn check_prompts(
@@ -31,9 +31,12 @@ pub(super) fn check_prompts(
         }
         if let Ok(parts) = prompt.sizes(&sample) {
             let total: u64 = parts.iter().map(|part| part.tokens).sum();
-            let parts: Vec<String> = parts.iter().map(|part| format!("{} {}", part.name, part.tokens)).collect();
-            let parts = if parts.len() > 1 { format!(": {}", parts.join(", ")) } else { String::new() };
-            let _ = writeln!(sizes, "{}: {total} tokens{parts}", prompt.id());
+            let _ = write!(sizes, "{}: {total} tokens", prompt.id());
+            if parts.len() > 1 {
+                let parts: Vec<_> = parts.iter().map(|part| format!("{} {}", part.name, part.tokens)).collect();
+                let _ = write!(sizes, ": {}", parts.join(", "));
+            }
+            sizes.push('\n');
         }
     }
     print_text(sizes)?;
@@ -51,36 +54,31 @@ fn asked_for(
     registry: &Registry,
     references: &[String],
 ) -> Result<(Vec<Arc<Prompt>>, Vec<String>), CommandFailure> {
-    let (mut prompts, mut told) = (Vec::new(), Vec::new());
-    let mut add = |read: Result<Arc<Prompt>, crate::prompt::PromptError>| match read {
-        Ok(prompt) => prompts.push(prompt),
-        Err(error) => told.push(error.to_string()),
-    };
+    let mut read = Vec::new();
     if references.is_empty() {
-        let mut unlisted = Vec::new();
-        for name in registry.names().map_err(CommandFailure::prompt)? {
+        for name in registry.names()? {
             match registry.list([name.as_str()]) {
-                Ok(versions) => versions.into_iter().for_each(|listed| add(listed.prompt)),
-                Err(error) => unlisted.push(error.to_string()),
-            }
-        }
-        told.extend(unlisted);
-    } else {
-        for reference in references {
-            match registry.get(reference) {
-                Err(error) if error.file.is_none() => return Err(CommandFailure::prompt(error)),
-                read => add(read),
+                Ok(versions) => read.extend(versions.into_iter().map(|listed| listed.prompt)),
+                Err(error) => read.push(Err(error)),
             }
         }
     }
-    Ok((prompts, told))
+    for reference in references {
+        match registry.get(reference) {
+            Err(error) if error.file.is_none() => return Err(error.into()),
+            prompt => read.push(prompt),
+        }
+    }
+    let (prompts, wrong): (Vec<_>, Vec<_>) = read.into_iter().partition(Result::is_ok);
+    let told = wrong.into_iter().filter_map(Result::err).map(|error| error.to_string()).collect();
+    Ok((prompts.into_iter().flatten().collect(), told))
 }
 
 /// The names and descriptions of the default agent's tools; none, with a warning, if the agent cannot be assembled.
 fn list_tools(config: &Arc<Config>, workspace: &Workspace) -> Vec<(String, String)> {
-    match assembly::assemble_services(config, workspace, &RunOptions::default(), Arc::new(Nobody)) {
-        Ok(services) => {
-            services.agent.tools.all().map(|tool| (tool.name.clone(), tool.description.clone())).collect()
+    match assemble_unasked(config, workspace, &RunOptions::default()) {
+        Ok(Services { agent, .. }) => {
+            agent.tools.all().map(|tool| (tool.name.clone(), tool.description.clone())).collect()
         }
         Err(error) => {
             warn_person(&format!("prompts are not compared with the tools of the agent: {error}"));
