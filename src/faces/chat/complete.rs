@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::commands::{COMMANDS, Completes, find_command};
+use super::commands::{Completes, find_command, list_commands};
 use super::find::Finder;
 use super::offered::Offer;
 use super::own::takes_arguments;
@@ -34,9 +34,8 @@ pub fn complete_line(line: &str, cursor: usize, vocabulary: &ArgumentNames) -> (
     };
     match command.split_once(' ') {
         None => {
-            let built_in = COMMANDS
-                .iter()
-                .flat_map(|command| command.names.iter().map(move |name| (*name, !command.argument.is_empty())));
+            let built_in = list_commands()
+                .flat_map(|command| command.names().map(|name| (name, !command.argument.is_empty())));
             let own = vocabulary.own.iter().map(|own| (own.name.as_str(), takes_arguments(own)));
             let offers = built_in.chain(own).filter(|(name, _)| name.starts_with(command));
             let offers = offers.map(|(name, takes)| Offer {
@@ -76,7 +75,7 @@ fn complete_argument(completes: Completes, argument: &str, vocabulary: &Argument
         Completes::Nothing | Completes::Paths => Vec::new(),
         Completes::Words(words) => owned(words),
         Completes::Commands => {
-            let names = COMMANDS.iter().map(|command| command.names[0].to_owned());
+            let names = list_commands().map(|command| command.name.to_owned());
             names.chain(vocabulary.own.iter().map(|own| own.name.clone())).collect()
         }
         Completes::Skills => vocabulary.skills.clone(),

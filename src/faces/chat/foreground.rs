@@ -56,21 +56,17 @@ pub(super) async fn go_on(at_hand: &AtHand, text: String) -> (String, String) {
 }
 
 /// Copies a text to the terminal's clipboard and, by a program, to the system's. Returns a message for the person.
-///
-/// # Errors
-/// A sentence if there is no clipboard, or all of them failed.
-pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str) -> Result<String, String> {
+pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str) -> String {
     let characters = content.chars().count();
     let (mut taken, mut missed) = (Vec::new(), Vec::new());
-    match osc52::write_sequence(content).filter(|_| at_hand.osc52) {
-        Some(sequence) => {
-            outlets.display.control(&sequence);
-            taken.push("the terminal (OSC 52)");
+    if at_hand.osc52 {
+        match osc52::write_sequence(content) {
+            Some(sequence) => {
+                outlets.display.control(&sequence);
+                taken.push("the terminal (OSC 52)");
+            }
+            None => missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES)),
         }
-        None if at_hand.osc52 => {
-            missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES));
-        }
-        None => {}
     }
     if let Some(clipboard) = at_hand.clipboard {
         match process::feed_program(clipboard.program, &clipboard.encode(content)).await {
@@ -80,29 +76,15 @@ pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str
         }
     }
     let missed = missed.join("; ");
-    match taken.as_slice() {
-        [] if missed.is_empty() => {
-            Err("there is no clipboard: neither a terminal nor wl-copy, xclip, xsel, pbcopy or clip.exe"
-                .to_owned())
+    match (taken.is_empty(), missed.is_empty()) {
+        (true, true) => {
+            "error: there is no clipboard: neither a terminal nor wl-copy, xclip, xsel, pbcopy or clip.exe"
+                .to_owned()
         }
-        [] => Err(format!("nothing was copied: {missed}")),
-        taken => {
+        (true, false) => format!("error: nothing was copied: {missed}"),
+        (false, _) => {
             let but = if missed.is_empty() { String::new() } else { format!("; {missed}") };
-            Ok(format!("Copied {characters} characters: {}{but}.", taken.join(", ")))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits_screen;
-
-    #[test]
-    fn a_text_fits_with_its_wrapped_lines() {
-        for (content, expected) in
-            [("a\nb", true), ("a\n\nb\nc\nd\ne\nf", false), (&"x".repeat(70), false), ("", true)]
-        {
-            assert_eq!(fits_screen(content, 10, 10), expected, "{content:?}");
+            format!("Copied {characters} characters: {}{but}.", taken.join(", "))
         }
     }
 }

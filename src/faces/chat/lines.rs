@@ -21,7 +21,7 @@ use super::input::LineEditor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
 use super::pastes::Pastes;
-use super::typing::{Listening, MARK_PASTE, NextInput, TypedText, Typing, TypingWishes};
+use super::typing::{Listening, MARK_PASTE, NextInput, TypedText, Typing};
 use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::ink::{Ink, Inks, Line as InkLine, Style};
@@ -159,31 +159,26 @@ impl MessageLines {
         self.interactive
     }
 
-    /// The console, if keys are read one by one.
-    pub fn console(&self) -> Option<Arc<Console>> {
+    fn keys(&self) -> Option<&KeyTerminal> {
         match &self.source {
-            LineSource::Keys(keys) => Some(Arc::clone(&keys.console)),
+            LineSource::Keys(keys) => Some(keys),
             LineSource::Lines(_) => None,
         }
     }
 
-    /// Sets the functions by which the user reaches a running turn.
-    pub(super) fn connect(&self, wishes: TypingWishes) {
-        if let LineSource::Keys(keys) = &self.source {
-            keys.typing.connect(wishes);
-        }
+    /// The console, if keys are read one by one.
+    pub fn console(&self) -> Option<Arc<Console>> {
+        self.keys().map(|keys| Arc::clone(&keys.console))
     }
 
-    /// Puts messages before all queued ones.
-    pub(super) fn put_first(&self, messages: Vec<String>) {
-        if let LineSource::Keys(keys) = &self.source {
-            keys.typing.put_first(messages);
-        }
+    /// The line that is typed during a turn, and the queue, if keys are read one by one.
+    pub(super) fn typing(&self) -> Option<&Typing> {
+        self.keys().map(|keys| &keys.typing)
     }
 
     /// Shows the prompt early, so the first message can be typed while the chat is assembled.
     pub fn begin(&self) {
-        if let LineSource::Keys(keys) = &self.source {
+        if let Some(keys) = self.keys() {
             self.waiting.store(true, Ordering::Relaxed);
             // A line may have been typed before the program was ready.
             if let Some(line) = keys.request() {
@@ -199,8 +194,8 @@ impl MessageLines {
 
     /// Puts `text` into the next line, for the person to continue.
     pub(super) fn begin_with(&self, text: TypedText) {
-        if let LineSource::Keys(keys) = &self.source {
-            keys.typing.begin_with(text);
+        if let Some(typing) = self.typing() {
+            typing.begin_with(text);
         }
     }
 
@@ -218,7 +213,7 @@ impl MessageLines {
 
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
     pub(super) fn interrupted(&self) {
-        if let LineSource::Lines(_) = &self.source {
+        if self.keys().is_none() {
             prompt_person(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
         }
     }
@@ -226,7 +221,7 @@ impl MessageLines {
     /// Takes what is typed from now on, while the agent works. Until then keys belong to the next line: a Ctrl-R right
     /// after a Ctrl-C must not be lost on the way to it.
     pub(super) fn work_begins(&self) {
-        if let LineSource::Keys(keys) = &self.source {
+        if let Some(keys) = self.keys() {
             keys.console.listen();
         }
     }
@@ -234,7 +229,7 @@ impl MessageLines {
     /// Asks the terminal for its background at the start of a turn, which is not possible while the editor draws.
     pub(super) fn turn_begins(&self) {
         self.work_begins();
-        if let LineSource::Keys(keys) = &self.source
+        if let Some(keys) = self.keys()
             && keys.asks_theme.swap(false, Ordering::Relaxed)
         {
             keys.outlets.display.control(ASK_BACKGROUND);
@@ -326,9 +321,9 @@ impl AskLine for MessageLines {
 
 impl Drop for MessageLines {
     fn drop(&mut self) {
-        let LineSource::Keys(_) = &self.source else {
+        if self.keys().is_none() {
             return;
-        };
+        }
         // The editor may still be reading. It is left alone; only the modes of the terminal are restored.
         let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
         let mut stderr = io::stderr();
