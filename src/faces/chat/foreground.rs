@@ -1,7 +1,7 @@
 //! Programs that take over from the chat for a moment: a pager, an editor, the clipboard.
 
 use super::at_hand::AtHand;
-use super::osc52;
+use crate::base::image::encode_base64;
 use crate::base::text;
 use crate::safety::process;
 use crate::screen::terminal;
@@ -9,6 +9,8 @@ use crate::screen::{EditorDraft, Outlets};
 
 /// Rows of the screen that stay free around a printed text.
 const MARGIN: usize = 4;
+/// The longest text in bytes for OSC 52. Terminals drop a longer one, or show it as text.
+const MOST_OSC52: usize = 74_994;
 
 /// Shows a text in the pager. Returns the text to print instead if it fits the screen, or if there is no pager or it
 /// fails.
@@ -60,12 +62,12 @@ pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str
     let characters = content.chars().count();
     let (mut taken, mut missed) = (Vec::new(), Vec::new());
     if at_hand.osc52 {
-        match osc52::write_sequence(content) {
+        match write_osc52(content) {
             Some(sequence) => {
                 outlets.display.control(&sequence);
                 taken.push("the terminal (OSC 52)");
             }
-            None => missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES)),
+            None => missed.push(format!("it is too long for the terminal ({} bytes)", MOST_OSC52)),
         }
     }
     if let Some(clipboard) = at_hand.clipboard {
@@ -86,5 +88,24 @@ pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str
             let but = if missed.is_empty() { String::new() } else { format!("; {missed}") };
             format!("Copied {characters} characters: {}{but}.", taken.join(", "))
         }
+    }
+}
+
+/// OSC 52: the sequence that puts a text into the clipboard of the person's terminal, even over a connection to another
+/// machine; `None` if it is too long.
+fn write_osc52(text: &str) -> Option<String> {
+    (text.len() <= MOST_OSC52).then(|| format!("\x1b]52;c;{}\x07", encode_base64(text.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_becomes_one_sequence_unless_it_is_too_long() {
+        assert_eq!(write_osc52("héllo").as_deref(), Some("\x1b]52;c;aMOpbGxv\x07"));
+        let longest = write_osc52(&"x".repeat(MOST_OSC52)).expect("it fits");
+        assert!(longest.len() <= 100_000, "{}", longest.len());
+        assert_eq!(write_osc52(&"x".repeat(MOST_OSC52 + 1)), None);
     }
 }

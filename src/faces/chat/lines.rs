@@ -75,11 +75,8 @@ struct KeyTerminal {
     asks_theme: Arc<AtomicBool>,
 }
 
-pub(super) enum LineRequest {
-    Message,
-    /// An answer to a question, which has this prompt.
-    Question(String),
-}
+/// The prompt of a question that the line answers; `None` for a message.
+type LineRequest = Option<String>;
 
 const MARK_NO_PASTE: &str = "\x1b[?2004l";
 /// Asks for the background colour (xterm's OSC 11), then for attributes (DA1), which every terminal answers.
@@ -94,11 +91,12 @@ impl MessageLines {
         let screen = Bystander { outlets: outlets.clone(), stopped: None };
         let listening = Listening { typing: typing.clone(), screen };
         let console = Arc::new(Console::open(Box::new(listening), true)?);
-        let (replies, receiver) = mpsc::channel(1);
+        let (sender, replies) = mpsc::channel(1);
         let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
         let editor = Arc::new(std::sync::Mutex::new(LineEditor::new(setup, pastes.clone())));
-        let keys = KeyTerminal { console, typing, editor, pastes, replies, outlets, asks_theme };
-        Some(Self::new(LineSource::Keys(keys), receiver, interrupter, true))
+        let keys = KeyTerminal { console, typing, editor, pastes, replies: sender, outlets, asks_theme };
+        let (source, replies, waiting) = (LineSource::Keys(keys), Mutex::new(replies), AtomicBool::new(false));
+        Some(Self { source, replies, waiting, interrupter, interactive: true })
     }
 
     /// Reads lines of a plain terminal, each after a prompt. The terminal itself edits them.
@@ -109,8 +107,8 @@ impl MessageLines {
             move |request| {
                 outlets.wait();
                 match request {
-                    LineRequest::Message => read_plain(&mut ahead, &mut joined),
-                    LineRequest::Question(prompt) => {
+                    None => read_plain(&mut ahead, &mut joined),
+                    Some(prompt) => {
                         ahead.extend(terminal::typed_ahead());
                         prompt_person(&prompt);
                         read_line(&mut io::stdin().lock()).map_or_else(|end| end, LineInput::Text)
@@ -132,26 +130,19 @@ impl MessageLines {
     where
         R: FnMut(LineRequest) -> LineInput,
     {
-        let (sender, wanted) = requests::channel();
-        let (replies, receiver) = mpsc::channel(1);
+        let (requests, wanted) = requests::channel();
+        let (sender, replies) = mpsc::channel(1);
         std::thread::spawn(move || {
             let mut read = start();
             for request in wanted {
-                if replies.blocking_send(read(request)).is_err() {
+                if sender.blocking_send(read(request)).is_err() {
                     return;
                 }
             }
         });
-        Self::new(LineSource::Lines(sender), receiver, interrupter, interactive)
-    }
-
-    fn new(
-        source: LineSource,
-        replies: mpsc::Receiver<LineInput>,
-        interrupter: Interrupter,
-        interactive: bool,
-    ) -> Self {
-        Self { source, replies: Mutex::new(replies), waiting: AtomicBool::new(false), interrupter, interactive }
+        let (source, replies, waiting) =
+            (LineSource::Lines(requests), Mutex::new(replies), AtomicBool::new(false));
+        Self { source, replies, waiting, interrupter, interactive }
     }
 
     /// True if a person types the lines.
@@ -189,7 +180,7 @@ impl MessageLines {
 
     /// Reads the next message. Dropping the future loses nothing: the next call returns the line.
     pub(super) async fn read(&self) -> LineInput {
-        self.next(LineRequest::Message).await
+        self.next(None).await
     }
 
     /// Puts `text` into the next line, for the person to continue.
@@ -304,7 +295,7 @@ impl KeyTerminal {
 impl AskLine for MessageLines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
-            match self.next(LineRequest::Question(prompt.to_owned())).await {
+            match self.next(Some(prompt.to_owned())).await {
                 LineInput::Text(text) | LineInput::Pasted(text) => Some(text),
                 LineInput::Elsewhere(begun) | LineInput::Looking(begun) => Some(begun.text),
                 LineInput::Interrupted | LineInput::Cleared => {

@@ -10,7 +10,6 @@ pub mod history;
 pub mod fuzzy;
 mod mentions;
 mod at_hand;
-mod osc52;
 mod own;
 mod foreground;
 mod look;

@@ -17,9 +17,10 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::config::{ApprovalMode, Mode, parse_duration};
+use crate::screen::ink::Colour;
 
 pub use clap_complete::Shell;
-pub use colour::{ColorChoice, find_colour};
+pub use colour::find_colour;
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use subcommands::{
     CallArgs, ConfigCommand, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
@@ -65,7 +66,7 @@ pub struct GlobalArgs {
     pub sets: Vec<String>,
     /// Use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
     #[arg(long, global = true, value_enum, default_value_t, help_heading = GLOBAL)]
-    pub color: ColorChoice,
+    pub color: Colour,
     /// No progress on stderr, only warnings and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     pub quiet: bool,
@@ -117,8 +118,8 @@ pub enum CliCommand {
         /// The session's id, or the start of it [default: the latest of this workspace]
         session: Option<String>,
         /// Compare the sessions of this workspace by the version of their system prompt
-        #[arg(long, value_enum, value_name = "prompt", hide_possible_values = true, conflicts_with = "session")]
-        by: Option<StatsBy>,
+        #[arg(long, value_name = "prompt", value_parser = ["prompt"], hide_possible_values = true, conflicts_with = "session")]
+        by: Option<String>,
         /// With --by: the sessions of every workspace
         #[arg(long, requires = "by")]
         all: bool,
@@ -247,12 +248,6 @@ pub enum OutputFormat {
     Text,
     Json,
     Jsonl,
-}
-
-/// The property that groups sessions for a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StatsBy {
-    Prompt,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -18,7 +18,6 @@ mod skill;
 mod stats;
 mod stdin;
 mod tool;
-mod vars;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -34,7 +33,7 @@ use crate::prompt::PromptError;
 use crate::safety::sandbox;
 use crate::screen::ink::ColourWishes;
 use crate::skills::SkillError;
-use args::{Cli, CliCommand, StatsBy};
+use args::{Cli, CliCommand};
 use setup::CliSetup;
 
 /// The failure of a command outside a run: the error to print, and the exit code.
@@ -76,7 +75,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Model(command) => model::run_model(&setup, command),
         CliCommand::Tool(command) => tool::run_tool(&setup, command),
         CliCommand::Session(command) => session::run_session(&setup, command),
-        CliCommand::Stats { by: Some(StatsBy::Prompt), all, output, .. } => stats::by_prompt(&setup, all, output),
+        CliCommand::Stats { by: Some(_), all, output, .. } => stats::by_prompt(&setup, all, output),
         CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session, output),
         CliCommand::Doctor => doctor::run_doctor(&setup),
         CliCommand::Completions { shell } => completions::print_completions(shell),

@@ -25,7 +25,7 @@ use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
 use super::signals::Signals;
 use super::stdin::{self, PipedInput as Piped};
-use super::{CommandFailure, CommandOutcome, print_json, vars};
+use super::{CommandFailure, CommandOutcome, print_json};
 
 /// Everything that is known before the run begins.
 struct PreparedRun {
@@ -116,10 +116,9 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let flow = flow.as_ref().filter(|flow| !flow.has_task).map(|flow| flow.request(&options.vars));
     let (said, attached) = read_input(&args, flow, is_asked, say, &mut warnings)?;
     let has_schema = services.agent.schema.is_some();
-    let keep_answer: Option<KeepAnswer<'static>> = match args.output_file {
-        Some(path) => Some(Box::new(move |end| keep_answer(&path, has_schema, end))),
-        None => None,
-    };
+    let keep_answer = args
+        .output_file
+        .map(|path| -> KeepAnswer<'static> { Box::new(move |end| keep_answer(&path, has_schema, end)) });
     let input =
         RunInput { said, skills: args.turn.skills, attached, warnings, keep_answer, ..RunInput::default() };
     Ok(PreparedRun { services, conversation, run, input, outlets, export })
@@ -131,7 +130,7 @@ pub(super) fn read_options(args: &TurnArgs, schema: Option<Value>) -> Result<Run
         agent: args.agent.clone(),
         model: args.model.clone(),
         prompt: args.prompt.clone(),
-        vars: vars::read_vars(&args.vars)?,
+        vars: attachments::read_vars(&args.vars)?,
         flow: None,
         schema,
         effort: None,
@@ -159,11 +158,9 @@ pub(super) fn plain_output() -> AnswerReader {
 }
 
 fn read_schema(path: &Path) -> Result<Value, CommandFailure> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| CommandFailure::usage(format!("--schema {name}: {error}")))?;
-    serde_json::from_str(&text)
-        .map_err(|error| CommandFailure::usage(format!("--schema {name}: not JSON: {error}")))
+    let wrong = |why: String| CommandFailure::usage(format!("--schema {}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| wrong(format!("not JSON: {error}")))
 }
 
 /// True if the messages of the prompt end with a question, which is the task if no other is given.

@@ -150,7 +150,7 @@ impl CliSetup {
             stderr_terminal: io::stderr().is_terminal(),
             quiet: self.global.quiet,
             verbose: self.global.verbose,
-            colour: self.global.color.into(),
+            colour: self.global.color,
             wishes: ColourWishes::read(|name| self.env.get(name)),
             abilities: Abilities::read(|name| self.env.get(name)),
             ..facts

@@ -30,7 +30,6 @@ impl<'a> ScreenFacts<'a> {
         let env = &setup.env;
         let stderr = io::stderr().is_terminal();
         let wishes = ColourWishes::read(|name| env.get(name));
-        let colour: crate::screen::ink::Colour = setup.global.color.into();
         Self {
             is_terminal: io::stdin().is_terminal() && stderr,
             size: terminal::measure_size(),
@@ -38,7 +37,7 @@ impl<'a> ScreenFacts<'a> {
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.get(name)),
             in_tmux: env.get("TMUX").is_some(),
             abilities: Abilities::read(|name| env.get(name)),
-            colours: colour.allows(stderr, wishes),
+            colours: setup.global.color.allows(stderr, wishes),
             wishes,
         }
     }

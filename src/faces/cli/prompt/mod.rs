@@ -17,7 +17,7 @@ use crate::prompt::{ListedPrompt, MODULES, Prompt, Registry};
 
 use super::args::PromptCommand;
 use super::setup::{CliSetup, assemble_unasked};
-use super::{CommandFailure, CommandOutcome, exit, print_json, print_table, print_text, vars};
+use super::{CommandFailure, CommandOutcome, attachments, exit, print_json, print_table, print_text};
 
 pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOutcome {
     let (workspace, config) = setup.load_with(flags(&command))?;
@@ -43,8 +43,11 @@ pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOut
         PromptCommand::New { name } => release::begin_version(setup, &registry, &name),
         PromptCommand::Render { reference, vars, messages } => {
             registry.get(&reference)?;
-            let options =
-                RunOptions { prompt: Some(reference), vars: vars::read_vars(&vars)?, ..RunOptions::default() };
+            let options = RunOptions {
+                prompt: Some(reference),
+                vars: attachments::read_vars(&vars)?,
+                ..RunOptions::default()
+            };
             let agent = assemble_unasked(&config, &workspace, &options)?.agent;
             let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
             let now = Timestamp::now();

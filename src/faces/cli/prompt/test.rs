@@ -1,6 +1,6 @@
 //! `agent prompt test`: chooses the versions, models and cases to test, and prints the report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::Cancel;
@@ -190,10 +190,8 @@ fn of_file(registry: &Registry, args: &PromptTestArgs, file: &Path) -> Result<Ve
         };
         read.map_err(|mistakes| report_mistakes(&mistakes.iter().map(ToString::to_string).collect::<Vec<_>>()))
     };
-    let mut prompts: Vec<Arc<Prompt>> = Vec::new();
-    for reference in &args.references {
-        prompts.push(registry.get(reference)?);
-    }
+    let named = args.references.iter().map(|reference| registry.get(reference));
+    let mut prompts: Vec<Arc<Prompt>> = named.collect::<Result<_, _>>()?;
     if prompts.is_empty() {
         for written in read()?.prompts {
             let (text, origin) = match written {
@@ -232,14 +230,16 @@ fn read_recordings(
     prompt: &Prompt,
 ) -> Result<Recordings, CommandFailure> {
     let wrong = |why: String| CommandFailure::word(exit::CONFIGURATION, why);
-    let version = version_of(prompt);
-    if let Some(dir) = &args.recordings {
-        let path = dir.join(&prompt.name).join(recordings_of(&version));
-        let text =
-            read_regular(&path).map_err(|why| wrong(format!("{}: {why}", path.display())))?.unwrap_or_default();
-        return Recordings::parse(&text).map_err(|why| wrong(format!("{}: {why}", path.display())));
-    }
-    load_recordings(registry, &prompt.name, &version).map_err(wrong)
+    let Some(dir) = &args.recordings else {
+        return load_recordings(registry, &prompt.name, &version_of(prompt)).map_err(wrong);
+    };
+    let path = locate_recordings(dir, prompt);
+    let read = read_regular(&path).and_then(|text| Recordings::parse(&text.unwrap_or_default()));
+    read.map_err(|why| wrong(format!("{}: {why}", path.display())))
+}
+
+fn locate_recordings(dir: &Path, prompt: &Prompt) -> PathBuf {
+    dir.join(&prompt.name).join(recordings_of(&version_of(prompt)))
 }
 
 fn write_recordings(
@@ -253,11 +253,9 @@ fn write_recordings(
     let dir = args.recordings.clone().or(home).ok_or_else(|| {
         CommandFailure::usage(format!("`{}` has no folder to record in: --recordings DIR names one", prompt.name))
     })?;
-    let dir = dir.join(&prompt.name);
-    let path = dir.join(recordings_of(&version_of(prompt)));
     // Recordings are committed, so secrets in the output of a model or a tool are redacted.
     let text = config.redactor().redact(&recorded.text()).into_owned();
-    Ok(replace_file(&path, text.as_bytes())?)
+    Ok(replace_file(&locate_recordings(&dir, prompt), text.as_bytes())?)
 }
 
 fn version_of(prompt: &Prompt) -> String {
