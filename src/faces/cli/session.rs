@@ -25,8 +25,12 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
     let (workspace, config) = setup.load()?;
     match command {
         SessionCommand::List { all } => {
-            let sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
-            let sessions = if all { sort_families(sessions) } else { without_helpers(sessions) };
+            let mut sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
+            if all {
+                sessions = sort_families(sessions);
+            } else {
+                sessions.retain(|session| session.parent.is_none());
+            }
             if sessions.is_empty() {
                 let place = if all { "" } else { " of this workspace" };
                 note_progress(&format!("There are no sessions{place} yet."));
@@ -57,11 +61,6 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
             print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)
         }
     }
-}
-
-fn without_helpers(mut sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
-    sessions.retain(|session| session.parent.is_none());
-    sessions
 }
 
 /// Sorts the sessions of helpers below the session that called them; the order is kept otherwise.

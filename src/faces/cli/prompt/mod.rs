@@ -7,13 +7,13 @@ mod test;
 
 use std::fmt::Write;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 
 use crate::agent::Conversation;
 use crate::agent::assembly::{self, RunOptions};
 use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
 use crate::conversation::session::{About, Session};
-use crate::prompt::{ListedPrompt, MODULES, Prompt, Registry};
+use crate::prompt::{ListedPrompt, MODULES, Promotion, Prompt, Registry};
 
 use super::args::PromptCommand;
 use super::setup::{CliSetup, assemble_unasked};
@@ -36,8 +36,9 @@ pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOut
         PromptCommand::Diff { old, new } => diff::print_diff(&registry, &old, &new),
         PromptCommand::Check { references } => check::check_prompts(&config, &workspace, &registry, &references),
         PromptCommand::Promote { name, version, canary, label, message, force } => {
-            let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
-            release::promote_version(setup, &registry, &config.prompt_dirs, &wanted)
+            let today = Zoned::now().date();
+            let promotion = Promotion { version, label: &label, canary, note: &message, today };
+            release::promote_version(setup, &registry, &config.prompt_dirs, &name, &promotion, force)
         }
         PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
         PromptCommand::New { name } => release::begin_version(setup, &registry, &name),

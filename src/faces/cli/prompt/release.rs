@@ -17,23 +17,15 @@ use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person
 /// The number of cases that a version must have, and pass, before it is released.
 const FEWEST_CASES: usize = 10;
 
-/// The release that the person wants.
-pub(super) struct Wanted<'a> {
-    pub name: &'a str,
-    pub version: Version,
-    pub label: &'a str,
-    pub canary: Option<u8>,
-    pub note: &'a str,
-    pub force: bool,
-}
-
 pub(super) fn promote_version(
     setup: &CliSetup,
     registry: &Registry,
     dirs: &[PromptDir],
-    wanted: &Wanted<'_>,
+    name: &str,
+    promotion: &Promotion<'_>,
+    force: bool,
 ) -> CommandOutcome {
-    let Wanted { name, version, label, canary, note, force } = *wanted;
+    let Promotion { version, label, canary, .. } = *promotion;
     if label == LATEST || label.parse::<Version>().is_ok() {
         return Err(CommandFailure::usage(format!("`{label}` cannot be a label: it always means a version")));
     }
@@ -50,9 +42,7 @@ pub(super) fn promote_version(
     let home = find_home(setup, registry, name, Some(version))?;
     let desk = PromptDesk::open(&home, name)?;
     let before = registry.get(name)?.version.unwrap_or(version);
-    let today = Zoned::now().date();
-    let promotion = Promotion { version, label, canary, note, today };
-    let Some(said) = desk.promote(&promotion, &prompt, before)? else {
+    let Some(said) = desk.promote(promotion, &prompt, before)? else {
         return print_text(format!("{name}: {version} is `{label}` already\n"));
     };
     if canary.is_none() && is_hidden(dirs, home, name, label, version) {
