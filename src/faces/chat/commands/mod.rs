@@ -4,7 +4,7 @@
 #![expect(clippy::unnecessary_wraps, reason = "every function of the table has one signature")]
 
 mod help;
-mod agent;
+mod settings;
 mod context;
 mod conversation;
 mod messages;

@@ -1,7 +1,7 @@
 //! The table of built-in commands.
 
 use super::{CommandAnswer, CommandGroup, Completes, SlashCommand, later, now, tell_text};
-use super::{agent, context, conversation, help, messages};
+use super::{context, conversation, help, messages, settings};
 use crate::faces::chat::chat_session::Chat;
 use crate::screen::terminal;
 
@@ -26,20 +26,20 @@ const MESSAGES: &[SlashCommand] = &[
 ];
 
 const AGENT: &[SlashCommand] = &[
-    later("model", "pick another model, or how much it reasons", agent::change_model)
+    later("model", "pick another model, or how much it reasons", settings::change_model)
         .takes("[NAME] [LEVEL]", Completes::Models),
-    now("agent", "list the agents, or let another one answer", agent::change_agent)
+    now("agent", "list the agents, or let another one answer", settings::change_agent)
         .takes("[NAME]", Completes::Agents),
-    now("mode", "list the modes, or carry out what follows in another", agent::change_mode)
+    now("mode", "list the modes, or carry out what follows in another", settings::change_mode)
         .takes("[NAME]", Completes::Modes),
-    now("plan", "show the plan and how far it has come, or give it up", agent::show_plan)
+    now("plan", "show the plan and how far it has come, or give it up", settings::show_plan)
         .takes("[drop]", Completes::Words(&["drop"])),
-    now("prompt", "list the prompts, or use another as the system prompt", agent::change_prompt)
+    now("prompt", "list the prompts, or use another as the system prompt", settings::change_prompt)
         .takes("[NAME[@VERSION]]", Completes::Prompts),
-    now("tools", "list the tools that the model may call", agent::show_tools),
-    now("approve", "show what runs without a question, or change it", agent::change_approval)
+    now("tools", "list the tools that the model may call", settings::show_tools),
+    now("approve", "show what runs without a question, or change it", settings::change_approval)
         .takes("[MODE]", Completes::Approvals),
-    now("set", "change the configuration of this chat, or show what was set in it", agent::change_setting)
+    now("set", "change the configuration of this chat, or show what was set in it", settings::change_setting)
         .takes("[KEY=VALUE]", Completes::Keys),
 ];
 
