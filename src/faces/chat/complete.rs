@@ -47,7 +47,9 @@ pub fn complete_line(line: &str, cursor: usize, vocabulary: &ArgumentNames) -> (
     let offers = if completes == Completes::Paths {
         let path = argument.trim_start_matches('"');
         let mut offers = vocabulary.files.list_continuations(path, path != argument, MOST_FILES);
-        offers.iter_mut().for_each(|offer| offer.inserted = offer.inserted.trim_start_matches('@').to_owned());
+        for offer in &mut offers {
+            offer.inserted = offer.inserted.trim_start_matches('@').to_owned();
+        }
         offers
     } else {
         let words = complete_argument(completes, argument, vocabulary).into_iter();

@@ -67,7 +67,7 @@ pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str
                 outlets.display.control(&sequence);
                 taken.push("the terminal (OSC 52)");
             }
-            None => missed.push(format!("it is too long for the terminal ({} bytes)", MOST_OSC52)),
+            None => missed.push(format!("it is too long for the terminal ({MOST_OSC52} bytes)")),
         }
     }
     if let Some(clipboard) = at_hand.clipboard {

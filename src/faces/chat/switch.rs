@@ -27,7 +27,8 @@ impl Chat {
         let flags = self.config.flags().clone().with(SettingFlag::Mode, None).of_agent(agent.clone());
         let (model, prompt, effort) = (None, None, None);
         let options = RunOptions { agent, model, prompt, effort, ..self.options.clone() };
-        self.load_again(&self.config.sets().to_vec(), flags, options).map(drop)
+        let config = Arc::clone(&self.config);
+        self.load_again(config.sets(), flags, options).map(drop)
     }
 
     /// Changes the system prompt to `NAME[@VERSION]`. The conversation goes on.
@@ -37,8 +38,9 @@ impl Chat {
 
     /// Changes the mode for later requests, or which calls run without a question. The conversation goes on.
     pub(super) fn switch_flag(&mut self, flag: SettingFlag, value: &str) -> anyhow::Result<()> {
-        let flags = self.config.flags().clone().with(flag, Some(value.to_owned()));
-        self.load_again(&self.config.sets().to_vec(), flags, self.options.clone()).map(drop)
+        let config = Arc::clone(&self.config);
+        let flags = config.flags().clone().with(flag, Some(value.to_owned()));
+        self.load_again(config.sets(), flags, self.options.clone()).map(drop)
     }
 
     /// Sets a value as `--set KEY=VALUE` does. Returns the changed values.

@@ -98,7 +98,7 @@ impl Typing {
         pastes: Pastes,
     ) -> Self {
         let vi = (edit_mode == EditMode::Vi).then(Vi::default);
-        let state = TypingState { vocabulary, pastes, vi, ..TypingState::default() };
+        let state = TypingState { pastes, vi, vocabulary, ..TypingState::default() };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
 

@@ -46,8 +46,8 @@ fn list_models(setup: &CliSetup, filter: &str, output: ReportFormat) -> CommandO
 
 fn run_update(setup: &CliSetup, source: &str) -> CommandOutcome {
     let net = Net::new(|name| setup.env.get(name));
-    let (data, today) = (setup.env.dirs().data, Zoned::now().date());
-    let updated = build_runtime()?.block_on(update::update_catalogue(&net, source, &data, today))?;
+    let (dir, today) = (setup.env.dirs().data, Zoned::now().date());
+    let updated = build_runtime()?.block_on(update::update_catalogue(&net, source, &dir, today))?;
     let (rows, date, path) = (updated.rows, updated.date, updated.path.display());
     print_text(format!("{rows} models as of {date}, kept in {path}\n"))
 }

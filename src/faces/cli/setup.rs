@@ -139,7 +139,9 @@ impl CliSetup {
     pub(super) fn read_session(&self, config: &Config, id: &str) -> Result<Session, CommandFailure> {
         let read = self.store(config).read(id);
         let (session, warnings) = read.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
-        warnings.iter().for_each(|warning| warn_person(warning));
+        for warning in warnings {
+            warn_person(&warning);
+        }
         Ok(session)
     }
 
