@@ -99,6 +99,16 @@ impl Skill {
     }
 }
 
+impl SkillPlace {
+    /// Its files; `unpacked` is the directory that a built-in skill is unpacked to.
+    fn folder<'a>(&'a self, unpacked: &'a Path) -> Folder<'a> {
+        match self {
+            Self::Builtin(dir) => Folder::Builtin(dir, unpacked),
+            Self::Folder { dir, through, .. } => Folder::Disk(dir, through),
+        }
+    }
+}
+
 impl SkillCatalogue {
     /// The built-in skills and those of `dirs`, lowest first: a later one hides an earlier one of the same name.
     /// `cache` is the cache directory; `around` has the variables of bodies that are templates.
@@ -189,15 +199,13 @@ impl SkillCatalogue {
         let unusable = |why: String| SkillError::new(SkillErrorKind::Unreadable, why);
         let unreadable = |why: String| unusable(format!("{} cannot be read: {why}", skill.path()));
         let unpacked = self.cache.join(name);
-        let (source, folder, directory) = match &skill.place {
+        let (source, directory) = match &skill.place {
             SkillPlace::Builtin(dir) => {
                 let text = builtin_text(dir).unwrap_or_default().to_owned();
-                let directory = unpack_skill(dir, &unpacked).ok().map(|()| unpacked.clone());
-                (text, Folder::Builtin(dir, &unpacked), directory)
+                (text, unpack_skill(dir, &unpacked).ok().map(|()| unpacked.clone()))
             }
             SkillPlace::Folder { dir, file, through } => {
-                let text = read_skill(file, through).map_err(unreadable)?;
-                (text, Folder::Disk(dir, through), Some(dir.clone()))
+                (read_skill(file, through).map_err(unreadable)?, Some(dir.clone()))
             }
         };
         let parts = frontmatter::split_head(&source).map_err(|error| unreadable(error.message))?;
@@ -214,7 +222,7 @@ impl SkillCatalogue {
         } else {
             (text.to_owned(), Some(first_line))
         };
-        let (files, more_files) = folder.files();
+        let (files, more_files) = skill.place.folder(&unpacked).files();
         let path = directory.as_ref().map(|dir| dir.join(FILE).display().to_string());
         Ok(SkillBody {
             name: name.to_owned(),
@@ -235,11 +243,7 @@ impl SkillCatalogue {
     /// # Errors
     /// There is no such skill, the path leads out of its folder, or the file or line does not exist.
     pub fn reference(&self, name: &str, path: &str, window: FileWindow) -> Result<FilePage, SkillError> {
-        let unpacked = self.cache.join(name);
-        match &self.get(name)?.place {
-            SkillPlace::Builtin(dir) => Folder::Builtin(dir, &unpacked).page(path, window),
-            SkillPlace::Folder { dir, through, .. } => Folder::Disk(dir, through).page(path, window),
-        }
+        self.get(name)?.place.folder(&self.cache.join(name)).page(path, window)
     }
 
     fn add_builtin(&mut self, dir: &'static Dir<'static>) {

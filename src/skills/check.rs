@@ -36,10 +36,6 @@ impl SkillProblem {
     pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
         Self { line: Some(line), message: message.into() }
     }
-
-    fn of_file(message: impl Into<String>) -> Self {
-        Self { line: None, message: message.into() }
-    }
 }
 
 /// Checks the skill in `dir`, or every skill below it. A template error is a problem as well. `tell` is called before
@@ -65,12 +61,11 @@ pub fn check_skills(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec
     let numbered = found.iter().enumerate();
     let numbered = numbered.inspect(|(done, (dir, _))| tell(*done, found.len(), &dir.to_string_lossy()));
     let mut checked: Vec<SkillCheck> = numbered.map(|(_, (dir, file))| check_one(dir, file)).collect();
-    checked.extend(notes.into_iter().map(left_out));
+    checked.extend(notes.into_iter().map(|SkillNote { path, line, message, .. }| SkillCheck {
+        path,
+        problems: vec![SkillProblem { line, message }],
+    }));
     Ok(checked)
-}
-
-fn left_out(note: SkillNote) -> SkillCheck {
-    SkillCheck { path: note.path, problems: vec![SkillProblem { line: note.line, message: note.message }] }
 }
 
 fn check_one(dir: &Path, file: &Path) -> SkillCheck {
@@ -81,7 +76,7 @@ fn check_one(dir: &Path, file: &Path) -> SkillCheck {
             problems.extend(broken_template(&content));
             problems
         }
-        Err(why) => vec![SkillProblem::of_file(why)],
+        Err(message) => vec![SkillProblem { line: None, message }],
     };
     SkillCheck { path: file.display().to_string(), problems }
 }

@@ -49,11 +49,12 @@ pub(super) fn find_folders(
 
 /// The skill of a folder, if its head can be parsed.
 pub(super) fn read_skill(
-    (dir, file): &FoundSkill,
+    found: &FoundSkill,
     scope: SkillScope,
     through: &FileAccess,
     notes: &mut Vec<SkillNote>,
 ) -> Option<Skill> {
+    let (dir, file) = found;
     let path = || file.display().to_string();
     let mut leave_out = |line, message| {
         notes.push(SkillNote { path: path(), line, message, used: false });

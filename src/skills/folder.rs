@@ -147,9 +147,6 @@ impl Folder<'_> {
         if !real.starts_with(root) {
             return Err(refuse_outside(&shown));
         }
-        let unreadable = |error: &dyn std::fmt::Display| {
-            SkillError::new(SkillErrorKind::Unreadable, format!("{} cannot be read: {error}", real.display()))
-        };
         let facts = disk::read_facts(&real).map_err(|_| self.no_file(&shown))?;
         if facts.kind != DirEntryKind::File {
             return Err(self.no_file(&shown));
@@ -157,7 +154,9 @@ impl Folder<'_> {
         if facts.len > LARGEST {
             return Ok((facts.len, None));
         }
-        let bytes = through.read(&real, LARGEST).map_err(|why| unreadable(&why))?;
+        let bytes = through.read(&real, LARGEST).map_err(|why| {
+            SkillError::new(SkillErrorKind::Unreadable, format!("{} cannot be read: {why}", real.display()))
+        })?;
         let bytes = bytes.ok_or_else(|| self.no_file(&shown))?;
         Ok((bytes.len() as u64, Some(bytes)))
     }

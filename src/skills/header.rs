@@ -44,21 +44,22 @@ pub(super) struct SkillHeader {
 pub(super) fn read_header(head: &str) -> Result<SkillHeader, Remark> {
     // The line break replaces the opening dashes, so places in the head are places in the file.
     let located = |head: &str| yaml::tree_of_firsts(&format!("\n{head}"), 0);
-    let mut header = SkillHeader::default();
+    let mut remarks = Vec::new();
     let (node, duplicates) = match located(head) {
         Ok(read) => read,
         Err(error) => {
             let why = format!("its head is not YAML ({}): put quotes around values with a colon", error.message);
             let read = located(&quote_values(head));
-            header.remarks.push((error.line, why));
+            remarks.push((error.line, why));
             read.map_err(|error| (error.line, format!("its head is not YAML: {}", error.message)))?
         }
     };
-    header.remarks.extend(duplicates.into_iter().map(|error| (error.line, error.message)));
+    remarks.extend(duplicates.into_iter().map(|error| (error.line, error.message)));
     if !matches!(node.tree, YamlTree::Map(_)) && !node.is_blank() {
         return Err((Some(node.place.line), "its head is not a mapping: `key: value` lines".to_owned()));
     }
-    header.take_all(&node);
+    let mut header = SkillHeader::from_node(&node);
+    header.remarks.splice(0..0, remarks);
     Ok(header)
 }
 
@@ -66,14 +67,10 @@ impl SkillHeader {
     /// The fields of a mapping.
     pub(super) fn from_node(node: &Node) -> Self {
         let mut header = Self::default();
-        header.take_all(node);
-        header
-    }
-
-    fn take_all(&mut self, node: &Node) {
         for (key, value) in node.entries() {
-            self.take(&key.text, key.place.line, value);
+            header.take(&key.text, key.place.line, value);
         }
+        header
     }
 
     fn take(&mut self, key: &str, line: usize, value: &Node) {

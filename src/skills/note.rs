@@ -17,12 +17,8 @@ pub struct SkillNote {
 impl fmt::Display for SkillNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, line, message, used } = self;
-        f.write_str(path)?;
-        if let Some(line) = line {
-            write!(f, ":{line}")?;
-        }
-        f.write_str(if *used { ": " } else { " is left out: " })?;
-        f.write_str(message)
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        write!(f, "{path}{line}{}: {message}", if *used { "" } else { " is left out" })
     }
 }
 

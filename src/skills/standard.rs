@@ -14,12 +14,9 @@ const DASHES: &str = "---";
 /// The problems of a file in a directory of this name; empty if it is valid.
 pub(super) fn find_problems(content: &str, folder: &str) -> Vec<SkillProblem> {
     let Some(rest) = content.strip_prefix(DASHES) else {
-        let why = if content.starts_with('\u{feff}') {
-            "it begins with a byte-order mark, where the three dashes of its head belong"
-        } else {
-            "it does not begin with three dashes"
-        };
-        return vec![SkillProblem::new(1, why)];
+        let is_marked = content.starts_with('\u{feff}');
+        let marked = "it begins with a byte-order mark, where the three dashes of its head belong";
+        return vec![SkillProblem::new(1, if is_marked { marked } else { "it does not begin with three dashes" })];
     };
     let Some(end) = rest.find(DASHES) else {
         return vec![SkillProblem::new(1, "its head is not closed by three dashes")];
@@ -28,7 +25,7 @@ pub(super) fn find_problems(content: &str, folder: &str) -> Vec<SkillProblem> {
     let head = &rest[..end];
     let (node, duplicates) = match yaml::tree_of_firsts(head, 0) {
         Ok(read) => read,
-        Err(error) => return vec![SkillProblem { line: error.line.or(Some(1)), message: error.message }],
+        Err(error) => return vec![SkillProblem::new(error.line.unwrap_or(1), error.message)],
     };
     let mut problems: Vec<SkillProblem> =
         duplicates.into_iter().map(|error| SkillProblem { line: error.line, message: error.message }).collect();
@@ -44,39 +41,34 @@ pub(super) fn find_problems(content: &str, folder: &str) -> Vec<SkillProblem> {
         let message = format!("the standard has no key `{}`; it has {}", key.text, KEYS.join(", "));
         problems.push(SkillProblem::new(key.place.line, message));
     }
-    match require_field(&node, "name") {
-        Ok((line, name)) => check_name(name, folder, line, &mut problems),
-        Err(problem) => problems.push(problem),
+    if let Some((line, name)) = require_field(&node, "name", &mut problems) {
+        check_name(name, folder, line, &mut problems);
     }
-    match require_field(&node, "description") {
-        Ok((line, description)) => {
-            check_length("description", description, DESCRIPTION_CHARS, line, &mut problems);
-        }
-        Err(problem) => problems.push(problem),
+    if let Some((line, description)) = require_field(&node, "description", &mut problems) {
+        check_length("description", description, DESCRIPTION_CHARS, line, &mut problems);
     }
     if let Some(value) = node.get("compatibility") {
+        let line = value.place.line;
         match value.text() {
-            Some(text) => {
-                check_length("compatibility", text, COMPATIBILITY_CHARS, value.place.line, &mut problems);
-            }
-            None => problems.push(SkillProblem::new(value.place.line, "`compatibility` must be a text")),
+            Some(text) => check_length("compatibility", text, COMPATIBILITY_CHARS, line, &mut problems),
+            None => problems.push(SkillProblem::new(line, "`compatibility` must be a text")),
         }
     }
     problems
 }
 
 /// The line and text of a required field.
-fn require_field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), SkillProblem> {
-    let Some(value) = node.get(key) else {
-        return Err(SkillProblem { line: Some(1), message: format!("the key `{key}` is missing") });
+fn require_field<'n>(node: &'n Node, key: &str, problems: &mut Vec<SkillProblem>) -> Option<(usize, &'n str)> {
+    let Some((key, value)) = node.entries().iter().find(|(k, _)| k.text == key) else {
+        problems.push(SkillProblem::new(1, format!("the key `{key}` is missing")));
+        return None;
     };
-    let line = node.entries().iter().find(|(k, _)| k.text == key).map_or(value.place.line, |(k, _)| k.place.line);
-    match value.text().filter(|text| !text.trim().is_empty()) {
-        Some(text) => Ok((line, text)),
-        None => {
-            Err(SkillProblem { line: Some(line), message: format!("`{key}` must be a text that is not empty") })
-        }
+    let text = value.text().filter(|text| !text.trim().is_empty());
+    if text.is_none() {
+        let message = format!("`{}` must be a text that is not empty", key.text);
+        problems.push(SkillProblem::new(key.place.line, message));
     }
+    Some((key.place.line, text?))
 }
 
 /// True if the standard allows this character in a skill's name, ignoring case.
@@ -112,19 +104,21 @@ fn outside_the_subset(node: &Node, head: &str, problems: &mut Vec<SkillProblem>)
     walk_nodes(node, &mut |node| {
         let line = lines.get(node.place.line.wrapping_sub(1)).copied().unwrap_or_default();
         let first = line.chars().nth(node.place.column.wrapping_sub(1));
-        let flow = matches!(node.tree, YamlTree::List(_) | YamlTree::Map(_)) && matches!(first, Some('[' | '{'));
-        let plain = matches!(&node.tree, YamlTree::Scalar(scalar) if scalar.form == yaml::ScalarForm::Plain);
         // An anchor comes before its value, which may also follow on the next lines.
         let value = line.trim_start().trim_start_matches("- ");
         let value = value.split_once(": ").map_or(value, |(_, value)| value).trim_start();
-        if flow {
-            problems.push(SkillProblem::new(
-                node.place.line,
-                "the standard has no flow style: `[…]` and `{…}` are not read",
-            ));
-        } else if plain && value.starts_with(['&', '*', '!']) {
-            problems.push(SkillProblem::new(node.place.line, "the standard has no anchors, aliases and tags"));
-        }
+        let message = match &node.tree {
+            YamlTree::List(_) | YamlTree::Map(_) if matches!(first, Some('[' | '{')) => {
+                "the standard has no flow style: `[…]` and `{…}` are not read"
+            }
+            YamlTree::Scalar(scalar)
+                if scalar.form == yaml::ScalarForm::Plain && value.starts_with(['&', '*', '!']) =>
+            {
+                "the standard has no anchors, aliases and tags"
+            }
+            _ => return,
+        };
+        problems.push(SkillProblem::new(node.place.line, message));
     });
 }
 

@@ -41,17 +41,23 @@ impl LineInput {
 
 /// Reads lines of a plain terminal until a message is complete. `ahead` was typed before a question.
 pub(super) fn read_plain(ahead: &mut Vec<u8>, joined: &mut Joined) -> LineInput {
-    loop {
+    join_lines(joined, |joined| {
         prompt_person(if joined.is_empty() { PROMPT } else { ". " });
-        let line = if ahead.contains(&b'\n') {
-            let line = read_line(&mut ahead.as_slice());
-            let end = ahead.iter().position(|byte| *byte == b'\n').map_or(ahead.len(), |at| at + 1);
-            ahead.drain(..end);
-            line
-        } else {
-            read_line(&mut io::stdin().lock())
+        let Some(end) = ahead.iter().position(|byte| *byte == b'\n') else {
+            return read_line(&mut io::stdin().lock());
         };
-        match line {
+        read_line(&mut ahead.drain(..=end).collect::<Vec<u8>>().as_slice())
+    })
+}
+
+/// Reads lines of a pipe until a message is complete.
+pub(super) fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> LineInput {
+    join_lines(joined, |_| read_line(stdin))
+}
+
+fn join_lines(joined: &mut Joined, mut read: impl FnMut(&Joined) -> Result<String, LineInput>) -> LineInput {
+    loop {
+        match read(joined) {
             Ok(line) => {
                 if let Some(message) = joined.add(&line) {
                     return LineInput::Text(message);
@@ -83,20 +89,6 @@ pub(super) fn read_line(source: &mut impl BufRead) -> Result<String, LineInput> 
             let line = String::from_utf8_lossy(&line);
             let line = line.strip_suffix('\n').unwrap_or(&line);
             Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
-        }
-    }
-}
-
-pub(super) fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> LineInput {
-    loop {
-        match read_line(stdin) {
-            Ok(line) => {
-                if let Some(message) = joined.add(&line) {
-                    return LineInput::Text(message);
-                }
-            }
-            Err(LineInput::Eof) => return joined.rest().map_or(LineInput::Eof, LineInput::Text),
-            Err(end) => return end,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::look::CallFollower;
 use super::mentions;
 use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
 use crate::agent::exit::Ending;
-use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, refresh_prompt, run_input};
+use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, refresh_prompt, run_input};
 use crate::base::image::Image;
 use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
@@ -63,17 +63,6 @@ pub struct Chat {
     pub(super) heard: CallFollower,
     /// Stops the running turn.
     cancel: Cancel,
-}
-
-/// The end of a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ChatTurnEnd {
-    /// It ended; the exit code that it would have as a run.
-    With(u8),
-    /// It did not begin: a skill or a prompt is wrong.
-    Refused(Ending),
-    /// stdout is closed: nobody sees later output.
-    Unseen,
 }
 
 impl Chat {
@@ -149,7 +138,10 @@ impl Chat {
     /// Takes one turn. The sink shows everything that happens in it. Dropping the future stops it.
     ///
     /// Without a message, the turn answers the user message that ends the prompt's messages.
-    pub(super) async fn turn(&mut self, message: Option<String>) -> ChatTurnEnd {
+    ///
+    /// # Errors
+    /// It did not begin: a skill or a prompt is wrong.
+    pub(super) async fn turn(&mut self, message: Option<String>) -> Result<RunEnd, Ending> {
         self.begin_run();
         self.heard.begin(self.conversation.left_out());
         let images =
@@ -164,11 +156,7 @@ impl Chat {
         let agent = &self.services.agent;
         let ended = run_input(agent, &mut self.conversation, &mut self.run, input, &self.cancel).await;
         self.take_back();
-        match ended {
-            Ok(end) if end.is_seen => ChatTurnEnd::With(end.ending.code),
-            Ok(_) => ChatTurnEnd::Unseen,
-            Err(refused) => ChatTurnEnd::Refused(refused),
-        }
+        ended
     }
 
     /// Begins the run of a turn or of a compression.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::commands::{COMMANDS, Completes, find_command};
+use super::commands::{Completes, find_command, list_commands};
 use super::find::Finder;
 use super::offered::Offer;
 use super::own::takes_arguments;
@@ -32,40 +32,31 @@ pub fn complete_line(line: &str, cursor: usize, vocabulary: &ArgumentNames) -> (
     let Some(command) = typed.strip_prefix('/') else {
         return (cursor, Vec::new());
     };
-    match command.split_once(' ') {
-        None => {
-            let built_in = COMMANDS
-                .iter()
-                .flat_map(|command| command.names.iter().map(move |name| (*name, !command.argument.is_empty())));
-            let own = vocabulary.own.iter().map(|own| (own.name.as_str(), takes_arguments(own)));
-            let offers = built_in.chain(own).filter(|(name, _)| name.starts_with(command));
-            let offers = offers.map(|(name, takes)| Offer {
-                shown: format!("/{name}"),
-                inserted: format!("/{name}{}", if takes { " " } else { "" }),
-            });
-            (0, offers.collect())
+    let Some((name, argument)) = command.split_once(' ') else {
+        let built_in =
+            list_commands().flat_map(|command| command.names().map(|name| (name, !command.argument.is_empty())));
+        let own = vocabulary.own.iter().map(|own| (own.name.as_str(), takes_arguments(own)));
+        let offers = built_in.chain(own).filter(|(name, _)| name.starts_with(command));
+        let offers = offers.map(|(name, takes)| Offer {
+            shown: format!("/{name}"),
+            inserted: format!("/{name}{}", if takes { " " } else { "" }),
+        });
+        return (0, offers.collect());
+    };
+    let completes = find_command(name).map_or(Completes::Nothing, |command| command.completes);
+    let offers = if completes == Completes::Paths {
+        let path = argument.trim_start_matches('"');
+        let mut offers = vocabulary.files.list_continuations(path, path != argument, MOST_FILES);
+        for offer in &mut offers {
+            offer.inserted = offer.inserted.trim_start_matches('@').to_owned();
         }
-        Some((name, argument)) => {
-            let at = cursor - argument.len();
-            match find_command(name).map_or(Completes::Nothing, |command| command.completes) {
-                Completes::Paths => {
-                    let path = argument.trim_start_matches('"');
-                    let offers =
-                        vocabulary.files.list_continuations(path, path != argument, MOST_FILES).into_iter();
-                    let offers = offers.map(|Offer { shown, inserted }| Offer {
-                        shown,
-                        inserted: inserted.trim_start_matches('@').to_owned(),
-                    });
-                    (at, offers.collect())
-                }
-                completes => {
-                    let words = complete_argument(completes, argument, vocabulary).into_iter();
-                    let offers = words.filter(|word| word.starts_with(argument));
-                    (at, offers.map(|word| Offer { shown: word.clone(), inserted: word }).collect())
-                }
-            }
-        }
-    }
+        offers
+    } else {
+        let words = complete_argument(completes, argument, vocabulary).into_iter();
+        let words = words.filter(|word| word.starts_with(argument));
+        words.map(|word| Offer { shown: word.clone(), inserted: word }).collect()
+    };
+    (cursor - argument.len(), offers)
 }
 
 /// The possible arguments of a command.
@@ -76,17 +67,20 @@ fn complete_argument(completes: Completes, argument: &str, vocabulary: &Argument
         Completes::Nothing | Completes::Paths => Vec::new(),
         Completes::Words(words) => owned(words),
         Completes::Commands => {
-            let names = COMMANDS.iter().map(|command| command.names[0].to_owned());
+            let names = list_commands().map(|command| command.name.to_owned());
             names.chain(vocabulary.own.iter().map(|own| own.name.clone())).collect()
         }
         Completes::Skills => vocabulary.skills.clone(),
         Completes::Modes => owned(&Mode::ALL.map(Mode::name)),
         Completes::Approvals => owned(&ApprovalMode::ALL.map(ApprovalMode::name)),
         Completes::Models => {
-            let names: Vec<String> = config.into_iter().flat_map(|config| config.models.keys().cloned()).collect();
+            let levels = Effort::ALL.map(Effort::word);
             match argument.rsplit_once(' ') {
-                Some((name, _)) => Effort::ALL.map(|level| format!("{name} {}", level.word())).to_vec(),
-                None => names.into_iter().chain(Effort::ALL.map(|level| level.word().to_owned())).collect(),
+                Some((name, _)) => levels.map(|level| format!("{name} {level}")).to_vec(),
+                None => {
+                    let names = config.into_iter().flat_map(|config| config.models.keys().cloned());
+                    names.chain(levels.map(str::to_owned)).collect()
+                }
             }
         }
         Completes::Agents => config.into_iter().flat_map(|config| config.agents.keys().cloned()).collect(),
@@ -101,13 +95,9 @@ fn complete_argument(completes: Completes, argument: &str, vocabulary: &Argument
 /// Returns the start of the `@` word at the end of `typed`, if there is one.
 pub fn find_mention(typed: &str) -> Option<usize> {
     let quoted = typed.rfind("@\"").filter(|at| !typed[at + 2..].contains('"'));
-    let start =
-        quoted.unwrap_or_else(|| typed.rfind(char::is_whitespace).map_or(0, |at| at + width_at(typed, at)));
+    let word = || typed.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    let start = quoted.unwrap_or_else(word);
     typed[start..].starts_with('@').then_some(start)
-}
-
-fn width_at(text: &str, at: usize) -> usize {
-    text[at..].chars().next().map_or(0, char::len_utf8)
 }
 
 #[cfg(test)]

@@ -141,21 +141,22 @@ impl Finder {
         names.sort();
         names.truncate(most);
         let offers = names.into_iter().map(|(name, is_dir)| {
-            if is_dir {
-                // The quotes of a directory stay open, so completion can continue inside it.
-                let whole = format!("{parent}{name}/");
-                let inserted =
-                    if needs_quotes(&whole, quoted) { format!("@\"{whole}") } else { format!("@{whole}") };
-                return Offer { shown: format!("{name}/"), inserted };
+            if !is_dir {
+                return self.file_offer(&format!("{parent}{name}"), quoted);
             }
-            self.file_offer(&format!("{parent}{name}"), quoted)
+            // The quotes of a directory stay open, so completion can continue inside it.
+            let shown = format!("{name}/");
+            Offer { inserted: open_mention(&format!("{parent}{shown}"), quoted), shown }
         });
         offers.collect()
     }
 
     /// Makes the offer of a file, with an estimate of its tokens.
     fn file_offer(&self, path: &str, quoted: bool) -> Offer {
-        let inserted = if needs_quotes(path, quoted) { format!("@\"{path}\"") } else { format!("@{path}") };
+        let mut inserted = open_mention(path, quoted);
+        if inserted.starts_with("@\"") {
+            inserted.push('"');
+        }
         let size = fs::metadata(self.root.join(path)).map(|metadata| metadata.len());
         let shown = match size {
             Ok(bytes) if bytes > mentions::MOST_BYTES => format!("{path} · too large to attach"),
@@ -221,8 +222,9 @@ fn is_hidden(path: &str) -> bool {
     path.starts_with('.') || path.contains("/.")
 }
 
-fn needs_quotes(path: &str, quoted: bool) -> bool {
-    quoted || path.contains(char::is_whitespace)
+/// The mention of a path. Quotes, if it needs them, stay open.
+fn open_mention(path: &str, quoted: bool) -> String {
+    if quoted || path.contains(char::is_whitespace) { format!("@\"{path}") } else { format!("@{path}") }
 }
 
 #[cfg(test)]

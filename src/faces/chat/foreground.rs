@@ -1,7 +1,7 @@
 //! Programs that take over from the chat for a moment: a pager, an editor, the clipboard.
 
 use super::at_hand::AtHand;
-use super::osc52;
+use crate::base::image::encode_base64;
 use crate::base::text;
 use crate::safety::process;
 use crate::screen::terminal;
@@ -9,6 +9,8 @@ use crate::screen::{EditorDraft, Outlets};
 
 /// Rows of the screen that stay free around a printed text.
 const MARGIN: usize = 4;
+/// The longest text in bytes for OSC 52. Terminals drop a longer one, or show it as text.
+const MOST_OSC52: usize = 74_994;
 
 /// Shows a text in the pager. Returns the text to print instead if it fits the screen, or if there is no pager or it
 /// fails.
@@ -56,21 +58,17 @@ pub(super) async fn go_on(at_hand: &AtHand, text: String) -> (String, String) {
 }
 
 /// Copies a text to the terminal's clipboard and, by a program, to the system's. Returns a message for the person.
-///
-/// # Errors
-/// A sentence if there is no clipboard, or all of them failed.
-pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str) -> Result<String, String> {
+pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str) -> String {
     let characters = content.chars().count();
     let (mut taken, mut missed) = (Vec::new(), Vec::new());
-    match osc52::write_sequence(content).filter(|_| at_hand.osc52) {
-        Some(sequence) => {
-            outlets.display.control(&sequence);
-            taken.push("the terminal (OSC 52)");
+    if at_hand.osc52 {
+        match write_osc52(content) {
+            Some(sequence) => {
+                outlets.display.control(&sequence);
+                taken.push("the terminal (OSC 52)");
+            }
+            None => missed.push(format!("it is too long for the terminal ({MOST_OSC52} bytes)")),
         }
-        None if at_hand.osc52 => {
-            missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES));
-        }
-        None => {}
     }
     if let Some(clipboard) = at_hand.clipboard {
         match process::feed_program(clipboard.program, &clipboard.encode(content)).await {
@@ -80,29 +78,34 @@ pub(super) async fn copy_text(at_hand: &AtHand, outlets: &Outlets, content: &str
         }
     }
     let missed = missed.join("; ");
-    match taken.as_slice() {
-        [] if missed.is_empty() => {
-            Err("there is no clipboard: neither a terminal nor wl-copy, xclip, xsel, pbcopy or clip.exe"
-                .to_owned())
+    match (taken.is_empty(), missed.is_empty()) {
+        (true, true) => {
+            "error: there is no clipboard: neither a terminal nor wl-copy, xclip, xsel, pbcopy or clip.exe"
+                .to_owned()
         }
-        [] => Err(format!("nothing was copied: {missed}")),
-        taken => {
+        (true, false) => format!("error: nothing was copied: {missed}"),
+        (false, _) => {
             let but = if missed.is_empty() { String::new() } else { format!("; {missed}") };
-            Ok(format!("Copied {characters} characters: {}{but}.", taken.join(", ")))
+            format!("Copied {characters} characters: {}{but}.", taken.join(", "))
         }
     }
 }
 
+/// OSC 52: the sequence that puts a text into the clipboard of the person's terminal, even over a connection to another
+/// machine; `None` if it is too long.
+fn write_osc52(text: &str) -> Option<String> {
+    (text.len() <= MOST_OSC52).then(|| format!("\x1b]52;c;{}\x07", encode_base64(text.as_bytes())))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::fits_screen;
+    use super::*;
 
     #[test]
-    fn a_text_fits_with_its_wrapped_lines() {
-        for (content, expected) in
-            [("a\nb", true), ("a\n\nb\nc\nd\ne\nf", false), (&"x".repeat(70), false), ("", true)]
-        {
-            assert_eq!(fits_screen(content, 10, 10), expected, "{content:?}");
-        }
+    fn a_text_becomes_one_sequence_unless_it_is_too_long() {
+        assert_eq!(write_osc52("héllo").as_deref(), Some("\x1b]52;c;aMOpbGxv\x07"));
+        let longest = write_osc52(&"x".repeat(MOST_OSC52)).expect("it fits");
+        assert!(longest.len() <= 100_000, "{}", longest.len());
+        assert_eq!(write_osc52(&"x".repeat(MOST_OSC52 + 1)), None);
     }
 }

@@ -42,16 +42,12 @@ fn score_path(query: &[u8], path: &str) -> Option<i32> {
     let bytes = path.as_bytes();
     let name = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     let length = i32::try_from(bytes.len() / BYTES_PER_POINT).unwrap_or(i32::MAX);
-    let in_name =
-        find_window(query, bytes, name).map(|(from, to)| count_points(query, bytes, from, to) + IN_FILE_NAME);
-    let matched = match in_name {
-        Some(points) => points,
-        None => find_window(query, bytes, 0).map(|(from, to)| count_points(query, bytes, from, to))?,
-    };
+    let count = |(from, to)| count_points(query, bytes, from, to);
+    let in_name = find_window(query, bytes, name).map(|window| count(window) + IN_FILE_NAME);
+    let matched = in_name.or_else(|| find_window(query, bytes, 0).map(count))?;
     let stem = bytes[name..].split(|byte| *byte == b'.').next().unwrap_or_default();
-    let is_exact = starts_with(bytes, query) || stem.eq_ignore_ascii_case(query) || {
-        bytes[name..].eq_ignore_ascii_case(query)
-    };
+    let is_exact =
+        starts_with(bytes, query) || stem.eq_ignore_ascii_case(query) || bytes[name..].eq_ignore_ascii_case(query);
     Some(matched + if is_exact { EXACT } else { 0 } - length)
 }
 
@@ -61,33 +57,22 @@ fn starts_with(bytes: &[u8], query: &[u8]) -> bool {
 
 /// The bounds of a short part of `bytes`, starting at `from` or later, that contains all letters in order.
 fn find_window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
-    let mut wanted = query.iter();
-    let mut next = *wanted.next()?;
-    let mut end = None;
-    for (at, byte) in bytes.iter().enumerate().skip(from) {
-        if byte.to_ascii_lowercase() == next {
-            match wanted.next() {
-                Some(letter) => next = *letter,
-                None => {
-                    end = Some(at + 1);
-                    break;
-                }
-            }
-        }
-    }
-    let end = end?;
+    let end = find_letters(query.iter(), bytes, from..bytes.len())? + 1;
     // Search back from the end: the first match of a letter may be far before the others.
-    let mut wanted = query.iter().rev();
-    let mut next = *wanted.next()?;
-    for at in (from..end).rev() {
-        if bytes[at].to_ascii_lowercase() == next {
-            match wanted.next() {
-                Some(letter) => next = *letter,
-                None => return Some((at, end)),
-            }
-        }
+    Some((find_letters(query.iter().rev(), bytes, (from..end).rev())?, end))
+}
+
+/// The place of the last of these letters, if they follow one another in the `places` of `bytes`.
+fn find_letters<'q>(
+    letters: impl Iterator<Item = &'q u8>,
+    bytes: &[u8],
+    mut places: impl Iterator<Item = usize>,
+) -> Option<usize> {
+    let mut last = None;
+    for letter in letters {
+        last = Some(places.find(|at| bytes[*at].to_ascii_lowercase() == *letter)?);
     }
-    None
+    last
 }
 
 /// The points of the letters in a window.

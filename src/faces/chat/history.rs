@@ -35,12 +35,8 @@ pub struct SharedHistory {
     read: Option<Stamp>,
 }
 
-/// The state of a file, compared to detect changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    length: u64,
-    modified: Option<SystemTime>,
-}
+/// The size of a file and when it was changed, compared to detect changes.
+type Stamp = (u64, Option<SystemTime>);
 
 /// Returns the path of a workspace's history in the state directory.
 pub fn choose_file(state: &Path, workspace: &Path) -> PathBuf {
@@ -105,7 +101,7 @@ fn prepare_dir(path: &Path) -> io::Result<()> {
 
 fn read_stamp(path: &Path) -> Option<Stamp> {
     let data = fs::metadata(path).ok()?;
-    Some(Stamp { length: data.len(), modified: data.modified().ok() })
+    Some((data.len(), data.modified().ok()))
 }
 
 fn append_entry(path: &Path, entry: &str) -> io::Result<()> {

@@ -232,7 +232,8 @@ impl EditorHelper {
     /// Returns the offers. Waits for the words, which are known once the agent is assembled.
     fn offers(&self, line: &str, pos: usize) -> (usize, Vec<Offer>) {
         let (start, found) = complete_line(line, pos, self.vocabulary.wait());
-        (start, fit_offers(found, terminal::measure_size().unwrap_or(USUAL_SIZE)))
+        let (width, height) = terminal::measure_size().unwrap_or(USUAL_SIZE);
+        (start, fit_offers(found, width, height))
     }
 }
 

@@ -21,7 +21,7 @@ use super::input::LineEditor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
 use super::pastes::Pastes;
-use super::typing::{Listening, MARK_PASTE, NextInput, TypedText, Typing, TypingWishes};
+use super::typing::{Listening, MARK_PASTE, NextInput, TypedText, Typing};
 use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::ink::{Ink, Inks, Line as InkLine, Style};
@@ -75,11 +75,8 @@ struct KeyTerminal {
     asks_theme: Arc<AtomicBool>,
 }
 
-pub(super) enum LineRequest {
-    Message,
-    /// An answer to a question, which has this prompt.
-    Question(String),
-}
+/// The prompt of a question that the line answers; `None` for a message.
+type LineRequest = Option<String>;
 
 const MARK_NO_PASTE: &str = "\x1b[?2004l";
 /// Asks for the background colour (xterm's OSC 11), then for attributes (DA1), which every terminal answers.
@@ -94,11 +91,12 @@ impl MessageLines {
         let screen = Bystander { outlets: outlets.clone(), stopped: None };
         let listening = Listening { typing: typing.clone(), screen };
         let console = Arc::new(Console::open(Box::new(listening), true)?);
-        let (replies, receiver) = mpsc::channel(1);
+        let (sender, replies) = mpsc::channel(1);
         let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
         let editor = Arc::new(std::sync::Mutex::new(LineEditor::new(setup, pastes.clone())));
-        let keys = KeyTerminal { console, typing, editor, pastes, replies, outlets, asks_theme };
-        Some(Self::new(LineSource::Keys(keys), receiver, interrupter, true))
+        let keys = KeyTerminal { console, typing, editor, pastes, replies: sender, outlets, asks_theme };
+        let (source, replies, waiting) = (LineSource::Keys(keys), Mutex::new(replies), AtomicBool::new(false));
+        Some(Self { source, replies, waiting, interrupter, interactive: true })
     }
 
     /// Reads lines of a plain terminal, each after a prompt. The terminal itself edits them.
@@ -109,8 +107,8 @@ impl MessageLines {
             move |request| {
                 outlets.wait();
                 match request {
-                    LineRequest::Message => read_plain(&mut ahead, &mut joined),
-                    LineRequest::Question(prompt) => {
+                    None => read_plain(&mut ahead, &mut joined),
+                    Some(prompt) => {
                         ahead.extend(terminal::typed_ahead());
                         prompt_person(&prompt);
                         read_line(&mut io::stdin().lock()).map_or_else(|end| end, LineInput::Text)
@@ -132,26 +130,19 @@ impl MessageLines {
     where
         R: FnMut(LineRequest) -> LineInput,
     {
-        let (sender, wanted) = requests::channel();
-        let (replies, receiver) = mpsc::channel(1);
+        let (requests, wanted) = requests::channel();
+        let (sender, replies) = mpsc::channel(1);
         std::thread::spawn(move || {
             let mut read = start();
             for request in wanted {
-                if replies.blocking_send(read(request)).is_err() {
+                if sender.blocking_send(read(request)).is_err() {
                     return;
                 }
             }
         });
-        Self::new(LineSource::Lines(sender), receiver, interrupter, interactive)
-    }
-
-    fn new(
-        source: LineSource,
-        replies: mpsc::Receiver<LineInput>,
-        interrupter: Interrupter,
-        interactive: bool,
-    ) -> Self {
-        Self { source, replies: Mutex::new(replies), waiting: AtomicBool::new(false), interrupter, interactive }
+        let (source, replies, waiting) =
+            (LineSource::Lines(requests), Mutex::new(replies), AtomicBool::new(false));
+        Self { source, replies, waiting, interrupter, interactive }
     }
 
     /// True if a person types the lines.
@@ -159,31 +150,26 @@ impl MessageLines {
         self.interactive
     }
 
-    /// The console, if keys are read one by one.
-    pub fn console(&self) -> Option<Arc<Console>> {
+    fn keys(&self) -> Option<&KeyTerminal> {
         match &self.source {
-            LineSource::Keys(keys) => Some(Arc::clone(&keys.console)),
+            LineSource::Keys(keys) => Some(keys),
             LineSource::Lines(_) => None,
         }
     }
 
-    /// Sets the functions by which the user reaches a running turn.
-    pub(super) fn connect(&self, wishes: TypingWishes) {
-        if let LineSource::Keys(keys) = &self.source {
-            keys.typing.connect(wishes);
-        }
+    /// The console, if keys are read one by one.
+    pub fn console(&self) -> Option<Arc<Console>> {
+        self.keys().map(|keys| Arc::clone(&keys.console))
     }
 
-    /// Puts messages before all queued ones.
-    pub(super) fn put_first(&self, messages: Vec<String>) {
-        if let LineSource::Keys(keys) = &self.source {
-            keys.typing.put_first(messages);
-        }
+    /// The line that is typed during a turn, and the queue, if keys are read one by one.
+    pub(super) fn typing(&self) -> Option<&Typing> {
+        self.keys().map(|keys| &keys.typing)
     }
 
     /// Shows the prompt early, so the first message can be typed while the chat is assembled.
     pub fn begin(&self) {
-        if let LineSource::Keys(keys) = &self.source {
+        if let Some(keys) = self.keys() {
             self.waiting.store(true, Ordering::Relaxed);
             // A line may have been typed before the program was ready.
             if let Some(line) = keys.request() {
@@ -194,13 +180,13 @@ impl MessageLines {
 
     /// Reads the next message. Dropping the future loses nothing: the next call returns the line.
     pub(super) async fn read(&self) -> LineInput {
-        self.next(LineRequest::Message).await
+        self.next(None).await
     }
 
     /// Puts `text` into the next line, for the person to continue.
     pub(super) fn begin_with(&self, text: TypedText) {
-        if let LineSource::Keys(keys) = &self.source {
-            keys.typing.begin_with(text);
+        if let Some(typing) = self.typing() {
+            typing.begin_with(text);
         }
     }
 
@@ -218,7 +204,7 @@ impl MessageLines {
 
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
     pub(super) fn interrupted(&self) {
-        if let LineSource::Lines(_) = &self.source {
+        if self.keys().is_none() {
             prompt_person(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
         }
     }
@@ -226,7 +212,7 @@ impl MessageLines {
     /// Takes what is typed from now on, while the agent works. Until then keys belong to the next line: a Ctrl-R right
     /// after a Ctrl-C must not be lost on the way to it.
     pub(super) fn work_begins(&self) {
-        if let LineSource::Keys(keys) = &self.source {
+        if let Some(keys) = self.keys() {
             keys.console.listen();
         }
     }
@@ -234,7 +220,7 @@ impl MessageLines {
     /// Asks the terminal for its background at the start of a turn, which is not possible while the editor draws.
     pub(super) fn turn_begins(&self) {
         self.work_begins();
-        if let LineSource::Keys(keys) = &self.source
+        if let Some(keys) = self.keys()
             && keys.asks_theme.swap(false, Ordering::Relaxed)
         {
             keys.outlets.display.control(ASK_BACKGROUND);
@@ -309,7 +295,7 @@ impl KeyTerminal {
 impl AskLine for MessageLines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
-            match self.next(LineRequest::Question(prompt.to_owned())).await {
+            match self.next(Some(prompt.to_owned())).await {
                 LineInput::Text(text) | LineInput::Pasted(text) => Some(text),
                 LineInput::Elsewhere(begun) | LineInput::Looking(begun) => Some(begun.text),
                 LineInput::Interrupted | LineInput::Cleared => {
@@ -326,9 +312,9 @@ impl AskLine for MessageLines {
 
 impl Drop for MessageLines {
     fn drop(&mut self) {
-        let LineSource::Keys(_) = &self.source else {
+        if self.keys().is_none() {
             return;
-        };
+        }
         // The editor may still be reading. It is left alone; only the modes of the terminal are restored.
         let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
         let mut stderr = io::stderr();

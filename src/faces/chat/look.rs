@@ -21,7 +21,7 @@ pub(super) struct CallFollower(Arc<Mutex<FollowedCalls>>);
 struct FollowedCalls {
     /// In the order in which they began.
     running: Vec<FollowedCall>,
-    last: Option<FinishedCall>,
+    last: Option<FollowedCall>,
     /// The parts cut from the results of the conversation.
     left_out: Arc<Spill>,
 }
@@ -34,12 +34,7 @@ struct FollowedCall {
     output: String,
     /// The number of bytes before `output` that were dropped.
     gone: usize,
-}
-
-struct FinishedCall {
-    whose: (String, String),
-    title: String,
-    content: String,
+    /// What the whole of a finished call's output is kept as, if a part was cut out.
     spill_id: Option<String>,
 }
 
@@ -62,9 +57,9 @@ impl CallFollower {
         if let Some(call) = talking.or_else(|| running.clone().next()) {
             return Some(call.show());
         }
-        let FinishedCall { title, content, spill_id, .. } = calls.last.as_ref()?;
+        let FollowedCall { title, output, spill_id, .. } = calls.last.as_ref()?;
         let whole = spill_id.as_deref().and_then(|id| calls.left_out.whole(id));
-        let whole = whole.unwrap_or_else(|| Ok(content.clone()));
+        let whole = whole.unwrap_or_else(|| Ok(output.clone()));
         let whole = whole.unwrap_or_else(|error| format!("The output cannot be read: {error}"));
         Some(format!("{title}\n{}", if whole.is_empty() { "(no output)" } else { &whole }))
     }
@@ -92,6 +87,7 @@ impl FollowedCalls {
                     since: Instant::now(),
                     output: String::new(),
                     gone: 0,
+                    spill_id: None,
                 });
             }
             EventKind::ToolOutput { call_id, chunk } => {
@@ -100,22 +96,17 @@ impl FollowedCalls {
                 }
             }
             EventKind::ToolFinished { call_id, status, spill_id, .. } => {
-                let at = self.running.iter().position(|call| call.is(whose, call_id));
-                if let Some(call) = at.map(|at| self.running.remove(at)) {
-                    self.last = Some(FinishedCall {
-                        title: format!("{} {}", mark_status(Some(*status)), call.title),
-                        content: call.output,
-                        // The texts of a helper are kept beside its own log.
-                        spill_id: spill_id.clone().filter(|_| whose.is_empty()),
-                        whose: call.whose,
-                    });
+                if let Some(at) = self.running.iter().position(|call| call.is(whose, call_id)) {
+                    let mut call = self.running.remove(at);
+                    call.title = format!("{} {}", mark_status(Some(*status)), call.title);
+                    // The texts of a helper are kept beside its own log.
+                    call.spill_id = spill_id.clone().filter(|_| whose.is_empty());
+                    self.last = Some(call);
                 }
             }
             EventKind::Message(EventMessage::Tool { call_id, content, .. }) => {
-                if let Some(last) = &mut self.last
-                    && (last.whose.0.as_str(), &last.whose.1) == (whose, call_id)
-                {
-                    last.content.clone_from(content);
+                if let Some(last) = self.last.as_mut().filter(|last| last.is(whose, call_id)) {
+                    last.output.clone_from(content);
                 }
             }
             _ => {}

@@ -10,7 +10,6 @@ pub mod history;
 pub mod fuzzy;
 mod mentions;
 mod at_hand;
-mod osc52;
 mod own;
 mod foreground;
 mod look;
@@ -34,6 +33,7 @@ mod lines;
 
 use std::convert::Infallible;
 use std::io::Write;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -45,12 +45,11 @@ pub use complete::ArgumentNames;
 pub use interrupts::{Interrupter, Interrupts, create_interrupts};
 pub use lines::{EditorSetup, MessageLines};
 
-use crate::agent::Cancel;
-use crate::agent::exit::{self, Signal};
+use crate::agent::exit::{self, Ending, Signal};
+use crate::agent::{Cancel, RunEnd};
 use crate::base::text;
 use crate::screen::Outlets;
 use crate::screen::terminal;
-use chat_session::ChatTurnEnd;
 use commands::{CommandFunction, ParsedInput, SlashCommand, SlashOutcome};
 use lines::LineInput;
 use typing::{TypedText, TypingWishes};
@@ -81,7 +80,9 @@ pub async fn run_chat(
         // Without a receiver the chat is over.
         let _ = look.send(());
     });
-    lines.connect(TypingWishes { steer, look });
+    if let Some(typing) = lines.typing() {
+        typing.connect(TypingWishes { steer, look });
+    }
     let mut beside = Beside { lines, outlets: outlets.clone(), looks };
     if chat.is_asked()
         && let Some(code) = take_message(chat, None, interrupts, &mut beside, &mut code).await
@@ -90,35 +91,25 @@ pub async fn run_chat(
     }
     loop {
         let input = match hear_line(chat, lines, interrupts, outlets).await {
-            LineResult::Input(input) => input,
-            LineResult::Nothing => continue,
-            LineResult::End => return code,
-            LineResult::Failed(code) => return code,
+            Continue(Some(input)) => input,
+            Continue(None) => continue,
+            Break(end) => return end.unwrap_or(code),
         };
         let outcome = match input {
             ParsedInput::Empty => continue,
             ParsedInput::Mistake(why) => SlashOutcome::Tell(why),
             ParsedInput::Message(message) => SlashOutcome::Turn(message),
-            ParsedInput::Own(command, arguments) => commands::run_own(chat, &command, &arguments)
-                .unwrap_or_else(|why| SlashOutcome::Tell(word_error(why))),
+            ParsedInput::Own(command, arguments) => commands::run_own(chat, &command, &arguments).into(),
             ParsedInput::Command(command, argument) => {
                 let outcome = answer_command(chat, command, &argument, lines, interrupts).await;
                 outlets.display.settle();
                 outcome
             }
         };
-        let Some(done) = carried_out(chat, outcome, lines, outlets).await else {
-            return code;
-        };
+        let Continue(message) = carry_out(chat, outcome, lines, outlets).await else { return code };
         // A Ctrl-C in the pager or the editor was not an interrupt.
         interrupts.forget();
-        let message = match done {
-            AfterOutcome::Message(message) => message,
-            AfterOutcome::Told(text) => {
-                tell_person(outlets, &text);
-                continue;
-            }
-        };
+        let Some(message) = message else { continue };
         lines.turn_begins();
         for why in chat.attach_mentioned(&message) {
             tell_person(outlets, &format!("warning: {why}"));
@@ -126,27 +117,21 @@ pub async fn run_chat(
         if let Some(code) = take_message(chat, Some(message), interrupts, &mut beside, &mut code).await {
             return code;
         }
-        lines.put_first(chat.run.steering.take_rest());
+        let rest = chat.run.steering.take_rest();
+        if let Some(typing) = lines.typing() {
+            typing.put_first(rest);
+        }
     }
 }
 
-/// The result of reading a line.
-enum LineResult {
-    Input(ParsedInput),
-    /// The line is already handled.
-    Nothing,
-    End,
-    /// The chat ends with this code.
-    Failed(u8),
-}
-
-/// Reads a line. Handles it at once if it is neither a message nor a command of the chat.
+/// Reads a line. Handles it at once if it is neither a message nor a command of the chat. Breaks at the end of the
+/// lines, or with the code of the chat.
 async fn hear_line(
     chat: &mut Chat,
     lines: &MessageLines,
     interrupts: &mut Interrupts,
     outlets: &mut Outlets,
-) -> LineResult {
+) -> ControlFlow<Option<u8>, Option<ParsedInput>> {
     let interactive = lines.interactive();
     let line = tokio::select! {
         biased;
@@ -155,9 +140,9 @@ async fn hear_line(
         () = interrupts.next() => {
             if interactive {
                 lines.interrupted();
-                return LineResult::Nothing;
+                return Continue(None);
             }
-            return LineResult::Failed(Signal::Interrupt.code());
+            return Break(Some(Signal::Interrupt.code()));
         }
     };
     let (text, is_pasted) = match line {
@@ -170,30 +155,28 @@ async fn hear_line(
             lent.reveal();
             tell_person(outlets, &told);
             lines.go_on(lent, TypedText { text, pasted });
-            return LineResult::Nothing;
+            return Continue(None);
         }
         LineInput::Looking(begun) => {
-            let shown = commands::show_last(chat, "").unwrap_or_else(|why| SlashOutcome::Tell(word_error(why)));
-            let done = carried_out(chat, shown, lines, outlets).await;
+            let shown = commands::show_last(chat, "").into();
+            // What is shown neither ends the chat nor is it a message.
+            let _ = carry_out(chat, shown, lines, outlets).await;
             interrupts.forget();
             lines.begin_with(begun);
-            if let Some(AfterOutcome::Told(text)) = done {
-                tell_person(outlets, &text);
-            }
-            return LineResult::Nothing;
+            return Continue(None);
         }
-        LineInput::Cleared => return LineResult::Nothing,
+        LineInput::Cleared => return Continue(None),
         LineInput::Interrupted => {
             tell_person(outlets, "Ctrl-D or /exit leaves.");
-            return LineResult::Nothing;
+            return Continue(None);
         }
-        LineInput::Eof => return LineResult::End,
+        LineInput::Eof => return Break(None),
         LineInput::Failed(why) => {
             tell_person(outlets, &format!("error: no more input: {why}"));
-            return LineResult::Failed(exit::FAILED);
+            return Break(Some(exit::FAILED));
         }
     };
-    LineResult::Input(match multiline::strip_fences(&text) {
+    Continue(Some(match multiline::strip_fences(&text) {
         Some(block) if block.trim().is_empty() => ParsedInput::Empty,
         Some(block) => ParsedInput::Message(block.to_owned()),
         None if is_pasted => ParsedInput::Message(text),
@@ -206,48 +189,40 @@ async fn hear_line(
                 // A Ctrl-C was for the command.
                 interrupts.forget();
                 tell_person(outlets, &told);
-                return LineResult::Nothing;
+                return Continue(None);
             }
             None => commands::parse_input(&text, &chat.own),
         },
-    })
+    }))
 }
 
-/// The result of carrying out an outcome.
-enum AfterOutcome {
-    /// A message for the model.
-    Message(String),
-    /// Text for the person; may be empty.
-    Told(String),
-}
-
-/// Does what a command asks of the terminal. `None` ends the chat.
-async fn carried_out(
+/// Does what a command asks of the terminal. Returns a message for the model, if there is one; breaks to end the chat.
+async fn carry_out(
     chat: &Chat,
     outcome: SlashOutcome,
     lines: &MessageLines,
     outlets: &mut Outlets,
-) -> Option<AfterOutcome> {
-    Some(match outcome {
-        SlashOutcome::Leave => return None,
-        SlashOutcome::Turn(message) => AfterOutcome::Message(message),
-        SlashOutcome::Tell(text) => AfterOutcome::Told(text),
+) -> ControlFlow<(), Option<String>> {
+    let told = match outcome {
+        SlashOutcome::Leave => return Break(()),
+        SlashOutcome::Turn(message) => return Continue(Some(message)),
+        SlashOutcome::Tell(text) => text,
         SlashOutcome::Page(text) => {
             let _lent = lines.lend(outlets).await;
-            AfterOutcome::Told(foreground::page_text(&chat.at_hand, &text).await.unwrap_or_default())
+            foreground::page_text(&chat.at_hand, &text).await.unwrap_or_default()
         }
-        SlashOutcome::Copy(text) => AfterOutcome::Told(
-            foreground::copy_text(&chat.at_hand, outlets, &text).await.unwrap_or_else(word_error),
-        ),
+        SlashOutcome::Copy(text) => foreground::copy_text(&chat.at_hand, outlets, &text).await,
         SlashOutcome::Compose => {
             let _lent = lines.lend(outlets).await;
             match foreground::compose_message(&chat.at_hand).await {
-                Ok(Some(message)) => AfterOutcome::Message(message),
-                Ok(None) => AfterOutcome::Told("Nothing was written.".to_owned()),
-                Err(why) => AfterOutcome::Told(word_error(why)),
+                Ok(Some(message)) => return Continue(Some(message)),
+                Ok(None) => "Nothing was written.".to_owned(),
+                Err(why) => format!("error: {why}"),
             }
         }
-    })
+    };
+    tell_person(outlets, &told);
+    Continue(None)
 }
 
 /// Takes one turn, and stores its code if it failed. Returns the exit code if the chat ends with it.
@@ -261,13 +236,14 @@ async fn take_message(
     let interrupted = Signal::Interrupt.code();
     let interactive = beside.lines.interactive();
     let end = match Box::pin(take_turn(chat, message, interrupts, beside)).await {
-        Some(ChatTurnEnd::Unseen) => return Some(*code),
-        Some(ChatTurnEnd::With(end)) => end,
-        Some(ChatTurnEnd::Refused(ending)) => {
-            tell_person(&mut beside.outlets, &word_error(ending.reason));
-            ending.code
-        }
         None => return Some(interrupted),
+        // stdout is closed: nobody sees later output.
+        Some(Ok(end)) if !end.is_seen => return Some(*code),
+        Some(Ok(end)) => end.ending.code,
+        Some(Err(refused)) => {
+            tell_person(&mut beside.outlets, &format!("error: {}", refused.reason));
+            refused.code
+        }
     };
     if !interactive && end != exit::DONE {
         *code = end;
@@ -283,25 +259,18 @@ async fn answer_command(
     lines: &MessageLines,
     interrupts: &mut Interrupts,
 ) -> SlashOutcome {
-    let answer = match command.run {
-        CommandFunction::Now(run) => run(chat, argument),
+    match command.run {
+        CommandFunction::Now(run) => run(chat, argument).into(),
         CommandFunction::Later(run) => {
             interrupts.forget();
             lines.work_begins();
-            let answer = tokio::select! {
+            tokio::select! {
                 biased;
-                () = interrupts.next() => None,
-                answer = run(chat, argument) => Some(answer),
-            };
-            answer.unwrap_or_else(|| Ok(SlashOutcome::Tell("Stopped.".to_owned())))
+                () = interrupts.next() => SlashOutcome::Tell("Stopped.".to_owned()),
+                answer = run(chat, argument) => answer.into(),
+            }
         }
-    };
-    answer.unwrap_or_else(|why| SlashOutcome::Tell(word_error(why)))
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
-fn word_error(why: String) -> String {
-    format!("error: {why}")
+    }
 }
 
 /// Takes one turn. Ctrl-C stops it. Returns `None` if a second Ctrl-C arrives meanwhile.
@@ -310,7 +279,7 @@ async fn take_turn(
     message: Option<String>,
     interrupts: &mut Interrupts,
     beside: &mut Beside<'_>,
-) -> Option<ChatTurnEnd> {
+) -> Option<Result<RunEnd, Ending>> {
     interrupts.forget();
     let (at_hand, heard, cancel) = (chat.at_hand.clone(), chat.heard.clone(), chat.cancel());
     let open = tokio::sync::Mutex::new(());

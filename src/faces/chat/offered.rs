@@ -50,8 +50,8 @@ impl Offered {
     }
 }
 
-/// Keeps as many offers as fit on the screen without scrolling, each cut to one row. The size is columns and rows.
-pub fn fit_offers(mut offers: Vec<Offer>, (width, height): (usize, usize)) -> Vec<Offer> {
+/// Keeps as many offers as fit on a screen of this size without scrolling, each cut to one row.
+pub fn fit_offers(mut offers: Vec<Offer>, width: usize, height: usize) -> Vec<Offer> {
     for offer in &mut offers {
         offer.shown = cut_to_width(&offer.shown, width.saturating_sub(GAP).max(1)).into_owned();
     }
@@ -111,10 +111,10 @@ mod tests {
 
     #[test]
     fn a_list_fits_the_screen() {
-        for (size, count) in [((80, 24), 168), ((40, 10), 28), ((8, 10), 7), ((1, 1), 2)] {
-            let shown = fit_offers(offers(500), size);
-            assert_eq!(shown.len(), count, "{size:?}");
-            assert!(shown.iter().all(|offer| count_columns(&offer.shown) <= size.0), "{size:?}");
+        for (width, height, count) in [(80, 24, 168), (40, 10, 28), (8, 10, 7), (1, 1, 2)] {
+            let shown = fit_offers(offers(500), width, height);
+            assert_eq!(shown.len(), count, "{width}x{height}");
+            assert!(shown.iter().all(|offer| count_columns(&offer.shown) <= width), "{width}x{height}");
         }
     }
 

@@ -52,12 +52,7 @@ impl Pastes {
 
     /// Where the words of a paste begin that `typed` ends with.
     pub fn at_end_of(&self, typed: &str) -> Option<usize> {
-        let words = self
-            .lock_texts()
-            .iter()
-            .find(|(words, _)| typed.ends_with(words.as_str()))
-            .map(|(words, _)| words.len());
-        words.map(|words| typed.len() - words)
+        self.lock_texts().iter().find_map(|(words, _)| typed.strip_suffix(words.as_str())).map(str::len)
     }
 
     fn lock_texts(&self) -> MutexGuard<'_, Vec<(String, String)>> {

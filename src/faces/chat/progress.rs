@@ -15,7 +15,7 @@ pub fn format_table(happened: &[plan::PlanEvent]) -> Option<String> {
         plan::PlanEvent::Closed { why } => Some(why.as_str()),
         _ => None,
     });
-    let ending = ending.map_or("not finished", |why| why);
+    let ending = ending.unwrap_or("not finished");
     let revision = if created.revision > 1 { format!(" {}", created.revision) } else { String::new() };
     let mut out = format!("plan{revision} ({ending}): {}\n", text::one_line(&created.analysis, LONGEST));
     for step in machine.steps() {

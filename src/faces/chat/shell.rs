@@ -46,18 +46,16 @@ pub(super) async fn run_escape(chat: &mut Chat, escape: ShellEscape<'_>) -> Stri
             Err(error) => not_started(&line, &error),
         };
     }
-    let mut output = Overheard::default();
+    let kept = BoundedInput::new(MOST_BYTES, None);
+    let mut output = Overheard { plain: PlainState::default(), kept };
     let exit = line.overhear(|bytes| output.take(bytes)).await;
     begin_line();
-    match exit {
-        Ok(exit) => {
-            let status = describe_status(&exit);
-            let name = format!("output of `{}`, {status}", escape.line);
-            chat.attach(name, &output.finish());
-            format!("{}. The output goes with your next message.", capitalise(&status))
-        }
-        Err(error) => not_started(&line, &error),
-    }
+    let status = match exit {
+        Ok(exit) => describe_status(&exit),
+        Err(error) => return not_started(&line, &error),
+    };
+    chat.attach(format!("output of `{}`, {status}", escape.line), &output.finish());
+    format!("{}. The output goes with your next message.", capitalise(&status))
 }
 
 /// Starts a new line unless the cursor is at the start of one: a full row of spaces wraps if the row is not empty.
@@ -88,12 +86,6 @@ fn capitalise(text: &str) -> String {
 struct Overheard {
     plain: PlainState,
     kept: BoundedInput<'static>,
-}
-
-impl Default for Overheard {
-    fn default() -> Self {
-        Self { plain: PlainState::default(), kept: BoundedInput::new(MOST_BYTES, None) }
-    }
 }
 
 impl Overheard {

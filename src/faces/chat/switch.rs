@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::chat_session::Chat;
 use crate::agent::assembly::{self, RunOptions, Services, SetupError};
-use crate::config::{self, ApprovalMode, Changed, Config, LoadOptions, Mode, SettingFlag, SettingFlags};
+use crate::config::{self, Changed, Config, LoadOptions, SettingFlag, SettingFlags};
 use crate::model::effort::Effort;
 use crate::tools;
 
@@ -22,11 +22,13 @@ impl Chat {
 
     /// Changes to another agent with its own model, prompt and mode. The conversation goes on; the limits and the
     /// approval that the person chose stay.
-    pub(super) fn switch_agent(&mut self, name: &str) -> Result<(), String> {
+    pub(super) fn switch_agent(&mut self, name: &str) -> anyhow::Result<()> {
         let agent = Some(name.to_owned());
         let flags = self.config.flags().clone().with(SettingFlag::Mode, None).of_agent(agent.clone());
         let (model, prompt, effort) = (None, None, None);
-        self.load_again(flags, RunOptions { agent, model, prompt, effort, ..self.options.clone() })
+        let options = RunOptions { agent, model, prompt, effort, ..self.options.clone() };
+        let config = Arc::clone(&self.config);
+        self.load_again(config.sets(), flags, options).map(drop)
     }
 
     /// Changes the system prompt to `NAME[@VERSION]`. The conversation goes on.
@@ -34,30 +36,11 @@ impl Chat {
         self.assemble_again(RunOptions { prompt: Some(reference.to_owned()), ..self.options.clone() })
     }
 
-    /// Changes the mode for later requests. The conversation goes on.
-    pub(super) fn switch_mode(&mut self, mode: Mode) -> Result<(), String> {
-        self.switch_flag(SettingFlag::Mode, mode.name())
-    }
-
-    /// Changes which calls run without a question, as `--approve` does.
-    pub(super) fn switch_approval(&mut self, mode: ApprovalMode) -> Result<(), String> {
-        self.switch_flag(SettingFlag::Approve, mode.name())
-    }
-
-    fn switch_flag(&mut self, flag: SettingFlag, value: &str) -> Result<(), String> {
-        let flags = self.config.flags().clone().with(flag, Some(value.to_owned()));
-        self.load_again(flags, self.options.clone())
-    }
-
-    /// Reads the configuration again with other flags.
-    fn load_again(&mut self, flags: SettingFlags, options: RunOptions) -> Result<(), String> {
-        let again = self.config.again(&self.workspace, self.config.sets(), &tools::NAMES);
-        let config = config::load_config(&LoadOptions { flags, ..again }).map_err(|error| error.to_string())?;
-        let config = Arc::new(config);
-        let services = self.assembled(&config, &options).map_err(|error| error.to_string())?;
-        (self.config, self.options) = (config, options);
-        self.replace(services);
-        Ok(())
+    /// Changes the mode for later requests, or which calls run without a question. The conversation goes on.
+    pub(super) fn switch_flag(&mut self, flag: SettingFlag, value: &str) -> anyhow::Result<()> {
+        let config = Arc::clone(&self.config);
+        let flags = config.flags().clone().with(flag, Some(value.to_owned()));
+        self.load_again(config.sets(), flags, self.options.clone()).map(drop)
     }
 
     /// Sets a value as `--set KEY=VALUE` does. Returns the changed values.
@@ -65,21 +48,30 @@ impl Chat {
     /// # Errors
     /// The mistakes in the configuration, or the reason that no agent can be assembled with it; then nothing has
     /// changed.
-    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<Vec<Changed>, String> {
+    pub(super) fn set(&mut self, key: &str, value: &str) -> anyhow::Result<Vec<Changed>> {
         let mut sets = self.config.sets().to_vec();
         sets.push(format!("{key}={value}"));
-        let config = config::load_config(&self.config.again(&self.workspace, &sets, &tools::NAMES));
-        let config = Arc::new(config.map_err(|error| error.to_string())?);
-        let services = self.assembled(&config, &self.options).map_err(|error| error.to_string())?;
-        let changed = config.changed_since(&self.config);
-        if config.settings.ui.markdown != self.config.settings.ui.markdown
-            && config.settings.ui.markdown != self.rendering.is_markdown()
-        {
+        let before = self.load_again(&sets, self.config.flags().clone(), self.options.clone())?;
+        let markdown = self.config.settings.ui.markdown;
+        if markdown != before.settings.ui.markdown && markdown != self.rendering.is_markdown() {
             self.rendering.toggle();
         }
-        self.config = config;
+        Ok(self.config.changed_since(&before))
+    }
+
+    /// Reads the configuration again. Returns the one before it.
+    fn load_again(
+        &mut self,
+        sets: &[String],
+        flags: SettingFlags,
+        options: RunOptions,
+    ) -> anyhow::Result<Arc<Config>> {
+        let again = self.config.again(&self.workspace, sets, &tools::NAMES);
+        let config = Arc::new(config::load_config(&LoadOptions { flags, ..again })?);
+        let services = self.assembled(&config, &options)?;
+        self.options = options;
         self.replace(services);
-        Ok(changed)
+        Ok(std::mem::replace(&mut self.config, config))
     }
 
     /// Uses another model for the next turn only.

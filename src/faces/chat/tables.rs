@@ -53,9 +53,8 @@ pub fn find_edge() -> Option<usize> {
 /// Lists models with their windows and prices (USD for a million tokens in and out), and a mark on the one in use.
 pub fn list_models(models: &[ListedModel], current: &ModelInfo) -> String {
     let row = |model: &ListedModel| {
-        let mark = if model.name == current.name { "*" } else { " " };
         let [name, id, window, price] = list_cells(model);
-        [mark.to_owned(), name, id, window, price]
+        [mark_current(model.name == current.name), name, id, window, price]
     };
     let table = lay_out_columns(&models.iter().map(row).collect::<Vec<_>>(), terminal::measure_width());
     format!(
@@ -83,9 +82,8 @@ fn list_cells(model: &ListedModel) -> [String; 4] {
 /// Lists the agents with their models, and a mark on the one in use.
 pub fn list_agents(config: &Config, current: &str) -> String {
     let row = |agent: &AgentConfig| {
-        let mark = if agent.name == current { "*" } else { " " };
         let about = text::one_line(&agent.description, WIDTH);
-        [mark.to_owned(), agent.name.clone(), agent.model_name().to_owned(), about]
+        [mark_current(agent.name == current), agent.name.clone(), agent.model_name().to_owned(), about]
     };
     lay_out_columns(&config.agents.values().map(row).collect::<Vec<_>>(), terminal::measure_width())
 }
@@ -102,11 +100,24 @@ pub fn describe_mode(mode: Mode) -> &'static str {
 
 /// Lists the modes, with a mark on the one in use.
 pub fn list_modes(current: Mode) -> String {
-    let row = |mode: Mode| {
-        let mark = if mode == current { "*" } else { " " };
-        [mark.to_owned(), mode.name().to_owned(), describe_mode(mode).to_owned()]
+    list_words(Mode::ALL.map(|mode| (mode == current, mode.name(), describe_mode(mode))))
+}
+
+/// Lists the words that a command takes with their meanings, and a mark on the current one.
+pub fn list_words<const N: usize>(words: [(bool, &str, &str); N]) -> String {
+    let row = |(is_current, word, about): (bool, &str, &str)| {
+        [mark_current(is_current), word.to_owned(), about.to_owned()]
     };
-    lay_out_columns(&Mode::ALL.map(row), terminal::measure_width())
+    lay_out_columns(&words.map(row), terminal::measure_width())
+}
+
+fn mark_current(is_current: bool) -> String {
+    if is_current { "*" } else { " " }.to_owned()
+}
+
+/// The mistake of naming a `kind` of thing that is not `known`.
+pub fn refuse_word(kind: &str, word: &str, known: &[&str]) -> String {
+    format!("there is no {kind} `{}`; there are {}", text::one_line(word, 40), known.join(", "))
 }
 
 /// Lists tools.

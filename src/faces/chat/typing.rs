@@ -39,9 +39,7 @@ impl TypedText {
     pub fn is_pasted(&self) -> bool {
         self.pasted.as_ref().is_some_and(|start| self.text.starts_with(start.as_str()))
     }
-}
 
-impl TypedText {
     /// The message that this is the last line of.
     pub fn join_after(self, mut joined: Joined) -> Self {
         let pasted = self.pasted.filter(|_| joined.is_empty());
@@ -67,6 +65,7 @@ pub(super) struct Typing {
     display: Display,
 }
 
+#[derive(Default)]
 struct TypingState {
     field: TextField,
     /// The start of the line, if it was pasted.
@@ -98,18 +97,8 @@ impl Typing {
         edit_mode: EditMode,
         pastes: Pastes,
     ) -> Self {
-        let state = TypingState {
-            field: TextField::default(),
-            pasted: None,
-            queue: VecDeque::new(),
-            pastes,
-            offered: Offered::default(),
-            listed: Vec::new(),
-            vi: (edit_mode == EditMode::Vi).then(Vi::default),
-            ended: false,
-            vocabulary,
-            wishes: None,
-        };
+        let vi = (edit_mode == EditMode::Vi).then(Vi::default);
+        let state = TypingState { pastes, vi, vocabulary, ..TypingState::default() };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
 

@@ -2,13 +2,9 @@
 //! generated from it; clap's types stay behind [`parse_cli`], [`write_completions`] and [`write_manual`].
 
 mod colour;
-mod files;
-mod model;
 mod prompt_test;
 mod quick;
-mod session;
-mod skill;
-mod tool;
+mod subcommands;
 mod usage;
 mod values;
 mod var;
@@ -21,15 +17,14 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::config::{ApprovalMode, Mode, parse_duration};
+use crate::screen::ink::Colour;
 
 pub use clap_complete::Shell;
-pub use colour::{ColorChoice, find_colour, without_style};
-pub use files::{ConfigCommand, PromptCommand};
-pub use model::ModelCommand;
+pub use colour::find_colour;
 pub use prompt_test::{PromptTestArgs, TestFormat};
-pub use session::SessionCommand;
-pub use skill::SkillCommand;
-pub use tool::{CallArgs, ToolCommand};
+pub use subcommands::{
+    CallArgs, ConfigCommand, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
+};
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
 pub use var::{Var, VarValue};
@@ -71,7 +66,7 @@ pub struct GlobalArgs {
     pub sets: Vec<String>,
     /// Use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
     #[arg(long, global = true, value_enum, default_value_t, help_heading = GLOBAL)]
-    pub color: ColorChoice,
+    pub color: Colour,
     /// No progress on stderr, only warnings and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     pub quiet: bool,
@@ -123,8 +118,8 @@ pub enum CliCommand {
         /// The session's id, or the start of it [default: the latest of this workspace]
         session: Option<String>,
         /// Compare the sessions of this workspace by the version of their system prompt
-        #[arg(long, value_enum, value_name = "prompt", hide_possible_values = true, conflicts_with = "session")]
-        by: Option<StatsBy>,
+        #[arg(long, value_name = "prompt", value_parser = ["prompt"], hide_possible_values = true, conflicts_with = "session")]
+        by: Option<String>,
         /// With --by: the sessions of every workspace
         #[arg(long, requires = "by")]
         all: bool,
@@ -253,12 +248,6 @@ pub enum OutputFormat {
     Text,
     Json,
     Jsonl,
-}
-
-/// The property that groups sessions for a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StatsBy {
-    Prompt,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -393,6 +382,6 @@ mod tests {
     #[test]
     fn an_option_that_nothing_knows_is_an_error() {
         let usage = parse_cli(&args("agent --nonsense"), true).expect_err("it is unknown");
-        assert!(usage.is_error && usage.text.contains("--nonsense"), "{}", usage.text);
+        assert!(usage.is_error && usage.plain.contains("--nonsense"), "{}", usage.plain);
     }
 }

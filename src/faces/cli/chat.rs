@@ -14,20 +14,19 @@ use crate::config::{Config, PromptSource};
 use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
 use crate::files::workspace::Workspace;
 use crate::model::Face;
-use crate::safety::Approver;
-use crate::safety::Nobody;
+use crate::safety::{Approver, Nobody};
 use crate::screen::ink::Line;
 use crate::screen::terminal;
 use crate::screen::{Keyed, Look, LookFacts, Outlets, Person, Screen};
 
 use super::args::ChatArgs;
 use super::collector::CollectorExport;
-use super::setup::{CliSetup, session_choice, setting_flags};
+use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
 use super::signals::Signals;
 use super::{CommandFailure, CommandOutcome, attachments, exit, run, signals};
 
 pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = build_runtime()?;
     let PreparedChat { mut chat, lines, mut interrupts, mut ended, export, mut outlets } =
         prepare_chat(setup, &args, &runtime)?;
     let code = runtime.block_on(async {
@@ -76,8 +75,7 @@ struct PreparedChat {
 fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<PreparedChat, CommandFailure> {
     // Before the line editor starts: it restores the handlers that it found.
     let signals = Signals::listen()?;
-    let workspace = setup.workspace()?;
-    let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
+    let (workspace, config) = setup.load_with(setting_flags(&args.turn))?;
     let look = setup.look(LookFacts { chat: true, theme: config.settings.ui.theme, ..LookFacts::default() });
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -131,9 +129,9 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         approver,
         attached,
     };
-    let chat = Chat::open(opening, sink, &outlets).map_err(CommandFailure::from_setup)?;
+    let chat = Chat::open(opening, sink, &outlets)?;
     for name in &args.turn.skills {
-        chat.catalogue().get(name).map_err(CommandFailure::skill)?;
+        chat.catalogue().get(name)?;
     }
     vocabulary.get_or_init(|| chat::collect_vocabulary(&chat));
     Ok(PreparedChat { chat, lines, interrupts, ended, export, outlets })

@@ -8,6 +8,10 @@ use super::CommandFailure;
 #[cfg(feature = "otlp")]
 use {super::exit, crate::agent::assembly, crate::screen, std::sync::Arc};
 
+/// The longest wait for the last batch at the end of the program.
+#[cfg(feature = "otlp")]
+const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// The export to the collector, if one is configured.
 #[derive(Debug, Default)]
 pub(super) struct CollectorExport {
@@ -28,46 +32,33 @@ fn find_collector(config: &Config) -> Option<screen::Collector> {
     })
 }
 
-#[cfg(feature = "otlp")]
 impl CollectorExport {
     /// Sends events to the collector as well as to `sink`, if a collector is configured.
+    #[cfg_attr(not(feature = "otlp"), expect(clippy::unnecessary_wraps, unused_variables, reason = "see `otlp`"))]
     pub fn attach_collector(
         sink: Box<dyn EventSink>,
         config: &Config,
     ) -> Result<(Box<dyn EventSink>, Self), CommandFailure> {
-        let Some(collector) = find_collector(config) else { return Ok((sink, Self::default())) };
-        let (otlp, closing) = screen::Otlp::new(collector).map_err(|why| {
-            CommandFailure::new(exit::CONFIGURATION, anyhow::anyhow!("telemetry.otlp_endpoint: {why}"))
-        })?;
-        let sink = Box::new(screen::Fanout { sinks: vec![sink, Box::new(otlp)] });
-        Ok((sink, Self { closing: Some(closing) }))
+        #[cfg(feature = "otlp")]
+        if let Some(collector) = find_collector(config) {
+            let (otlp, closing) = screen::Otlp::new(collector).map_err(|why| {
+                CommandFailure::word(exit::CONFIGURATION, format!("telemetry.otlp_endpoint: {why}"))
+            })?;
+            let sink = Box::new(screen::Fanout { sinks: vec![sink, Box::new(otlp)] });
+            return Ok((sink, Self { closing: Some(closing) }));
+        }
+        Ok((sink, Self::default()))
     }
 
     /// Sends the remaining events. Stays silent after a failed run: its last line must be the reason of the failure.
+    #[cfg_attr(not(feature = "otlp"), expect(clippy::unused_self, unused_variables, reason = "see `otlp`"))]
     pub fn close(self, code: u8) {
-        /// The longest wait for the last batch at the end of the program.
-        const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
-        let Some(closing) = self.closing else { return };
-        if let Err(why) = closing.close(LAST_BATCH)
+        #[cfg(feature = "otlp")]
+        if let Some(closing) = self.closing
+            && let Err(why) = closing.close(LAST_BATCH)
             && code == exit::DONE
         {
             super::warn_person(&format!("not all telemetry was exported: {why}"));
         }
     }
-}
-
-#[cfg(not(feature = "otlp"))]
-impl CollectorExport {
-    /// Returns `sink` as it is: `config` names no collector, because its check refuses one.
-    #[expect(clippy::unnecessary_wraps, reason = "the signature is the same with the feature `otlp`")]
-    pub fn attach_collector(
-        sink: Box<dyn EventSink>,
-        _: &Config,
-    ) -> Result<(Box<dyn EventSink>, Self), CommandFailure> {
-        Ok((sink, Self {}))
-    }
-
-    /// Does nothing: there is nothing to send.
-    #[expect(clippy::unused_self, reason = "the signature is the same with the feature `otlp`")]
-    pub fn close(self, _: u8) {}
 }

@@ -1,7 +1,7 @@
 //! `agent config path / show / check / explain / schema`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::assembly;
@@ -9,37 +9,32 @@ use crate::config::{self, Config, ConfigError, PromptDir, SubjectKind};
 use crate::faces::chat;
 use crate::files::workspace::Workspace;
 use crate::prompt::Registry;
-use crate::safety::Approver;
-use crate::safety::Nobody;
+use crate::safety::{Approver, Nobody};
 
 use super::args::ConfigCommand;
 use super::setup::CliSetup;
-use super::{CommandFailure, CommandOutcome, exit, print_text};
+use super::{CommandFailure, CommandOutcome, print_json, print_text, warn_person};
 
 pub(super) fn run_config(setup: &CliSetup, command: ConfigCommand) -> CommandOutcome {
-    // A schema is the same everywhere: it needs neither a workspace nor a valid configuration.
-    if let ConfigCommand::Schema { kind } = &command {
-        let kind = SubjectKind::parse(kind).map_err(CommandFailure::usage)?;
-        return print_text(serde_json::to_string_pretty(&config::write_schema(kind))? + "\n");
-    }
-    let workspace = setup.workspace()?;
     match command {
-        ConfigCommand::Check => check_config(setup, &workspace),
-        ConfigCommand::Path => print_text(list_paths(setup, &workspace)),
-        ConfigCommand::Show => print_text(setup.config(&workspace)?.show()),
+        ConfigCommand::Check => check_config(setup),
+        ConfigCommand::Path => print_text(list_paths(setup, &setup.workspace()?)),
+        ConfigCommand::Show => print_text(setup.load()?.1.show()),
         ConfigCommand::Explain { key } => {
-            print_text(setup.config(&workspace)?.explain(&key).map_err(CommandFailure::usage)?)
+            print_text(setup.load()?.1.explain(&key).map_err(CommandFailure::usage)?)
         }
-        ConfigCommand::Schema { .. } => Ok(exit::DONE),
+        // A schema is the same everywhere: it needs neither a workspace nor a valid configuration.
+        ConfigCommand::Schema { kind } => {
+            print_json(&config::write_schema(SubjectKind::parse(&kind).map_err(CommandFailure::usage)?))
+        }
     }
 }
 
-fn check_config(setup: &CliSetup, workspace: &Workspace) -> CommandOutcome {
-    let config = load_checked(setup, workspace)?;
+fn check_config(setup: &CliSetup) -> CommandOutcome {
+    let workspace = setup.workspace()?;
+    let config = load_checked(setup, &workspace)?;
     let own = config.own_commands(chat::is_built_in).warnings;
-    for warning in config.warnings.iter().chain(&own) {
-        super::warn_person(warning);
-    }
+    config.warnings.iter().chain(&own).for_each(|warning| warn_person(warning));
     print_text(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
 }
 
@@ -51,17 +46,13 @@ pub(super) fn load_checked(setup: &CliSetup, workspace: &Workspace) -> Result<Ar
     };
     let (config, mut mistakes) = config::check_config(&options, &mut prompt);
     let Some(config) = config else {
-        return Err(CommandFailure::new(exit::CONFIGURATION, ConfigError { mistakes }));
+        return Err(ConfigError { mistakes }.into());
     };
     let config = Arc::new(config);
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
     mistakes.extend(assembly::check_names(&config, workspace, &nobody, &mistakes));
     mistakes.extend(config.own_commands(chat::is_built_in).mistakes);
-    if mistakes.is_empty() {
-        Ok(config)
-    } else {
-        Err(CommandFailure::new(exit::CONFIGURATION, config.error(mistakes)))
-    }
+    if mistakes.is_empty() { Ok(config) } else { Err(config.error(mistakes).into()) }
 }
 
 /// Lists the places where configuration is looked for; a later one takes precedence.
@@ -70,24 +61,16 @@ fn list_paths(setup: &CliSetup, workspace: &Workspace) -> String {
     let mut line = |what: &str, place: &str| {
         let _ = writeln!(out, "{what:<9} {place}");
     };
+    let show = |dir: &Path| format!("{}{}", dir.display(), if dir.is_dir() { "" } else { " (does not exist)" });
     line("built-in", "compiled in; `agent init` writes it out");
-    let given = setup.global.config.clone().or_else(|| setup.env.get("AGENT_CONFIG").map(PathBuf::from));
-    if let Some(dir) = given {
-        line("config", &format!("{}{}", dir.display(), describe_missing(&dir)));
+    if let Some(dir) = setup.given_dir() {
+        line("config", &show(&dir));
     } else {
-        let dir = setup.env.dirs().config;
-        line("user", &format!("{}{}", dir.display(), describe_missing(&dir)));
-        let mut projects: Vec<PathBuf> = workspace.dirs_up_to_git_root().map(|dir| dir.join(".agent")).collect();
-        projects.reverse();
-        for dir in projects {
-            line("project", &format!("{}{}", dir.display(), describe_missing(&dir)));
-        }
+        line("user", &show(&setup.env.dirs().config));
+        let dirs: Vec<&Path> = workspace.dirs_up_to_git_root().collect();
+        dirs.iter().rev().for_each(|dir| line("project", &show(&dir.join(".agent"))));
     }
     line("variables", "AGENT_SET_SECTION__KEY");
     line("flags", "--set SECTION.KEY=VALUE");
     out
-}
-
-fn describe_missing(dir: &std::path::Path) -> &'static str {
-    if dir.is_dir() { "" } else { " (does not exist)" }
 }

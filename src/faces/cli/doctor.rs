@@ -1,60 +1,137 @@
 //! `agent doctor`: checks everything that a run needs, and says how to fix what is missing.
 
 mod account;
-mod configuration;
 mod disks;
-mod model;
 mod screen;
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::agent::assembly;
+use crate::agent::assembly::{self, ModelCheck, Outlook, Reached, RunOptions};
 use crate::base::text;
 use crate::config::{Config, Env};
 use crate::files::workspace::Workspace;
+use crate::model::Face;
 
-use super::setup::CliSetup;
-use super::{CommandOutcome, exit, print_text, tables};
+use super::config::load_checked;
+use super::setup::{CliSetup, build_runtime};
+use super::{CommandFailure, CommandOutcome, exit, print_text, tables};
 use account::{DoctorCheck, Health};
+
+/// The longest that the doctor waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn run_doctor(setup: &CliSetup) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    let mut checks =
-        vec![DoctorCheck::new("version", Health::Good, format!("{} on {os}, {arch}", env!("CARGO_PKG_VERSION")))];
-    let (config, check) = configuration::check_configuration(setup, &workspace)?;
-    checks.push(check);
+    let version = format!("{} on {os}, {arch}", env!("CARGO_PKG_VERSION"));
+    let (config, check) = check_configuration(setup, &workspace)?;
+    let mut checks = vec![("version", DoctorCheck::good(version)), ("config", check)];
     if let Some(config) = &config {
-        checks.push(model::check_model(config)?);
-        checks.push(check_sandbox(config, &workspace));
+        let check = check_model(config).unwrap_or_else(|error| DoctorCheck::bad(error.to_string()));
+        checks.push(("model", check));
+        checks.push(("sandbox", check_sandbox(config, &workspace)));
     }
-    checks.push(screen::check_screen(&screen::ScreenFacts::now(setup)));
+    checks.push(("terminal", screen::check_screen(&screen::ScreenFacts::now(setup))));
     let sessions = config.as_ref().map_or_else(|| setup.env.dirs().data, |config| config.session_dir());
-    checks.extend(disks::check_disks(&sessions, &setup.env.dirs().state));
-    checks.push(check_git(&setup.env, &workspace));
+    checks.push(("disk", disks::check_sessions(&sessions)));
+    checks.push(("state", disks::check_state(&setup.env.dirs().state)));
+    checks.push(("git", check_git(&setup.env, &workspace)));
     print_text(format_checks(&checks, tables::find_edge()))?;
-    Ok(if checks.iter().any(|check| check.health == Health::Bad) { exit::FAILED } else { exit::DONE })
+    Ok(if checks.iter().any(|(_, check)| check.health == Health::Bad) { exit::FAILED } else { exit::DONE })
+}
+
+/// Checks the configuration for mistakes, and for keys that this version does not use. Returns it, if a run could use it, and the result of its check.
+fn check_configuration(
+    setup: &CliSetup,
+    workspace: &Workspace,
+) -> Result<(Option<Arc<Config>>, DoctorCheck), CommandFailure> {
+    let config = match load_checked(setup, workspace) {
+        Ok(config) => config,
+        Err(failure) if failure.code == exit::CONFIGURATION => {
+            let says =
+                format!("{}\nfix it, then run `agent config check` to be sure", failure.word_reason().trim_end());
+            return Ok((None, DoctorCheck::bad(says)));
+        }
+        Err(failure) => return Err(failure),
+    };
+    let dirs: Vec<String> = config.config_dirs.iter().map(|dir| dir.display().to_string()).collect();
+    let from = if dirs.is_empty() {
+        "built-in only; `agent init` writes files to edit".to_owned()
+    } else {
+        dirs.join(", ")
+    };
+    let counts = format!("{} agents, {} models ({from})", config.agents.len(), config.models.len());
+    let check = match config.warnings.as_slice() {
+        [] => DoctorCheck::good(counts),
+        warnings => DoctorCheck::weak(format!("{counts}\n{}", warnings.join("\n"))),
+    };
+    Ok((Some(config), check))
+}
+
+/// Checks that the model answers, with one short question that costs a few tokens.
+fn check_model(config: &Arc<Config>) -> anyhow::Result<DoctorCheck> {
+    let outlook = assembly::read_outlook(config, &RunOptions::default())?;
+    let runtime = build_runtime()?;
+    if !outlook.is_configured {
+        let advice = runtime.block_on(assembly::without_model(config, Face::Run));
+        return Ok(DoctorCheck::bad(format!("none is configured\n{advice}")));
+    }
+    let Some(server) = &outlook.server else {
+        return Ok(DoctorCheck::good(format!("{}: scripted, needs no server", outlook.model)));
+    };
+    let check = ModelCheck::new(config, &RunOptions::default())?;
+    let name = format!("{} at {server}", outlook.model);
+    let reached = runtime.block_on(async { tokio::time::timeout(PATIENCE, check.reach()).await });
+    Ok(match reached {
+        Ok(Ok(reached)) => judge_reached(&outlook, &name, &reached),
+        Ok(Err(error)) => {
+            let why = config.redactor().redact(&error.to_string()).into_owned();
+            DoctorCheck::bad(format!(
+                "{name} does not answer: {why}\n`agent model check` asks again, and tests more"
+            ))
+        }
+        Err(_) => DoctorCheck::bad(format!(
+            "{name} has not answered within {} s: check that the server is running, or name another model \
+             (models/default.yaml, -m)",
+            PATIENCE.as_secs()
+        )),
+    })
+}
+
+fn judge_reached(outlook: &Outlook, name: &str, reached: &Reached) -> DoctorCheck {
+    let Reached { streams, window, calls_tools, sees, usage } = reached;
+    let can = [(*streams, "streams"), (*calls_tools, "calls tools"), (*sees, "sees pictures")];
+    let can: Vec<&str> = can.iter().filter(|(can, _)| *can).map(|(_, what)| *what).collect();
+    let spent = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
+    let says = format!(
+        "{name} answers; it {}, window {} tokens ({}); this took one request, {spent}",
+        can.join(", "),
+        window.tokens,
+        window.source
+    );
+    if window.source == "assumed" {
+        let file = if outlook.model.contains('/') { "models/NAME.yaml" } else { "models/default.yaml" };
+        return DoctorCheck::weak(format!(
+            "{says}\nnobody knows its window: declare `context_window` in {file} (`agent model check` helps)"
+        ));
+    }
+    DoctorCheck::good(says)
 }
 
 fn check_sandbox(config: &Config, workspace: &Workspace) -> DoctorCheck {
-    let of = "sandbox";
     match assembly::find_confinement(config, workspace) {
-        None => DoctorCheck::new(
-            of,
-            Health::Weak,
+        None => DoctorCheck::weak(
             "commands run with your own permissions; `sandbox.mode: on` in agent.yaml confines them where the system can",
         ),
-        Some(Err(error)) => DoctorCheck::new(
-            of,
-            Health::Bad,
-            format!("{error}; without it no command runs, unless you set `sandbox.mode: off` (docs/sandbox.md)"),
-        ),
+        Some(Err(error)) => DoctorCheck::bad(format!(
+            "{error}; without it no command runs, unless you set `sandbox.mode: off` (docs/sandbox.md)"
+        )),
         Some(Ok(form)) => match form.weakness() {
-            None => DoctorCheck::new(of, Health::Good, "namespaces, Landlock and seccomp"),
-            Some(weakness) => {
-                DoctorCheck::new(of, Health::Weak, format!("{weakness} (docs/sandbox.md says what helps)"))
-            }
+            None => DoctorCheck::good("namespaces, Landlock and seccomp"),
+            Some(weakness) => DoctorCheck::weak(format!("{weakness} (docs/sandbox.md says what helps)")),
         },
     }
 }
@@ -63,20 +140,16 @@ fn check_git(env: &Env, workspace: &Workspace) -> DoctorCheck {
     let has_git = |dir: &Path| dir.join("git").is_file() || dir.join("git.exe").is_file();
     let is_there = std::env::split_paths(env.get("PATH").unwrap_or_default()).any(|dir| has_git(&dir));
     match workspace.git_root() {
-        _ if !is_there => {
-            DoctorCheck::new("git", Health::Weak, "git is not on your PATH: install it to see and undo changes")
+        _ if !is_there => DoctorCheck::weak("git is not on your PATH: install it to see and undo changes"),
+        Some(root) => DoctorCheck::good(format!("the repository at {}", root.display())),
+        None => {
+            DoctorCheck::weak("the workspace is not in a repository: `git init` lets you see and undo changes")
         }
-        Some(root) => DoctorCheck::new("git", Health::Good, format!("the repository at {}", root.display())),
-        None => DoctorCheck::new(
-            "git",
-            Health::Weak,
-            "the workspace is not in a repository: `git init` lets you see and undo changes",
-        ),
     }
 }
 
 /// Formats one check per line. On a narrow screen the text of a check is wrapped in its own column.
-fn format_checks(checks: &[DoctorCheck], edge: Option<usize>) -> String {
+fn format_checks(checks: &[(&str, DoctorCheck)], edge: Option<usize>) -> String {
     /// The columns before the text of a check.
     const BEFORE: usize = 15;
     /// With fewer columns than this for the text, the text starts on a line of its own.
@@ -84,7 +157,7 @@ fn format_checks(checks: &[DoctorCheck], edge: Option<usize>) -> String {
     let width = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
     let apart = width < BEFORE + LEAST;
     let indent = if apart { 2 } else { BEFORE };
-    checks.iter().fold(String::new(), |mut out, DoctorCheck { of, health, says }| {
+    checks.iter().fold(String::new(), |mut out, (of, DoctorCheck { health, says })| {
         let mark = match health {
             Health::Good => "ok",
             Health::Weak => "weak",
@@ -107,8 +180,8 @@ mod tests {
     #[test]
     fn every_line_fits_and_reads_without_colour() {
         let checks = [
-            DoctorCheck::new("disk", Health::Good, "sessions go to /srv/x"),
-            DoctorCheck::new("model", Health::Bad, "set a key\nor start a server of your own on this machine"),
+            ("disk", DoctorCheck::good("sessions go to /srv/x")),
+            ("model", DoctorCheck::bad("set a key\nor start a server of your own on this machine")),
         ];
         assert_eq!(
             format_checks(&checks, None),

@@ -13,7 +13,7 @@ use crate::model::catalogue::providers;
 use crate::model::probe_local;
 use crate::safety::net::Net;
 
-use super::setup::CliSetup;
+use super::setup::{CliSetup, build_runtime};
 use super::{CommandFailure, CommandOutcome, print_text};
 use choices::{
     ModelFile, ServerChoice, format_model_file, list_choices, parse_address, parse_model, parse_number,
@@ -53,8 +53,7 @@ fn choose_model(setup: &CliSetup, dir: &Path) -> Result<Option<ModelFile>, Comma
         return Ok(None);
     }
     let net = Net::new(|name| setup.env.get(name));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let local = runtime.block_on(probe_local(&net));
+    let local = build_runtime()?.block_on(probe_local(&net));
     let keys_set: Vec<&str> = providers::list_keys().filter(|key| setup.env.get(key).is_some()).collect();
     let choices = list_choices(&local, &keys_set);
     print_line("Which server should answer?\n")?;
@@ -87,7 +86,7 @@ fn ask_until_valid<T>(prompt: &str, read: impl Fn(&str) -> Result<T, String>) ->
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line)? == 0 {
             print_line("\n")?;
-            return Err(CommandFailure::from(anyhow::anyhow!("no answer: no file was written")));
+            return Err(anyhow::anyhow!("no answer: no file was written").into());
         }
         match read(&line) {
             Ok(answer) => return Ok(answer),

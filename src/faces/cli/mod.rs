@@ -18,17 +18,22 @@ mod skill;
 mod stats;
 mod stdin;
 mod tool;
-mod vars;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use serde::Serialize;
+
+use crate::agent::assembly::{SetupError, SetupErrorKind};
 use crate::agent::exit;
-use crate::config::Env;
+use crate::base::text::make_visible;
+use crate::config::{ConfigError, Env};
 use crate::faces::chat::tables;
+use crate::prompt::PromptError;
 use crate::safety::sandbox;
 use crate::screen::ink::ColourWishes;
-use args::{Cli, CliCommand, StatsBy};
+use crate::skills::SkillError;
+use args::{Cli, CliCommand};
 use setup::CliSetup;
 
 /// The failure of a command outside a run: the error to print, and the exit code.
@@ -70,8 +75,8 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Model(command) => model::run_model(&setup, command),
         CliCommand::Tool(command) => tool::run_tool(&setup, command),
         CliCommand::Session(command) => session::run_session(&setup, command),
-        CliCommand::Stats { by: Some(StatsBy::Prompt), all, output, .. } => stats::by_prompt(&setup, all, output),
-        CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session.as_deref(), output),
+        CliCommand::Stats { by: Some(_), all, output, .. } => stats::by_prompt(&setup, all, output),
+        CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session, output),
         CliCommand::Doctor => doctor::run_doctor(&setup),
         CliCommand::Completions { shell } => completions::print_completions(shell),
         CliCommand::Man => completions::print_manual(),
@@ -83,22 +88,20 @@ impl CommandFailure {
         Self { code, error: error.into() }
     }
 
-    fn usage(message: impl std::fmt::Display) -> Self {
-        Self::new(exit::USAGE, anyhow::anyhow!("{message}"))
+    fn word(code: u8, message: impl std::fmt::Display) -> Self {
+        Self { code, error: anyhow::anyhow!("{message}") }
     }
 
-    /// A run that has ended or did not begin.
-    fn ended(ending: exit::Ending) -> Self {
-        Self::new(ending.code, anyhow::anyhow!(ending.reason))
+    fn usage(message: impl std::fmt::Display) -> Self {
+        Self::word(exit::USAGE, message)
     }
 
     /// A list of what is wrong, such as `doubts`: its first line tells how many there are, and the first of them.
     fn listed(code: u8, noun: &str, all: &[String]) -> Self {
         let list = all.join("\n");
         let first = list.lines().next().unwrap_or_default();
-        let text =
-            if all.len() > 1 { format!("{} {noun}, the first: {first}\n\n{list}", all.len()) } else { list };
-        Self::new(code, anyhow::anyhow!(text))
+        let count = all.len();
+        Self::word(code, if count > 1 { format!("{count} {noun}, the first: {first}\n\n{list}") } else { list })
     }
 
     /// The reason in one line, and lines that explain it.
@@ -121,26 +124,49 @@ impl CommandFailure {
     }
 }
 
+/// The kind of an error decides the exit code.
 impl<E: Into<anyhow::Error>> From<E> for CommandFailure {
     fn from(error: E) -> Self {
-        Self::new(exit::FAILED, error)
+        let error = error.into();
+        let code = if let Some(SetupError { kind, .. }) = error.downcast_ref() {
+            match kind {
+                SetupErrorKind::Usage => exit::USAGE,
+                SetupErrorKind::Configuration => exit::CONFIGURATION,
+                SetupErrorKind::Authentication => exit::AUTHENTICATION,
+                SetupErrorKind::Failed => exit::FAILED,
+            }
+        } else if let Some(PromptError { file, .. }) = error.downcast_ref() {
+            if file.is_some() { exit::CONFIGURATION } else { exit::USAGE }
+        } else if let Some(SkillError { kind, .. }) = error.downcast_ref() {
+            exit::of_skill(*kind)
+        } else if error.is::<ConfigError>() {
+            exit::CONFIGURATION
+        } else {
+            exit::FAILED
+        };
+        Self { code, error }
+    }
+}
+
+/// A run that has ended or did not begin.
+impl From<exit::Ending> for CommandFailure {
+    fn from(ending: exit::Ending) -> Self {
+        Self::word(ending.code, ending.reason)
     }
 }
 
 impl args::UsageError {
     /// Prints the help or the error. `colours` decides for a stream, given whether it is a terminal.
     fn print(&self, colours: impl Fn(bool) -> bool) -> u8 {
-        let strip = |text: &str, tty: bool| if colours(tty) { text.to_owned() } else { args::without_style(text) };
-        let (result, code) = if self.is_error {
-            let text = strip(&self.text, io::stderr().is_terminal());
-            (io::stderr().write_all(text.as_bytes()), exit::USAGE)
-        } else {
-            let text = strip(&self.text, io::stdout().is_terminal());
-            (io::stdout().write_all(text.as_bytes()), exit::DONE)
-        };
+        let choose = |is_terminal: bool| if colours(is_terminal) { &self.styled } else { &self.plain };
         // If writing fails, the reader is gone and nobody is left to report it to.
-        let _ = result;
-        code
+        if self.is_error {
+            let _ = io::stderr().write_all(choose(io::stderr().is_terminal()).as_bytes());
+            exit::USAGE
+        } else {
+            let _ = io::stdout().write_all(choose(io::stdout().is_terminal()).as_bytes());
+            exit::DONE
+        }
     }
 }
 
@@ -151,7 +177,7 @@ fn note_progress(message: &str) {
 
 /// Writes one warning to stderr.
 fn warn_person(message: &str) {
-    let _ = writeln!(io::stderr(), "warning: {}", crate::base::text::make_visible(message));
+    let _ = writeln!(io::stderr(), "warning: {}", make_visible(message));
 }
 
 /// Writes all of `text` to stdout. [`CommandFailure::report`] treats a reader that is gone as success.
@@ -160,4 +186,19 @@ fn print_text(text: impl AsRef<[u8]>) -> CommandOutcome {
     out.write_all(text.as_ref())?;
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// Writes a value as JSON to stdout.
+fn print_json(value: &impl Serialize) -> CommandOutcome {
+    print_text(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Writes rows to stdout as a table.
+fn print_table<const N: usize>(rows: &[[String; N]]) -> CommandOutcome {
+    print_text(tables::lay_out_columns(rows, tables::find_edge()))
+}
+
+/// Writes text of a model or a file to stdout: visible on a terminal, as it is into a pipe.
+fn print_visible(text: &str) -> CommandOutcome {
+    if io::stdout().is_terminal() { print_text(make_visible(text).as_bytes()) } else { print_text(text) }
 }

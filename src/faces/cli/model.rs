@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use crate::agent::assembly::{self, ListedModel, ModelListing};
 use crate::base::text;
-use crate::config::{PriceTier, Prices};
+use crate::config::Prices;
 use crate::model::catalogue::{Off, update};
 use crate::model::effort::Effort;
 use crate::safety::net::Net;
 
 use super::args::{ModelCommand, ReportFormat};
-use super::setup::CliSetup;
-use super::{CommandFailure, CommandOutcome, exit, note_progress, print_text, tables, warn_person};
+use super::setup::{CliSetup, build_runtime};
+use super::{CommandOutcome, exit, note_progress, print_json, print_text, tables, warn_person};
 
 /// The age in days above which a catalogue should be updated.
 const OLD: i32 = 120;
@@ -31,12 +31,11 @@ pub(super) fn run_model(setup: &CliSetup, command: ModelCommand) -> CommandOutco
 }
 
 fn list_models(setup: &CliSetup, filter: &str, output: ReportFormat) -> CommandOutcome {
-    let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let (_, config) = setup.load()?;
     let listing = assembly::list_models(&config, filter);
     listing.notice.iter().for_each(|notice| warn_person(notice));
     match output {
-        ReportFormat::Json => print_text(serde_json::to_string_pretty(&as_json(&listing))? + "\n"),
+        ReportFormat::Json => print_json(&as_json(&listing)),
         ReportFormat::Text => {
             print_text(format_models(&listing.models, tables::find_edge()))?;
             note_progress(&state_age(&listing, Zoned::now().date()));
@@ -47,11 +46,8 @@ fn list_models(setup: &CliSetup, filter: &str, output: ReportFormat) -> CommandO
 
 fn run_update(setup: &CliSetup, source: &str) -> CommandOutcome {
     let net = Net::new(|name| setup.env.get(name));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let today = Zoned::now().date();
-    let updated = runtime
-        .block_on(update::update_catalogue(&net, source, &setup.env.dirs().data, today))
-        .map_err(|error| CommandFailure::new(exit::FAILED, error))?;
+    let (dir, today) = (setup.env.dirs().data, Zoned::now().date());
+    let updated = build_runtime()?.block_on(update::update_catalogue(&net, source, &dir, today))?;
     let (rows, date, path) = (updated.rows, updated.date, updated.path.display());
     print_text(format!("{rows} models as of {date}, kept in {path}\n"))
 }
@@ -153,20 +149,16 @@ fn model_json(model: &ListedModel) -> Value {
 }
 
 fn prices_json(prices: &Prices) -> Value {
-    let tiers: Vec<Value> = prices.tiers.iter().map(tier_json).collect();
-    let mut json = tier_json(&prices.base());
-    json["tiers"] = tiers.into();
+    let mut json = json!(prices.base());
+    json["tiers"] = json!(prices.tiers);
     json["about"] = prices.about.into();
     json
-}
-
-fn tier_json(tier: &PriceTier) -> Value {
-    json!(tier)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PriceTier;
 
     fn model(name: &str, window: Option<u64>, prices: Option<Prices>, levels: &[Effort]) -> ListedModel {
         ListedModel {

@@ -16,17 +16,16 @@ use crate::conversation::attachment::Attachment;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::UserText;
 use crate::prompt::AnswerReader;
-use crate::safety::Approver;
-use crate::safety::Nobody;
+use crate::safety::{Approver, Nobody};
 use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
 use super::collector::CollectorExport;
-use super::setup::{CliSetup, session_choice, setting_flags};
+use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
 use super::signals::Signals;
 use super::stdin::{self, PipedInput as Piped};
-use super::{CommandFailure, CommandOutcome, print_text, vars};
+use super::{CommandFailure, CommandOutcome, print_json};
 
 /// Everything that is known before the run begins.
 struct PreparedRun {
@@ -42,7 +41,7 @@ pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
     let signals = Signals::listen()?;
     let mut prepared = prepare_run(&setup, args)?;
     // Spawned, because the runtime polls its root future far more often than a task.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = build_runtime()?;
     let export = std::mem::take(&mut prepared.export);
     let code = runtime.block_on(async {
         let code = tokio::spawn(carry_out(prepared, signals)).await;
@@ -57,8 +56,7 @@ pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
 }
 
 fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFailure> {
-    let workspace = setup.workspace()?;
-    let config = setup.config_with(&workspace, setting_flags(&args.turn))?;
+    let (workspace, config) = setup.load_with(setting_flags(&args.turn))?;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     if let Some(path) = &args.output_file {
         attachments::check_writable(path).map_err(CommandFailure::usage)?;
@@ -87,8 +85,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
         return Err(CommandFailure::usage("--dry-run shows one request, and a flow makes several or none"));
     }
     let flow = options.flow.clone();
-    let mut services = assembly::assemble_services(&config, &workspace, &options, approver)
-        .map_err(CommandFailure::from_setup)?;
+    let mut services = assembly::assemble_services(&config, &workspace, &options, approver)?;
     let mut warnings = std::mem::take(&mut services.warnings);
     let (store, choice) = (setup.store(&config), session_choice(&args.turn));
     let opened = if args.dry_run {
@@ -96,7 +93,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     } else {
         assembly::open_conversation(&store, &workspace, &choice, &services.agent)
     };
-    let (conversation, notes) = opened.map_err(CommandFailure::from_setup)?;
+    let (conversation, notes) = opened?;
     warnings.extend(notes);
     let screen = Screen::new(&outlets, look, CliSetup::manner(&config));
     let stdout = outlets.answer.clone();
@@ -119,10 +116,9 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let flow = flow.as_ref().filter(|flow| !flow.has_task).map(|flow| flow.request(&options.vars));
     let (said, attached) = read_input(&args, flow, is_asked, say, &mut warnings)?;
     let has_schema = services.agent.schema.is_some();
-    let keep_answer: Option<KeepAnswer<'static>> = match args.output_file {
-        Some(path) => Some(Box::new(move |end| keep_answer(&path, has_schema, end))),
-        None => None,
-    };
+    let keep_answer = args
+        .output_file
+        .map(|path| -> KeepAnswer<'static> { Box::new(move |end| keep_answer(&path, has_schema, end)) });
     let input =
         RunInput { said, skills: args.turn.skills, attached, warnings, keep_answer, ..RunInput::default() };
     Ok(PreparedRun { services, conversation, run, input, outlets, export })
@@ -134,7 +130,7 @@ pub(super) fn read_options(args: &TurnArgs, schema: Option<Value>) -> Result<Run
         agent: args.agent.clone(),
         model: args.model.clone(),
         prompt: args.prompt.clone(),
-        vars: vars::read_vars(&args.vars)?,
+        vars: attachments::read_vars(&args.vars)?,
         flow: None,
         schema,
         effort: None,
@@ -153,7 +149,7 @@ pub(super) fn choose_flow(
 ) -> Result<Option<FlowChoice>, CommandFailure> {
     let Some(name) = &args.flow else { return Ok(None) };
     let goes_on = args.continue_latest || args.session.is_some();
-    FlowChoice::choose_flow(config, name, (says, goes_on), vars).map(Some).map_err(CommandFailure::from_setup)
+    Ok(Some(FlowChoice::choose_flow(config, name, (says, goes_on), vars)?))
 }
 
 /// The reader of an answer that is written to stdout as it is.
@@ -162,11 +158,9 @@ pub(super) fn plain_output() -> AnswerReader {
 }
 
 fn read_schema(path: &Path) -> Result<Value, CommandFailure> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| CommandFailure::usage(format!("--schema {name}: {error}")))?;
-    serde_json::from_str(&text)
-        .map_err(|error| CommandFailure::usage(format!("--schema {name}: not JSON: {error}")))
+    let wrong = |why: String| CommandFailure::usage(format!("--schema {}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| wrong(format!("not JSON: {error}")))
 }
 
 /// True if the messages of the prompt end with a question, which is the task if no other is given.
@@ -228,13 +222,12 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     let PreparedRun { services, mut conversation, mut run, input, mut outlets, .. } = prepared;
     let (agent, cancel) = (services.agent, Cancel::default());
     signals.trigger(&cancel);
-    let end =
-        run_input(&agent, &mut conversation, &mut run, input, &cancel).await.map_err(CommandFailure::ended)?;
+    let end = run_input(&agent, &mut conversation, &mut run, input, &cancel).await?;
     if run.is_dry {
         outlets.flush(cancel.triggered()).await;
         return match end.stop {
-            TurnStop::Shown(request) => print_text(serde_json::to_string_pretty(&request)? + "\n"),
-            _ => Err(CommandFailure::ended(end.ending)),
+            TurnStop::Shown(request) => print_json(&request),
+            _ => Err(end.ending.into()),
         };
     }
     let out_of_time = async {
@@ -257,7 +250,7 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
         return Ok(unread.code);
     }
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        return Err(CommandFailure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
+        return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
     }
     Ok(end.ending.code)
 }

@@ -3,83 +3,64 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::io::{self, IsTerminal, Write as _};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::agent::assembly::{self, RunOptions};
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, refresh_prompt, run_compression};
-use crate::base::text;
 use crate::config::Config;
-use crate::conversation::EventSink;
-use crate::conversation::event::Event;
 use crate::conversation::message::{Author, Item, Step};
 use crate::conversation::session::{Session, SessionError, SessionSummary};
 use crate::faces::chat::{context, progress};
 use crate::files::workspace::Workspace;
-use crate::safety::Nobody;
-use crate::screen::{LookFacts, Outlets, Screen};
+use crate::screen::{Fanout, LookFacts, Outlets, Screen};
 
 use super::args::SessionCommand;
-use super::setup::CliSetup;
+use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, exit, print_text, tables};
+use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, print_visible};
 
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
-    let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let (workspace, config) = setup.load()?;
     match command {
         SessionCommand::List { all } => {
-            let sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
-            let sessions = if all { sort_families(sessions) } else { without_helpers(sessions) };
+            let mut sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
+            if all {
+                sessions = sort_families(sessions);
+            } else {
+                sessions.retain(|session| session.parent.is_none());
+            }
             if sessions.is_empty() {
                 let place = if all { "" } else { " of this workspace" };
-                let _ = writeln!(io::stderr(), "There are no sessions{place} yet.");
+                note_progress(&format!("There are no sessions{place} yet."));
             }
-            let rows: Vec<[String; 3]> = sessions
-                .into_iter()
-                .map(|session| {
-                    let place = if all { session.workspace } else { session.model };
-                    let title = match session.parent {
-                        Some(_) => format!("└ {}: {}", session.agent, session.title),
-                        None => session.title,
-                    };
-                    [session.id, place, title]
-                })
-                .collect();
-            print_text(tables::lay_out_columns(&rows, tables::find_edge()))
+            let row = |session: SessionSummary| {
+                let place = if all { session.workspace } else { session.model };
+                let title = match session.parent {
+                    Some(_) => format!("└ {}: {}", session.agent, session.title),
+                    None => session.title,
+                };
+                [session.id, place, title]
+            };
+            print_table(&sessions.into_iter().map(row).collect::<Vec<_>>())
         }
         SessionCommand::Show { id, context: true } => {
-            let (session, _) =
-                setup.store(&config).read(&id).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+            let session = setup.read_session(&config, &id)?;
             let agent = agent_of(&session, &config, &workspace)?;
-            let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), Box::new(Unwatched)));
+            let nowhere = Box::new(Fanout { sinks: Vec::new() });
+            let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), nowhere));
             let mut conversation = Conversation::new(session, Timestamp::now());
-            refresh_prompt(&agent, &mut conversation, &run).map_err(CommandFailure::ended)?;
+            refresh_prompt(&agent, &mut conversation, &run)?;
             print_text(context::format_window(&agent, &mut conversation, &mut run))
         }
         SessionCommand::Compact { id, focus, dry_run } => {
-            compact_by_id(&config, &workspace, &id, &focus, dry_run, setup)
+            compact_by_id(setup, &config, &workspace, &id, &focus, dry_run)
         }
         SessionCommand::Show { id, context: false } => {
-            let (session, warnings) =
-                setup.store(&config).read(&id).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
-            for warning in warnings {
-                super::warn_person(&warning);
-            }
-            let transcript = write_transcript(&session)?;
-            // On a terminal, escapes from a model or a file are made visible; a pipe gets the bytes as they are.
-            let shown =
-                if io::stdout().is_terminal() { text::make_visible(&transcript).into_owned() } else { transcript };
-            print_text(shown)
+            print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)
         }
     }
-}
-
-fn without_helpers(mut sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
-    sessions.retain(|session| session.parent.is_none());
-    sessions
 }
 
 /// Sorts the sessions of helpers below the session that called them; the order is kept otherwise.
@@ -104,19 +85,18 @@ fn agent_of(session: &Session, config: &Arc<Config>, workspace: &Workspace) -> R
     let about = session.describe();
     let agent = RunOptions { agent: Some(about.agent.to_owned()), ..RunOptions::default() };
     let with_model = RunOptions { model: Some(about.model.to_owned()), ..agent.clone() };
-    let assemble =
-        |options: &RunOptions| assembly::assemble_services(config, workspace, options, Arc::new(Nobody));
-    let services = assemble(&with_model).or_else(|_| assemble(&agent)).map_err(CommandFailure::from_setup)?;
+    let services = assemble_unasked(config, workspace, &with_model)
+        .or_else(|_| assemble_unasked(config, workspace, &agent))?;
     Ok(services.agent)
 }
 
 fn compact_by_id(
+    setup: &CliSetup,
     config: &Arc<Config>,
     workspace: &Workspace,
     id: &str,
     focus: &str,
     dry_run: bool,
-    setup: &CliSetup,
 ) -> CommandOutcome {
     let signals = Signals::listen()?;
     let store = setup.store(config);
@@ -132,29 +112,20 @@ fn compact_by_id(
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
     run.emitter.warn(warnings);
     if dry_run {
-        refresh_prompt(&agent, &mut conversation, &run).map_err(CommandFailure::ended)?;
+        refresh_prompt(&agent, &mut conversation, &run)?;
         outlets.wait();
         return print_text(context::format_plan(&agent, &mut conversation, &mut run));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let cancel = Cancel::default();
     signals.trigger(&cancel);
-    let done = runtime.block_on(run_compression(&agent, &mut conversation, &mut run, focus, &cancel));
+    let compression = run_compression(&agent, &mut conversation, &mut run, focus, &cancel);
+    let done = build_runtime()?.block_on(compression);
     outlets.display.settle();
     outlets.wait();
-    if done.map_err(CommandFailure::ended)?.is_none() {
-        let _ = writeln!(io::stderr(), "Nothing to compact. Recent steps and pinned messages stay whole.");
+    if done?.is_none() {
+        note_progress("Nothing to compact. Recent steps and pinned messages stay whole.");
     }
     Ok(exit::DONE)
-}
-
-/// Discards events, for commands that print only a table.
-struct Unwatched;
-
-impl EventSink for Unwatched {
-    fn emit(&mut self, _: &Event) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn write_transcript(session: &Session) -> Result<String, SessionError> {
@@ -162,32 +133,32 @@ fn write_transcript(session: &Session) -> Result<String, SessionError> {
     if let Some(parent) = session.parent() {
         let _ = writeln!(out, "of the helper {}, called in session {parent}", session.describe().agent);
     }
+    let mut add = |heading: &str, body: &str| {
+        let _ = write!(out, "\n── {heading}\n{}\n", body.trim_end());
+    };
     for item in session.originals()? {
         match item {
             Item::Said(said) => {
                 let heading = if said.author == Author::Person { "user" } else { "agent" };
-                let body = said.texts().collect::<Vec<_>>().join("\n\n");
-                let _ = write!(out, "\n── {heading}\n{}\n", body.trim_end());
+                add(heading, &said.texts().collect::<Vec<_>>().join("\n\n"));
             }
-            Item::Summary(summary) => {
-                let _ = write!(out, "\n── summary\n{}\n", summary.text.trim_end());
-            }
+            Item::Summary(summary) => add("summary", &summary.text),
             Item::Step(step) => {
-                let _ = write!(out, "\n── assistant\n{}\n", join_texts(&step).trim_end());
+                add("assistant", &join_texts(&step));
                 for call in step.calls() {
                     let Some(answer) = &call.answer else { continue };
                     let heading = format!("{} ({:?})", call.request.name, answer.status).to_lowercase();
-                    let _ = write!(out, "\n── {heading}\n{}\n", answer.content.trim_end());
+                    add(&heading, &answer.content);
                 }
             }
         }
     }
     if let Some(plan) = progress::format_table(session.progress()) {
-        let _ = write!(out, "\n── plan\n{plan}");
+        add("plan", &plan);
     }
     let (unfinished, _) = session.partial();
     if !unfinished.trim().is_empty() {
-        let _ = write!(out, "\n── assistant (unfinished)\n{}\n", unfinished.trim_end());
+        add("assistant (unfinished)", unfinished);
     }
     let usage = session.usage();
     let estimated = if usage.estimated { ", estimated" } else { "" };

@@ -5,19 +5,22 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::agent::assembly::{self, SessionChoice, SetupError, SetupErrorKind};
+use tokio::runtime::Runtime;
+
+use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
 use crate::config::{
     self, Config, Env, LoadOptions, Manifest, SettingFlag, SettingFlags, TrustStore, format_duration,
 };
-use crate::conversation::session::{Far, Store};
+use crate::conversation::session::{Far, Session, Store};
 use crate::files::workspace::Workspace;
+use crate::safety::Nobody;
 use crate::screen::ink::ColourWishes;
 use crate::screen::terminal::{self, Abilities};
 use crate::screen::{Bar, ExternalEditor, Look, LookFacts, Manner, Rendering, choose_look};
 use crate::tools;
 
 use super::args::{GlobalArgs, TurnArgs};
-use super::{CommandFailure, exit};
+use super::{CommandFailure, exit, warn_person};
 
 pub(super) struct CliSetup {
     pub global: GlobalArgs,
@@ -35,21 +38,16 @@ impl CliSetup {
             .map_err(|error| CommandFailure::usage(format!("cannot work in {}: {error}", dir.display())))
     }
 
-    /// Loads the merged configuration.
-    pub(super) fn config(&self, workspace: &Workspace) -> Result<Arc<Config>, CommandFailure> {
-        self.config_with(workspace, SettingFlags::default())
+    /// The workspace and the merged configuration.
+    pub(super) fn load(&self) -> Result<(Workspace, Arc<Config>), CommandFailure> {
+        self.load_with(SettingFlags::default())
     }
 
-    /// Loads the merged configuration, with the flags of a command above it.
-    pub(super) fn config_with(
-        &self,
-        workspace: &Workspace,
-        flags: SettingFlags,
-    ) -> Result<Arc<Config>, CommandFailure> {
-        let options = LoadOptions { flags, ..self.load_options(workspace)? };
-        config::load_config(&options)
-            .map(Arc::new)
-            .map_err(|error| CommandFailure::new(exit::CONFIGURATION, error))
+    /// The workspace and the merged configuration, with the flags of a command above it.
+    pub(super) fn load_with(&self, flags: SettingFlags) -> Result<(Workspace, Arc<Config>), CommandFailure> {
+        let workspace = self.workspace()?;
+        let config = config::load_config(&LoadOptions { flags, ..self.load_options(&workspace)? })?;
+        Ok((workspace, Arc::new(config)))
     }
 
     /// Returns the sources of the configuration. Asks for trust first if the workspace has its own configuration.
@@ -116,6 +114,11 @@ impl CliSetup {
         Manner { ui, rendering, compress_at: config.settings.context.compress_at.value() }
     }
 
+    /// The directory of configuration that the person named, if any.
+    pub(super) fn given_dir(&self) -> Option<PathBuf> {
+        self.global.config.clone().or_else(|| self.env.get("AGENT_CONFIG").map(PathBuf::from))
+    }
+
     /// A progress bar for work that may take long.
     pub(super) fn bar(&self) -> Bar {
         let is_drawn = io::stderr().is_terminal() && self.env.get("TERM") != Some("dumb");
@@ -132,6 +135,16 @@ impl CliSetup {
         })
     }
 
+    /// Reads a session, and prints what is wrong with its log.
+    pub(super) fn read_session(&self, config: &Config, id: &str) -> Result<Session, CommandFailure> {
+        let read = self.store(config).read(id);
+        let (session, warnings) = read.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+        for warning in warnings {
+            warn_person(&warning);
+        }
+        Ok(session)
+    }
+
     /// Decides the look of the output. `facts` are known to the command itself.
     pub(super) fn look(&self, facts: LookFacts<'_>) -> Look {
         let facts = LookFacts {
@@ -139,7 +152,7 @@ impl CliSetup {
             stderr_terminal: io::stderr().is_terminal(),
             quiet: self.global.quiet,
             verbose: self.global.verbose,
-            colour: self.global.color.into(),
+            colour: self.global.color,
             wishes: ColourWishes::read(|name| self.env.get(name)),
             abilities: Abilities::read(|name| self.env.get(name)),
             ..facts
@@ -171,14 +184,16 @@ pub(super) fn session_choice(args: &TurnArgs) -> SessionChoice {
     }
 }
 
-impl CommandFailure {
-    pub(super) fn from_setup(error: SetupError) -> Self {
-        let code = match error.kind {
-            SetupErrorKind::Usage => exit::USAGE,
-            SetupErrorKind::Configuration => exit::CONFIGURATION,
-            SetupErrorKind::Authentication => exit::AUTHENTICATION,
-            SetupErrorKind::Failed => exit::FAILED,
-        };
-        Self::new(code, error)
-    }
+/// Assembles an agent for a command at which nobody is asked.
+pub(super) fn assemble_unasked(
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    options: &RunOptions,
+) -> Result<Services, SetupError> {
+    assembly::assemble_services(config, workspace, options, Arc::new(Nobody))
+}
+
+/// Builds the runtime of a command.
+pub(super) fn build_runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

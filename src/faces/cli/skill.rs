@@ -6,69 +6,61 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agent::assembly::{self, RunOptions, Services};
+use crate::agent::assembly::RunOptions;
 use crate::base::text;
-use crate::safety::Nobody;
-use crate::skills::{self, Skill, SkillBody, SkillCheck, SkillError};
+use crate::skills::{self, Skill, SkillBody, SkillCatalogue, SkillCheck};
 
 use super::args::{ReportFormat, SkillCommand};
-use super::setup::CliSetup;
-use super::{CommandFailure, CommandOutcome, exit, print_text, tables, warn_person};
+use super::setup::{CliSetup, assemble_unasked};
+use super::{CommandFailure, CommandOutcome, exit, print_json, print_table, print_text, tables, warn_person};
 
 pub(super) fn run_skill(setup: &CliSetup, command: SkillCommand) -> CommandOutcome {
     match command {
         SkillCommand::List { names, agent, output } => {
-            let services = assemble_services(setup, agent)?;
+            let skills = find_skills(setup, agent)?;
             if names {
-                let plain = services.catalogue.iter().filter(|skill| skill.has_plain_name());
+                let plain = skills.iter().filter(|skill| skill.has_plain_name());
                 return print_text(plain.map(|skill| skill.name.clone() + "\n").collect::<String>());
             }
-            services.catalogue.notes().iter().for_each(|note| warn_person(&text::make_visible(&note.to_string())));
-            print_text(match output {
-                ReportFormat::Text => format_skills(&services),
-                ReportFormat::Json => format_pretty(services.catalogue.iter().map(describe_skill).collect())?,
-            })
+            skills.notes().iter().for_each(|note| warn_person(&text::make_visible(&note.to_string())));
+            match output {
+                ReportFormat::Text => print_skills(&skills),
+                ReportFormat::Json => print_json(&skills.iter().map(describe_skill).collect::<Vec<_>>()),
+            }
         }
         SkillCommand::Show { skill: name, agent, output } => {
-            let services = assemble_services(setup, agent)?;
-            let skill = services.catalogue.get(&name).map_err(CommandFailure::skill)?;
-            let body = services.catalogue.load(&name, "").map_err(CommandFailure::skill)?;
-            print_text(match output {
-                ReportFormat::Text => format_skill(skill, &body),
+            let skills = find_skills(setup, agent)?;
+            let (skill, body) = (skills.get(&name)?, skills.load(&name, "")?);
+            match output {
+                ReportFormat::Text => print_text(format_skill(skill, &body)),
                 ReportFormat::Json => {
                     let mut shown = describe_skill(skill);
                     shown["directory"] = json!(body.directory);
                     shown["files"] = json!(body.files);
                     shown["instructions"] = json!(body.text);
-                    format_pretty(shown)?
+                    print_json(&shown)
                 }
-            })
+            }
         }
         SkillCommand::Check { dirs, output } => check_skills(setup, dirs, output),
     }
 }
 
-fn assemble_services(setup: &CliSetup, agent: Option<String>) -> Result<Services, CommandFailure> {
-    let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+/// The skills of an agent.
+fn find_skills(setup: &CliSetup, agent: Option<String>) -> Result<Arc<SkillCatalogue>, CommandFailure> {
+    let (workspace, config) = setup.load()?;
     config.warnings.iter().for_each(|warning| warn_person(warning));
     let options = RunOptions { agent, ..RunOptions::default() };
-    assembly::assemble_services(&config, &workspace, &options, Arc::new(Nobody))
-        .map_err(CommandFailure::from_setup)
+    Ok(assemble_unasked(&config, &workspace, &options)?.catalogue)
 }
 
-fn format_pretty(value: Value) -> Result<String, CommandFailure> {
-    Ok(serde_json::to_string_pretty(&value)? + "\n")
-}
-
-/// Formats one skill per line: its name, its scope and its description.
-fn format_skills(services: &Services) -> String {
-    if services.catalogue.is_empty() {
-        return "No skills.\n".to_owned();
+/// Prints one skill per line: its name, its scope and its description.
+fn print_skills(skills: &SkillCatalogue) -> CommandOutcome {
+    if skills.is_empty() {
+        return print_text("No skills.\n");
     }
     let row = |skill: &Skill| [skill.name.clone(), skill.scope.name().to_owned(), tables::about_skill(skill)];
-    let rows: Vec<[String; 3]> = services.catalogue.iter().map(row).collect();
-    tables::lay_out_columns(&rows, tables::find_edge())
+    print_table(&skills.iter().map(row).collect::<Vec<_>>())
 }
 
 fn describe_skill(skill: &Skill) -> Value {
@@ -122,8 +114,7 @@ fn check_skills(setup: &CliSetup, dirs: Vec<PathBuf>, output: ReportFormat) -> C
     let bar = setup.bar();
     let tell = &|done: usize, all: usize, skill: &str| bar.set(done, all, &text::make_visible(skill));
     if dirs.is_empty() {
-        let workspace = setup.workspace()?;
-        let config = setup.config(&workspace)?;
+        let (_, config) = setup.load()?;
         config.warnings.iter().for_each(|warning| warn_person(warning));
         // A directory that is missing or has no skills is not an error here.
         let found = config.skill_dirs.iter().filter_map(|dir| skills::check_skills(&dir.dir, tell).ok());
@@ -137,8 +128,8 @@ fn check_skills(setup: &CliSetup, dirs: Vec<PathBuf>, output: ReportFormat) -> C
     match output {
         ReportFormat::Text => print_text(format_report(&checked, problems))?,
         ReportFormat::Json => {
-            let each = |checked: &SkillCheck| json!({ "path": checked.path, "valid": checked.problems.is_empty(), "problems": checked.problems });
-            print_text(format_pretty(checked.iter().map(each).collect())?)?
+            let each = |SkillCheck { path, problems }: &SkillCheck| json!({ "path": path, "valid": problems.is_empty(), "problems": problems });
+            print_json(&checked.iter().map(each).collect::<Vec<_>>())?
         }
     };
     Ok(if problems == 0 { exit::DONE } else { exit::TESTS_FAILED })
@@ -152,18 +143,8 @@ fn format_report(checked: &[SkillCheck], problems: usize) -> String {
             let _ = writeln!(out, "{}", text::make_visible(&format!("{path}{line}: {}", problem.message)));
         }
     }
-    let skills = if checked.len() == 1 { "1 skill".to_owned() } else { format!("{} skills", checked.len()) };
-    let found = match problems {
-        0 => "no problems".to_owned(),
-        1 => "1 problem".to_owned(),
-        problems => format!("{problems} problems"),
-    };
-    out + &format!("{skills} checked, {found}\n")
-}
-
-impl CommandFailure {
-    /// Maps an unknown name to wrong usage.
-    pub(super) fn skill(error: SkillError) -> Self {
-        Self::new(exit::of_skill(error.kind), error)
-    }
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let found = if problems == 0 { "no".to_owned() } else { problems.to_string() };
+    let (skills, many) = (checked.len(), plural(problems));
+    out + &format!("{skills} skill{} checked, {found} problem{many}\n", plural(skills))
 }

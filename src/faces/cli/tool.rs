@@ -6,56 +6,44 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::agent::assembly::{self, RunOptions, SessionChoice};
-use crate::agent::{CallEnd, CalledByHand, Cancel, Emitter, Filter, Run, ToolEntry, TurnStop, call_by_hand};
-use crate::base::json;
-use crate::base::text;
-use crate::config::{Config, SettingFlag, SettingFlags};
-use crate::files::workspace::Workspace;
-use crate::safety::Approver;
-use crate::safety::Nobody;
+use crate::agent::{
+    Agent, CallEnd, CalledByHand, Cancel, Emitter, Filter, Run, ToolEntry, TurnStop, call_by_hand,
+};
+use crate::base::{json, text};
+use crate::config::{SettingFlag, SettingFlags};
+use crate::safety::{Approver, Nobody};
 use crate::screen::{LookFacts, Outlets, Person, Screen};
 
 use super::args::{CallArgs, ToolCommand};
-use super::setup::CliSetup;
+use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, exit, print_text, tables};
+use super::{CommandFailure, CommandOutcome, exit, print_json, print_table, print_text, print_visible};
 
 pub(super) fn run_tool(setup: &CliSetup, command: ToolCommand) -> CommandOutcome {
-    let workspace = setup.workspace()?;
-    let flags = match &command {
-        ToolCommand::Call(args) => {
-            SettingFlags::default().with(SettingFlag::Approve, args.approve.map(|mode| mode.name().to_owned()))
-        }
-        _ => SettingFlags::default(),
-    };
-    let config = setup.config_with(&workspace, flags)?;
-    let services = |agent: Option<String>| {
-        let options = RunOptions { agent, ..RunOptions::default() };
-        assembly::assemble_services(&config, &workspace, &options, Arc::new(Nobody))
-            .map_err(CommandFailure::from_setup)
-    };
     match command {
         ToolCommand::List { names, permission, agent } => {
-            let services = services(agent)?;
+            let agent = assemble_agent(setup, agent)?;
             let filter = Filter { names, most: permission };
-            let found = services.agent.tools.list(&filter).map_err(CommandFailure::usage)?;
-            let rows: Vec<[String; 5]> = found.into_iter().map(list_cells).collect();
-            print_text(tables::lay_out_columns(&rows, tables::find_edge()))
+            let found = agent.tools.list(&filter).map_err(CommandFailure::usage)?;
+            print_table(&found.into_iter().map(list_cells).collect::<Vec<_>>())
         }
         ToolCommand::Show { name, agent } => {
-            let services = services(agent)?;
-            let tools = &services.agent.tools;
-            let found = tools.find(&name).map_err(CommandFailure::usage)?;
-            let definition = tools.show_tool(&name).unwrap_or_else(|| found.tool.definition().clone());
-            let shown = json!({
+            let agent = assemble_agent(setup, agent)?;
+            let found = agent.tools.find(&name).map_err(CommandFailure::usage)?;
+            let definition = agent.tools.show_tool(&name).unwrap_or_else(|| found.tool.definition().clone());
+            print_json(&json!({
                 "name": definition.name,
                 "description": definition.description,
                 "parameters": *definition.parameters,
-            });
-            print_text(serde_json::to_string_pretty(&shown)? + "\n")
+            }))
         }
-        ToolCommand::Call(args) => call_tool(setup, &config, &workspace, args),
+        ToolCommand::Call(args) => call_tool(setup, args),
     }
+}
+
+fn assemble_agent(setup: &CliSetup, agent: Option<String>) -> Result<Agent, CommandFailure> {
+    let (workspace, config) = setup.load()?;
+    Ok(assemble_unasked(&config, &workspace, &RunOptions { agent, ..RunOptions::default() })?.agent)
 }
 
 /// The cells of a row: name, permission, effects, origin, summary.
@@ -69,9 +57,11 @@ fn list_cells(found: &ToolEntry) -> [String; 5] {
     [definition.name.clone(), word(json!(definition.permission)), effects, origin, summary]
 }
 
-fn call_tool(setup: &CliSetup, config: &Arc<Config>, workspace: &Workspace, args: CallArgs) -> CommandOutcome {
+fn call_tool(setup: &CliSetup, args: CallArgs) -> CommandOutcome {
+    let CallArgs { name, arguments, format, encoding, agent, approve } = args;
+    let approve = approve.map(|mode| mode.name().to_owned());
+    let (workspace, config) = setup.load_with(SettingFlags::default().with(SettingFlag::Approve, approve))?;
     let signals = Signals::listen()?;
-    let CallArgs { name, arguments, format, encoding, agent, .. } = args;
     let arguments = json::parse_object(&arguments)
         .map(Value::Object)
         .map_err(|why| CommandFailure::usage(format!("the arguments are not a JSON object: {why}")))?;
@@ -84,21 +74,20 @@ fn call_tool(setup: &CliSetup, config: &Arc<Config>, workspace: &Workspace, args
         Arc::new(Nobody)
     };
     let options = RunOptions { agent, ..RunOptions::default() };
-    let mut services =
-        assembly::assemble_services(config, workspace, &options, approver).map_err(CommandFailure::from_setup)?;
+    let mut services = assembly::assemble_services(&config, &workspace, &options, approver)?;
     services.agent.tools.find(&name).map_err(CommandFailure::usage)?;
     if let Some(terms) = services.agent.tools.terms_mut(&name) {
         terms.format = format.or(terms.format);
         terms.encoding = encoding.or(terms.encoding);
     }
     let agent = services.agent;
+    let store = assembly::open_store(&config);
     let (mut conversation, _) =
-        assembly::open_conversation(&assembly::open_store(config), workspace, &SessionChoice::Ephemeral, &agent)
-            .map_err(CommandFailure::from_setup)?;
-    let screen = Box::new(Screen::new(&outlets, look, CliSetup::manner(config)));
+        assembly::open_conversation(&store, &workspace, &SessionChoice::Ephemeral, &agent)?;
+    let screen = Box::new(Screen::new(&outlets, look, CliSetup::manner(&config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
     run.emitter.warn(services.warnings);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = build_runtime()?;
     let (outcome, signal) = runtime.block_on(async {
         let cancel = Cancel::default();
         signals.trigger(&cancel);
@@ -111,33 +100,25 @@ fn call_tool(setup: &CliSetup, config: &Arc<Config>, workspace: &Workspace, args
     match outcome {
         Ok(called) => finish_call(&name, &called, run.totals.unasked > 0),
         Err(TurnStop::Failed(error)) => Err(CommandFailure::new(exit::FAILED, error)),
-        Err(stop) => {
-            let ending = exit::name_ending(&stop, 0, signal);
-            Err(CommandFailure::new(ending.code, anyhow::anyhow!("{}", ending.reason)))
-        }
+        Err(stop) => Err(exit::name_ending(&stop, 0, signal).into()),
     }
 }
 
 fn finish_call(name: &str, called: &CalledByHand, unasked: bool) -> CommandOutcome {
-    let content = if io::stdout().is_terminal() {
-        text::make_visible(&called.content)
-    } else {
-        called.content.as_str().into()
-    };
-    let end = if content.ends_with('\n') { "" } else { "\n" };
-    print_text(format!("{content}{end}"))?;
+    print_visible(&called.content)?;
+    if !called.content.ends_with('\n') {
+        print_text("\n")?;
+    }
     match &called.end {
         end if end.has_result() => Ok(exit::DONE),
         CallEnd::Denied(_) if unasked => {
             let hint = exit::hint_allow("it");
-            Err(CommandFailure::new(
-                exit::DENIED,
-                anyhow::anyhow!("the call was denied because nobody could be asked. {hint}"),
-            ))
+            let why = format!("the call was denied because nobody could be asked. {hint}");
+            Err(CommandFailure::word(exit::DENIED, why))
         }
         end => {
             let status = format!("{:?}", end.status()).to_lowercase();
-            Err(CommandFailure::new(exit::FAILED, anyhow::anyhow!("{name}: {status}")))
+            Err(CommandFailure::word(exit::FAILED, format!("{name}: {status}")))
         }
     }
 }

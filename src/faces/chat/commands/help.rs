@@ -25,42 +25,39 @@ const KEYS: [[&str; 2]; 11] = [
 ];
 
 /// Renders `/help`: all commands for a screen of `width` columns, or the one of this name.
-pub fn render_help(name: &str, commands: &[SlashCommand], own: &[OwnCommand], width: usize) -> String {
+pub fn render_help(name: &str, groups: &[CommandGroup], own: &[OwnCommand], width: usize) -> String {
     let name = name.trim_start_matches('/');
     if name.is_empty() {
-        return list_all(commands, own, width);
+        return list_all(groups, own, width);
     }
-    let command = commands.iter().find(|command| command.names.contains(&name));
+    let mut commands = groups.iter().flat_map(|group| group.commands);
+    let command = commands.find(|command| command.names().any(|known| known == name));
     match (command, own.iter().find(|own| own.name == name)) {
         (Some(command), _) => format!("{}  {}\n", write_usage(command), describe_command(command)),
         (None, Some(own)) => {
             let model = own.model.as_ref().map(|model| format!("; asks {model}")).unwrap_or_default();
             format!("{}  {}{model}\n{}\n", own_usage(own), own.about, own.origin)
         }
-        (None, None) => refuse_unknown(name, commands, own) + "\n",
+        (None, None) => refuse_unknown(name, groups, own) + "\n",
     }
 }
 
 /// The message for a name that is not a command.
-pub fn refuse_unknown(name: &str, commands: &[SlashCommand], own: &[OwnCommand]) -> String {
+pub fn refuse_unknown(name: &str, groups: &[CommandGroup], own: &[OwnCommand]) -> String {
     let shown = text::one_line(name, 40);
-    let names = commands.iter().flat_map(|command| command.names.iter().copied());
-    let names = names.chain(own.iter().map(|own| own.name.as_str()));
+    let mut names: Vec<&str> =
+        groups.iter().flat_map(|group| group.commands).flat_map(SlashCommand::names).collect();
+    names.extend(own.iter().map(|own| own.name.as_str()));
     match text::guess_meant(&name.to_lowercase(), names) {
         Some(near) => format!("/{shown}: did you mean /{near}?"),
         None => format!("/{shown}: there is no such command. /help lists them; // sends a slash."),
     }
 }
 
-fn list_all(commands: &[SlashCommand], own: &[OwnCommand], width: usize) -> String {
-    let mut sections: Vec<(&str, Vec<[String; 2]>)> = Vec::new();
-    for group in CommandGroup::ALL {
-        let rows = commands.iter().filter(|command| command.group == group);
-        sections.push((
-            group.heading(),
-            rows.map(|command| [write_usage(command), describe_command(command)]).collect(),
-        ));
-    }
+fn list_all(groups: &[CommandGroup], own: &[OwnCommand], width: usize) -> String {
+    let row = |command: &SlashCommand| [write_usage(command), describe_command(command)];
+    let mut sections: Vec<(&str, Vec<[String; 2]>)> =
+        groups.iter().map(|group| (group.heading, group.commands.iter().map(row).collect())).collect();
     let rows: Vec<[String; 2]> = own.iter().map(|own| [own_usage(own), own.about.clone()]).collect();
     sections.extend((!rows.is_empty()).then_some(("Your own", rows)));
     sections.push(("Keys", KEYS.map(|row| row.map(str::to_owned)).to_vec()));
@@ -100,7 +97,7 @@ fn add_row(help: &mut String, usage: &str, about: &str, column: usize, width: us
 }
 
 fn write_usage(command: &SlashCommand) -> String {
-    format!("/{} {}", command.names[0], command.argument).trim_end().to_owned()
+    format!("/{} {}", command.name, command.argument).trim_end().to_owned()
 }
 
 fn own_usage(own: &OwnCommand) -> String {
@@ -108,6 +105,6 @@ fn own_usage(own: &OwnCommand) -> String {
 }
 
 fn describe_command(command: &SlashCommand) -> String {
-    let others = command.names[1..].iter().map(|alias| format!("; also /{alias}"));
-    command.about.to_owned() + &others.collect::<String>()
+    let other = command.alias.map(|alias| format!("; also /{alias}"));
+    command.about.to_owned() + &other.unwrap_or_default()
 }

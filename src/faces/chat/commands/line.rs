@@ -2,7 +2,7 @@
 
 use super::SlashCommand;
 use super::help::refuse_unknown;
-use super::table::{COMMANDS, find_command};
+use super::table::{GROUPS, find_command};
 use crate::config::OwnCommand;
 
 /// A parsed line.
@@ -41,7 +41,7 @@ pub fn parse_input(line: &str, own: &[OwnCommand]) -> ParsedInput {
         }
         (Some(command), _) => ParsedInput::Command(command, argument.to_owned()),
         (None, Some(own)) => ParsedInput::Own(own.clone(), argument.to_owned()),
-        (None, None) => ParsedInput::Mistake(refuse_unknown(name, COMMANDS, own)),
+        (None, None) => ParsedInput::Mistake(refuse_unknown(name, GROUPS, own)),
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
             let read = match parse_input(line, &own) {
                 ParsedInput::Empty => "empty".to_owned(),
                 ParsedInput::Message(text) => format!("message: {text}"),
-                ParsedInput::Command(command, argument) => format!("command: {} {argument}", command.names[0]),
+                ParsedInput::Command(command, argument) => format!("command: {} {argument}", command.name),
                 ParsedInput::Own(command, arguments) => format!("own: {} {arguments}", command.name),
                 ParsedInput::Mistake(why) => format!("mistake: {why}"),
             };

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{CommandAnswer, SlashOutcome};
+use super::{CommandAnswer, SlashOutcome, tell_text};
 use crate::base::image::{Image, MOST_BYTES};
 use crate::base::text;
 use crate::faces::chat::chat_session::Chat;
@@ -23,11 +23,11 @@ pub(super) fn open_editor(_: &mut Chat, _: &str) -> CommandAnswer {
 pub(super) fn attach_image(chat: &mut Chat, path: &str) -> CommandAnswer {
     let path = unquote_path(path);
     if path.is_empty() {
-        return Err("name a picture: PNG, JPEG, WebP or GIF".to_owned());
+        return Err("name a picture: PNG, JPEG, WebP or GIF".into());
     }
     let info = chat.services.agent.model.info();
     if !info.sees {
-        return Err(format!("{} sees no pictures; /model uses another model", info.id));
+        return Err(format!("{} sees no pictures; /model uses another model", info.id).into());
     }
     let shown = text::one_line(&path, 80);
     let wrong = |why: &str| format!("the picture {shown} {why}");
@@ -44,48 +44,45 @@ pub(super) fn attach_image(chat: &mut Chat, path: &str) -> CommandAnswer {
         count => format!("{count} pictures go"),
     };
     let size = bytes.len().div_ceil(1024);
-    Ok(SlashOutcome::Tell(format!("Attached {shown} ({size} KiB). {count} with your next message.")))
+    tell_text(format!("Attached {shown} ({size} KiB). {count} with your next message."))
 }
 
 /// Removes the quotes or backslashes that terminals add to a path dropped on them.
 fn unquote_path(path: &str) -> String {
     let path = path.trim_start_matches('@');
-    for quote in ['"', '\''] {
-        if let Some(inner) = path.strip_prefix(quote).and_then(|path| path.strip_suffix(quote)) {
-            return inner.to_owned();
-        }
+    let unquote = |quote: char| path.strip_prefix(quote)?.strip_suffix(quote);
+    match unquote('"').or_else(|| unquote('\'')) {
+        Some(inner) => inner.to_owned(),
+        None if cfg!(unix) => path.replace("\\ ", " "),
+        None => path.to_owned(),
     }
-    if cfg!(unix) { path.replace("\\ ", " ") } else { path.to_owned() }
 }
 
 /// Asks the model to write `AGENTS.md` through its tools. An existing file is changed only by `/init update`.
 pub(super) fn write_instructions(chat: &mut Chat, word: &str) -> CommandAnswer {
     let exists = chat.workspace.root().join(INSTRUCTIONS).symlink_metadata().is_ok();
     match word {
-        "" if exists => return Err(format!("{INSTRUCTIONS} exists; /init update lets the model improve it")),
+        "" if exists => {
+            return Err(format!("{INSTRUCTIONS} exists; /init update lets the model improve it").into());
+        }
         "" | "update" => {}
-        _ => return Err("write /init, or /init update".to_owned()),
+        _ => return Err("write /init, or /init update".into()),
     }
-    let prompt =
-        Registry::new(&chat.config.prompt_dirs).get_released(PROMPT).map_err(|error| error.to_string())?;
+    let prompt = Registry::new(&chat.config.prompt_dirs).get_released(PROMPT)?;
     let prompt = prompt.of_session(chat.conversation.session.id());
     let variables = json!({ "file": INSTRUCTIONS, "exists": exists });
     let given = variables.as_object().cloned().unwrap_or_default();
     let context = with_given(&template::convert_value(&json!({})), &given);
-    prompt
-        .render(&context)
-        .map(|text| SlashOutcome::Turn(text.trim().to_owned()))
-        .map_err(|error| error.to_string())
+    Ok(SlashOutcome::Turn(prompt.render(&context)?.trim().to_owned()))
 }
 
 /// Toggles between raw and laid-out answers.
 pub(super) fn toggle_raw(chat: &mut Chat, _: &str) -> CommandAnswer {
-    let done = if chat.rendering.toggle() {
+    tell_text(if chat.rendering.toggle() {
         "Answers are laid out again."
     } else {
         "Answers are shown as the model writes them. /raw lays them out again."
-    };
-    Ok(SlashOutcome::Tell(done.to_owned()))
+    })
 }
 
 #[cfg(test)]

@@ -4,63 +4,55 @@
 #![expect(clippy::unnecessary_wraps, reason = "every function of the table has one signature")]
 
 mod help;
+mod settings;
 mod context;
 mod conversation;
-mod last;
 mod messages;
-mod mode;
-mod models;
-mod own;
-mod prompts;
-mod settings;
-mod skills;
 mod table;
 mod line;
+
+use std::fmt::Display;
 
 use futures_util::future::BoxFuture;
 
 use super::chat_session::Chat;
+use super::own::write_message;
+use crate::config::OwnCommand;
 
-pub(super) use last::show_last;
+pub(super) use conversation::show_last;
 pub use line::{ParsedInput, parse_input};
-pub use own::run_own_command as run_own;
-pub use table::{COMMANDS, find_command};
+pub use table::{find_command, list_commands};
+
+/// The commands that `/help` puts under one heading.
+pub struct CommandGroup {
+    pub heading: &'static str,
+    pub commands: &'static [SlashCommand],
+}
 
 /// A row of the table.
 pub struct SlashCommand {
-    /// The names without the slash. The first one is shown.
-    pub names: &'static [&'static str],
+    /// The name without the slash.
+    pub name: &'static str,
+    pub alias: Option<&'static str>,
     /// The argument as `/help` shows it, `[NAME]`; empty for a command that takes none.
     pub argument: &'static str,
     pub about: &'static str,
-    pub group: CommandGroup,
     pub completes: Completes,
     pub run: CommandFunction,
 }
 
-/// The heading that `/help` puts a command under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandGroup {
-    Agent,
-    Context,
-    Conversation,
-    Message,
-    Chat,
-}
+impl SlashCommand {
+    const fn takes(self, argument: &'static str, completes: Completes) -> Self {
+        Self { argument, completes, ..self }
+    }
 
-impl CommandGroup {
-    /// All groups, in the order of `/help`.
-    pub const ALL: [Self; 5] = [Self::Message, Self::Agent, Self::Context, Self::Conversation, Self::Chat];
+    const fn or(self, alias: &'static str) -> Self {
+        Self { alias: Some(alias), ..self }
+    }
 
-    /// The heading.
-    pub fn heading(self) -> &'static str {
-        match self {
-            Self::Agent => "Agent and model",
-            Self::Context => "Context",
-            Self::Conversation => "Conversation",
-            Self::Message => "Messages",
-            Self::Chat => "Chat",
-        }
+    /// Its name and its alias.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.alias)
     }
 }
 
@@ -71,8 +63,34 @@ pub enum CommandFunction {
     Later(for<'c> fn(&'c mut Chat, &'c str) -> BoxFuture<'c, CommandAnswer>),
 }
 
-/// The outcome, or an error message for the person.
-pub type CommandAnswer = Result<SlashOutcome, String>;
+/// A command without an argument that is done at once.
+const fn now(name: &'static str, about: &'static str, run: fn(&mut Chat, &str) -> CommandAnswer) -> SlashCommand {
+    let (completes, run) = (Completes::Nothing, CommandFunction::Now(run));
+    SlashCommand { name, alias: None, argument: "", about, completes, run }
+}
+
+/// A command without an argument that takes its time.
+const fn later(
+    name: &'static str,
+    about: &'static str,
+    run: for<'c> fn(&'c mut Chat, &'c str) -> BoxFuture<'c, CommandAnswer>,
+) -> SlashCommand {
+    let (completes, run) = (Completes::Nothing, CommandFunction::Later(run));
+    SlashCommand { name, alias: None, argument: "", about, completes, run }
+}
+
+/// The outcome, or what is wrong.
+pub type CommandAnswer = Result<SlashOutcome, SlashMistake>;
+
+/// An error message for the person.
+#[derive(Debug)]
+pub struct SlashMistake(String);
+
+impl<E: Display> From<E> for SlashMistake {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +109,17 @@ pub enum SlashOutcome {
     Leave,
 }
 
+impl From<CommandAnswer> for SlashOutcome {
+    fn from(answer: CommandAnswer) -> Self {
+        answer.unwrap_or_else(|SlashMistake(why)| Self::Tell(format!("error: {why}")))
+    }
+}
+
+/// The outcome that is only a text for the person.
+fn tell_text(text: impl Into<String>) -> CommandAnswer {
+    Ok(SlashOutcome::Tell(text.into()))
+}
+
 /// The argument that Tab offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completes {
@@ -107,6 +136,15 @@ pub enum Completes {
     Paths,
     /// One of these words.
     Words(&'static [&'static str]),
+}
+
+/// Runs a custom command: its text with the arguments is a message for the model that its file names.
+pub fn run_own(chat: &mut Chat, command: &OwnCommand, arguments: &str) -> CommandAnswer {
+    let message = write_message(command, arguments)?;
+    if let Some(model) = &command.model {
+        chat.lend_model(model).map_err(|error| format!("{}: {error}", command.origin))?;
+    }
+    Ok(SlashOutcome::Turn(message))
 }
 
 /// True if a built-in command has this name.

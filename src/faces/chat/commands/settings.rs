@@ -1,21 +1,158 @@
-//! `/set`, `/approve`: change the configuration and the approval mode of the running chat.
+//! `/model`, `/agent`, `/mode`, `/plan`, `/prompt`, `/tools`, `/approve`, `/set`: who answers, and how.
 
-use super::{CommandAnswer, SlashOutcome};
-use crate::agent::assembly::RunOptions;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+use super::{CommandAnswer, tell_text};
+use crate::agent::assembly::{self, ListedModel, RunOptions};
 use crate::base::text;
-use crate::config::{ApprovalMode, Changed, SettingFlag, SettingFlags};
+use crate::config::{ApprovalMode, Changed, Mode, SettingFlag, SettingFlags};
+use crate::conversation::event::plan::PlanEvent;
 use crate::faces::chat::chat_session::Chat;
-use crate::faces::chat::tables;
+use crate::faces::chat::{progress, tables};
+use crate::model::effort::Effort;
+use crate::prompt::{MODULES, PromptError, Registry};
 use crate::screen::terminal;
 
 /// Keys that are read only at startup.
 const READ_AT_START: [&str; 6] =
     ["ui.theme", "ui.status", "ui.notify", "ui.edit_mode", "ui.reasoning", "telemetry."];
 
+/// `/model NAME`, `/model NAME LEVEL` and `/model LEVEL` change the model and its reasoning effort. Without a word the
+/// person picks a model; if nobody is present the models are listed.
+pub(super) fn change_model<'c>(chat: &'c mut Chat, words: &'c str) -> BoxFuture<'c, CommandAnswer> {
+    async move {
+        if !words.is_empty() {
+            return switch_model(chat, words);
+        }
+        let models = list_configured(chat);
+        if !chat.approver.present() {
+            return tell_text(tables::list_models(&models, chat.services.agent.model.info()));
+        }
+        let labels = tables::label_models(&models, &chat.services.agent.model.info().name);
+        let question = "Which model? Type PROVIDER/ID or a level of reasoning for another one.";
+        let Some(answer) = chat.approver.answer(question, &labels).await else {
+            return tell_text("The model stays.");
+        };
+        let picked = labels.iter().position(|label| *label == answer);
+        let words = picked.map_or(answer.as_str(), |index| models[index].name.as_str());
+        if words == chat.services.agent.model.info().name {
+            return tell_text("The model stays.");
+        }
+        switch_model(chat, words)
+    }
+    .boxed()
+}
+
+/// Lists the configured models, and the model in use even if it is not configured.
+fn list_configured(chat: &Chat) -> Vec<ListedModel> {
+    let mut models = assembly::list_models(&chat.config, "").models;
+    let used = chat.services.agent.model.info();
+    models.retain(|model| model.is_configured || model.name == used.name);
+    if let Some(model) = models.iter_mut().find(|model| model.name == used.name)
+        && model.id.as_deref() != Some(&used.id)
+        && !used.scripted
+    {
+        // `/model ID` keeps only the server of a configured model.
+        model.id = Some(used.id.clone());
+        model.window = Some(used.context_window);
+        model.prices.clone_from(&used.prices);
+    }
+    models
+}
+
+fn switch_model(chat: &mut Chat, words: &str) -> CommandAnswer {
+    let (name, level) = words.rsplit_once(char::is_whitespace).unwrap_or(("", words));
+    let (name, level) = match Effort::read(level) {
+        Some(level) => (name.trim(), Some(level)),
+        None => (words, None),
+    };
+    chat.switch_model(Some(name).filter(|name| !name.is_empty()), level)?;
+    let reasons = level.map(|level| format!(", reasoning_effort `{}`", level.word())).unwrap_or_default();
+    tell_text(format!("The model is now {}{reasons}.", chat.services.agent.model.info().id))
+}
+
+/// `/agent NAME` changes the agent; `/agent` lists the agents.
+pub(super) fn change_agent(chat: &mut Chat, name: &str) -> CommandAnswer {
+    if name.is_empty() {
+        return tell_text(tables::list_agents(&chat.config, &chat.services.agent.name));
+    }
+    chat.switch_agent(name)?;
+    let agent = &chat.services.agent;
+    let model = text::make_visible(&agent.model.info().id);
+    tell_text(format!("The agent is now {}, with the model {model}.", agent.name))
+}
+
+pub(super) fn show_tools(chat: &mut Chat, _: &str) -> CommandAnswer {
+    tell_text(tables::list_tools(chat.services.agent.tools.all()))
+}
+
+pub(super) fn change_mode(chat: &mut Chat, name: &str) -> CommandAnswer {
+    if name.is_empty() {
+        return tell_text(tables::list_modes(chat.services.agent.mode));
+    }
+    let mode = Mode::find(name).ok_or_else(|| tables::refuse_word("mode", name, &Mode::ALL.map(Mode::name)))?;
+    chat.switch_flag(SettingFlag::Mode, name)?;
+    tell_text(format!("The mode is now {name}: {}.", tables::describe_mode(mode)))
+}
+
+/// `/plan` shows the last plan; `/plan drop` closes it, so the next message begins a new one.
+pub(super) fn show_plan(chat: &mut Chat, what: &str) -> CommandAnswer {
+    let happened = chat.conversation.session.progress();
+    let shown =
+        progress::format_table(happened).ok_or("there is no plan yet; /mode plan makes one for what follows")?;
+    match what {
+        "" => tell_text(shown),
+        "drop" if matches!(happened.last(), Some(PlanEvent::Closed { .. })) => {
+            Err("the plan is already over".into())
+        }
+        "drop" => {
+            let closed = PlanEvent::Closed { why: "dropped".to_owned() };
+            chat.conversation.session.note_progress(closed, Timestamp::now())?;
+            tell_text("The plan is dropped. What is done stays; the next message begins anew.")
+        }
+        _ => Err("write /plan, or /plan drop".into()),
+    }
+}
+
+/// `/prompt` lists the prompts; `/prompt NAME[@VERSION]` changes the system prompt.
+pub(super) fn change_prompt(chat: &mut Chat, reference: &str) -> CommandAnswer {
+    let registry = Registry::new(&chat.config.prompt_dirs);
+    if reference.is_empty() {
+        return tell_text(list_prompts(chat, &registry)?);
+    }
+    let prompt = registry.get(reference)?;
+    if prompt.has_messages() {
+        let id = prompt.id();
+        return Err(format!("{id} opens a conversation: start one with agent chat --prompt {reference}").into());
+    }
+    chat.switch_prompt(reference)?;
+    let used = chat.services.agent.briefing.system_of(&chat.conversation).id();
+    tell_text(format!("The system prompt is now {used}."))
+}
+
+fn list_prompts(chat: &Chat, registry: &Registry) -> Result<String, PromptError> {
+    let session = chat.conversation.session.id();
+    let used: Vec<String> =
+        chat.services.agent.briefing.list_prompts(session).into_iter().map(|used| used.to_string()).collect();
+    let names = registry.names()?;
+    let names = names.iter().map(String::as_str).filter(|name| !name.starts_with(MODULES));
+    let rows = registry.list(names)?.into_iter().map(|listed| {
+        let (id, about) = match &listed.prompt {
+            Ok(prompt) => (prompt.id(), prompt.head.description.clone()),
+            Err(error) => (format!("{}@{}", listed.name, listed.version), format!("error: {error}")),
+        };
+        let mark = if used.contains(&id) { "*" } else { "" };
+        [mark.to_owned(), id, listed.labels.join(", "), about]
+    });
+    Ok(tables::lay_out_columns(&rows.collect::<Vec<_>>(), tables::find_edge()))
+}
+
 /// `/set KEY=VALUE` changes the configuration of this chat as `--set` does; `/set` lists the changed keys.
 pub(super) fn change_setting(chat: &mut Chat, assignment: &str) -> CommandAnswer {
     if assignment.is_empty() {
-        return Ok(SlashOutcome::Tell(set_here(chat)));
+        return tell_text(set_here(chat));
     }
     let (key, value) =
         assignment.split_once('=').ok_or("write it as KEY=VALUE, as in /set limits.max_turns=20")?;
@@ -26,33 +163,25 @@ pub(super) fn change_setting(chat: &mut Chat, assignment: &str) -> CommandAnswer
     }
     if changed.is_empty() {
         let shown = chat.config.value_of(key).map(|value| format!(": {value}")).unwrap_or_default();
-        return Ok(SlashOutcome::Tell(format!("Nothing that can be shown changes{shown}.")));
+        return tell_text(format!("Nothing that can be shown changes{shown}."));
     }
     let mut lines: Vec<String> = changed.iter().map(format_change).collect();
     lines.extend(changed.iter().filter_map(|change| explain_change(change, chat.config.flags(), &chat.options)));
-    Ok(SlashOutcome::Tell(lines.join("\n")))
+    tell_text(lines.join("\n"))
 }
 
 /// `/approve MODE` changes which calls run without a question, as `--approve` does; `/approve` lists the modes.
 pub(super) fn change_approval(chat: &mut Chat, name: &str) -> CommandAnswer {
     let current = chat.services.agent.approval;
     if name.is_empty() {
-        let row = |mode: ApprovalMode| {
-            let mark = if mode == current { "*" } else { " " };
-            [mark.to_owned(), mode.name().to_owned(), mode.explain().to_owned()]
-        };
-        return Ok(SlashOutcome::Tell(tables::lay_out_columns(
-            &ApprovalMode::ALL.map(row),
-            terminal::measure_width(),
-        )));
+        let row = |mode: ApprovalMode| (mode == current, mode.name(), mode.explain());
+        return tell_text(tables::list_words(ApprovalMode::ALL.map(row)));
     }
-    let mode = ApprovalMode::find(name).ok_or_else(|| {
-        let known = ApprovalMode::ALL.map(ApprovalMode::name).join(", ");
-        format!("there is no approval mode `{}`; there are {known}", text::one_line(name, 40))
-    })?;
-    chat.switch_approval(mode)?;
+    let known = ApprovalMode::ALL.map(ApprovalMode::name);
+    let mode = ApprovalMode::find(name).ok_or_else(|| tables::refuse_word("approval mode", name, &known))?;
+    chat.switch_flag(SettingFlag::Approve, name)?;
     let shown = |mode: ApprovalMode| format!("{} ({})", mode.name(), mode.explain());
-    Ok(SlashOutcome::Tell(format!("approval: {} → {}", shown(current), shown(mode))))
+    tell_text(format!("approval: {} → {}", shown(current), shown(mode)))
 }
 
 /// Lists the keys that were set in this chat, with their current values.

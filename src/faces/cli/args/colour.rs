@@ -3,24 +3,21 @@
 use std::ffi::OsString;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 use crate::screen::ink::Colour;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
+impl ValueEnum for Colour {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Auto, Self::Always, Self::Never]
+    }
 
-impl From<ColorChoice> for Colour {
-    fn from(choice: ColorChoice) -> Self {
-        match choice {
-            ColorChoice::Auto => Self::Auto,
-            ColorChoice::Always => Self::Always,
-            ColorChoice::Never => Self::Never,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }))
     }
 }
 
@@ -31,18 +28,7 @@ pub fn find_colour(args: &[OsString]) -> Colour {
     let apart = words.iter().zip(words.iter().skip(1)).filter(|(name, _)| **name == "--color");
     let joined = words.iter().filter_map(|word| word.strip_prefix("--color="));
     let value = joined.chain(apart.map(|(_, value)| *value)).last();
-    value.and_then(|value| ColorChoice::from_str(value, false).ok()).map_or(Colour::Auto, Colour::from)
-}
-
-/// Removes the escapes for colours and styles from `text`.
-pub fn without_style(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        out.push_str(before);
-        rest = after.split_once('m').map_or("", |(_, rest)| rest);
-    }
-    out + rest
+    value.and_then(|value| Colour::from_str(value, false).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::parse_approval;
+use super::values::parse_approval;
 use crate::config::ApprovalMode;
 
 #[derive(Debug, Args)]

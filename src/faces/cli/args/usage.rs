@@ -5,21 +5,23 @@ use clap::error::ErrorKind;
 /// The text to print, and whether it is an error. The last line of an error is its reason.
 #[derive(Debug)]
 pub struct UsageError {
-    pub text: String,
+    pub plain: String,
+    /// With the escapes for colours and styles.
+    pub styled: String,
     pub is_error: bool,
 }
 
 impl From<clap::Error> for UsageError {
     fn from(error: clap::Error) -> Self {
-        let text = error.render().ansi().to_string();
-        let text = match error.kind() {
+        let text = error.render();
+        let [plain, styled] = [text.to_string(), text.ansi().to_string()].map(|text| match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => text,
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 format!("{}\n\nerror: a command is missing\n", text.trim_end())
             }
             _ => reason_last(&text),
-        };
-        Self { text, is_error: error.use_stderr() }
+        });
+        Self { plain, styled, is_error: error.use_stderr() }
     }
 }
 

@@ -2,8 +2,10 @@
 //! the text.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::de::DeserializeOwned;
 
-use crate::config::{ApprovalMode, Mode};
+use crate::base::output::{Encoding, ResponseFormat};
+use crate::config::{ApprovalMode, Mode, Permission};
 
 /// Checks only the form `KEY=VALUE`: loading the configuration checks the key.
 pub(super) fn check_assignment(text: &str) -> Result<String, String> {
@@ -24,4 +26,21 @@ pub(super) fn parse_mode() -> impl TypedValueParser<Value = Mode> {
 
 pub(super) fn parse_dollars(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost > 0.0).ok_or("an amount like 0.50".to_owned())
+}
+
+pub(super) fn parse_permission(text: &str) -> Result<Permission, String> {
+    parse_word(text, "read, write, admin")
+}
+
+pub(super) fn parse_format(text: &str) -> Result<ResponseFormat, String> {
+    parse_word(text, "concise, standard, detailed, raw")
+}
+
+pub(super) fn parse_encoding(text: &str) -> Result<Encoding, String> {
+    parse_word(text, "text, json, yaml, xml, compact")
+}
+
+/// Parses a word as the configuration files spell it.
+fn parse_word<T: DeserializeOwned>(text: &str, words: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|_| format!("one of {words}"))
 }

@@ -3,7 +3,6 @@
 /// The result of one check, in one or several lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DoctorCheck {
-    pub of: &'static str,
     pub health: Health,
     pub says: String,
 }
@@ -18,7 +17,15 @@ pub(super) enum Health {
 }
 
 impl DoctorCheck {
-    pub fn new(of: &'static str, health: Health, says: impl Into<String>) -> Self {
-        Self { of, health, says: says.into() }
+    pub fn good(says: impl Into<String>) -> Self {
+        Self { health: Health::Good, says: says.into() }
+    }
+
+    pub fn weak(says: impl Into<String>) -> Self {
+        Self { health: Health::Weak, says: says.into() }
+    }
+
+    pub fn bad(says: impl Into<String>) -> Self {
+        Self { health: Health::Bad, says: says.into() }
     }
 }

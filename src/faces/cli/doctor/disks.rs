@@ -4,38 +4,37 @@ use std::path::Path;
 
 use crate::files::disk;
 
-use super::account::{DoctorCheck, Health};
+use super::account::DoctorCheck;
 
 /// Free bytes below which a long session may run out of space.
 const LITTLE: u64 = 200 << 20;
 
-/// Checks the directory of sessions, then that of histories and drafts.
-pub(super) fn check_disks(sessions: &Path, state: &Path) -> [DoctorCheck; 2] {
-    let lost = "`--ephemeral` keeps no session, XDG_DATA_HOME names another place";
-    [
-        check_disk("disk", ("sessions go to", sessions), lost),
-        check_disk("state", ("histories and drafts go to", state), "XDG_STATE_HOME names another place"),
-    ]
+/// Checks the directory of sessions.
+pub(super) fn check_sessions(dir: &Path) -> DoctorCheck {
+    let otherwise = "`--ephemeral` keeps no session, XDG_DATA_HOME names another place";
+    check_disk("sessions go to", dir, otherwise)
 }
 
-fn check_disk(of: &'static str, (what, dir): (&str, &Path), otherwise: &str) -> DoctorCheck {
-    let made = std::fs::create_dir_all(dir).and_then(|()| tempfile::tempfile_in(dir));
-    if let Err(error) = made {
-        let says = format!("{} cannot be written: {error}; {otherwise}", dir.display());
-        return DoctorCheck::new(of, Health::Bad, says);
+/// Checks the directory of histories and drafts.
+pub(super) fn check_state(dir: &Path) -> DoctorCheck {
+    check_disk("histories and drafts go to", dir, "XDG_STATE_HOME names another place")
+}
+
+fn check_disk(what: &str, dir: &Path, otherwise: &str) -> DoctorCheck {
+    match std::fs::create_dir_all(dir).and_then(|()| tempfile::tempfile_in(dir)) {
+        Ok(_) => judge_space(what, dir, disk::free_bytes(dir), otherwise),
+        Err(error) => DoctorCheck::bad(format!("{} cannot be written: {error}; {otherwise}", dir.display())),
     }
-    judge_space(of, (what, dir), disk::free_bytes(dir), otherwise)
 }
 
-fn judge_space(of: &'static str, (what, dir): (&str, &Path), free: Option<u64>, otherwise: &str) -> DoctorCheck {
-    let dir = dir.display();
-    match free {
-        Some(free) if free < LITTLE => {
-            let says = format!("{what} {dir}, with {} left: free some space, or {otherwise}", format_size(free));
-            DoctorCheck::new(of, Health::Weak, says)
+fn judge_space(what: &str, dir: &Path, free: Option<u64>, otherwise: &str) -> DoctorCheck {
+    let place = format!("{what} {}", dir.display());
+    match (free, free.map(format_size).unwrap_or_default()) {
+        (None, _) => DoctorCheck::good(place),
+        (Some(..LITTLE), size) => {
+            DoctorCheck::weak(format!("{place}, with {size} left: free some space, or {otherwise}"))
         }
-        Some(free) => DoctorCheck::new(of, Health::Good, format!("{what} {dir} ({} free)", format_size(free))),
-        None => DoctorCheck::new(of, Health::Good, format!("{what} {dir}")),
+        (Some(_), size) => DoctorCheck::good(format!("{place} ({size} free)")),
     }
 }
 
@@ -48,16 +47,14 @@ fn format_size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::account::Health;
     use super::*;
 
     #[test]
     fn little_room_is_told_with_what_to_do() {
-        let told = |free| judge_space("disk", ("sessions go to", Path::new("/srv")), free, "name another place");
-        assert_eq!(
-            told(Some(1 << 40)),
-            DoctorCheck::new("disk", Health::Good, "sessions go to /srv (1024 GiB free)")
-        );
-        assert_eq!(told(None), DoctorCheck::new("disk", Health::Good, "sessions go to /srv"));
+        let told = |free| judge_space("sessions go to", Path::new("/srv"), free, "name another place");
+        assert_eq!(told(Some(1 << 40)), DoctorCheck::good("sessions go to /srv (1024 GiB free)"));
+        assert_eq!(told(None), DoctorCheck::good("sessions go to /srv"));
         let full = told(Some(3 << 20));
         assert_eq!(full.health, Health::Weak);
         assert!(full.says.contains("3 MiB left: free some space, or name another place"), "{}", full.says);
@@ -68,7 +65,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let file = place.path().join("file");
         std::fs::write(&file, "").expect("written");
-        let check = check_disk("disk", ("sessions go to", &file.join("sessions")), "name another place");
+        let check = check_disk("sessions go to", &file.join("sessions"), "name another place");
         assert_eq!(check.health, Health::Bad);
         assert!(check.says.ends_with("; name another place"), "{}", check.says);
     }

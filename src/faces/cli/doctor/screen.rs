@@ -6,7 +6,7 @@ use crate::screen::ink::ColourWishes;
 use crate::screen::terminal::{self, Abilities};
 
 use super::super::setup::CliSetup;
-use super::account::{DoctorCheck, Health};
+use super::account::DoctorCheck;
 
 /// The facts that decide the result.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +30,6 @@ impl<'a> ScreenFacts<'a> {
         let env = &setup.env;
         let stderr = io::stderr().is_terminal();
         let wishes = ColourWishes::read(|name| env.get(name));
-        let colour: crate::screen::ink::Colour = setup.global.color.into();
         Self {
             is_terminal: io::stdin().is_terminal() && stderr,
             size: terminal::measure_size(),
@@ -38,27 +37,22 @@ impl<'a> ScreenFacts<'a> {
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.get(name)),
             in_tmux: env.get("TMUX").is_some(),
             abilities: Abilities::read(|name| env.get(name)),
-            colours: colour.allows(stderr, wishes),
+            colours: setup.global.color.allows(stderr, wishes),
             wishes,
         }
     }
 }
 
 pub(super) fn check_screen(facts: &ScreenFacts<'_>) -> DoctorCheck {
-    let of = "terminal";
     if !facts.is_terminal {
-        return DoctorCheck::new(
-            of,
-            Health::Good,
-            "none: output is plain lines without colours, and questions are not asked",
-        );
+        return DoctorCheck::good("none: output is plain lines without colours, and questions are not asked");
     }
     let term = facts.term.unwrap_or("not set");
     if !facts.abilities.draws {
         let says = format!(
             "TERM is {term}: plain lines are shown; set TERM=xterm-256color if this terminal moves its cursor"
         );
-        return DoctorCheck::new(of, Health::Weak, says);
+        return DoctorCheck::weak(says);
     }
     let size = facts.size.map_or_else(|| "unknown size".to_owned(), |(columns, rows)| format!("{columns}×{rows}"));
     let colours = match (facts.colours, facts.wishes.no_color) {
@@ -81,9 +75,9 @@ pub(super) fn check_screen(facts: &ScreenFacts<'_>) -> DoctorCheck {
         to_do.push("it is small: widen it to at least 40 columns and 10 rows".to_owned());
     }
     if to_do.is_empty() {
-        return DoctorCheck::new(of, Health::Good, says);
+        return DoctorCheck::good(says);
     }
-    DoctorCheck::new(of, Health::Weak, format!("{says}\n{}", to_do.join("\n")))
+    DoctorCheck::weak(format!("{says}\n{}", to_do.join("\n")))
 }
 
 fn is_utf8(locale: &str) -> bool {
@@ -94,6 +88,7 @@ fn is_utf8(locale: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::account::Health;
     use super::*;
 
     fn plain() -> ScreenFacts<'static> {

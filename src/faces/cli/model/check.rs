@@ -10,8 +10,8 @@ use crate::agent::exit;
 use crate::base::text;
 
 use super::super::args::ReportFormat;
-use super::super::setup::CliSetup;
-use super::super::{CommandFailure, CommandOutcome, note_progress, print_text};
+use super::super::setup::{CliSetup, build_runtime};
+use super::super::{CommandFailure, CommandOutcome, note_progress, print_json, print_text};
 
 pub(super) fn check_model(
     setup: &CliSetup,
@@ -19,10 +19,9 @@ pub(super) fn check_model(
     log_wire: Option<PathBuf>,
     output: ReportFormat,
 ) -> CommandOutcome {
-    let workspace = setup.workspace()?;
-    let config = setup.config(&workspace)?;
+    let (_, config) = setup.load()?;
     let options = RunOptions { model: name, log_wire, ..RunOptions::default() };
-    let check = ModelCheck::new(&config, &options).map_err(CommandFailure::from_setup)?;
+    let check = ModelCheck::new(&config, &options)?;
     let quiet = setup.global.quiet;
     let say = |line: &str| {
         if !quiet {
@@ -35,14 +34,13 @@ pub(super) fn check_model(
         ModelCheck::REQUESTS,
         check.name()
     ));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let checked = runtime.block_on(check.run(&mut |what| say(&format!("  asking for {what}"))));
+    let checked = build_runtime()?.block_on(check.run(&mut |what| say(&format!("  asking for {what}"))));
     let checked = checked.map_err(|error| {
         let reason = config.redactor().redact(&error.to_string()).into_owned();
-        CommandFailure::new(exit::of_model(error.kind), anyhow::anyhow!(reason))
+        CommandFailure::word(exit::of_model(error.kind), reason)
     })?;
     match output {
-        ReportFormat::Json => print_text(serde_json::to_string_pretty(&as_json(check.name(), &checked))? + "\n")?,
+        ReportFormat::Json => print_json(&as_json(check.name(), &checked))?,
         ReportFormat::Text => print_text(format_report(check.name(), &checked))?,
     };
     say(&format_spending(&checked));

@@ -16,9 +16,12 @@ pub(super) fn check_prompts(registry: &Registry, references: &[String]) -> Comma
         told.extend(prompt.doubts(&sample).iter().map(ToString::to_string));
         if let Ok(parts) = prompt.sizes(&sample) {
             let total: u64 = parts.iter().map(|part| part.tokens).sum();
-            let parts: Vec<String> = parts.iter().map(|part| format!("{} {}", part.name, part.tokens)).collect();
-            let parts = if parts.len() > 1 { format!(": {}", parts.join(", ")) } else { String::new() };
-            let _ = writeln!(sizes, "{}: {total} tokens{parts}", prompt.id());
+            let _ = write!(sizes, "{}: {total} tokens", prompt.id());
+            if parts.len() > 1 {
+                let parts: Vec<_> = parts.iter().map(|part| format!("{} {}", part.name, part.tokens)).collect();
+                let _ = write!(sizes, ": {}", parts.join(", "));
+            }
+            sizes.push('\n');
         }
     }
     print_text(sizes)?;
@@ -36,27 +39,22 @@ fn asked_for(
     registry: &Registry,
     references: &[String],
 ) -> Result<(Vec<Arc<Prompt>>, Vec<String>), CommandFailure> {
-    let (mut prompts, mut told) = (Vec::new(), Vec::new());
-    let mut add = |read: Result<Arc<Prompt>, crate::prompt::PromptError>| match read {
-        Ok(prompt) => prompts.push(prompt),
-        Err(error) => told.push(error.to_string()),
-    };
+    let mut read = Vec::new();
     if references.is_empty() {
-        let mut unlisted = Vec::new();
-        for name in registry.names().map_err(CommandFailure::prompt)? {
+        for name in registry.names()? {
             match registry.list([name.as_str()]) {
-                Ok(versions) => versions.into_iter().for_each(|listed| add(listed.prompt)),
-                Err(error) => unlisted.push(error.to_string()),
-            }
-        }
-        told.extend(unlisted);
-    } else {
-        for reference in references {
-            match registry.get(reference) {
-                Err(error) if error.file.is_none() => return Err(CommandFailure::prompt(error)),
-                read => add(read),
+                Ok(versions) => read.extend(versions.into_iter().map(|listed| listed.prompt)),
+                Err(error) => read.push(Err(error)),
             }
         }
     }
-    Ok((prompts, told))
+    for reference in references {
+        match registry.get(reference) {
+            Err(error) if error.file.is_none() => return Err(error.into()),
+            prompt => read.push(prompt),
+        }
+    }
+    let (prompts, wrong): (Vec<_>, Vec<_>) = read.into_iter().partition(Result::is_ok);
+    let told = wrong.into_iter().filter_map(Result::err).map(|error| error.to_string()).collect();
+    Ok((prompts.into_iter().flatten().collect(), told))
 }

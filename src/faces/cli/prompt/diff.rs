@@ -4,10 +4,10 @@ use crate::base::diff::unify;
 use crate::prompt::{PartSize, Prompt, PromptContext, Registry};
 use crate::template::Value;
 
-use super::super::{CommandFailure, CommandOutcome, print_text, tables};
+use super::super::{CommandOutcome, print_text, tables};
 
 pub(super) fn print_diff(registry: &Registry, old: &str, new: &str) -> CommandOutcome {
-    let [old, new] = [old, new].map(|reference| registry.get(reference).map_err(CommandFailure::prompt));
+    let [old, new] = [old, new].map(|reference| registry.get(reference));
     let (old, new) = (old?, new?);
     let diff = unify("", &old.whole_text(), &new.whole_text());
     if diff.is_empty() {

@@ -6,67 +6,60 @@ mod release;
 mod test;
 
 use std::fmt::Write;
-use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 
 use crate::agent::Conversation;
 use crate::agent::assembly::{self, RunOptions};
 use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
 use crate::conversation::session::{About, Session};
-use crate::prompt::{ListedPrompt, MODULES, Prompt, PromptError, Registry};
-use crate::safety::Nobody;
+use crate::prompt::{ListedPrompt, MODULES, Promotion, Prompt, Registry};
 
 use super::args::PromptCommand;
-use super::setup::CliSetup;
-use super::{CommandFailure, CommandOutcome, exit, print_text, tables, vars};
+use super::setup::{CliSetup, assemble_unasked};
+use super::{CommandFailure, CommandOutcome, attachments, exit, print_json, print_table, print_text};
 
 pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOutcome {
-    let workspace = setup.workspace()?;
-    let config = setup.config_with(&workspace, flags(&command))?;
+    let (workspace, config) = setup.load_with(flags(&command))?;
     let registry = Registry::new(&config.prompt_dirs);
     match command {
         PromptCommand::List => {
-            let names = registry.names().map_err(CommandFailure::prompt)?;
+            let names = registry.names()?;
             // Whole prompts come before modules.
             let (modules, whole): (Vec<&str>, Vec<&str>) =
                 names.iter().map(String::as_str).partition(|name| name.starts_with(MODULES));
-            let listed = registry.list(whole.into_iter().chain(modules)).map_err(CommandFailure::prompt)?;
-            print_text(format_prompts(&listed))
+            let listed = registry.list(whole.into_iter().chain(modules))?;
+            print_table(&listed.into_iter().map(list_cells).collect::<Vec<_>>())
         }
-        PromptCommand::Show { reference } => {
-            let prompt = registry.get(&reference).map_err(CommandFailure::prompt)?;
-            print_text(write_source(&prompt))
-        }
+        PromptCommand::Show { reference } => print_text(write_source(&*registry.get(&reference)?)),
         PromptCommand::Test(args) => test::run_tests(setup, &config, &registry, args),
         PromptCommand::Diff { old, new } => diff::print_diff(&registry, &old, &new),
         PromptCommand::Check { references } => check::check_prompts(&registry, &references),
         PromptCommand::Promote { name, version, canary, label, message, force } => {
-            let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
-            release::promote_version(setup, &registry, &config.prompt_dirs, &wanted)
+            let today = Zoned::now().date();
+            let promotion = Promotion { version, label: &label, canary, note: &message, today };
+            release::promote_version(setup, &registry, &config.prompt_dirs, &name, &promotion, force)
         }
         PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
         PromptCommand::New { name } => release::begin_version(setup, &registry, &name),
         PromptCommand::Render { reference, vars, messages } => {
-            registry.get(&reference).map_err(CommandFailure::prompt)?;
-            let options =
-                RunOptions { prompt: Some(reference), vars: vars::read_vars(&vars)?, ..RunOptions::default() };
-            let services = assembly::assemble_services(&config, &workspace, &options, Arc::new(Nobody))
-                .map_err(CommandFailure::from_setup)?;
-            let agent = &services.agent;
+            registry.get(&reference)?;
+            let options = RunOptions {
+                prompt: Some(reference),
+                vars: attachments::read_vars(&vars)?,
+                ..RunOptions::default()
+            };
+            let agent = assemble_unasked(&config, &workspace, &options)?.agent;
             let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
             let now = Timestamp::now();
             let conversation = Conversation::new(Session::ephemeral(about, now), now);
-            let run_id = assembly::new_run_id();
-            let briefing = &agent.briefing;
+            let (briefing, run_id) = (&agent.briefing, assembly::new_run_id());
             if messages {
                 let messages = briefing.preview_messages(&conversation, &run_id, &agent.limits);
-                let messages = messages.map_err(CommandFailure::briefing)?;
-                return print_text(serde_json::to_string_pretty(&messages)? + "\n");
+                return print_json(&messages.map_err(CommandFailure::briefing)?);
             }
-            let text =
-                briefing.preview(&conversation, &run_id, &agent.limits).map_err(CommandFailure::briefing)?;
-            print_text(text + "\n")
+            let text = briefing.preview(&conversation, &run_id, &agent.limits);
+            print_text(text.map_err(CommandFailure::briefing)? + "\n")
         }
     }
 }
@@ -86,22 +79,16 @@ fn write_source(prompt: &Prompt) -> String {
     out + prompt.body().trim() + "\n"
 }
 
-fn format_prompts(prompts: &[ListedPrompt]) -> String {
-    let rows: Vec<[String; 4]> = prompts
-        .iter()
-        .map(|listed| {
-            let (fingerprint, description) = match &listed.prompt {
-                Ok(prompt) => (prompt.fingerprint().to_owned(), prompt.head.description.clone()),
-                Err(error) => ("-".to_owned(), format!("error: {error}")),
-            };
-            let version = match listed.labels.as_slice() {
-                [] => listed.version.to_string(),
-                labels => format!("{} ({})", listed.version, labels.join(", ")),
-            };
-            [listed.name.clone(), version, fingerprint, description]
-        })
-        .collect();
-    tables::lay_out_columns(&rows, tables::find_edge())
+fn list_cells(listed: ListedPrompt) -> [String; 4] {
+    let (fingerprint, description) = match &listed.prompt {
+        Ok(prompt) => (prompt.fingerprint().to_owned(), prompt.head.description.clone()),
+        Err(error) => ("-".to_owned(), format!("error: {error}")),
+    };
+    let version = match listed.labels.as_slice() {
+        [] => listed.version.to_string(),
+        labels => format!("{} ({})", listed.version, labels.join(", ")),
+    };
+    [listed.name, version, fingerprint, description]
 }
 
 /// The flags of a command that name a setting. The configured approval is for daily work; nobody watches a test.
@@ -114,12 +101,6 @@ fn flags(command: &PromptCommand) -> SettingFlags {
 impl CommandFailure {
     /// Maps a prompt that cannot be rendered to a mistake in the configuration.
     pub(super) fn briefing(error: anyhow::Error) -> Self {
-        let code = if error.is::<PromptError>() { exit::CONFIGURATION } else { exit::FAILED };
-        Self::new(code, error)
-    }
-
-    pub(super) fn prompt(error: PromptError) -> Self {
-        let code = if error.file.is_some() { exit::CONFIGURATION } else { exit::USAGE };
-        Self::new(code, error)
+        exit::refuse_run(&error).into()
     }
 }

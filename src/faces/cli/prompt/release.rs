@@ -7,7 +7,9 @@ use jiff::Zoned;
 
 use crate::config::PromptDir;
 use crate::prompt::test::{VersionStanding, judge_standing};
-use crate::prompt::{LATEST, PRODUCTION, Promotion, Prompt, PromptContext, PromptDesk, Registry, Version};
+use crate::prompt::{
+    LATEST, PRODUCTION, Promotion, Prompt, PromptContext, PromptDesk, PromptError, Registry, Version,
+};
 
 use super::super::setup::CliSetup;
 use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person};
@@ -15,45 +17,32 @@ use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person
 /// The number of cases that a version must have, and pass, before it is released.
 const FEWEST_CASES: usize = 10;
 
-/// The release that the person wants.
-pub(super) struct Wanted<'a> {
-    pub name: &'a str,
-    pub version: Version,
-    pub label: &'a str,
-    pub canary: Option<u8>,
-    pub note: &'a str,
-    pub force: bool,
-}
-
 pub(super) fn promote_version(
     setup: &CliSetup,
     registry: &Registry,
     dirs: &[PromptDir],
-    wanted: &Wanted<'_>,
+    name: &str,
+    promotion: &Promotion<'_>,
+    force: bool,
 ) -> CommandOutcome {
-    let Wanted { name, version, label, canary, note, force } = *wanted;
+    let Promotion { version, label, canary, .. } = *promotion;
     if label == LATEST || label.parse::<Version>().is_ok() {
         return Err(CommandFailure::usage(format!("`{label}` cannot be a label: it always means a version")));
     }
-    let prompt = registry.get(&format!("{name}@{version}")).map_err(CommandFailure::prompt)?;
+    let prompt = registry.get(&format!("{name}@{version}"))?;
     let found = judge_standing(registry, &prompt, &PromptContext::sample().value());
     match (find_objection(&prompt, &found), force) {
         (Some(why), false) => {
             let why = format!("{why}\nNothing was released. --force releases it anyway.");
-            return Err(CommandFailure::new(exit::TESTS_FAILED, anyhow::anyhow!(why)));
+            return Err(CommandFailure::word(exit::TESTS_FAILED, why));
         }
         (Some(why), true) => warn_person(&why),
         (None, _) => {}
     }
-    let home = match registry.home(name, Some(version)).map_err(CommandFailure::prompt)? {
-        Some(home) => home,
-        None => default_home(setup),
-    };
-    let desk = PromptDesk::open(&home, name).map_err(CommandFailure::prompt)?;
-    let before = registry.get(name).map_err(CommandFailure::prompt)?.version.unwrap_or(version);
-    let today = Zoned::now().date();
-    let promotion = Promotion { version, label, canary, note, today };
-    let Some(said) = desk.promote(&promotion, &prompt, before).map_err(CommandFailure::prompt)? else {
+    let home = find_home(setup, registry, name, Some(version))?;
+    let desk = PromptDesk::open(&home, name)?;
+    let before = registry.get(name)?.version.unwrap_or(version);
+    let Some(said) = desk.promote(promotion, &prompt, before)? else {
         return print_text(format!("{name}: {version} is `{label}` already\n"));
     };
     if canary.is_none() && is_hidden(dirs, home, name, label, version) {
@@ -77,18 +66,15 @@ fn is_hidden(dirs: &[PromptDir], home: PathBuf, name: &str, label: &str, version
 }
 
 pub(super) fn roll_back(setup: &CliSetup, registry: &Registry, name: &str) -> CommandOutcome {
-    let now = registry.get(name).map_err(CommandFailure::prompt)?;
-    let home = match registry.home(name, None).map_err(CommandFailure::prompt)? {
-        Some(home) => home,
-        None => default_home(setup),
-    };
+    let now = registry.get(name)?;
+    let home = find_home(setup, registry, name, None)?;
     if !home.join(name).is_dir() {
         return Err(CommandFailure::usage(format!(
             "no version of `{name}` was promoted: there is nothing to roll back"
         )));
     }
-    let desk = PromptDesk::open(&home, name).map_err(CommandFailure::prompt)?;
-    match desk.roll_back(Zoned::now().date()).map_err(CommandFailure::prompt)? {
+    let desk = PromptDesk::open(&home, name)?;
+    match desk.roll_back(Zoned::now().date())? {
         Some(said) => print_text(format!("{name}: {said}\n")),
         None => Err(CommandFailure::usage(format!(
             "`{name}` is at {} and nothing was in {PRODUCTION} before it: there is nothing to roll back",
@@ -101,7 +87,7 @@ pub(super) fn begin_version(setup: &CliSetup, registry: &Registry, name: &str) -
     let latest = registry.get(&format!("{name}@{LATEST}"));
     let (version, text) = match &latest {
         Ok(prompt) => (prompt.version.map_or(FIRST, Version::next_minor), prompt.text().to_owned()),
-        Err(error) if error.file.is_some() => return Err(CommandFailure::prompt(error.clone())),
+        Err(error) if error.file.is_some() => return Err(error.clone().into()),
         Err(_) if !Prompt::may_be_named(name) => {
             return Err(CommandFailure::usage(format!(
                 "`{name}` cannot name a prompt: write letters, digits, `-`, `_`, or modules/NAME"
@@ -109,18 +95,15 @@ pub(super) fn begin_version(setup: &CliSetup, registry: &Registry, name: &str) -
         }
         Err(_) => (FIRST, SCAFFOLD.to_owned()),
     };
-    let home = match registry.home(name, None).map_err(CommandFailure::prompt)? {
-        Some(home) => home,
-        None => default_home(setup),
-    };
-    let desk = PromptDesk::open(&home, name).map_err(CommandFailure::prompt)?;
-    let path = desk.begin(version, &text).map_err(CommandFailure::prompt)?;
+    let home = find_home(setup, registry, name, None)?;
+    let desk = PromptDesk::open(&home, name)?;
+    let path = desk.begin(version, &text)?;
     let mut written = format!("{}\n", path.display());
     if latest.is_err() {
         for (file, text) in
             [("tests.yaml", TESTS.to_owned()), ("changelog.md", format!("# Changelog of `{name}`\n"))]
         {
-            if let Some(path) = desk.add(file, &text).map_err(CommandFailure::prompt)? {
+            if let Some(path) = desk.add(file, &text)? {
                 let _ = writeln!(written, "{}", path.display());
             }
         }
@@ -147,8 +130,13 @@ fn find_objection(prompt: &Prompt, found: &VersionStanding) -> Option<String> {
         .then(|| format!("{id} has too few test cases to be released: {} of {FEWEST_CASES}", found.cases))
 }
 
-/// The directory of a person's own prompts.
-fn default_home(setup: &CliSetup) -> PathBuf {
-    let given = setup.global.config.clone().or_else(|| setup.env.get("AGENT_CONFIG").map(PathBuf::from));
-    given.unwrap_or_else(|| setup.env.dirs().config).join("prompts")
+/// The directory of prompts that a version lies in, else that of the person's own prompts.
+fn find_home(
+    setup: &CliSetup,
+    registry: &Registry,
+    name: &str,
+    version: Option<Version>,
+) -> Result<PathBuf, PromptError> {
+    let own = || setup.given_dir().unwrap_or_else(|| setup.env.dirs().config).join("prompts");
+    Ok(registry.home(name, version)?.unwrap_or_else(own))
 }

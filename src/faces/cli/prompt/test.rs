@@ -1,6 +1,6 @@
 //! `agent prompt test`: chooses the versions, models and cases to test, and prints the report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::Cancel;
@@ -16,9 +16,9 @@ use crate::prompt::{Prompt, Registry};
 use crate::screen::Bar;
 
 use super::super::args::{PromptTestArgs, TestFormat};
-use super::super::setup::CliSetup;
+use super::super::setup::{CliSetup, build_runtime};
 use super::super::signals::Signals;
-use super::super::{CommandFailure, CommandOutcome, exit, print_text, warn_person};
+use super::super::{CommandFailure, CommandOutcome, exit, print_json, print_text, warn_person};
 
 /// A version and its cases.
 struct TestedVersion {
@@ -49,20 +49,19 @@ pub(super) fn run_tests(
         return Err(CommandFailure::usage(format!("no case has `{filter}` in its name (--filter)")));
     }
     // The root future may borrow; a spawned task may not.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let cancel = Cancel::default();
     signals.trigger(&cancel);
     let bar = setup.bar();
-    let report = runtime.block_on(test_all(config, registry, &args, &subjects, &cancel, &bar))?;
+    let report = build_runtime()?.block_on(test_all(config, registry, &args, &subjects, &cancel, &bar))?;
     if let Some(signal) = cancel.signal() {
         return Ok(signal.code());
     }
-    print_text(match args.output {
-        TestFormat::Text => report.text(),
-        TestFormat::Json => serde_json::to_string_pretty(&report.json())? + "\n",
-        TestFormat::Junit => report.junit(),
-        TestFormat::Html => report.html(),
-    })?;
+    match args.output {
+        TestFormat::Text => print_text(report.text()),
+        TestFormat::Json => print_json(&report.json()),
+        TestFormat::Junit => print_text(report.junit()),
+        TestFormat::Html => print_text(report.html()),
+    }?;
     Ok(if report.has_passed() { exit::DONE } else { exit::TESTS_FAILED })
 }
 
@@ -101,7 +100,7 @@ async fn test_all(
                 all => bar.set(done, all, &prompt.id()),
             };
             let tested = bench.test(prompt, &subject.suite, &mut recorded, model.as_deref(), &shown).await;
-            report.tested.push(tested.map_err(CommandFailure::from_setup)?);
+            report.tested.push(tested?);
         }
         if replies == Replies::Renewed && args.filter.is_none() {
             recorded.retain(|case| subject.suite.cases.iter().any(|of| of.name == case));
@@ -150,9 +149,8 @@ fn choose_subjects(registry: &Registry, args: &PromptTestArgs) -> Result<Vec<Tes
     let mut wrong: Vec<String> = Vec::new();
     let mut subjects = Vec::new();
     for reference in &references {
-        let prompt = registry.get(reference).map_err(CommandFailure::prompt)?;
-        let Some((text, origin)) = registry.read_beside(&prompt.name, TESTS).map_err(CommandFailure::prompt)?
-        else {
+        let prompt = registry.get(reference)?;
+        let Some((text, origin)) = registry.read_beside(&prompt.name, TESTS)? else {
             return Err(CommandFailure::usage(format!(
                 "the prompt `{0}` has no tests: write {0}/{TESTS} beside its versions",
                 prompt.name
@@ -170,8 +168,8 @@ fn choose_subjects(registry: &Registry, args: &PromptTestArgs) -> Result<Vec<Tes
 /// Every prompt that has a test file.
 fn with_tests(registry: &Registry) -> Result<Vec<String>, CommandFailure> {
     let mut found = Vec::new();
-    for name in registry.names().map_err(CommandFailure::prompt)? {
-        if registry.read_beside(&name, TESTS).map_err(CommandFailure::prompt)?.is_some() {
+    for name in registry.names()? {
+        if registry.read_beside(&name, TESTS)?.is_some() {
             found.push(name);
         }
     }
@@ -192,10 +190,8 @@ fn of_file(registry: &Registry, args: &PromptTestArgs, file: &Path) -> Result<Ve
         };
         read.map_err(|mistakes| report_mistakes(&mistakes.iter().map(ToString::to_string).collect::<Vec<_>>()))
     };
-    let mut prompts: Vec<Arc<Prompt>> = Vec::new();
-    for reference in &args.references {
-        prompts.push(registry.get(reference).map_err(CommandFailure::prompt)?);
-    }
+    let named = args.references.iter().map(|reference| registry.get(reference));
+    let mut prompts: Vec<Arc<Prompt>> = named.collect::<Result<_, _>>()?;
     if prompts.is_empty() {
         for written in read()?.prompts {
             let (text, origin) = match written {
@@ -205,7 +201,7 @@ fn of_file(registry: &Registry, args: &PromptTestArgs, file: &Path) -> Result<Ve
                     (read_file(&path)?, path.display().to_string())
                 }
             };
-            prompts.push(Arc::new(Prompt::inline(&text, &origin).map_err(CommandFailure::prompt)?));
+            prompts.push(Arc::new(Prompt::inline(&text, &origin)?));
         }
     }
     if prompts.is_empty() {
@@ -233,15 +229,17 @@ fn read_recordings(
     args: &PromptTestArgs,
     prompt: &Prompt,
 ) -> Result<Recordings, CommandFailure> {
-    let wrong = |why: String| CommandFailure::new(exit::CONFIGURATION, anyhow::anyhow!("{why}"));
-    let version = version_of(prompt);
-    if let Some(dir) = &args.recordings {
-        let path = dir.join(&prompt.name).join(recordings_of(&version));
-        let text =
-            read_regular(&path).map_err(|why| wrong(format!("{}: {why}", path.display())))?.unwrap_or_default();
-        return Recordings::parse(&text).map_err(|why| wrong(format!("{}: {why}", path.display())));
-    }
-    load_recordings(registry, &prompt.name, &version).map_err(wrong)
+    let wrong = |why: String| CommandFailure::word(exit::CONFIGURATION, why);
+    let Some(dir) = &args.recordings else {
+        return load_recordings(registry, &prompt.name, &version_of(prompt)).map_err(wrong);
+    };
+    let path = locate_recordings(dir, prompt);
+    let read = read_regular(&path).and_then(|text| Recordings::parse(&text.unwrap_or_default()));
+    read.map_err(|why| wrong(format!("{}: {why}", path.display())))
+}
+
+fn locate_recordings(dir: &Path, prompt: &Prompt) -> PathBuf {
+    dir.join(&prompt.name).join(recordings_of(&version_of(prompt)))
 }
 
 fn write_recordings(
@@ -251,15 +249,13 @@ fn write_recordings(
     prompt: &Prompt,
     recorded: &Recordings,
 ) -> Result<(), CommandFailure> {
-    let home = registry.home(&prompt.name, prompt.version).map_err(CommandFailure::prompt)?;
+    let home = registry.home(&prompt.name, prompt.version)?;
     let dir = args.recordings.clone().or(home).ok_or_else(|| {
         CommandFailure::usage(format!("`{}` has no folder to record in: --recordings DIR names one", prompt.name))
     })?;
-    let dir = dir.join(&prompt.name);
-    let path = dir.join(recordings_of(&version_of(prompt)));
     // Recordings are committed, so secrets in the output of a model or a tool are redacted.
     let text = config.redactor().redact(&recorded.text()).into_owned();
-    Ok(replace_file(&path, text.as_bytes())?)
+    Ok(replace_file(&locate_recordings(&dir, prompt), text.as_bytes())?)
 }
 
 fn version_of(prompt: &Prompt) -> String {
