@@ -7,6 +7,7 @@ mod abilities;
 mod keys;
 mod field;
 mod vi;
+#[cfg(unix)]
 mod modes;
 #[cfg(unix)]
 mod input;
@@ -22,15 +23,16 @@ use std::time::Duration;
 
 pub use abilities::Abilities;
 #[cfg(unix)]
-pub use console::{Away, Console, Focus, Listener};
+pub use console::{Away, Console, Focus};
 pub use field::{Edited, TextField};
 #[cfg(unix)]
 pub use input::{forget_typed, leave_signals_to_the_reader, stop_program, typed_ahead, wait_for_keys};
-pub use keys::Key;
+pub use keys::{Key, Listener};
+#[cfg(unix)]
 pub use modes::put_back;
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, Focus, Listener, forget_typed, leave_signals_to_the_reader, stop_program, typed_ahead,
+    Away, Console, Focus, forget_typed, leave_signals_to_the_reader, put_back, stop_program, typed_ahead,
     wait_for_keys,
 };
 pub use vi::Vi;

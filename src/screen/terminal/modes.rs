@@ -1,11 +1,7 @@
 //! The modes of the terminal: saved at the start, changed while keys are read, and restored at every end.
 
-use std::io;
-#[cfg(unix)]
-use std::io::{IsTerminal, Write};
-#[cfg(unix)]
+use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
-#[cfg(unix)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The meaning of Ctrl-Z while keys are read one by one.
@@ -18,24 +14,19 @@ pub enum SuspendMeaning {
 }
 
 /// The modes that the terminal had when the program started.
-#[cfg(unix)]
 #[derive(Clone, Copy)]
 pub struct Modes {
     before: nix::libc::termios,
 }
 
 /// The modes to restore.
-#[cfg(unix)]
 static BEFORE: OnceLock<Modes> = OnceLock::new();
 /// True while the terminal has other modes.
-#[cfg(unix)]
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// Turns off everything that may be on: marks around pastes, a hidden cursor, a frame (private modes 2004, 25, 2026).
-#[cfg(unix)]
 const ALL_OFF: &str = "\x1b[?2026l\x1b[?25h\x1b[?2004l";
 
-#[cfg(unix)]
 impl Modes {
     /// Saves the modes. `None` if stdin is not a terminal.
     pub fn save() -> Option<Self> {
@@ -88,7 +79,6 @@ impl Modes {
 }
 
 /// Restores the terminal, however the program ends.
-#[cfg(unix)]
 pub fn put_back() {
     let Some(modes) = BEFORE.get().filter(|_| IS_CHANGED.load(Ordering::SeqCst)) else {
         return;
@@ -99,7 +89,6 @@ pub fn put_back() {
 }
 
 /// Restores the terminal before a panic's message is written.
-#[cfg(unix)]
 pub(super) fn put_back_after_panic() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -111,14 +100,9 @@ pub(super) fn put_back_after_panic() {
     });
 }
 
-#[cfg(unix)]
 fn set_modes(modes: &nix::sys::termios::Termios) {
     use nix::sys::termios::{SetArg, tcsetattr};
 
     // If the terminal is gone, nothing can be done.
     let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, modes);
 }
-
-/// Does nothing: the modes are never changed on this system.
-#[cfg(not(unix))]
-pub fn put_back() {}
