@@ -32,8 +32,6 @@ mod activity;
 mod medium;
 mod footer;
 mod terminal_sink;
-mod running;
-mod errands;
 mod bar;
 mod jsonl;
 mod fanout;
