@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::sys::termios::{InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
+
 /// The meaning of Ctrl-Z while keys are read one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuspendMeaning {
@@ -34,8 +36,8 @@ impl Modes {
         if !stdin.is_terminal() {
             return None;
         }
-        let modes = nix::sys::termios::tcgetattr(stdin).ok().map(|before| Self { before: before.into() })?;
-        Some(*BEFORE.get_or_init(|| modes))
+        let before = tcgetattr(stdin).ok()?.into();
+        Some(*BEFORE.get_or_init(|| Self { before }))
     }
 
     /// The modes that were saved; `None` if none were.
@@ -45,9 +47,7 @@ impl Modes {
 
     /// Makes keys arrive one by one, without echo. Ctrl-C stays a signal.
     pub fn hold_keys(&self, stop: SuspendMeaning) {
-        use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};
-
-        let mut held = nix::sys::termios::Termios::from(self.before);
+        let mut held = Termios::from(self.before);
         held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::IEXTEN);
         held.local_flags.insert(LocalFlags::ISIG | LocalFlags::NOFLSH);
         // Enter stays a carriage return, which the line editor expects.
@@ -63,9 +63,7 @@ impl Modes {
 
     /// Turns off the echo. Typed text stays for the next reader of the terminal.
     pub fn hush(&self) {
-        use nix::sys::termios::LocalFlags;
-
-        let mut quiet = nix::sys::termios::Termios::from(self.before);
+        let mut quiet = Termios::from(self.before);
         quiet.local_flags.remove(LocalFlags::ECHO);
         IS_CHANGED.store(true, Ordering::SeqCst);
         set_modes(&quiet);
@@ -100,9 +98,7 @@ pub(super) fn put_back_after_panic() {
     });
 }
 
-fn set_modes(modes: &nix::sys::termios::Termios) {
-    use nix::sys::termios::{SetArg, tcsetattr};
-
+fn set_modes(modes: &Termios) {
     // If the terminal is gone, nothing can be done.
     let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, modes);
 }

@@ -1,5 +1,7 @@
 //! For systems where keys are not read one by one: there is no console, and questions are answered by lines.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
 
 use super::keys::{Key, Listener};
@@ -59,6 +61,16 @@ impl Drop for Focus {
     fn drop(&mut self) {
         match self.never {}
     }
+}
+
+/// Returns false: on this system, `/dev/null` is read like any other file.
+pub fn stdin_is_null() -> bool {
+    false
+}
+
+/// Returns true: on this system, the read that follows waits.
+pub fn stdin_ready(_: Option<Duration>) -> bool {
+    true
 }
 
 /// Does nothing: the modes are never changed on this system.
