@@ -12,7 +12,7 @@ use {super::exit, crate::agent::assembly, crate::screen, std::sync::Arc};
 #[derive(Debug, Default)]
 pub(super) struct CollectorExport {
     #[cfg(feature = "otlp")]
-    closing: Option<screen::Closing>,
+    closing: Option<screen::OtlpExport>,
 }
 
 /// The collector to which telemetry is sent, if one is configured.

@@ -308,7 +308,7 @@ mod tests {
     fn a_long_list_shows_what_is_marked_in_the_rows_that_there_are() {
         let choices = (1..=50).map(|number| format!("choice {number}")).collect();
         let list = ChoiceList { choices, at: 30, field: TextField::default() };
-        let moment = DrawMoment { room: 40, rows: 12, elapsed: Duration::ZERO, tick: 0 };
+        let moment = DrawMoment { room: 40, rows: 12, tick: 0 };
         let sketch = list.draw("Which?", &moment);
         assert!(sketch.lines.len() <= 12);
         assert!(sketch.lines.iter().any(|line| line.text() == "❯ 31. choice 31"), "{sketch:?}");

@@ -22,9 +22,7 @@ use crate::conversation::event::{
 };
 use crate::conversation::message::Usage;
 
-use export::OtlpExport;
-
-pub use export::Collector;
+pub use export::{Collector, OtlpExport};
 
 const SCOPE: &str = "agent";
 const OPERATION: &str = "gen_ai.operation.name";
@@ -35,12 +33,6 @@ pub struct Otlp {
     instruments: Instruments,
     run: Option<RunSpan>,
     calls: HashMap<String, OpenSpan>,
-}
-
-/// Closes the export after the last event.
-#[derive(Debug)]
-pub struct Closing {
-    export: OtlpExport,
 }
 
 struct Instruments {
@@ -64,11 +56,11 @@ struct OpenSpan {
 }
 
 impl Otlp {
-    /// Creates the sink and its closing handle.
+    /// Creates the sink, and the export to close after the last event.
     ///
     /// # Errors
     /// The endpoint is not a URL.
-    pub fn new(collector: Collector) -> Result<(Self, Closing), String> {
+    pub fn new(collector: Collector) -> Result<(Self, OtlpExport), String> {
         let export = OtlpExport::start(collector)?;
         let sink = Self {
             tracer: export.spans.tracer(SCOPE),
@@ -76,7 +68,7 @@ impl Otlp {
             run: None,
             calls: HashMap::new(),
         };
-        Ok((sink, Closing { export }))
+        Ok((sink, export))
     }
 
     fn run_started(&mut self, event: &Event, started: &RunStarted) {
@@ -96,16 +88,6 @@ impl Otlp {
             .start_with_context(&self.tracer, &Context::new());
         let context = Context::new().with_span(span);
         self.run = Some(RunSpan { context, start: Instant::now(), about, session_id: event.session_id.clone() });
-    }
-
-    fn open(&self, run: &RunSpan, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> OpenSpan {
-        let began = SystemTime::now();
-        let span = SpanBuilder::from_name(name)
-            .with_kind(kind)
-            .with_start_time(began)
-            .with_attributes(run.about.iter().cloned().chain(attributes))
-            .start_with_context(&self.tracer, &run.context);
-        OpenSpan { span, began }
     }
 
     /// A request is one span, whoever sent it; it is known when it has ended.
@@ -157,14 +139,19 @@ impl Otlp {
 
     fn call_started(&mut self, call_id: &str, name: &str) {
         let Some(run) = &self.run else { return };
-        let attributes = vec![
+        let attributes = [
             KeyValue::new(OPERATION, "execute_tool"),
             KeyValue::new("gen_ai.tool.name", name.to_owned()),
             KeyValue::new("gen_ai.tool.call.id", call_id.to_owned()),
             KeyValue::new("gen_ai.tool.type", "function"),
         ];
-        let call = self.open(run, format!("execute_tool {name}"), SpanKind::Internal, attributes);
-        self.calls.insert(call_id.to_owned(), call);
+        let began = SystemTime::now();
+        let span = SpanBuilder::from_name(format!("execute_tool {name}"))
+            .with_kind(SpanKind::Internal)
+            .with_start_time(began)
+            .with_attributes(run.about.iter().cloned().chain(attributes))
+            .start_with_context(&self.tracer, &run.context);
+        self.calls.insert(call_id.to_owned(), OpenSpan { span, began });
     }
 
     fn call_finished(&mut self, call_id: &str, name: &str, telemetry: &CallTelemetry) {
@@ -201,7 +188,9 @@ impl Otlp {
         span.set_attribute(KeyValue::new("agent.tool_calls", to_signed(end.tool_calls)));
         span.set_attribute(KeyValue::new("agent.exit_code", i64::from(end.exit_code)));
         span.set_attributes(end.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
-        let mut about = of_run(&run);
+        // The attributes of a run's metrics: never a conversation id.
+        let mut about = run.about;
+        about.retain(|pair| pair.key.as_str() != "gen_ai.conversation.id");
         if let Some(code) = code {
             span.set_attribute(KeyValue::new("error.type", code.clone()));
             span.set_status(Status::error(code.clone()));
@@ -234,16 +223,6 @@ impl EventSink for Otlp {
     }
 }
 
-impl Closing {
-    /// Sends the remaining spans and metrics, and waits at most `limit`.
-    ///
-    /// # Errors
-    /// The reason why something was not sent, in one line.
-    pub fn close(self, limit: Duration) -> Result<(), String> {
-        self.export.close(limit)
-    }
-}
-
 impl Instruments {
     fn new(export: &OtlpExport) -> Self {
         // The boundaries that the conventions recommend: 1 to 67,108,864 tokens, 0.01 to 81.92 seconds.
@@ -260,11 +239,6 @@ impl Instruments {
             run: duration("gen_ai.invoke_agent.duration"),
         }
     }
-}
-
-/// The attributes of a run's metrics: never a conversation id.
-fn of_run(run: &RunSpan) -> Vec<KeyValue> {
-    run.about.iter().filter(|pair| pair.key.as_str() != "gen_ai.conversation.id").cloned().collect()
 }
 
 fn of_call(telemetry: &CallTelemetry) -> Vec<KeyValue> {
