@@ -83,8 +83,8 @@ impl Activity {
         let call = self.calls.iter_mut().find(|call| call.is(whose, call_id))?;
         let mut lines = std::mem::take(&mut call.partial) + chunk;
         let is_long = lines.len() > LONGEST_LINE;
-        let whole = if is_long { lines.len() } else { lines.rfind('\n').map_or(0, |at| at + 1) };
-        call.partial = lines.split_off(whole);
+        let end = if is_long { lines.len() } else { lines.rfind('\n').map_or(0, |at| at + 1) };
+        call.partial = lines.split_off(end);
         for line in lines.lines().filter(|line| !line.trim().is_empty()) {
             if call.lines.len() == LINES {
                 call.lines.pop_front();
