@@ -264,18 +264,12 @@ impl Step {
 
     /// Its calls, in order. A position here identifies a call: see [`Handle::call`].
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
-        self.parts.iter().filter_map(|part| match part {
-            ReplyPart::Call(call) => Some(call),
-            ReplyPart::Text { .. } | ReplyPart::Reasoning { .. } => None,
-        })
+        self.parts.iter().filter_map(|part| if let ReplyPart::Call(call) = part { Some(call) } else { None })
     }
 
     /// Its calls, mutable.
     pub fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
-        self.parts.iter_mut().filter_map(|part| match part {
-            ReplyPart::Call(call) => Some(call),
-            ReplyPart::Text { .. } | ReplyPart::Reasoning { .. } => None,
-        })
+        self.parts.iter_mut().filter_map(|part| if let ReplyPart::Call(call) = part { Some(call) } else { None })
     }
 
     /// True if the model called a tool.
@@ -290,14 +284,9 @@ impl Step {
 
     /// Puts an answer into the slot of a call. Returns false if there is no such call, or its slot is filled.
     pub fn fill(&mut self, call: usize, answer: CallAnswer) -> bool {
-        let slot = self.calls_mut().nth(call).map(|call| &mut call.answer);
-        match slot {
-            Some(slot @ None) => {
-                *slot = Some(answer);
-                true
-            }
-            Some(Some(_)) | None => false,
-        }
+        let Some(call) = self.calls_mut().nth(call).filter(|call| call.answer.is_none()) else { return false };
+        call.answer = Some(answer);
+        true
     }
 }
 
@@ -312,10 +301,7 @@ impl Item {
 
     /// The step, if it is one.
     pub fn as_step(&self) -> Option<&Step> {
-        match self {
-            Self::Step(step) => Some(step),
-            Self::Said(_) | Self::Summary(_) => None,
-        }
+        if let Self::Step(step) = self { Some(step) } else { None }
     }
 
     /// Every text of the item that a request contains: the user's text, the reply, the names and arguments of its

@@ -203,11 +203,7 @@ impl SpillPlace {
         match self {
             Self::Temporary(dir) => Ok(dir.path().to_path_buf()),
             Self::Beside(dir) => {
-                let mut builder = fs::DirBuilder::new();
-                builder.recursive(true);
-                #[cfg(unix)]
-                std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-                builder.create(&dir)?;
+                make_private_dir(dir)?;
                 Ok(dir.clone())
             }
             Self::Unset => unreachable!("it was just set"),
@@ -278,6 +274,15 @@ impl SpillWriter {
         }
         kept
     }
+}
+
+/// Creates a directory, and those above it, for this user alone.
+pub(super) fn make_private_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
 }
 
 /// The meaning of an error for the text that was to be kept.

@@ -3,54 +3,42 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::running::CallInProgress;
-use super::views::{self, CurrentWork, RunningCall};
-use crate::conversation::event::{Event, EventKind};
+use super::views::{self, CurrentWork, RunningCall, estimate_tokens};
 use crate::screen::ink::Line;
 
 /// The answer streams for this long, in milliseconds, before a rate of tokens is shown.
 const ENOUGH_MS: u64 = 1000;
 /// The number of lines kept of a call's output.
 const LINES: usize = 5;
+/// The longest unfinished line of it that is kept, in bytes.
+const LONGEST_LINE: usize = 4096;
 
 /// The work of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    doing: Option<(Doing, Instant)>,
+    doing: Option<(CurrentWork, Instant)>,
     calls: Vec<ActiveCall>,
     /// The time of the first piece of the reply, and the bytes since.
     streamed: Option<(Instant, usize)>,
 }
 
-/// Work other than calls.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Doing {
-    Thinking,
-    /// The model reasons; the bytes of reasoning so far.
-    Reasoning(usize),
-    Retry {
-        attempt: u32,
-        attempts: u32,
-        delay_ms: u64,
-        cause: String,
-    },
-    Compressing,
-    Role(String),
-}
-
 /// A running call.
 #[derive(Debug)]
 pub(super) struct ActiveCall {
-    pub running: CallInProgress,
+    call_id: String,
+    name: String,
+    pub subject: String,
     /// The helper that made it; empty for the run itself.
     whose: String,
     since: Instant,
+    /// The last lines of its output, and the unfinished one.
     lines: VecDeque<String>,
+    pub partial: String,
 }
 
 impl Activity {
     /// Replaces the current work.
-    pub fn set(&mut self, doing: Doing) {
+    pub fn set(&mut self, doing: CurrentWork) {
         self.doing = Some((doing, Instant::now()));
         self.streamed = None;
     }
@@ -70,30 +58,33 @@ impl Activity {
     pub fn hear_reply(&mut self, bytes: usize) {
         let streamed = self.streamed.get_or_insert_with(|| (Instant::now(), 0));
         streamed.1 += bytes;
-        if let Some((doing @ Doing::Reasoning(_), _)) = &mut self.doing {
-            *doing = Doing::Thinking;
+        if let Some((doing @ CurrentWork::Reasoning(_), _)) = &mut self.doing {
+            *doing = CurrentWork::Thinking;
         }
     }
 
     /// Counts a piece of reasoning.
     pub fn hear_reasoning(&mut self, bytes: usize) {
         match &mut self.doing {
-            Some((Doing::Reasoning(heard), _)) => *heard += bytes,
-            _ => self.set(Doing::Reasoning(bytes)),
+            Some((CurrentWork::Reasoning(heard), _)) => *heard += bytes,
+            _ => self.set(CurrentWork::Reasoning(bytes)),
         }
     }
 
     /// Begins a call.
     pub fn begin(&mut self, whose: &str, call_id: &str, name: &str, subject: &str) {
-        let running = CallInProgress::new(call_id, name, subject);
-        let call = ActiveCall { running, whose: whose.to_owned(), since: Instant::now(), lines: VecDeque::new() };
-        self.calls.push(call);
+        let [whose, call_id, name, subject] = [whose, call_id, name, subject].map(str::to_owned);
+        let (since, lines, partial) = (Instant::now(), VecDeque::new(), String::new());
+        self.calls.push(ActiveCall { call_id, name, subject, whose, since, lines, partial });
     }
 
     /// Takes a piece of a call's output. Returns the lines that it completed.
     pub fn hear(&mut self, whose: &str, call_id: &str, chunk: &str) -> Option<String> {
         let call = self.calls.iter_mut().find(|call| call.is(whose, call_id))?;
-        let lines = call.running.hear(chunk);
+        let mut lines = std::mem::take(&mut call.partial) + chunk;
+        let is_long = lines.len() > LONGEST_LINE;
+        let end = if is_long { lines.len() } else { lines.rfind('\n').map_or(0, |at| at + 1) };
+        call.partial = lines.split_off(end);
         for line in lines.lines().filter(|line| !line.trim().is_empty()) {
             if call.lines.len() == LINES {
                 call.lines.pop_front();
@@ -109,21 +100,6 @@ impl Activity {
         Some(self.calls.remove(at))
     }
 
-    /// Follows the calls of a helper.
-    pub fn follow_helper(&mut self, event: &Event) {
-        let whose = event.path.join(" › ");
-        match &event.kind {
-            EventKind::ToolStarted { call_id, name, subject, .. } => self.begin(&whose, call_id, name, subject),
-            EventKind::ToolOutput { call_id, chunk } => {
-                self.hear(&whose, call_id, chunk);
-            }
-            EventKind::ToolFinished { call_id, .. } => {
-                self.finish(&whose, call_id);
-            }
-            _ => {}
-        }
-    }
-
     /// True if there is something to show.
     pub fn is_busy(&self) -> bool {
         self.doing.is_some() || !self.calls.is_empty()
@@ -133,16 +109,16 @@ impl Activity {
     pub fn lines(&self, tick: usize, room: usize, rows: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         if let Some((doing, since)) = &self.doing
-            && (self.calls.is_empty() || !matches!(doing, Doing::Thinking))
+            && (self.calls.is_empty() || *doing != CurrentWork::Thinking)
         {
-            let elapsed_ms = count_millis(*since);
-            lines.push(views::draw_work(self.work(doing, elapsed_ms), tick, elapsed_ms, room));
+            let rate = self.streamed.and_then(measure_rate);
+            lines.push(views::draw_work(doing, rate, tick, count_millis(*since), room));
         }
         let outputs: Vec<Vec<String>> = self.calls.iter().map(ActiveCall::output).collect();
         let calls = self.calls.iter().zip(&outputs).map(|(call, output)| RunningCall {
             whose: &call.whose,
-            name: &call.running.name,
-            subject: &call.running.subject,
+            name: &call.name,
+            subject: &call.subject,
             elapsed_ms: count_millis(call.since),
             output,
         });
@@ -150,44 +126,25 @@ impl Activity {
         lines.extend(views::draw_running(&calls, room, rows.saturating_sub(lines.len())));
         lines
     }
-
-    fn work<'d>(&self, doing: &'d Doing, elapsed_ms: u64) -> CurrentWork<'d> {
-        match doing {
-            Doing::Thinking => CurrentWork::Thinking { rate: self.streamed.and_then(measure_rate) },
-            Doing::Reasoning(bytes) => CurrentWork::Reasoning { tokens: estimate_tokens(*bytes) },
-            Doing::Retry { attempt, attempts, delay_ms, cause } => CurrentWork::Retry {
-                attempt: *attempt,
-                attempts: *attempts,
-                left_ms: delay_ms.saturating_sub(elapsed_ms),
-                cause,
-            },
-            Doing::Compressing => CurrentWork::Compressing,
-            Doing::Role(role) => CurrentWork::Role { role },
-        }
-    }
 }
 
 impl ActiveCall {
     fn is(&self, whose: &str, call_id: &str) -> bool {
-        self.running.call_id == call_id && self.whose == whose
+        self.call_id == call_id && self.whose == whose
     }
 
     /// The last lines of the output, including an unfinished one.
     fn output(&self) -> Vec<String> {
-        let open = Some(self.running.partial.clone()).filter(|open| !open.trim().is_empty());
+        let open = Some(self.partial.clone()).filter(|open| !open.trim().is_empty());
         let lines: Vec<String> = self.lines.iter().cloned().chain(open).collect();
         lines[lines.len().saturating_sub(LINES)..].to_vec()
     }
 }
 
-/// Tokens per second, estimated at four bytes per token.
-fn measure_rate((since, bytes): (Instant, usize)) -> Option<u64> {
-    let elapsed_ms = count_millis(since);
-    (elapsed_ms >= ENOUGH_MS).then(|| estimate_tokens(bytes) * 1000 / elapsed_ms)
-}
-
-fn estimate_tokens(bytes: usize) -> u64 {
-    bytes as u64 / 4
+/// Estimated tokens per second.
+fn measure_rate(streamed: (Instant, usize)) -> Option<u64> {
+    let elapsed_ms = count_millis(streamed.0);
+    (elapsed_ms >= ENOUGH_MS).then(|| estimate_tokens(streamed.1) * 1000 / elapsed_ms)
 }
 
 fn count_millis(since: Instant) -> u64 {

@@ -30,73 +30,69 @@ impl Display {
 
     /// Adds text to the answer. `markdown` counts only for the first text of an answer.
     pub fn answer(&self, text: &str, markdown: bool) -> std::io::Result<()> {
-        let Some(outlet) = &self.outlet else { return Ok(()) };
-        outlet.say(text, markdown)
+        self.outlet.as_ref().map_or(Ok(()), |outlet| outlet.say(text, markdown))
     }
 
     /// Ends the answer; the next text begins a new one.
     pub fn end_answer(&self) {
-        self.change(Surface::end_answer);
+        self.change(false, Surface::end_answer);
     }
 
     /// Writes lines that stay.
     pub fn lines(&self, lines: Vec<Line>) {
-        self.change(move |surface| surface.commit(&lines));
+        self.change(false, move |surface| surface.commit(&lines));
     }
 
     /// Shows a part of the live area, or removes it.
     pub fn set(&self, part: FramePart, picture: Option<Picture>) {
-        self.change(move |surface| surface.set(part, picture));
+        self.change(false, move |surface| surface.set(part, picture));
     }
 
     /// Does the same as [`Display::set`], but draws at once: for keys that are echoed.
     pub fn set_now(&self, part: FramePart, picture: Option<Picture>) {
-        if let Some(outlet) = &self.outlet {
-            outlet.change(true, move |surface| surface.set(part, picture));
-        }
+        self.change(true, move |surface| surface.set(part, picture));
     }
 
     /// Shows a question, and opens its gate when it is drawn.
     pub fn ask(&self, picture: Picture, gate: impl FnOnce() + Send + 'static) {
-        if let Some(outlet) = &self.outlet {
-            outlet.change(true, move |surface| {
-                surface.set(FramePart::Question, Some(picture));
-                gate();
-            });
-        }
+        self.change(true, move |surface| {
+            surface.set(FramePart::Question, Some(picture));
+            gate();
+        });
     }
 
     /// Removes the live area at the end of a turn, except the typed line and the question.
     pub fn settle(&self) {
-        self.change(Surface::settle);
+        self.change(false, Surface::settle);
     }
 
     /// Sends the terminal a control sequence that draws nothing, such as a bell or a query.
     pub fn control(&self, sequence: &str) {
         let sequence = sequence.to_owned();
-        self.change(move |surface| surface.control(&sequence));
+        self.change(false, move |surface| surface.control(&sequence));
     }
 
     /// Uses the colours for this background.
     pub fn set_theme(&self, theme: Theme) {
-        self.change(move |surface| surface.set_theme(theme));
+        self.change(false, move |surface| surface.set_theme(theme));
     }
 
     /// Hides the live area until the returned value is dropped. Text written meanwhile waits, unless `passes`.
     pub fn suspend(&self, passes: bool) -> Suspended {
-        self.change(move |surface| surface.suspend(passes));
+        self.change(false, move |surface| surface.suspend(passes));
         Suspended { display: self.clone() }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Surface) + Send + 'static) {
+    /// Changes the screen, and draws it at once if the change is urgent.
+    fn change(&self, urgent: bool, change: impl FnOnce(&mut Surface) + Send + 'static) {
         if let Some(outlet) = &self.outlet {
-            outlet.change(false, change);
+            outlet.change(urgent, change);
         }
     }
 }
 
 impl Drop for Suspended {
     fn drop(&mut self) {
-        self.display.change(Surface::resume);
+        self.display.change(false, Surface::resume);
     }
 }

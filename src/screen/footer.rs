@@ -50,7 +50,7 @@ impl Footer {
     pub fn line(&self, run: &RunCompleted, room: usize) -> Option<Line> {
         let (budget, compress_at) = (self.budget, self.compress_at);
         let context = self.used.map(|used| ContextLevel { used, budget, compress_at });
-        let status = TurnStatus { model: &self.model, context, ..TurnStatus::from_run(run, self.is_scripted) };
+        let status = TurnStatus { run, model: &self.model, is_scripted: self.is_scripted, context };
         Some(views::draw_status(&status, &self.parts, room)).filter(|line| *line != Line::new())
     }
 }

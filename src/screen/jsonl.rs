@@ -48,25 +48,10 @@ fn escape_separators(line: &mut Vec<u8>) {
     if !line.contains(&LEAD) {
         return;
     }
-    let mut escaped = Vec::with_capacity(line.len() + 8);
-    let mut rest = line.as_slice();
-    while let [first, after @ ..] = rest {
-        match rest {
-            [LEAD, 0x80, 0xa8, after @ ..] => {
-                escaped.extend_from_slice(b"\\u2028");
-                rest = after;
-            }
-            [LEAD, 0x80, 0xa9, after @ ..] => {
-                escaped.extend_from_slice(b"\\u2029");
-                rest = after;
-            }
-            _ => {
-                escaped.push(*first);
-                rest = after;
-            }
-        }
+    let text = std::str::from_utf8(line).expect("JSON is UTF-8");
+    if text.contains(['\u{2028}', '\u{2029}']) {
+        *line = text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").into_bytes();
     }
-    *line = escaped;
 }
 
 #[cfg(test)]

@@ -94,9 +94,7 @@ impl Lane {
                 queue.streams.iter_mut().for_each(|stream| stream.failure = Some(error.kind().into()));
             }
         }
-        if let Some(error) = queue.failure(stream) {
-            return Err(error);
-        }
+        queue.check(stream)?;
         into(&mut queue, stream);
         // A busy thread waits for the time of its next frame and need not be woken.
         let wakes = wakes || !queue.busy;
@@ -155,21 +153,16 @@ impl Lane {
     /// Writes a frame. All streams of this queue are the same terminal, so only one is written.
     fn paint(&self, targets: &mut [StreamTarget], surface: &mut Surface) {
         let frame = surface.frame();
-        let mut outcome = Ok(());
-        if self.lock().streams[0].failure.is_none() {
-            for chunk in frame.as_bytes().chunks(CHUNK) {
-                outcome = write_whole(&mut targets[0], chunk);
-                self.lock().moved = Some(Instant::now());
-                if outcome.is_err() {
-                    break;
-                }
-            }
-        }
+        let has_failed = self.lock().streams[0].failure.is_some();
+        let mut chunks = frame.as_bytes().chunks(CHUNK).filter(|_| !has_failed);
+        let outcome = chunks.try_for_each(|chunk| {
+            let written = write_whole(&mut targets[0], chunk);
+            self.lock().moved = Some(Instant::now());
+            written
+        });
         let mut queue = self.lock();
         if let Err(error) = outcome {
-            for stream in &mut queue.streams {
-                stream.failure = Some(error.kind().into());
-            }
+            queue.streams.iter_mut().for_each(|stream| stream.failure = Some(error.kind().into()));
         }
         if !surface.is_dirty() {
             // Only items that arrived since then are left in the queue.
@@ -181,14 +174,13 @@ impl Lane {
 
     pub fn write_at_once(&self, stream: usize, bytes: &[u8]) -> io::Result<()> {
         let mut queue = self.lock();
-        queue.failure(stream).map_or(Ok(()), Err)?;
+        queue.check(stream)?;
         let Some(target) = &mut queue.streams[stream].target else { return Ok(()) };
         if let Err(error) = write_whole(target, bytes) {
             queue.streams[stream].failure = Some(error);
             self.moved.notify_waiters();
-            return queue.failure(stream).map_or(Ok(()), Err);
         }
-        Ok(())
+        queue.check(stream)
     }
 
     fn take(&self) -> LaneItem {
@@ -302,6 +294,11 @@ impl LaneQueue {
 
     pub fn is_empty(&self) -> bool {
         self.items.is_empty() && !self.busy
+    }
+
+    /// Fails once the stream has failed.
+    fn check(&self, stream: usize) -> io::Result<()> {
+        self.failure(stream).map_or(Ok(()), Err)
     }
 
     pub fn failure(&self, stream: usize) -> Option<io::Error> {

@@ -60,16 +60,18 @@ pub trait Medium: Send {
     fn line(&mut self, line: &Line) -> io::Result<()>;
 
     /// True if the current work is drawn while it happens.
-    fn is_live(&self) -> bool;
+    fn is_live(&self) -> bool {
+        false
+    }
 
     /// Redraws after the current work began or ended.
-    fn redraw_work(&mut self);
+    fn redraw_work(&mut self) {}
 
     /// Redraws after the plan or the todo list changed.
-    fn redraw_lists(&mut self);
+    fn redraw_lists(&mut self) {}
 
     /// Ends the turn, which took `duration_ms`.
-    fn end_turn(&mut self, duration_ms: u64);
+    fn end_turn(&mut self, _duration_ms: u64) {}
 }
 
 /// Shows a run as lines on `A` (stdout) and `P` (stderr).
@@ -88,9 +90,15 @@ impl<A: Write + Send, P: Write + Send> PlainMedium<A, P> {
         Self { answer, progress, look, answer_open: false, progress_open: false }
     }
 
+    /// Writes to stderr. Its errors are ignored.
+    fn write_progress(&mut self, text: &str) {
+        let _ = self.progress.write_all(text.as_bytes()).and_then(|()| self.progress.flush());
+        self.progress_open = !text.ends_with('\n');
+    }
+
     fn end_progress_line(&mut self) {
-        if std::mem::take(&mut self.progress_open) {
-            let _ = self.progress.write_all(b"\n").and_then(|()| self.progress.flush());
+        if self.progress_open {
+            self.write_progress("\n");
         }
     }
 }
@@ -117,8 +125,7 @@ impl<A: Write + Send, P: Write + Send> Medium for PlainMedium<A, P> {
             self.end_answer()?;
         }
         let text = text::make_visible(text);
-        let painted = self.look.style.paint(Ink::Dim, &text);
-        let _ = self.progress.write_all(painted.as_bytes()).and_then(|()| self.progress.flush());
+        self.write_progress(&self.look.style.paint(Ink::Dim, &text));
         self.progress_open = !text.ends_with('\n');
         Ok(())
     }
@@ -129,20 +136,9 @@ impl<A: Write + Send, P: Write + Send> Medium for PlainMedium<A, P> {
         }
         self.end_progress_line();
         // One write per line, so that lines of two processes in one log do not mix.
-        let line = format!("{}\n", line.painted(self.look.style));
-        let _ = self.progress.write_all(line.as_bytes()).and_then(|()| self.progress.flush());
+        self.write_progress(&(line.painted(self.look.style) + "\n"));
         Ok(())
     }
-
-    fn is_live(&self) -> bool {
-        false
-    }
-
-    fn redraw_work(&mut self) {}
-
-    fn redraw_lists(&mut self) {}
-
-    fn end_turn(&mut self, _: u64) {}
 }
 
 /// The way an answer gets to stdout.
@@ -193,7 +189,7 @@ impl Live {
     fn end_aside(&mut self) {
         if !self.aside.is_empty() {
             let line = std::mem::take(&mut self.aside);
-            self.display.lines(vec![Line::from((Ink::Dim, &*text::make_visible(&line)))]);
+            self.display.lines(vec![Line::from((Ink::Dim, text::make_visible(&line)))]);
         }
     }
 }
@@ -222,7 +218,7 @@ impl Medium for Live {
         if let Some(end) = self.aside.rfind('\n') {
             let rest = self.aside.split_off(end + 1);
             let whole = std::mem::replace(&mut self.aside, rest);
-            let lines = whole.lines().map(|line| Line::from((Ink::Dim, &*text::make_visible(line))));
+            let lines = whole.lines().map(|line| Line::from((Ink::Dim, text::make_visible(line))));
             self.display.lines(lines.collect());
         }
         Ok(())

@@ -32,8 +32,6 @@ mod activity;
 mod medium;
 mod footer;
 mod terminal_sink;
-mod running;
-mod errands;
 mod bar;
 mod jsonl;
 mod fanout;
@@ -58,7 +56,7 @@ pub use jsonl::Jsonl;
 pub use loan::{Loan, is_lent};
 pub use look::{Look, LookFacts, choose_look};
 #[cfg(feature = "otlp")]
-pub use otlp::{Closing, Collector, Otlp};
+pub use otlp::{Collector, Otlp, OtlpExport};
 pub use outlets::Outlets;
 pub use person::Person;
 pub use rendering::Rendering;

@@ -12,16 +12,14 @@ use super::ask::{AnswerChoice, AskFunction, AskLine, ByLines, Bystander, Keyed, 
 use super::editor::ExternalEditor;
 use super::look::{AnswerTo, Look};
 use super::outlets::Outlets;
-use super::question;
-use super::review;
+use super::question::reveal_in_line;
 use super::sheet::{ScreenSize, Sheet};
-use super::views;
+use super::{question, review, views};
 use crate::base::text;
 use crate::config::Notify;
 use crate::safety::{Approval, Approver, Enclosure, PlanReview, PlanSheet, Question};
 use crate::screen::ink::{Ink, Inks, Line};
-use crate::screen::terminal;
-use crate::screen::terminal::Console;
+use crate::screen::terminal::{self, Console};
 
 /// A person at the terminal.
 pub struct Person {
@@ -122,9 +120,8 @@ impl Approver for Person {
             let room = views::count_columns((self.size)().map(|(columns, _)| columns));
             let sheet = question::format_sheet(&question, room);
             let is_abridged = self.present_sheet(&sheet);
-            let always = question.always.is_some();
-            let tell = if question.editable.is_some() { TELL } else { AnswerChoice { key: 'e', ..TELL } };
-            let edits = question.editable.is_some();
+            let (always, edits) = (question.always.is_some(), question.editable.is_some());
+            let tell = if edits { TELL } else { AnswerChoice { key: 'e', ..TELL } };
             let choices = keep_offered(&[
                 (is_abridged, VIEW),
                 (true, YES),
@@ -145,11 +142,10 @@ impl Approver for Person {
                     'v' => self.ask.show(sheet.lines()),
                     'e' if edits => {
                         let command = question.editable.unwrap_or_default();
-                        match self.ask.text("Run this instead:", command).await {
-                            Some(edited) if edited.trim().is_empty() => {}
-                            Some(edited) if edited == command => return Approval::Allow,
-                            Some(edited) => return Approval::Edited(edited),
-                            None => {}
+                        match self.ask.text("Run this instead:", command).await.unwrap_or_default() {
+                            edited if edited.trim().is_empty() => {}
+                            edited if edited == command => return Approval::Allow,
+                            edited => return Approval::Edited(edited),
                         }
                     }
                     'e' | 't' => {
@@ -211,21 +207,23 @@ impl Approver for Person {
 
 /// Explains each answer in a line.
 fn explain_answers(question: &Question<'_>) -> Vec<Line> {
+    let meaning =
+        |key: &str, meaning: &str| Line::from((Ink::Bold, format!("  {key}  "))).add(Inks::PLAIN, meaning);
+    let tell = "refuses it too, and tells the model in your words what to do instead.";
     let mut lines = vec![
-        ("y", "runs exactly what is shown above, this once.".to_owned()),
-        ("n", "refuses it; the model learns of that and goes on.".to_owned()),
+        meaning("y", "runs exactly what is shown above, this once."),
+        meaning("n", "refuses it; the model learns of that and goes on."),
     ];
-    let tell = "refuses it too, and tells the model in your words what to do instead.".to_owned();
     if question.editable.is_some() {
-        lines.push(("e", "lets you change the command, then runs the changed one.".to_owned()));
-        lines.push(("t", tell));
-    } else {
-        lines.push(("e", tell));
+        lines.push(meaning("e", "lets you change the command, then runs the changed one."));
     }
-    if let Some(always) = question.always {
-        let always = text::reveal(always).replace('\n', "␊");
-        lines.push(("a", format!("runs it, and no longer asks in this session about: {always}")));
-    }
+    lines.push(meaning(if question.editable.is_some() { "t" } else { "e" }, tell));
+    lines.extend(
+        question
+            .always
+            .map(reveal_in_line)
+            .map(|always| meaning("a", &format!("runs it, and no longer asks in this session about: {always}"))),
+    );
     let walls = match question.enclosure {
         Some(Enclosure::Read | Enclosure::Write) => {
             "The system enforces these limits, whatever the command tries; credentials are hidden from it."
@@ -233,16 +231,12 @@ fn explain_answers(question: &Question<'_>) -> Vec<Line> {
         Some(Enclosure::Outside) => "Nothing limits the command: it can do whatever you can.",
         None => "No command runs: the tool itself makes the change that is shown.",
     };
-    let mut shown: Vec<Line> = lines
-        .iter()
-        .map(|(key, meaning)| Line::from((Ink::Bold, format!("  {key}  ").as_str())).add(Inks::PLAIN, meaning))
-        .collect();
-    shown.push(Line::from((Ink::Dim, format!("     {walls}").as_str())));
+    lines.push(Line::from((Ink::Dim, format!("     {walls}"))));
     if !question.why.is_empty() {
-        let why = text::reveal(question.why).replace('\n', "␊");
-        shown.push(Line::from((Ink::Dim, format!("     You are asked because {why}.").as_str())));
+        let why = reveal_in_line(question.why);
+        lines.push(Line::from((Ink::Dim, format!("     You are asked because {why}."))));
     }
-    shown
+    lines
 }
 
 #[cfg(test)]

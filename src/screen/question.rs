@@ -14,26 +14,17 @@ pub(super) fn format_sheet(question: &Question<'_>, room: usize) -> Sheet {
     let Question { helper, tool, why, always, hidden, .. } = *question;
     let whose = helper.map_or(String::new(), |helper| format!("{helper}: "));
     let title = text::one_line(&format!("{whose}{tool} wants to run"), 80);
-    let why = on_one_line(why);
-    let title = if why.is_empty() { title } else { format!("{title}: {why}") };
-    let mut foot = Vec::new();
-    if let Some(place) = describe_place(question) {
-        let ink = if question.enclosure == Some(Enclosure::Outside) { Ink::Yellow } else { Ink::Dim };
-        foot.push(Line::from((ink, place.as_str())));
-    }
-    if hidden {
-        let warning = "One of your secrets is hidden as ***: the text shown is not exactly what would run.";
-        foot.push(Line::from((Ink::Yellow, warning)));
-    }
-    if let Some(always) = always {
-        foot.push(Line::from((
-            Inks::PLAIN,
-            format!("a = always in this session: {}", on_one_line(always)).as_str(),
-        )));
-    }
+    let colon = if why.is_empty() { "" } else { ": " };
+    let head = vec![Line::from((Ink::Bold, format!("{title}{colon}{}", reveal_in_line(why))))];
+    let ink = if question.enclosure == Some(Enclosure::Outside) { Ink::Yellow } else { Ink::Dim };
+    let place = describe_place(question).map(|place| Line::from((ink, place)));
+    let warning = "One of your secrets is hidden as ***: the text shown is not exactly what would run.";
+    let warning = hidden.then(|| Line::from((Ink::Yellow, warning)));
+    let always = always.map(|always| format!("a = always in this session: {}", reveal_in_line(always)));
+    let always = always.map(|always| Line::from((Inks::PLAIN, always)));
     let body =
         if question.is_change { format_change(question.preview, room) } else { format_preview(question.preview) };
-    Sheet { head: vec![Line::from((Ink::Bold, title.as_str()))], body, foot }
+    Sheet { head, body, foot: [place, warning, always].into_iter().flatten().collect() }
 }
 
 /// The indentation of the body, which distinguishes it from the question itself.
@@ -51,11 +42,7 @@ fn format_change(diff: &str, room: usize) -> Vec<Line> {
     /// In fewer columns a row would be cut; a narrower terminal wraps it.
     const LEAST: usize = 8;
     let rows = views::draw_change(&text::reveal(diff), room.saturating_sub(INDENT.len()).max(LEAST), None);
-    let indented = |mut row: Line| {
-        row.spans.insert(0, Line::from((Inks::PLAIN, INDENT)).spans.remove(0));
-        row
-    };
-    rows.into_iter().map(indented).collect()
+    rows.into_iter().map(|row| Line::from((Inks::PLAIN, INDENT)).join(row)).collect()
 }
 
 /// Describes what the command could do; `None` if no command would run.
@@ -72,7 +59,8 @@ fn describe_place(question: &Question<'_>) -> Option<String> {
     })
 }
 
-fn on_one_line(words: &str) -> String {
+/// Reveals what is special in a text, and shows it on one line.
+pub(super) fn reveal_in_line(words: &str) -> String {
     text::reveal(words).replace('\n', "␊")
 }
 

@@ -1,9 +1,8 @@
 //! The text of a plan for a person's review: what each step calls, with what input, and after which other steps.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
+use super::question::reveal_in_line;
 use super::sheet::Sheet;
 use crate::base::{json, text};
 use crate::conversation::event::plan::{PlanCreated, PlanStep, StepCheck};
@@ -24,10 +23,12 @@ pub(super) fn format_sheet(what: PlanSheet<'_>, is_shown: bool) -> (Sheet, &'sta
         PlanSheet::Plan { plan, previews, mistakes, .. } => {
             let wrong = mistakes.iter().map(|why| {
                 let why = text::one_line(&text::reveal(why), 400);
-                Line::from((Ink::Yellow, format!("! {why}").as_str()))
+                Line::from((Ink::Yellow, format!("! {why}")))
             });
             let head = wrong.chain([bold(&write_title(plan))]).collect();
-            (Sheet { head, body: format_steps(plan, previews), foot: Vec::new() }, "Run it?")
+            let steps = plan.steps.iter();
+            let body = steps.flat_map(|step| format_step(step, plan, previews.get(&step.step_id))).collect();
+            (Sheet { head, body, foot: Vec::new() }, "Run it?")
         }
     }
 }
@@ -40,19 +41,15 @@ fn write_title(plan: &PlanCreated) -> String {
     format!("Plan of {steps}{again}{colon}{analysis}")
 }
 
-fn format_steps(plan: &PlanCreated, previews: &BTreeMap<u32, String>) -> Vec<Line> {
-    plan.steps.iter().flat_map(|step| of_step(step, plan, previews.get(&step.step_id))).collect()
-}
-
-fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec<Line> {
+fn format_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec<Line> {
     let after = match step.depends_on.as_slice() {
         [] => String::new(),
         ids => format!(", after {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ")),
     };
     let kept = if plan.kept.contains(&step.step_id) { " (done)" } else { "" };
-    let line = |words: &str| text::reveal(words).replace('\n', "␊");
+    let line = reveal_in_line;
     let (id, tool) = (step.step_id, line(&step.tool_name));
-    let unpainted = |text: String| Line::from((Inks::PLAIN, text.as_str()));
+    let unpainted = |text: String| Line::from((Inks::PLAIN, text));
     let mut lines = vec![unpainted(format!("  {id}. {} · {tool}{after}{kept}", line(&step.description)))];
     let arguments = || match &step.tool_input {
         Value::Null => String::new(),
@@ -60,8 +57,13 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec
     };
     let shown = preview.cloned().unwrap_or_else(arguments);
     lines.extend(text::reveal(shown.trim_end()).lines().map(|line| {
-        let ink = ink_of(line);
-        unpainted("     ".to_owned()).add(if ink == Inks::PLAIN { Ink::Dim.into() } else { ink }, line)
+        // As in a diff, if it is one.
+        let ink = match line.as_bytes().first() {
+            Some(b'+') => Ink::Green,
+            Some(b'-') => Ink::Red,
+            _ => Ink::Dim,
+        };
+        unpainted("     ".to_owned()).add(ink, line)
     }));
     let check = step.check.as_ref().map(|check| match check {
         StepCheck::Command(command) => format!("     checked by running: {}", line(command)),
@@ -71,17 +73,10 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec
     lines.into_iter().chain(check.map(unpainted)).collect()
 }
 
-/// The colour of a line of a diff.
-fn ink_of(line: &str) -> Inks {
-    match line.as_bytes() {
-        [b'+', ..] => Ink::Green.into(),
-        [b'-', ..] => Ink::Red.into(),
-        _ => Inks::PLAIN,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;

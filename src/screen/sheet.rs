@@ -2,8 +2,7 @@
 //!
 //! Nothing is left out silently: lines that do not fit on the screen are counted, and a key shows all of them.
 
-use crate::base::text;
-use crate::screen::ink::{Ink, Inks, Line};
+use crate::screen::ink::{Ink, Line};
 
 /// Columns and rows of a screen.
 pub(super) type ScreenSize = (usize, usize);
@@ -32,53 +31,27 @@ impl Sheet {
 
 /// Keeps the beginning and the end of lines that do not fit; `None` if all fit. Rows of the screen are counted, so one
 /// line of a hundred thousand characters fits no better than a thousand lines.
-fn abridge_lines(lines: &[Line], (columns, rows): ScreenSize) -> Option<Vec<Line>> {
+fn abridge_lines(lines: &[Line], size: ScreenSize) -> Option<Vec<Line>> {
     /// Rows for the title, the limits, the meaning of "always", the prompt and some earlier lines.
     const AROUND: usize = 8;
     const LEAST: usize = 10;
-    let room = rows.saturating_sub(AROUND).max(LEAST);
-    let width = columns.max(LEAST);
-    let all: Vec<Line> = lines.iter().flat_map(|line| rows_of(line, width)).collect();
+    let (width, room) = (size.0.max(LEAST), size.1.saturating_sub(AROUND).max(LEAST));
+    let all: Vec<Line> = lines.iter().flat_map(|line| line.break_rows(width)).collect();
     if all.len() <= room {
         return None;
     }
     let last = room / 3;
     let (first, rest) = all.split_at(room - last - 1);
     let (hidden, last) = rest.split_at(rest.len() - last);
-    let what = if hidden.len() == 1 { "more line" } else { "more lines" };
-    let mark = Line::from((Ink::Yellow, format!("  … {} {what} (v shows all)", hidden.len()).as_str()));
-    Some(first.iter().cloned().chain([mark]).chain(last.iter().cloned()).collect())
-}
-
-/// Breaks a line into the rows that it takes on the screen.
-fn rows_of(line: &Line, width: usize) -> Vec<Line> {
-    let mut rows = vec![Line::new()];
-    let mut used = 0;
-    for span in &line.spans {
-        let mut start = 0;
-        for (at, c) in span.text.char_indices() {
-            let taken = if c == '\t' { 8 } else { text::count_columns(c.encode_utf8(&mut [0; 4])) };
-            if used + taken > width && used > 0 {
-                push_text(&mut rows, span.inks, &span.text[start..at]);
-                rows.push(Line::new());
-                (start, used) = (at, 0);
-            }
-            used += taken;
-        }
-        push_text(&mut rows, span.inks, &span.text[start..]);
-    }
-    rows
-}
-
-fn push_text(rows: &mut [Line], inks: Inks, text: &str) {
-    if let Some(row) = rows.last_mut() {
-        row.push(inks, text);
-    }
+    let plural = if hidden.len() == 1 { "" } else { "s" };
+    let mark = Line::from((Ink::Yellow, format!("  … {} more line{plural} (v shows all)", hidden.len())));
+    Some([first, &[mark], last].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::ink::Inks;
 
     fn sheet(body: &str) -> Sheet {
         let body = body.lines().map(|line| Line::from((Inks::PLAIN, line))).collect();

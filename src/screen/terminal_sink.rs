@@ -7,13 +7,11 @@
 use std::collections::HashSet;
 use std::io;
 
-use super::activity::Doing;
-use super::errands::Errands;
 use super::footer::{Footer, Manner};
 use super::look::{AnswerTo, Look, Verbosity};
 use super::medium::{Live, Medium, PlainMedium, SharedWork};
 use super::outlets::Outlets;
-use super::views::{self, Ended};
+use super::views::{self, CurrentWork, Ended};
 use crate::base::{json_text, text};
 use crate::conversation::EventSink;
 use crate::conversation::event::{
@@ -38,7 +36,6 @@ pub struct Screen {
     shown: String,
     /// The lines shown last below the line of a call.
     below: String,
-    errands: Errands,
     /// The calls that the person allowed, and has therefore seen.
     seen: HashSet<String>,
     /// The todo list changed in this turn.
@@ -67,14 +64,13 @@ impl Screen {
             asking: None,
             shown: String::new(),
             below: String::new(),
-            errands: Errands::default(),
             seen: HashSet::new(),
             has_todo: false,
         }
     }
 
     /// Shows `doing` as the current work, unless the run is quiet.
-    fn work(&mut self, doing: Doing) {
+    fn work(&mut self, doing: CurrentWork) {
         if self.look.verbosity > Verbosity::Quiet {
             self.now.lock().activity.set(doing);
             self.medium.redraw_work();
@@ -94,7 +90,7 @@ impl Screen {
     fn on_run_started(&mut self, run: &RunStarted) -> io::Result<()> {
         if self.footer.begin(run) {
             let model = text::one_line(&run.model, 60);
-            self.say(&Line::from((Ink::Dim, format!("replies are scripted (model {model})").as_str())))?;
+            self.say(&Line::from((Ink::Dim, format!("replies are scripted (model {model})"))))?;
         }
         Ok(())
     }
@@ -104,7 +100,7 @@ impl Screen {
         let again = self.asking.replace(step) == Some(step);
         self.medium.end_answer()?;
         self.void(again)?;
-        self.work(Doing::Thinking);
+        self.work(CurrentWork::Thinking);
         Ok(())
     }
 
@@ -117,12 +113,9 @@ impl Screen {
     }
 
     fn on_text(&mut self, delta: &str) -> io::Result<()> {
-        if self.look.answer != AnswerTo::Live {
-            return Ok(());
-        }
         // Some models begin with empty lines.
         let delta = if self.shown.is_empty() { delta.trim_start_matches(['\n', '\r']) } else { delta };
-        if delta.is_empty() {
+        if self.look.answer != AnswerTo::Live || delta.is_empty() {
             return Ok(());
         }
         self.now.lock().activity.hear_reply(delta.len());
@@ -157,6 +150,31 @@ impl Screen {
         }
     }
 
+    /// Shows a helper: one line for each of its calls, and its warnings. Its answer goes only to the agent that called
+    /// it.
+    fn on_helper(&mut self, event: &Event) -> io::Result<()> {
+        let whose = event.path.join(" › ");
+        match &event.kind {
+            EventKind::ToolStarted { call_id, name, subject, .. } => {
+                self.now.lock().activity.begin(&whose, call_id, name, subject);
+            }
+            EventKind::ToolOutput { call_id, chunk } => {
+                self.now.lock().activity.hear(&whose, call_id, chunk);
+            }
+            EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } => {
+                let call = self.now.lock().activity.finish(&whose, call_id);
+                if self.look.verbosity > Verbosity::Quiet {
+                    let subject = call.as_ref().map_or("", |call| &call.subject);
+                    let call = Ended { name, subject, status: *status, summary, telemetry };
+                    return self.say(&views::draw_errand(&whose, &call, self.room()));
+                }
+            }
+            EventKind::Warning { message } => return self.say(&views::draw_warning(&whose, message)),
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn on_call_started(&mut self, call_id: &str, name: &str, subject: &str) -> io::Result<()> {
         if self.look.one_screen {
             self.medium.end_answer()?;
@@ -176,18 +194,16 @@ impl Screen {
         if !is_verbose && !self.medium.is_live() {
             return Ok(());
         }
-        let whole = self.now.lock().activity.hear("", call_id, chunk);
-        match whole.filter(|_| is_verbose) {
-            Some(whole) => whole.lines().try_for_each(|line| self.say(&views::draw_output(line, self.room()))),
-            None => Ok(()),
-        }
+        let whole = self.now.lock().activity.hear("", call_id, chunk).filter(|_| is_verbose);
+        let whole = whole.unwrap_or_default();
+        whole.lines().try_for_each(|line| self.say(&views::draw_output(line, self.room())))
     }
 
     fn on_call_finished(&mut self, event: &EventKind) -> io::Result<()> {
         let EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } = event else {
             return Ok(());
         };
-        let call = self.now.lock().activity.finish("", call_id).map(|call| call.running);
+        let call = self.now.lock().activity.finish("", call_id);
         self.medium.redraw_work();
         if let Some(call) = call.as_ref().filter(|call| !call.partial.is_empty())
             && self.look.verbosity == Verbosity::Verbose
@@ -201,10 +217,8 @@ impl Screen {
         // The live screen draws the list itself.
         let is_drawn = self.medium.is_live() && name == views::CHECKLIST_TOOL;
         let below = summary.split_once('\n').filter(|_| !is_drawn).map_or("", |(_, below)| below);
-        self.say(&views::draw_finished(
-            &Ended { name, subject, status: *status, summary, telemetry },
-            self.room(),
-        ))?;
+        let call = Ended { name, subject, status: *status, summary, telemetry };
+        self.say(&views::draw_finished(&call, self.room()))?;
         let was_seen = self.seen.remove(call_id);
         self.show_below(below, was_seen)
     }
@@ -230,7 +244,7 @@ impl Screen {
         self.medium.end_answer()?;
         if self.look.verbosity > Verbosity::Quiet {
             self.say(&views::draw_retry(attempt, attempts, delay_ms, cause, self.room()))?;
-            self.work(Doing::Retry { attempt, attempts, delay_ms, cause: cause.to_owned() });
+            self.work(CurrentWork::Retry { attempt, attempts, delay_ms, cause: cause.to_owned() });
         }
         self.void(true)
     }
@@ -301,12 +315,10 @@ impl Screen {
         if lines.is_empty() {
             return Ok(());
         }
-        if self.medium.is_live() {
-            self.medium.redraw_lists();
-            // The list already shows the started step.
-            if matches!(kind, EventKind::StepStarted(_)) {
-                return Ok(());
-            }
+        self.medium.redraw_lists();
+        // A live list already shows the started step.
+        if self.medium.is_live() && matches!(kind, EventKind::StepStarted(_)) {
+            return Ok(());
         }
         lines.iter().try_for_each(|line| self.say(line))
     }
@@ -328,9 +340,7 @@ impl Screen {
 impl EventSink for Screen {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         if !event.path.is_empty() {
-            self.now.lock().activity.follow_helper(event);
-            let line = self.errands.line(event, self.look.verbosity, self.room());
-            return line.map_or(Ok(()), |line| self.say(&line));
+            return self.on_helper(event);
         }
         if self.now.lock().todo.follow(&event.kind) && self.look.verbosity > Verbosity::Quiet {
             self.has_todo = true;
@@ -348,13 +358,13 @@ impl EventSink for Screen {
             EventKind::Retry { attempt, attempts, delay_ms, cause } => {
                 self.on_retry(*attempt, *attempts, *delay_ms, cause)
             }
-            EventKind::PermissionResolved {
-                call_id,
-                verdict: PermissionVerdict::Allowed,
-                by: DecidedBy::Person,
-                ..
-            } if self.look.verbosity < Verbosity::Verbose => {
-                self.seen.insert(call_id.clone());
+            EventKind::PermissionResolved { call_id, name, verdict, by } => {
+                if self.look.verbosity == Verbosity::Verbose {
+                    return self.say(&views::draw_permission(name, *verdict, *by, self.room()));
+                }
+                if (*verdict, *by) == (PermissionVerdict::Allowed, DecidedBy::Person) {
+                    self.seen.insert(call_id.clone());
+                }
                 Ok(())
             }
             EventKind::Warning { message } => self.say(&views::draw_warning("", message)),
@@ -367,20 +377,15 @@ impl EventSink for Screen {
                 self.say(&views::draw_skill(name, "unloaded", *tokens, self.room()))
             }
             EventKind::ContextCompressing { .. } => {
-                self.work(Doing::Compressing);
+                self.work(CurrentWork::Compressing);
                 Ok(())
             }
             EventKind::ContextCompressed(done) => {
                 self.rest();
                 self.say(&views::draw_compression(done, self.room()))
             }
-            EventKind::PermissionResolved { name, verdict, by, .. }
-                if self.look.verbosity == Verbosity::Verbose =>
-            {
-                self.say(&views::draw_permission(name, *verdict, *by, self.room()))
-            }
             EventKind::RoleStarted { role, .. } => {
-                self.work(Doing::Role(text::one_line(role, 40)));
+                self.work(CurrentWork::Role(text::one_line(role, 40)));
                 Ok(())
             }
             EventKind::RoleReplied { .. } => {

@@ -44,15 +44,3 @@ pub enum RequestStatus {
     /// The run did not wait for its end.
     Cancelled,
 }
-
-impl RequestStatus {
-    /// The word in events.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}

@@ -68,21 +68,22 @@ struct LoadedSkill {
     references: Vec<(String, String)>,
 }
 
+impl LoadedSkill {
+    fn new(name: &str, path: &str, fingerprint: u64) -> Self {
+        let (name, path) = (name.to_owned(), path.to_owned());
+        Self { name, path, fingerprint, instructions: None, references: Vec::new() }
+    }
+}
+
 impl Loaded {
     /// The skills restored from the log. Their instructions for the system prompt are not known yet.
     pub fn restore(changes: &[SkillChange]) -> Self {
         let entry = |change: &SkillChange| match change {
-            SkillChange::Loaded { name, path, fingerprint } => Some(LoadedSkill {
-                name: name.clone(),
-                path: path.clone(),
-                fingerprint: *fingerprint,
-                instructions: None,
-                references: Vec::new(),
-            }),
+            SkillChange::Loaded { name, path, fingerprint } => Some(LoadedSkill::new(name, path, *fingerprint)),
             SkillChange::Referenced { .. } | SkillChange::Unloaded { .. } => None,
         };
         let skills = changes.iter().filter_map(entry).collect();
-        Self { inner: Mutex::new(LoadedSkillsState { skills, changed: false, news: Vec::new() }) }
+        Self { inner: Mutex::new(LoadedSkillsState { skills, ..LoadedSkillsState::default() }) }
     }
 
     /// Adds a skill. Returns true if it is new or its text has changed.
@@ -91,14 +92,7 @@ impl Loaded {
         let is_new = match inner.skills.iter_mut().find(|entry| entry.name == name) {
             Some(known) => std::mem::replace(&mut known.fingerprint, fingerprint) != fingerprint,
             None => {
-                let (name, path) = (name.to_owned(), path.to_owned());
-                inner.skills.push(LoadedSkill {
-                    name,
-                    path,
-                    fingerprint,
-                    instructions: None,
-                    references: Vec::new(),
-                });
+                inner.skills.push(LoadedSkill::new(name, path, fingerprint));
                 true
             }
         };
@@ -119,20 +113,21 @@ impl Loaded {
         }
     }
 
-    /// Adds lines of a file to the instructions of a loaded skill that the system prompt shows, under a title that
-    /// names the file and the lines. Returns false if the skill is not loaded.
+    /// Adds lines of a file, given by their offset and limit, to the instructions of a loaded skill that the system
+    /// prompt shows. `shown` is a title that names the file and the lines, and their text. Returns false if the skill is
+    /// not loaded.
     pub fn show_reference(
         &self,
         name: &str,
         file: &str,
-        (offset, limit): (Option<usize>, Option<usize>),
-        (title, text): (&str, &str),
+        lines: (Option<usize>, Option<usize>),
+        shown: (&str, &str),
     ) -> bool {
         let mut inner = self.inner();
         let Some(entry) = inner.skills.iter_mut().find(|entry| entry.name == name) else { return false };
-        entry.references.retain(|(known, _)| known != title);
-        entry.references.push((title.to_owned(), text.to_owned()));
-        let (name, file) = (name.to_owned(), file.to_owned());
+        entry.references.retain(|(known, _)| known != shown.0);
+        entry.references.push((shown.0.to_owned(), shown.1.to_owned()));
+        let (name, file, (offset, limit)) = (name.to_owned(), file.to_owned(), lines);
         inner.news.push(SkillChange::Referenced { name, file, offset, limit });
         inner.changed = true;
         true

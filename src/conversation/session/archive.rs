@@ -113,14 +113,11 @@ impl Originals {
         };
         let mut found = None;
         if log.exists() {
-            each_item(
-                log,
-                |wanted| wanted == number,
-                |_, item| {
-                    found = Some(item);
-                    false
-                },
-            )?;
+            let keep = |_, item| {
+                found = Some(item);
+                false
+            };
+            each_item(log, |wanted| wanted == number, keep)?;
         }
         Ok(found)
     }

@@ -44,7 +44,7 @@ pub(super) const FORMAT_VERSION: u32 = 2;
 pub(super) struct LogHeader {
     pub v: u32,
     #[serde(rename = "type")]
-    kind: HeaderKind,
+    pub kind: HeaderKind,
     pub id: String,
     pub workspace: String,
     pub agent: String,
@@ -57,29 +57,8 @@ pub(super) struct LogHeader {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum HeaderKind {
+pub(super) enum HeaderKind {
     Session,
-}
-
-impl LogHeader {
-    pub(super) fn new(id: String, workspace: String, agent: &str, model: &str, created_at: String) -> Self {
-        let (agent, model) = (agent.to_owned(), model.to_owned());
-        Self {
-            v: FORMAT_VERSION,
-            kind: HeaderKind::Session,
-            id,
-            workspace,
-            agent,
-            model,
-            created_at,
-            parent: None,
-        }
-    }
-
-    /// Makes this the header of a session that was begun for another.
-    pub(super) fn of_child(self, parent: &str) -> Self {
-        Self { parent: Some(parent.to_owned()), ..self }
-    }
 }
 
 /// Any line but the first, for writing.

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
 /// `YYYYMMDD-HHMMSS-xxxxxx`: the second (UTC), and 30 random bits in base 32, without letters that look like
@@ -11,17 +10,7 @@ use sha2::{Digest, Sha256};
 pub(super) fn session_id(began: Timestamp, random: u32) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let tail = (0..6).map(|place| char::from(ALPHABET[(random >> (5 * place)) as usize % ALPHABET.len()]));
-    let at = began.to_zoned(TimeZone::UTC);
-    format!(
-        "{:04}{:02}{:02}-{:02}{:02}{:02}-{}",
-        at.year(),
-        at.month(),
-        at.day(),
-        at.hour(),
-        at.minute(),
-        at.second(),
-        tail.collect::<String>()
-    )
+    format!("{}-{}", began.strftime("%Y%m%d-%H%M%S"), tail.collect::<String>())
 }
 
 /// The workspace's name for people, and a hash of its path, which separates workspaces of the same name.

@@ -7,6 +7,15 @@ use memchr::{memchr, memrchr};
 /// The bytes that are read at once. The buffer grows if a line is longer.
 const BLOCK: usize = 256 * 1024;
 
+/// How far a reading is that may take long: what is done, and what there is in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Far {
+    /// Of one log, in bytes.
+    Bytes(u64, u64),
+    /// Logs of a list.
+    Logs(u64, u64),
+}
+
 /// Reads line by line.
 pub(super) struct LogLines<R> {
     from: R,

@@ -3,7 +3,7 @@
 //! Entries that cannot be written stay in `pending`, in order, and are tried again with the next entry; a partly
 //! written line is cut off, so the file always ends with a whole line.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::error::SessionError;
+use crate::conversation::spill::make_private_dir;
 
 /// A log that this process may append to.
 #[derive(Debug)]
@@ -80,8 +81,7 @@ impl Log {
             .map_err(|error| SessionError::io(path, "opened", error))?;
         lock_file(&file, path, id)?;
         let len = file.metadata().map_err(|error| SessionError::io(path, "read", error))?.len();
-        let (pending, before, failed) = (Vec::new(), Vec::new(), SyncFailure::default());
-        Ok(Self { path: path.to_path_buf(), file: Some(file), len, pending, unsynced: false, before, failed })
+        Ok(Self { file: Some(file), len, ..Self::new(path.to_path_buf()) })
     }
 
     /// Cuts off a torn end, so that the next entry begins a line.
@@ -163,7 +163,7 @@ impl Log {
 /// Creates a file that only this user can read.
 fn create_file(path: &Path) -> Result<File, SessionError> {
     if let Some(dir) = path.parent() {
-        make_dir(dir).map_err(|error| SessionError::io(dir, "created", error))?;
+        make_private_dir(dir).map_err(|error| SessionError::io(dir, "created", error))?;
     }
     let mut options = OpenOptions::new();
     options.append(true).create_new(true);
@@ -178,14 +178,6 @@ fn create_file(path: &Path) -> Result<File, SessionError> {
     let id = path.file_stem().unwrap_or_default().to_string_lossy();
     lock_file(&file, path, &id)?;
     Ok(file)
-}
-
-fn make_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 /// Locks the file. A child that was just started holds the lock of a session that its parent has closed, until it

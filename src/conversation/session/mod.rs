@@ -10,7 +10,6 @@
 mod archive;
 mod entry;
 mod error;
-mod far;
 mod id;
 mod lines;
 mod log;
@@ -40,7 +39,7 @@ use crate::conversation::message::{Item, Summary as ItemSummary, ToolCall, Usage
 use crate::conversation::telemetry::Tally;
 
 use archive::Originals;
-use entry::{LogEntry, LogHeader};
+use entry::{FORMAT_VERSION, HeaderKind, LogEntry, LogHeader};
 use id::format_stamp;
 use log::Log;
 use partial::Partial;
@@ -48,7 +47,7 @@ use transcript::Transcript;
 
 pub use entry::SystemPrompt;
 pub use error::SessionError;
-pub use far::Far;
+pub use lines::Far;
 pub use log::Syncing;
 pub use state::{SessionState, StateChange};
 pub use store::{SessionSummary, Store};
@@ -87,7 +86,7 @@ pub struct Session {
 impl Session {
     /// A session that leaves nothing on disk.
     pub fn ephemeral(about: About<'_>, now: Timestamp) -> Self {
-        Self::new(about, now, None)
+        Self::new(about, None, now, None)
     }
 
     /// The id that `--session` takes.
@@ -309,24 +308,18 @@ impl Session {
         (&self.partial.text, &self.partial.reasoning)
     }
 
-    fn new(about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
-        let header = Self::header(about, now);
-        Self::from_header(header, about, now, store)
-    }
-
-    fn header(about: About<'_>, now: Timestamp) -> LogHeader {
-        let id = id::session_id(now, fastrand::u32(..));
-        let workspace = about.workspace.to_string_lossy().into_owned();
-        LogHeader::new(id, workspace, about.agent, about.model, format_stamp(now))
-    }
-
-    /// A session of a helper.
-    fn child(about: About<'_>, parent: &str, now: Timestamp, store: &Store) -> Self {
-        let header = Self::header(about, now).of_child(parent);
-        Self::from_header(header, about, now, Some(store))
-    }
-
-    fn from_header(header: LogHeader, about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
+    /// A new session, of a helper if there is a `parent`.
+    fn new(about: About<'_>, parent: Option<&str>, now: Timestamp, store: Option<&Store>) -> Self {
+        let header = LogHeader {
+            v: FORMAT_VERSION,
+            kind: HeaderKind::Session,
+            id: id::session_id(now, fastrand::u32(..)),
+            workspace: about.workspace.to_string_lossy().into_owned(),
+            agent: about.agent.to_owned(),
+            model: about.model.to_owned(),
+            created_at: format_stamp(now),
+            parent: parent.map(str::to_owned),
+        };
         let log = store.map(|store| {
             let mut log = Log::new(store.path(about.workspace, &header.id));
             log.push(&header);

@@ -46,20 +46,20 @@ impl Session {
         Ok(n)
     }
 
-    /// Answers an open call; a filled slot stays as it is.
+    /// Answers an open call, given by the number of its step and its position in it; a filled slot stays as it is.
     ///
     /// # Errors
     /// The disk fails. The answer is in memory all the same, and is written with the next entry.
     pub fn answer(
         &mut self,
-        (number, call): (u64, usize),
+        slot: (u64, usize),
         answer: CallAnswer,
         telemetry: CallTelemetry,
         now: Timestamp,
     ) -> Result<(), SessionError> {
-        let (n, time) = (number, format_stamp(now));
+        let ((n, call), time) = (slot, format_stamp(now));
         self.push(&LogEntry::Answer { n, call, time: &time, answer: &answer, telemetry: &telemetry });
-        self.transcript.answer(number, call, answer, &telemetry);
+        self.transcript.answer(n, call, answer, &telemetry);
         self.write()
     }
 
@@ -72,14 +72,10 @@ impl Session {
         self.transcript.open_calls().filter_map(open).collect()
     }
 
-    /// Counts and keeps a reply beside the conversation. The caller removes secrets first. Written to disk with the
-    /// next item.
-    pub fn note_role(
-        &mut self,
-        (role, text): (&str, &str),
-        (usage, cost_usd): (Usage, Option<f64>),
-        now: Timestamp,
-    ) {
+    /// Counts and keeps a reply beside the conversation: the role and its text, the tokens and their cost. The caller
+    /// removes secrets first. Written to disk with the next item.
+    pub fn note_role(&mut self, reply: (&str, &str), spent: (Usage, Option<f64>), now: Timestamp) {
+        let ((role, text), (usage, cost_usd)) = (reply, spent);
         self.push(&LogEntry::Role { time: &format_stamp(now), role, text, usage, cost_usd });
         self.transcript.role(usage, cost_usd);
     }

@@ -17,8 +17,7 @@ use crate::base::text;
 use super::archive::{Originals, each_item};
 use super::entry::{FORMAT_VERSION, LogHeader, LogLine, SystemPrompt};
 use super::error::SessionError;
-use super::far::Far;
-use super::lines::LogLines;
+use super::lines::{Far, LogLines};
 use super::outline;
 use super::transcript::Transcript;
 use super::unseen::Unseen;
@@ -129,14 +128,11 @@ pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
 /// The view of a log with every item as it was recorded.
 pub(super) fn restore_view(path: &Path) -> io::Result<SessionView> {
     let mut view = SessionView::default();
-    each_item(
-        path,
-        |_| true,
-        |number, item| {
-            view.push(number, item);
-            true
-        },
-    )?;
+    let push = |number, item| {
+        view.push(number, item);
+        true
+    };
+    each_item(path, |_| true, push)?;
     Ok(view)
 }
 

@@ -13,8 +13,8 @@ use crate::base::text;
 
 use super::entry::LogLine;
 use super::error::SessionError;
-use super::far::Far;
 use super::id::{format_stamp, workspace_slug};
+use super::lines::Far;
 use super::log::Log;
 use super::replay::{self, INTERRUPTED, Replayed};
 use super::{About, Partial, Session};
@@ -61,12 +61,12 @@ impl Store {
 
     /// A new session. Nothing is written before its first message.
     pub fn create(&self, about: About<'_>, now: Timestamp) -> Session {
-        Session::new(about, now, Some(self))
+        Session::new(about, None, now, Some(self))
     }
 
     /// A new session of a helper, called in the session `parent`.
     pub fn create_child(&self, about: About<'_>, parent: &str, now: Timestamp) -> Session {
-        Session::child(about, parent, now, self)
+        Session::new(about, Some(parent), now, Some(self))
     }
 
     /// Opens a session to continue it: locked, repaired, and settled if it was interrupted. The warnings name the

@@ -62,10 +62,7 @@ impl SessionView {
     /// The step with this number.
     pub fn step_mut(&mut self, number: u64) -> Option<&mut Step> {
         let at = self.ids.iter().rposition(|id| id.number == number)?;
-        match &mut self.items[at] {
-            Item::Step(step) => Some(step),
-            Item::Said(_) | Item::Summary(_) => None,
-        }
+        if let Item::Step(step) = &mut self.items[at] { Some(step) } else { None }
     }
 
     /// Applies edits to the view, and puts a summary in place of the first removed item. `kept` receives the
@@ -146,17 +143,10 @@ impl Item {
 impl Step {
     /// Replaces all text pieces by one. A piece's opaque provider data is removed with it.
     fn set_text(&mut self, text: &str) {
-        let mut text = Some(text);
-        self.parts.retain_mut(|part| match part {
-            ReplyPart::Text { text: old, opaque } => match text.take() {
-                Some(new) => {
-                    new.clone_into(old);
-                    *opaque = None;
-                    true
-                }
-                None => false,
-            },
-            ReplyPart::Reasoning { .. } | ReplyPart::Call(_) => true,
-        });
+        let is_text = |part: &ReplyPart| matches!(part, ReplyPart::Text { .. });
+        let Some(first) = self.parts.iter().position(is_text) else { return };
+        self.parts[first] = ReplyPart::Text { text: text.to_owned(), opaque: None };
+        let mut at = 0..;
+        self.parts.retain(|part| at.next() == Some(first) || !is_text(part));
     }
 }

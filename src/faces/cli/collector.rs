@@ -16,7 +16,7 @@ const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct CollectorExport {
     #[cfg(feature = "otlp")]
-    closing: Option<screen::Closing>,
+    closing: Option<screen::OtlpExport>,
 }
 
 /// The collector to which telemetry is sent, if one is configured.

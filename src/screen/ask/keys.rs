@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{AnswerChoice, AskFunction, ChosenAnswer, write_label};
+use super::{AnswerChoice, AskFunction, ChosenAnswer, find_number, list_offers, write_label};
 use crate::base::text;
 use crate::config::Notify;
 use crate::screen::display::Suspended;
@@ -81,8 +81,7 @@ impl AskFunction for Keyed {
     ) -> BoxFuture<'a, Option<ChosenAnswer>> {
         async move {
             let asked = Line::from((Ink::Bold, question));
-            let offered = format_offer(choices);
-            let prompt = format!("{question} {offered}");
+            let prompt = format!("{question} {}", list_offers(choices).collect::<Vec<_>>().join("  "));
             let mut open = self
                 .open(Box::new(move |moment: &DrawMoment| Sketch::from(fold_words(&prompt, moment.room))))
                 .await;
@@ -150,21 +149,13 @@ impl AskFunction for Keyed {
     }
 }
 
-/// Formats the choices: `[y]es  [n]o  [?] explain`.
-fn format_offer(choices: &[AnswerChoice]) -> String {
-    let shown = choices.iter().map(|AnswerChoice { key, word }| match word.strip_prefix(*key) {
-        Some(rest) => format!("[{key}]{rest}"),
-        None => format!("[{key}] {word}"),
-    });
-    shown.collect::<Vec<_>>().join("  ")
-}
-
 /// Formats a question and its answer for the scrollback.
 fn format_answer(question: &str, answer: &str) -> Vec<Line> {
-    let mut rows = text::make_visible(answer).lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
+    let answer = text::make_visible(answer);
+    let mut rows = answer.lines();
     let first = format!(" {}", rows.next().unwrap_or_default());
     let asked = Line::from((Ink::Bold, question)).add(Inks::PLAIN, &first);
-    std::iter::once(asked).chain(rows.map(|row| Line::from((Inks::PLAIN, format!("  {row}").as_str())))).collect()
+    std::iter::once(asked).chain(rows.map(|row| Line::from((Inks::PLAIN, format!("  {row}"))))).collect()
 }
 
 fn fold_words(words: &str, room: usize) -> Vec<Line> {
@@ -173,20 +164,18 @@ fn fold_words(words: &str, room: usize) -> Vec<Line> {
 
 /// Draws a question with a line to type in.
 fn draw_form(question: &str, field: &TextField) -> Picture {
-    let question = question.to_owned();
+    let question = format!("{question} (Enter sends, Esc goes back)");
     let field = field.clone();
     Box::new(move |moment: &DrawMoment| {
-        let mut lines = fold_words(&format!("{question} (Enter sends, Esc goes back)"), moment.room);
-        let mut line = draw_typed(&field, moment.room);
-        let above = lines.len();
-        lines.append(&mut line.lines);
-        Sketch { lines, cursor: find_cursor(&line, above) }
+        put_below(fold_words(&question, moment.room), draw_typed(&field, moment.room))
     })
 }
 
-/// The position of the line's cursor when `above` rows are above the line.
-fn find_cursor(line: &Sketch, above: usize) -> Option<(usize, usize)> {
-    line.cursor.map(|(row, column)| (row + above, column))
+/// Puts the typed line, with its cursor, below other lines.
+fn put_below(mut above: Vec<Line>, typed: Sketch) -> Sketch {
+    let cursor = typed.cursor.map(|(row, column)| (row + above.len(), column));
+    above.extend(typed.lines);
+    Sketch { lines: above, cursor }
 }
 
 /// A list of choices, one of them marked, and a line to type another answer.
@@ -212,16 +201,15 @@ impl ChoiceList {
             Key::Up if self.field.is_empty() => self.at = self.at.checked_sub(1).unwrap_or(last),
             Key::Down if self.field.is_empty() => self.at = if self.at == last { 0 } else { self.at + 1 },
             Key::Enter => {
-                let typed = self.field.text().trim();
-                let answer =
-                    if typed.is_empty() { self.choices.get(self.at).cloned() } else { Some(typed.to_owned()) };
-                let answer = answer.map(|answer| self.find_number(&answer).unwrap_or(answer));
+                let typed = Some(self.field.text().trim().to_owned()).filter(|typed| !typed.is_empty());
+                let answer = typed.or_else(|| self.choices.get(self.at).cloned());
+                let answer = answer.map(|answer| find_number(&answer, &self.choices).unwrap_or(answer));
                 return answer.map_or(Pressed::Changed, Pressed::Done);
             }
             Key::Escape | Key::Ctrl('g') => return Pressed::GivenUp,
             Key::Ctrl('d') if self.field.is_empty() => return Pressed::GivenUp,
             Key::Char(c) if self.field.is_empty() && self.choices.len() <= DIGITS => {
-                if let Some(choice) = self.find_number(c.encode_utf8(&mut [0; 4])) {
+                if let Some(choice) = find_number(c.encode_utf8(&mut [0; 4]), &self.choices) {
                     return Pressed::Done(choice);
                 }
                 self.field.press(key);
@@ -231,12 +219,6 @@ impl ChoiceList {
             }
         }
         Pressed::Changed
-    }
-
-    /// The choice with the typed number.
-    fn find_number(&self, typed: &str) -> Option<String> {
-        let index = typed.parse::<usize>().ok()?.checked_sub(1)?;
-        self.choices.get(index).cloned()
     }
 
     fn picture(&self, question: &str) -> Picture {
@@ -253,7 +235,7 @@ impl ChoiceList {
             let is_marked = index == self.at && self.field.is_empty();
             let mark = if is_marked { "❯" } else { " " };
             let inks = if is_marked { Inks::from(Ink::Bold).add(Ink::Cyan) } else { Inks::PLAIN };
-            lines.push(Line::from((inks, format!("{mark} {}. {}", index + 1, write_label(choice)).as_str())));
+            lines.push(Line::from((inks, format!("{mark} {}. {}", index + 1, write_label(choice)))));
         }
         let hint = if self.choices.is_empty() {
             "Enter sends, Esc gives no answer"
@@ -261,10 +243,7 @@ impl ChoiceList {
             "↑ ↓ or a number, Enter; or type another answer; Esc gives none"
         };
         lines.push(Line::from((Ink::Dim, hint)));
-        let above = lines.len();
-        let cursor = find_cursor(&line, above);
-        lines.extend(line.lines);
-        Sketch { lines, cursor }
+        put_below(lines, line)
     }
 }
 
@@ -329,7 +308,7 @@ mod tests {
     fn a_long_list_shows_what_is_marked_in_the_rows_that_there_are() {
         let choices = (1..=50).map(|number| format!("choice {number}")).collect();
         let list = ChoiceList { choices, at: 30, field: TextField::default() };
-        let moment = DrawMoment { room: 40, rows: 12, elapsed: Duration::ZERO, tick: 0 };
+        let moment = DrawMoment { room: 40, rows: 12, tick: 0 };
         let sketch = list.draw("Which?", &moment);
         assert!(sketch.lines.len() <= 12);
         assert!(sketch.lines.iter().any(|line| line.text() == "❯ 31. choice 31"), "{sketch:?}");

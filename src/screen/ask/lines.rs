@@ -8,9 +8,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{AnswerChoice, AskFunction, ChosenAnswer, write_label};
+use super::{AnswerChoice, AskFunction, ChosenAnswer, find_number, list_offers, write_label};
 use crate::base::text;
-use crate::screen::ink::{Inks, Line, Style};
+use crate::screen::ink::{Line, Style};
 use crate::screen::loan::Loan;
 use crate::screen::outlets::Outlets;
 use crate::screen::terminal;
@@ -67,7 +67,7 @@ impl<W: Write + Send> AskFunction for ByLines<W> {
     fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             if !begun.is_empty() {
-                self.show(vec![Line::from((Inks::PLAIN, format!("It is now: {}", text::reveal(begun)).as_str()))]);
+                self.write(&format!("It is now: {}\n", text::reveal(begun)));
             }
             let line = self.lines.ask(&format!("{question} (empty: go back) ")).await?;
             Some(line).filter(|line| !line.trim().is_empty())
@@ -100,14 +100,11 @@ impl<W: Write + Send> AskFunction for ByLines<W> {
 
 /// Formats the choices: `[y]es, [n]o, n WHY, [a]lways`.
 fn format_offer(choices: &[AnswerChoice]) -> String {
-    let shown = choices.iter().flat_map(|AnswerChoice { key, word }| {
-        let shown = match word.strip_prefix(*key) {
-            Some(rest) => format!("[{key}]{rest}"),
-            None => format!("[{key}] {word}"),
-        };
-        [Some(shown), (*key == 'n').then(|| "n WHY".to_owned())]
-    });
-    shown.flatten().collect::<Vec<_>>().join(", ")
+    let with_reason = |(offer, choice): (String, &AnswerChoice)| match choice.key {
+        'n' => offer + ", n WHY",
+        _ => offer,
+    };
+    list_offers(choices).zip(choices).map(with_reason).collect::<Vec<_>>().join(", ")
 }
 
 /// Parses a line; `None` if it is not an answer. Words after a key are accepted only after a no, as the reason.
@@ -126,9 +123,8 @@ fn parse_choice(line: &str, choices: &[AnswerChoice]) -> Option<ChosenAnswer> {
 /// Returns the choice of a number, or the words as they are. `None` if nothing was typed.
 fn pick_choice(line: &str, choices: &[String]) -> Option<String> {
     let line = line.trim();
-    let number = line.trim_end_matches('.').parse::<usize>().ok();
-    let choice = number.and_then(|number| number.checked_sub(1)).and_then(|index| choices.get(index));
-    choice.cloned().or_else(|| Some(line.to_owned()).filter(|line| !line.is_empty()))
+    let choice = find_number(line.trim_end_matches('.'), choices);
+    choice.or_else(|| Some(line.to_owned()).filter(|line| !line.is_empty()))
 }
 
 /// Reads answers from plain stdin (`agent run` on a plain terminal). A separate thread reads, so a run that is over

@@ -20,6 +20,19 @@ fn write_label(choice: &str) -> String {
     text::cut_to_width(&text::make_visible(&line), WIDTH).into_owned()
 }
 
+/// The choices as a question offers them: `[y]es`, `[n]o`, `[?] explain`.
+fn list_offers(choices: &[AnswerChoice]) -> impl Iterator<Item = String> {
+    choices.iter().map(|AnswerChoice { key, word }| match word.strip_prefix(*key) {
+        Some(rest) => format!("[{key}]{rest}"),
+        None => format!("[{key}] {word}"),
+    })
+}
+
+/// The choice with the typed number.
+fn find_number(typed: &str, choices: &[String]) -> Option<String> {
+    choices.get(typed.parse::<usize>().ok()?.checked_sub(1)?).cloned()
+}
+
 /// An answer that a question offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerChoice {

@@ -36,6 +36,21 @@ impl Line {
         self
     }
 
+    /// Adds the pieces of another line.
+    pub fn append(&mut self, more: Self) {
+        if self.spans.is_empty() {
+            self.spans = more.spans;
+        } else {
+            more.spans.into_iter().for_each(|span| self.push_span(span));
+        }
+    }
+
+    /// Adds the pieces of another line and returns the line.
+    pub fn join(mut self, more: Self) -> Self {
+        self.append(more);
+        self
+    }
+
     /// Adds a piece as it is.
     pub fn push_span(&mut self, span: Span) {
         if span.text.is_empty() {
@@ -83,6 +98,32 @@ impl Line {
         self
     }
 
+    /// Breaks the line anywhere into rows of at most `width` columns; a wider character gets a row to itself.
+    pub fn break_rows(&self, width: usize) -> Vec<Self> {
+        /// The most columns of a tab, whose width depends on its place.
+        const TAB: usize = 8;
+        if self.columns() <= width && !self.spans.iter().any(|span| span.text.contains('\t')) {
+            return vec![self.clone()];
+        }
+        let (mut rows, mut row, mut used) = (Vec::new(), Self::new(), 0);
+        for Span { text: piece, inks, link } in &self.spans {
+            let span = |text: &str| Span { text: text.to_owned(), inks: *inks, link: link.clone() };
+            let mut start = 0;
+            for (at, c) in piece.char_indices() {
+                let taken = if c == '\t' { TAB } else { text::count_columns(c.encode_utf8(&mut [0; 4])) };
+                if used > 0 && used + taken > width {
+                    row.push_span(span(&piece[start..at]));
+                    rows.push(std::mem::take(&mut row));
+                    (start, used) = (at, 0);
+                }
+                used += taken;
+            }
+            row.push_span(span(&piece[start..]));
+        }
+        rows.push(row);
+        rows
+    }
+
     /// The line with escape codes for a terminal, without a line feed.
     pub fn painted(&self, style: Style) -> String {
         let mut out = String::new();
@@ -106,9 +147,9 @@ impl Line {
     }
 }
 
-impl<I: Into<Inks>> From<(I, &str)> for Line {
-    fn from((inks, text): (I, &str)) -> Self {
-        Self::new().add(inks, text)
+impl<I: Into<Inks>, T: AsRef<str>> From<(I, T)> for Line {
+    fn from(piece: (I, T)) -> Self {
+        Self::new().add(piece.0, piece.1.as_ref())
     }
 }
 
@@ -140,6 +181,13 @@ mod tests {
             assert_eq!(cut.text(), expected, "{width}");
             assert!(cut.columns() <= width);
         }
+    }
+
+    #[test]
+    fn a_long_line_is_broken_into_rows_that_hold_all_of_it() {
+        let line = Line::new().add(Ink::Red, "日本e\u{301}x").add(Ink::Bold, "yz");
+        let rows: Vec<String> = line.break_rows(4).iter().map(Line::text).collect();
+        assert_eq!(rows, ["日本", "e\u{301}xyz"]);
     }
 
     #[test]

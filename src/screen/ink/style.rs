@@ -91,7 +91,7 @@ pub struct Style {
     pub links: bool,
 }
 
-/// The inks with their SGR codes (ECMA-48, 8.3.117): on a dark background, on a light one, on either.
+/// The inks with their SGR codes (ECMA-48, 8.3.117), in the order of the themes.
 const CODES: [(Ink, [&str; 3]); 12] = [
     (Ink::Dim, ["2", "2", "2"]),
     (Ink::Bold, ["1", "1", "1"]),
@@ -99,12 +99,12 @@ const CODES: [(Ink, [&str; 3]); 12] = [
     (Ink::Underline, ["4", "4", "4"]),
     (Ink::Strike, ["9", "9", "9"]),
     (Ink::Reverse, ["7", "7", "7"]),
-    (Ink::Red, ["91", "31", "31"]),
-    (Ink::Green, ["92", "32", "32"]),
-    (Ink::Yellow, ["93", "33", "33"]),
-    (Ink::Blue, ["94", "34", "34"]),
-    (Ink::Magenta, ["95", "35", "35"]),
-    (Ink::Cyan, ["96", "36", "36"]),
+    (Ink::Red, ["31", "91", "31"]),
+    (Ink::Green, ["32", "92", "32"]),
+    (Ink::Yellow, ["33", "93", "33"]),
+    (Ink::Blue, ["34", "94", "34"]),
+    (Ink::Magenta, ["35", "95", "35"]),
+    (Ink::Cyan, ["36", "96", "36"]),
 ];
 
 impl Inks {
@@ -150,14 +150,9 @@ impl Style {
         if !self.colours || inks == Inks::PLAIN || text.is_empty() {
             return out.push_str(text);
         }
-        let column = match self.theme {
-            Theme::Dark => 0,
-            Theme::Light => 1,
-            Theme::Either => 2,
-        };
         let mut before = "\x1b[";
         for (_, codes) in CODES.iter().filter(|(ink, _)| inks.has(*ink)) {
-            out.extend([before, codes[column]]);
+            out.extend([before, codes[self.theme as usize]]);
             before = ";";
         }
         out.extend(["m", text, "\x1b[0m"]);

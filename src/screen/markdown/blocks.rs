@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use super::indent::{after_quote, is_blank, strip_container, strip_indent, without_tabs};
+use super::indent::{after_quote, expand_first_tabs, is_blank, strip_container, strip_indent};
 use super::inline;
 use super::starts::{self, Fence, HtmlEnd, Marker};
 use crate::base::text;
@@ -95,7 +95,7 @@ enum BlockStart {
 impl Blocks {
     /// Reads one line, without its line feed.
     pub fn line(&mut self, line: &str, out: &mut impl FnMut(MarkdownPiece<'_>)) {
-        let line = without_tabs(line);
+        let line = expand_first_tabs(line);
         let (depth, rest) = self.goes_on(&line);
         let is_inside = depth == self.containers.len();
         if is_inside && self.leaf_goes_on(rest, out) {
@@ -228,20 +228,15 @@ impl Blocks {
         if text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '(')) {
             return BlockStart::Nothing;
         }
-        if self.opens_leaf(text, indent, reading, out) {
+        if self.opens_leaf(reading, out) {
             return BlockStart::Leaf;
         }
-        self.opens_container(text, indent, reading, out)
+        self.opens_container(reading, out)
     }
 
     /// Opens a heading, code, HTML or a rule. Returns false if the line starts none.
-    fn opens_leaf(
-        &mut self,
-        text: &str,
-        indent: usize,
-        reading: &LineReading<'_>,
-        out: &mut impl FnMut(MarkdownPiece<'_>),
-    ) -> bool {
+    fn opens_leaf(&mut self, reading: &LineReading<'_>, out: &mut impl FnMut(MarkdownPiece<'_>)) -> bool {
+        let (text, indent) = strip_indent(reading.rest);
         let (piece, leaf) = if let Some((level, heading)) = starts::parse_heading(text) {
             (MarkdownPiece::Heading(level, heading), Leaf::None)
         } else if let Some((fence, info)) = starts::parse_fence(text) {
@@ -265,16 +260,15 @@ impl Blocks {
     }
 
     /// Opens a quote, an item or a footnote.
-    fn opens_container<'l>(
+    fn opens_container(
         &mut self,
-        text: &'l str,
-        indent: usize,
-        reading: &mut LineReading<'l>,
+        reading: &mut LineReading<'_>,
         out: &mut impl FnMut(MarkdownPiece<'_>),
     ) -> BlockStart {
         if reading.depth >= MOST_CONTAINERS {
             return BlockStart::Nothing;
         }
+        let (text, indent) = strip_indent(reading.rest);
         let (container, offset) = if let Some(rest) = text.strip_prefix('>') {
             (Container::Quote, text.len() - after_quote(rest).len())
         } else if let Some(marker) = starts::parse_marker(text, reading.interrupts) {

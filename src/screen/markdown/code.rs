@@ -1,10 +1,8 @@
 //! Draws code blocks: their lines unchanged, in the colours of their language or of a diff.
 
-use std::borrow::Cow;
-
+use super::indent::expand_tabs;
 use super::inline::show_text;
 use super::starts::Fence;
-use crate::base::text;
 use crate::screen::highlight::Highlighter;
 use crate::screen::ink::{Ink, Inks, Line};
 
@@ -48,7 +46,7 @@ impl Code {
 
     /// Draws a line of the code.
     pub fn line(&mut self, line: &str) -> Line {
-        let line = without_tabs(line);
+        let line = expand_tabs(line, line.len());
         match &mut self.colours {
             Colours::None => Line::new().add(Inks::PLAIN, &show_text(&line)),
             Colours::Diff => Line::new().add(diff_inks(&line), &show_text(&line)),
@@ -73,21 +71,4 @@ fn diff_inks(line: &str) -> Inks {
     ];
     let found = starts.iter().find(|(starts, _)| starts.iter().any(|start| line.starts_with(start)));
     found.map_or(Inks::PLAIN, |(_, inks)| *inks)
-}
-
-/// Expands the tabs of a line, as an editor shows them.
-fn without_tabs(line: &str) -> Cow<'_, str> {
-    const STOP: usize = 4;
-    if !line.contains('\t') {
-        return Cow::Borrowed(line);
-    }
-    let mut out = String::with_capacity(line.len() + 8);
-    for (index, part) in line.split('\t').enumerate() {
-        if index > 0 {
-            let free = STOP - text::count_columns(&out) % STOP;
-            out.extend(std::iter::repeat_n(' ', free));
-        }
-        out += part;
-    }
-    Cow::Owned(out)
 }

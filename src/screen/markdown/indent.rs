@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::base::text;
+
 /// Splits off the spaces at the start of a line. Returns the rest and the number of spaces.
 pub fn strip_indent(line: &str) -> (&str, usize) {
     let text = line.trim_start_matches(' ');
@@ -24,18 +26,28 @@ pub fn strip_container(line: &str, indent: usize, needed: usize) -> Option<&str>
 }
 
 /// Expands the tabs before and between the marks at the start of a line.
-pub fn without_tabs(line: &str) -> Cow<'_, str> {
+pub fn expand_first_tabs(line: &str) -> Cow<'_, str> {
     let is_mark = |c: char| matches!(c, ' ' | '\t' | '>' | '-' | '+' | '*' | '.' | ')' | '0'..='9');
-    let start = line.find(|c| !is_mark(c)).unwrap_or(line.len());
-    if !line[..start].contains('\t') {
+    expand_tabs(line, line.find(|c| !is_mark(c)).unwrap_or(line.len()))
+}
+
+/// Expands the tabs in the first `end` bytes of a line, as an editor shows them.
+pub fn expand_tabs(line: &str, end: usize) -> Cow<'_, str> {
+    const STOP: usize = 4;
+    if !line[..end].contains('\t') {
         return Cow::Borrowed(line);
     }
     let mut out = String::with_capacity(line.len() + 16);
-    for c in line[..start].chars() {
-        match c {
-            '\t' => (0..4 - out.len() % 4).for_each(|_| out.push(' ')),
-            c => out.push(c),
+    let mut columns = 0;
+    for part in line[..end].split_inclusive('\t') {
+        let text = part.trim_end_matches('\t');
+        out += text;
+        columns += text::count_columns(text);
+        if text.len() < part.len() {
+            let free = STOP - columns % STOP;
+            out.extend(std::iter::repeat_n(' ', free));
+            columns += free;
         }
     }
-    Cow::Owned(out + &line[start..])
+    Cow::Owned(out + &line[end..])
 }

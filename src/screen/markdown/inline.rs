@@ -23,7 +23,7 @@ const GUARD: &str = "x\n    ";
 const MOST_MISSED: usize = 1000;
 
 /// Parses text, and remembers the addresses that it defines.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct InlineReader {
     style: Style,
     /// The addresses by label, shared with the copies that draw unfinished text.
@@ -77,7 +77,7 @@ pub fn is_only_definitions(paragraph: &str) -> bool {
 
 impl InlineReader {
     pub fn new(style: Style) -> Self {
-        Self { style, defined: Arc::default(), missed: Arc::default() }
+        Self { style, ..Self::default() }
     }
 
     /// Draws a paragraph or a heading in these inks.
@@ -131,7 +131,7 @@ impl InlineReader {
             }
             found
         };
-        let mut writer = InlineWriter::new(self.style, inks);
+        let mut writer = InlineWriter { style: self.style, inks: vec![inks], ..InlineWriter::default() };
         for event in Parser::new_with_broken_link_callback(markdown, options, Some(&mut resolve)) {
             writer.event(event);
         }
@@ -157,6 +157,7 @@ struct LinkTarget {
 }
 
 /// Turns the events of pulldown-cmark into lines.
+#[derive(Default)]
 struct InlineWriter {
     style: Style,
     /// A stack of inks, the innermost last.
@@ -168,17 +169,6 @@ struct InlineWriter {
 }
 
 impl InlineWriter {
-    fn new(style: Style, inks: Inks) -> Self {
-        Self {
-            style,
-            inks: vec![inks],
-            targets: Vec::new(),
-            done: Vec::new(),
-            line: Line::new(),
-            table: TableCells::default(),
-        }
-    }
-
     fn lines(mut self) -> Vec<Line> {
         if !self.line.spans.is_empty() {
             self.done.push(self.line);

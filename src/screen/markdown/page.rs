@@ -2,6 +2,8 @@
 //!
 //! Lines of code start at the first column, even in a list, to make copying easy; only quotes keep their bar.
 
+use std::borrow::Cow;
+
 use super::blocks::{Container, MarkdownPiece};
 use super::code::Code;
 use super::inline::{InlineReader, show_text};
@@ -16,7 +18,7 @@ const BAR: &str = "│ ";
 const LONGEST_RULE: usize = 40;
 
 /// The state of the layout.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PageLayout {
     width: usize,
     style: Style,
@@ -69,20 +71,16 @@ impl ContainerMark {
         };
         Self { kind, columns: text::count_columns(&mark), mark, is_drawn: kind == FrameKind::Quote }
     }
+
+    /// The mark before later lines: a bar, or spaces.
+    fn continuation(&self) -> Cow<'_, str> {
+        if self.kind == FrameKind::Quote { BAR.into() } else { " ".repeat(self.columns).into() }
+    }
 }
 
 impl PageLayout {
     pub fn new(width: usize, style: Style) -> Self {
-        Self {
-            width: width.max(1),
-            style,
-            reader: InlineReader::new(style),
-            frames: Vec::new(),
-            code: None,
-            last: None,
-            is_apart: false,
-            shared: 0,
-        }
+        Self { width: width.max(1), style, reader: InlineReader::new(style), ..Self::default() }
     }
 
     /// Sets the width of later lines.
@@ -107,12 +105,10 @@ impl PageLayout {
             }
             MarkdownPiece::Code(fence, info) => {
                 let code = Code::new(fence, info);
-                let top = code.top(info);
-                self.code = Some(code);
                 self.draw_open_marks(out);
                 self.gap(BlockKind::Text, out);
-                let width = self.width;
-                wrap_line(top, width, |line| self.place_unbroken(line, out));
+                wrap_line(code.top(info), self.width, |line| self.place_unbroken(line, out));
+                self.code = Some(code);
             }
             MarkdownPiece::CodeLine(line) => {
                 if let Some(code) = &mut self.code {
@@ -154,7 +150,7 @@ impl PageLayout {
         };
         let mut lines = self.reader.lines(text, Inks::PLAIN);
         if let Some(first) = lines.first_mut().filter(|_| !task.is_empty()) {
-            *first = join_lines(Line::new().add(Inks::PLAIN, task), std::mem::take(first));
+            *first = Line::from((Inks::PLAIN, task)).join(std::mem::take(first));
         }
         // A paragraph that only defines addresses shows nothing.
         if !lines.is_empty() {
@@ -173,8 +169,7 @@ impl PageLayout {
         let mut lines = self.reader.lines(text, inks);
         // Without colours, the marks show the level.
         if let Some(first) = lines.first_mut().filter(|_| !self.style.colours) {
-            let mark = format!("{} ", "#".repeat(level));
-            *first = join_lines(Line::new().add(Inks::PLAIN, &mark), std::mem::take(first));
+            *first = Line::from((Inks::PLAIN, "#".repeat(level) + " ")).join(std::mem::take(first));
         }
         self.place(lines, BlockKind::Heading, out);
     }
@@ -206,14 +201,14 @@ impl PageLayout {
         if is_narrow {
             let marks: String = self.frames.iter().filter(|f| !f.is_drawn).map(|f| f.mark.as_str()).collect();
             if let Some(first) = lines.first_mut() {
-                *first = join_lines(Line::new().add(Inks::PLAIN, &marks), std::mem::take(first));
+                *first = Line::from((Inks::PLAIN, marks)).join(std::mem::take(first));
             }
         }
         for line in lines {
             wrap_line(line, room, |part| {
                 let before = if is_narrow { Line::new() } else { self.marks() };
                 self.frames.iter_mut().for_each(|frame| frame.is_drawn = true);
-                out.push(trim_line(join_lines(before, part)));
+                out.push(trim_line(before.join(part)));
             });
         }
     }
@@ -221,18 +216,15 @@ impl PageLayout {
     /// Draws a line without wrapping it, at the first column or after the bars of quotes.
     fn place_unbroken(&self, line: Line, out: &mut Vec<Line>) {
         let bars = BAR.repeat(self.frames.iter().filter(|frame| frame.kind == FrameKind::Quote).count());
-        out.push(trim_line(join_lines(Line::new().add(Ink::Dim, &bars), line)));
+        out.push(trim_line(Line::from((Ink::Dim, bars)).join(line)));
     }
 
     /// The marks before the next line.
     fn marks(&self) -> Line {
         let mut line = Line::new();
         for frame in &self.frames {
-            match frame.kind {
-                FrameKind::Quote => line.push(Ink::Dim, BAR),
-                _ if !frame.is_drawn => line.push(Inks::PLAIN, &frame.mark),
-                _ => line.push(Inks::PLAIN, &" ".repeat(frame.columns)),
-            }
+            let inks = if frame.kind == FrameKind::Quote { Ink::Dim.into() } else { Inks::PLAIN };
+            line.push(inks, &if frame.is_drawn { frame.continuation() } else { frame.mark.as_str().into() });
         }
         line
     }
@@ -243,15 +235,9 @@ impl PageLayout {
         let stands_off =
             kind == BlockKind::Heading || kind == BlockKind::Table || self.last == Some(BlockKind::Table);
         if self.last.is_some() && (self.is_apart || stands_off && !is_new) {
-            let bars: String = self.frames[..self.shared.min(self.frames.len())]
-                .iter()
-                .map(
-                    |frame| {
-                        if frame.kind == FrameKind::Quote { BAR.to_owned() } else { " ".repeat(frame.columns) }
-                    },
-                )
-                .collect();
-            out.push(Line::new().add(Ink::Dim, bars.trim_end()));
+            let shared = self.frames.iter().take(self.shared);
+            let bars: String = shared.map(ContainerMark::continuation).collect();
+            out.push(Line::from((Ink::Dim, bars.trim_end())));
         }
         self.last = Some(kind);
         self.is_apart = false;
@@ -272,12 +258,4 @@ fn draw_task_box<'t>(frame: &mut ContainerMark, text: &'t str) -> (&'static str,
         return ("", text);
     }
     (drawn, text)
-}
-
-fn join_lines(mut before: Line, after: Line) -> Line {
-    if before.spans.is_empty() {
-        return after;
-    }
-    after.spans.into_iter().for_each(|span| before.push_span(span));
-    before
 }

@@ -11,7 +11,7 @@ use crate::screen::ink::{Ink, Line, Style};
 const LONGEST_SKETCH: usize = 8 * 1024;
 
 /// Draws a Markdown text. Each byte is parsed once, however small the pieces are.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Printer {
     width: usize,
     style: Style,
@@ -27,14 +27,7 @@ impl Printer {
     /// Creates a printer for lines of `width` columns. Without colours, marks that carry meaning stay; without links,
     /// addresses are shown.
     pub fn new(width: usize, style: Style) -> Self {
-        Self {
-            width,
-            style,
-            blocks: Blocks::default(),
-            page: PageLayout::new(width, style),
-            line: String::new(),
-            is_returned: false,
-        }
+        Self { width, style, page: PageLayout::new(width, style), ..Self::default() }
     }
 
     /// Sets the width, from the next line on.

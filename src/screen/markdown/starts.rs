@@ -101,18 +101,12 @@ pub fn count_columns(line: &str) -> Option<usize> {
         let cell = cell.strip_suffix(':').unwrap_or(cell);
         !cell.is_empty() && cell.bytes().all(|byte| byte == b'-')
     };
+    // Most lines have another character.
     let has_only_marks = line.bytes().all(|byte| matches!(byte, b'|' | b'-' | b':' | b' ' | b'\t'));
     if !has_only_marks || !line.contains('|') {
         return None;
     }
-    let mut columns = 0;
-    for cell in split_cells(line) {
-        if !is_cell(cell) {
-            return None;
-        }
-        columns += 1;
-    }
-    (columns > 0).then_some(columns)
+    split_cells(line).all(is_cell).then(|| split_cells(line).count())
 }
 
 /// Splits a row of a table into cells.
@@ -132,14 +126,11 @@ pub fn split_cells(line: &str) -> impl Iterator<Item = &str> {
 pub fn find_html_end(line: &str, interrupts: bool) -> Option<HtmlEnd> {
     let after = line.strip_prefix('<')?;
     let name_end = |text: &str| text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(text.len());
-    let (end, is_open) = match after.strip_prefix('/') {
-        Some(rest) => (rest, false),
-        None => (after, true),
-    };
-    let (name, rest) = end.split_at(name_end(end));
+    let tag = after.strip_prefix('/').unwrap_or(after);
+    let (name, rest) = tag.split_at(name_end(tag));
     let is_named = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let name_ends = rest.is_empty() || rest.starts_with([' ', '\t', '>']);
-    if is_open && name_ends && is_named(&["pre", "script", "style", "textarea"]) {
+    if tag == after && name_ends && is_named(&["pre", "script", "style", "textarea"]) {
         return Some(HtmlEnd::With(&["</pre>", "</script>", "</style>", "</textarea>"]));
     }
     if after.starts_with('!') && after[1..].starts_with(|c: char| c.is_ascii_alphabetic()) {

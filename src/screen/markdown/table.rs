@@ -70,18 +70,10 @@ fn shrink_columns(wanted: &[usize], needed: &[usize], room: usize) -> Vec<usize>
 
 /// Draws the cells side by side, below a head and a rule.
 fn draw_grid(table: TableCells, widths: &[usize]) -> Vec<Line> {
-    let alignments = table.alignments;
+    let rows = table.rows.into_iter();
+    let rows: Vec<Vec<Line>> = rows.map(|row| row_lines(row, widths, &table.alignments)).collect();
+    let is_tall = rows.iter().any(|row| row.len() > 1);
     let mut lines = Vec::new();
-    let mut is_tall = false;
-    let rows: Vec<Vec<Line>> = table
-        .rows
-        .into_iter()
-        .map(|row| {
-            let drawn = row_lines(row, widths, &alignments);
-            is_tall |= drawn.len() > 1;
-            drawn
-        })
-        .collect();
     for (index, row) in rows.into_iter().enumerate() {
         // Rules separate rows of several lines.
         if index == 1 || index > 1 && is_tall {
@@ -111,7 +103,7 @@ fn row_lines(row: Vec<Line>, widths: &[usize], alignments: &[Alignment]) -> Vec<
                 _ => 0,
             };
             line.push(Inks::PLAIN, &" ".repeat(before));
-            part.spans.into_iter().for_each(|span| line.push_span(span));
+            line.append(part);
             if column + 1 < widths.len() {
                 line.push(Inks::PLAIN, &" ".repeat(free - before));
             }
@@ -150,7 +142,7 @@ fn draw_list(table: TableCells, width: usize) -> Vec<Line> {
                 line.push(Ink::Bold, ":");
                 line.push(Inks::PLAIN, " ");
             }
-            cell.spans.into_iter().for_each(|span| line.push_span(span));
+            line.append(cell);
             lines.extend(wrap_cell(line, width));
         }
     }

@@ -32,7 +32,7 @@ pub fn close_marks(text: &mut String) {
             },
             _ => {
                 let after = rest[run..].chars().next().unwrap_or(' ');
-                read_marks(&mut open, c, run, (before, after));
+                read_marks(&mut open, c, run, before, after);
                 at += run;
             }
         }
@@ -56,7 +56,7 @@ fn code_end(text: &str, ticks: usize) -> Option<usize> {
 }
 
 /// Reads a run of one mark: each part of it closes an open mark of the same kind, or opens one.
-fn read_marks(open: &mut Vec<&'static str>, c: char, run: usize, (before, after): (char, char)) {
+fn read_marks(open: &mut Vec<&'static str>, c: char, run: usize, before: char, after: char) {
     let names: &[&str] = match c {
         '*' => &["**", "*"],
         '_' => &["__", "_"],

@@ -25,7 +25,7 @@ pub fn wrap_line(line: Line, width: usize, mut out: impl FnMut(Line)) {
 
 /// The columns of the widest word of a text.
 pub fn widest_word(text: &str) -> usize {
-    split_words(text).map(|word| text::count_columns(word.trim_end_matches(' '))).max().unwrap_or(0)
+    split_parts(text, word_end).map(|word| text::count_columns(word.trim_end_matches(' '))).max().unwrap_or(0)
 }
 
 /// Removes the spaces at the end of a line.
@@ -71,7 +71,7 @@ fn find_breaks(text: &str, width: usize) -> Vec<Range<usize>> {
     let mut part = 0..0;
     let mut used = 0;
     let mut at = 0;
-    for word in split_words(text) {
+    for word in split_parts(text, word_end) {
         let bare = word.trim_end_matches(' ');
         let columns = text::count_columns(bare);
         if used + columns > width && used > 0 && !bare.is_empty() {
@@ -80,7 +80,7 @@ fn find_breaks(text: &str, width: usize) -> Vec<Range<usize>> {
             used = 0;
         }
         if columns > width {
-            for cluster in split_clusters(bare) {
+            for cluster in split_parts(bare, cluster_end) {
                 let columns = text::count_columns(cluster);
                 if used + columns > width && used > 0 {
                     parts.push(part.clone());
@@ -101,17 +101,17 @@ fn find_breaks(text: &str, width: usize) -> Vec<Range<usize>> {
     parts
 }
 
-/// Splits a text into the smallest parts that a line break may separate, each with the spaces after it.
-fn split_words(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into parts; `end_first` finds the end of the first one.
+fn split_parts(text: &str, end_first: impl Fn(&str) -> usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (word, after) = rest.split_at(word_end(rest));
+        let (part, after) = rest.split_at(end_first(rest));
         rest = after;
-        (!word.is_empty()).then_some(word)
+        (!part.is_empty()).then_some(part)
     })
 }
 
-/// The end of the first word of a text, including the spaces after it.
+/// The end of the first word of a text: the smallest part that a line break may separate, with the spaces after it.
 fn word_end(text: &str) -> usize {
     let blanks_end = |at: usize| text.len() - text[at..].trim_start_matches(' ').len();
     // Fast path for a word of ASCII.
@@ -121,7 +121,7 @@ fn word_end(text: &str) -> usize {
     }
     let mut at = 0;
     let mut before = None;
-    for cluster in split_clusters(text) {
+    for cluster in split_parts(text, cluster_end) {
         let here = BreakBehaviour::classify(cluster);
         if here == BreakBehaviour::Blank || before.is_some_and(|before| BreakBehaviour::may_part(before, here)) {
             break;
@@ -170,16 +170,7 @@ impl BreakBehaviour {
     }
 }
 
-/// Splits a text into characters as a terminal draws them: each with its marks, selectors and joiners.
-fn split_clusters(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (cluster, after) = rest.split_at(cluster_end(rest));
-        rest = after;
-        (!cluster.is_empty()).then_some(cluster)
-    })
-}
-
+/// The end of the first character as a terminal draws it: with its marks, selectors and joiners.
 fn cluster_end(text: &str) -> usize {
     let mut chars = text.char_indices();
     let Some((_, mut before)) = chars.next() else { return 0 };

@@ -14,16 +14,15 @@ use opentelemetry::metrics::{Histogram, MeterProvider};
 use opentelemetry::trace::{Span, SpanBuilder, SpanKind, Status, TraceContextExt, TracerProvider};
 use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
+use serde::Serialize;
 
 use crate::conversation::EventSink;
 use crate::conversation::event::{
     CallTelemetry, Event, EventKind, RequestFinished, RequestStatus, RunCompleted, RunStarted, RunStatus,
 };
-use crate::conversation::message::{FinishReason, Usage};
+use crate::conversation::message::Usage;
 
-use export::OtlpExport;
-
-pub use export::Collector;
+pub use export::{Collector, OtlpExport};
 
 const SCOPE: &str = "agent";
 const OPERATION: &str = "gen_ai.operation.name";
@@ -34,12 +33,6 @@ pub struct Otlp {
     instruments: Instruments,
     run: Option<RunSpan>,
     calls: HashMap<String, OpenSpan>,
-}
-
-/// Closes the export after the last event.
-#[derive(Debug)]
-pub struct Closing {
-    export: OtlpExport,
 }
 
 struct Instruments {
@@ -63,11 +56,11 @@ struct OpenSpan {
 }
 
 impl Otlp {
-    /// Creates the sink and its closing handle.
+    /// Creates the sink, and the export to close after the last event.
     ///
     /// # Errors
     /// The endpoint is not a URL.
-    pub fn new(collector: Collector) -> Result<(Self, Closing), String> {
+    pub fn new(collector: Collector) -> Result<(Self, OtlpExport), String> {
         let export = OtlpExport::start(collector)?;
         let sink = Self {
             tracer: export.spans.tracer(SCOPE),
@@ -75,7 +68,7 @@ impl Otlp {
             run: None,
             calls: HashMap::new(),
         };
-        Ok((sink, Closing { export }))
+        Ok((sink, export))
     }
 
     fn run_started(&mut self, event: &Event, started: &RunStarted) {
@@ -95,16 +88,6 @@ impl Otlp {
             .start_with_context(&self.tracer, &Context::new());
         let context = Context::new().with_span(span);
         self.run = Some(RunSpan { context, start: Instant::now(), about, session_id: event.session_id.clone() });
-    }
-
-    fn open(&self, run: &RunSpan, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> OpenSpan {
-        let began = SystemTime::now();
-        let span = SpanBuilder::from_name(name)
-            .with_kind(kind)
-            .with_start_time(began)
-            .with_attributes(run.about.iter().cloned().chain(attributes))
-            .start_with_context(&self.tracer, &run.context);
-        OpenSpan { span, began }
     }
 
     /// A request is one span, whoever sent it; it is known when it has ended.
@@ -127,7 +110,7 @@ impl Otlp {
         attributes.extend(list_usage(request.usage));
         attributes.extend(request.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
         attributes.extend(request.finish_reason.map(|reason| {
-            let reason = StringValue::from(finish_reason(reason));
+            let reason = StringValue::from(name_in_json(reason));
             KeyValue::new("gen_ai.response.finish_reasons", Value::Array(Array::String(vec![reason])))
         }));
         let mut span = SpanBuilder::from_name(format!("chat {}", request.model))
@@ -137,8 +120,9 @@ impl Otlp {
             .start_with_context(&self.tracer, &run.context);
         let mut about_duration = about.clone();
         if request.status != RequestStatus::Ok {
-            fail_span(&mut span, request.status.word().to_owned());
-            about_duration.push(KeyValue::new("error.type", request.status.word()));
+            let status = name_in_json(request.status);
+            fail_span(&mut span, status.clone());
+            about_duration.push(KeyValue::new("error.type", status));
         }
         span.end_with_timestamp(end);
         self.instruments.request.record(duration.as_secs_f64(), &about_duration);
@@ -155,14 +139,19 @@ impl Otlp {
 
     fn call_started(&mut self, call_id: &str, name: &str) {
         let Some(run) = &self.run else { return };
-        let attributes = vec![
+        let attributes = [
             KeyValue::new(OPERATION, "execute_tool"),
             KeyValue::new("gen_ai.tool.name", name.to_owned()),
             KeyValue::new("gen_ai.tool.call.id", call_id.to_owned()),
             KeyValue::new("gen_ai.tool.type", "function"),
         ];
-        let call = self.open(run, format!("execute_tool {name}"), SpanKind::Internal, attributes);
-        self.calls.insert(call_id.to_owned(), call);
+        let began = SystemTime::now();
+        let span = SpanBuilder::from_name(format!("execute_tool {name}"))
+            .with_kind(SpanKind::Internal)
+            .with_start_time(began)
+            .with_attributes(run.about.iter().cloned().chain(attributes))
+            .start_with_context(&self.tracer, &run.context);
+        self.calls.insert(call_id.to_owned(), OpenSpan { span, began });
     }
 
     fn call_finished(&mut self, call_id: &str, name: &str, telemetry: &CallTelemetry) {
@@ -187,15 +176,10 @@ impl Otlp {
     }
 
     fn run_completed(&mut self, end: &RunCompleted) {
-        let code = match end.status {
-            RunStatus::Completed => None,
-            RunStatus::Limit => Some("limit"),
-            RunStatus::Error => Some("error"),
-            RunStatus::Interrupted => Some("interrupted"),
-        };
+        let code = (end.status != RunStatus::Completed).then(|| name_in_json(end.status));
         let Some(run) = self.run.take() else { return };
         for mut left in self.calls.drain().map(|(_, open)| open) {
-            fail_span(&mut left.span, code.unwrap_or("interrupted"));
+            fail_span(&mut left.span, code.clone().unwrap_or_else(|| "interrupted".to_owned()));
             left.span.end();
         }
         let span = run.context.span();
@@ -204,10 +188,12 @@ impl Otlp {
         span.set_attribute(KeyValue::new("agent.tool_calls", to_signed(end.tool_calls)));
         span.set_attribute(KeyValue::new("agent.exit_code", i64::from(end.exit_code)));
         span.set_attributes(end.cost_usd.map(|cost| KeyValue::new("agent.cost_usd", cost)));
-        let mut about = of_run(&run);
+        // The attributes of a run's metrics: never a conversation id.
+        let mut about = run.about;
+        about.retain(|pair| pair.key.as_str() != "gen_ai.conversation.id");
         if let Some(code) = code {
-            span.set_attribute(KeyValue::new("error.type", code));
-            span.set_status(Status::error(code));
+            span.set_attribute(KeyValue::new("error.type", code.clone()));
+            span.set_status(Status::error(code.clone()));
             about.push(KeyValue::new("error.type", code));
         }
         span.end();
@@ -237,57 +223,22 @@ impl EventSink for Otlp {
     }
 }
 
-impl Closing {
-    /// Sends the remaining spans and metrics, and waits at most `limit`.
-    ///
-    /// # Errors
-    /// The reason why something was not sent, in one line.
-    pub fn close(self, limit: Duration) -> Result<(), String> {
-        self.export.close(limit)
-    }
-}
-
 impl Instruments {
     fn new(export: &OtlpExport) -> Self {
-        /// The boundaries that the conventions recommend.
-        const TOKENS: [f64; 14] = [
-            1.0,
-            4.0,
-            16.0,
-            64.0,
-            256.0,
-            1024.0,
-            4096.0,
-            16384.0,
-            65536.0,
-            262_144.0,
-            1_048_576.0,
-            4_194_304.0,
-            16_777_216.0,
-            67_108_864.0,
-        ];
-        const SECONDS: [f64; 14] =
-            [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+        // The boundaries that the conventions recommend: 1 to 67,108,864 tokens, 0.01 to 81.92 seconds.
+        let boundaries = |least: f64, factor: f64| (0..14).map(|power| least * factor.powi(power)).collect();
         let meter = export.metrics.meter(SCOPE);
         let duration = |name: &'static str| {
-            meter.f64_histogram(name).with_unit("s").with_boundaries(SECONDS.to_vec()).build()
+            meter.f64_histogram(name).with_unit("s").with_boundaries(boundaries(0.01, 2.0)).build()
         };
+        let tokens = meter.u64_histogram("gen_ai.client.token.usage").with_unit("{token}");
         Self {
-            tokens: meter
-                .u64_histogram("gen_ai.client.token.usage")
-                .with_unit("{token}")
-                .with_boundaries(TOKENS.to_vec())
-                .build(),
+            tokens: tokens.with_boundaries(boundaries(1.0, 4.0)).build(),
             request: duration("gen_ai.client.operation.duration"),
             call: duration("gen_ai.execute_tool.duration"),
             run: duration("gen_ai.invoke_agent.duration"),
         }
     }
-}
-
-/// The attributes of a run's metrics: never a conversation id.
-fn of_run(run: &RunSpan) -> Vec<KeyValue> {
-    run.about.iter().filter(|pair| pair.key.as_str() != "gen_ai.conversation.id").cloned().collect()
 }
 
 fn of_call(telemetry: &CallTelemetry) -> Vec<KeyValue> {
@@ -318,19 +269,15 @@ fn list_usage(usage: Usage) -> Vec<KeyValue> {
     .to_vec()
 }
 
-fn fail_span(span: &mut SdkSpan, code: impl Into<StringValue> + Into<std::borrow::Cow<'static, str>> + Clone) {
-    span.set_attribute(KeyValue::new("error.type", Value::String(code.clone().into())));
+fn fail_span(span: &mut SdkSpan, code: String) {
+    span.set_attribute(KeyValue::new("error.type", code.clone()));
     span.set_status(Status::error(code));
 }
 
-fn finish_reason(reason: FinishReason) -> &'static str {
-    match reason {
-        FinishReason::Stop => "stop",
-        FinishReason::ToolCalls => "tool_calls",
-        FinishReason::Length => "length",
-        FinishReason::ContentFilter => "content_filter",
-        FinishReason::Interrupted => "interrupted",
-    }
+/// The name of a variant in events.
+fn name_in_json(variant: impl Serialize) -> String {
+    let name = serde_json::to_value(variant).unwrap_or_default();
+    name.as_str().unwrap_or_default().to_owned()
 }
 
 fn to_signed(number: u64) -> i64 {

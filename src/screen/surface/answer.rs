@@ -67,7 +67,7 @@ impl Raw {
     }
 
     fn line(&self) -> Line {
-        Line::from((Inks::PLAIN, &*text::make_visible(self.open.trim_end_matches('\r'))))
+        Line::from((Inks::PLAIN, text::make_visible(self.open.trim_end_matches('\r'))))
     }
 
     /// The end of the unfinished line, broken as the screen will break it.
@@ -75,24 +75,10 @@ impl Raw {
         /// An upper bound on the bytes per column, for characters that take no column.
         const BYTES_PER_COLUMN: usize = 16;
         let end = text::take_tail(&self.open, room.saturating_mul(rows).saturating_mul(BYTES_PER_COLUMN));
-        let shown = text::make_visible(end).replace('\t', "    ");
-        let mut lines = vec![String::new()];
-        let mut used = 0;
-        for c in shown.chars() {
-            let taken = text::count_columns(c.encode_utf8(&mut [0; 4]));
-            if used + taken > room {
-                lines.push(String::new());
-                used = 0;
-            }
-            used += taken;
-            if let Some(line) = lines.last_mut() {
-                line.push(c);
-            }
+        if end.is_empty() {
+            return Vec::new();
         }
-        if self.open.is_empty() {
-            lines.clear();
-        }
-        let from = lines.len().saturating_sub(rows);
-        lines[from..].iter().map(|line| Line::from((Inks::PLAIN, line.as_str()))).collect()
+        let mut lines = Line::from((Inks::PLAIN, text::make_visible(end).replace('\t', "    "))).break_rows(room);
+        lines.split_off(lines.len().saturating_sub(rows))
     }
 }

@@ -1,7 +1,6 @@
 //! The live area as data: its parts, its rows, and the bytes that turn one state into the next.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use crate::screen::ink::{Line, Style};
 
@@ -27,9 +26,7 @@ pub struct DrawMoment {
     pub room: usize,
     /// The rows that are left for the part.
     pub rows: usize,
-    /// The time since the part was first shown.
-    pub elapsed: Duration,
-    /// A counter for animation: ten ticks per second.
+    /// A counter for animation since the part was first shown: ten ticks per second.
     pub tick: usize,
 }
 

@@ -229,7 +229,7 @@ impl Surface {
                 continue;
             }
             let tick = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
-            let mut sketch = (shown.picture)(&DrawMoment { room, rows: left, elapsed, tick });
+            let mut sketch = (shown.picture)(&DrawMoment { room, rows: left, tick });
             sketch.lines.truncate(left);
             shown.is_drawn = !sketch.lines.is_empty();
             left -= sketch.lines.len();

@@ -12,15 +12,14 @@ pub(super) fn join_burst(keys: Vec<Key>) -> Vec<Key> {
     if !breaks || is_command || !keys.iter().all(is_text) {
         return keys;
     }
-    let text = keys.iter().map(|key| match key {
+    let as_char = |key: &Key| match key {
         Key::Char(c) => *c,
         Key::Tab => '\t',
         _ => '\n',
-    });
-    let text: String = text.collect();
-    let ends = text.ends_with('\n');
+    };
+    let text: String = keys.iter().map(as_char).collect();
     let paste = Key::Paste(text.trim_end_matches('\n').to_owned());
-    std::iter::once(paste).chain(ends.then_some(Key::Enter)).collect()
+    std::iter::once(paste).chain(text.ends_with('\n').then_some(Key::Enter)).collect()
 }
 
 #[cfg(test)]

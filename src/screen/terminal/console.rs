@@ -17,9 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::abilities::theme_of;
 use super::burst::join_burst;
 use super::input::{self, WaitResult, wait_input};
-use super::keys::{Key, KeyDecoder};
+use super::keys::{Key, KeyDecoder, Listener};
 use super::modes::{self, Modes, SuspendMeaning};
-use crate::screen::ink::Theme;
 
 /// The time after which a lone escape is the key.
 const ESCAPE: Duration = Duration::from_millis(30);
@@ -27,18 +26,6 @@ const ESCAPE: Duration = Duration::from_millis(30);
 const TYPING: Duration = Duration::from_millis(400);
 /// The longest wait for the terminal's answer about its background.
 const ANSWER: Duration = Duration::from_millis(300);
-
-/// The receiver of keys while no question is asked, and of the terminal's answers. Called on the reading thread.
-pub trait Listener: Send {
-    /// Takes a key.
-    fn press(&mut self, key: Key);
-    /// Takes the theme for the terminal's background.
-    fn learn(&mut self, theme: Theme);
-    /// Prepares the screen before the program stops (Ctrl-Z), and after it continues. Returns once the screen is ready.
-    fn stop(&mut self, stops: bool);
-    /// Another program had the terminal, and may have changed its private modes.
-    fn come_back(&mut self);
-}
 
 /// A handle to the input.
 pub struct Console {

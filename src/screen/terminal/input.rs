@@ -1,4 +1,4 @@
-//! Waits for bytes from the terminal at stdin, and reads them.
+//! Waits for bytes at stdin, from the terminal or from elsewhere, and reads them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal, kill, raise};
+use nix::sys::stat::{fstat, stat};
+use nix::sys::termios::{FlushArg, SetArg, SpecialCharacterIndices, tcflush, tcgetattr, tcsetattr};
 
 use super::modes::{self, Modes, SuspendMeaning};
 
@@ -24,19 +26,44 @@ pub(super) enum WaitResult {
 /// Waits for input (if `reads`), for a byte in `waker`, or until `patience` is over.
 pub(super) fn wait_input(reads: bool, waker: Option<&UnixStream>, patience: Option<Duration>) -> WaitResult {
     let stdin = io::stdin();
-    let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
     let sources: [(WaitResult, Option<BorrowedFd<'_>>); 2] =
         [(WaitResult::Woken, waker.map(AsFd::as_fd)), (WaitResult::Input, reads.then(|| stdin.as_fd()))];
     let (names, mut fds): (Vec<WaitResult>, Vec<PollFd<'_>>) = sources
         .into_iter()
         .filter_map(|(ready, fd)| fd.map(|fd| (ready, PollFd::new(fd, PollFlags::POLLIN))))
         .unzip();
-    if poll(&mut fds, timeout).is_err() {
+    if poll(&mut fds, limit_wait(patience)).is_err() {
         // A signal interrupted the wait; the caller waits again.
         return WaitResult::Woken;
     }
     let first = fds.iter().position(|fd| fd.any() == Some(true));
     first.map_or(WaitResult::Nothing, |at| names[at])
+}
+
+/// Waits until standard input, of any kind, is readable or has ended; forever without `patience`. Returns false if
+/// nothing arrived in time.
+pub fn stdin_ready(patience: Option<Duration>) -> bool {
+    let stdin = io::stdin();
+    let mut asked = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    // After an error, the read that follows reports a better one.
+    poll(&mut asked, limit_wait(patience)).map_or(true, |ready| ready > 0)
+}
+
+/// True if standard input is an empty pipe that nobody can write to any more.
+pub fn stdin_is_spent() -> bool {
+    let stdin = io::stdin();
+    let mut asked = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    poll(&mut asked, PollTimeout::ZERO).is_ok() && asked[0].revents() == Some(PollFlags::POLLHUP)
+}
+
+/// True if standard input is `/dev/null`, as for programs that are started without input.
+pub fn stdin_is_null() -> bool {
+    let (stdin, null) = (fstat(io::stdin()), stat("/dev/null"));
+    stdin.is_ok_and(|stdin| null.is_ok_and(|null| (null.st_dev, null.st_ino) == (stdin.st_dev, stdin.st_ino)))
+}
+
+fn limit_wait(patience: Option<Duration>) -> PollTimeout {
+    patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX))
 }
 
 /// Reads available input into `bytes`. Returns 0 at its end, and `None` if the caller should try again.
@@ -66,14 +93,12 @@ pub fn typed_ahead() -> Vec<u8> {
 /// Discards the text that was typed at the terminal at stdin and not read, with or without Enter.
 pub fn forget_typed() {
     // Fails if stdin is not a terminal; then nobody types.
-    let _ = nix::sys::termios::tcflush(io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
+    let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
 }
 
 /// Makes a read from the terminal at stdin wait for a key as usual, or return at once if no key is available. Restoring
 /// the modes of the terminal makes it wait again.
 pub fn wait_for_keys(waits: bool) {
-    use nix::sys::termios::{SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
-
     let stdin = io::stdin();
     if let Ok(mut modes) = tcgetattr(&stdin) {
         modes.control_chars[SpecialCharacterIndices::VMIN as usize] = waits.into();
@@ -97,10 +122,8 @@ pub(super) fn take_signals() {
     let _ = of_the_reader().thread_unblock();
 }
 
-fn of_the_reader() -> nix::sys::signal::SigSet {
-    let mut signals = stop_signal();
-    signals.add(Signal::SIGWINCH);
-    signals
+fn of_the_reader() -> SigSet {
+    [Signal::SIGTSTP, Signal::SIGWINCH].into_iter().collect()
 }
 
 /// Stops the program as Ctrl-Z does in a shell, with the terminal in its original modes. Returns when it continues, with
@@ -123,21 +146,16 @@ pub(super) fn next_stop() -> bool {
 pub(super) fn stop_this_process() {
     let _ = stop_signal().thread_unblock();
     // Without job control nothing happens.
-    let _ = nix::sys::signal::raise(Signal::SIGTSTP);
+    let _ = raise(Signal::SIGTSTP);
     let _ = stop_signal().thread_block();
 }
 
-fn stop_signal() -> nix::sys::signal::SigSet {
-    let mut signals = nix::sys::signal::SigSet::empty();
-    signals.add(Signal::SIGTSTP);
-    signals
+fn stop_signal() -> SigSet {
+    SigSet::from(Signal::SIGTSTP)
 }
 
 /// Stops this process and its group, as Ctrl-Z does. Returns when it continues, where this thread takes the signal.
 pub(super) fn stop_process() {
-    use nix::sys::signal::kill;
-    use nix::unistd::Pid;
-
     // Without job control nothing happens.
-    let _ = kill(Pid::from_raw(0), Signal::SIGTSTP);
+    let _ = kill(nix::unistd::Pid::from_raw(0), Signal::SIGTSTP);
 }

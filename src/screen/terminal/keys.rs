@@ -3,6 +3,20 @@
 //! Sequences follow xterm's ctlseqs, in the form that common terminals send. Unknown sequences are dropped whole, so no
 //! part of them becomes text.
 
+use crate::screen::ink::Theme;
+
+/// The receiver of keys while no question is asked, and of the terminal's answers. Called on the reading thread.
+pub trait Listener: Send {
+    /// Takes a key.
+    fn press(&mut self, key: Key);
+    /// Takes the theme for the terminal's background.
+    fn learn(&mut self, theme: Theme);
+    /// Prepares the screen before the program stops (Ctrl-Z), and after it continues. Returns once the screen is ready.
+    fn stop(&mut self, stops: bool);
+    /// Another program had the terminal, and may have changed its private modes.
+    fn come_back(&mut self);
+}
+
 /// A key, a paste or an answer of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
@@ -43,15 +57,8 @@ const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// The most bytes of an unfinished sequence; more bytes are not a sequence.
 const LONGEST_SEQUENCE: usize = 256;
 
-/// The result of decoding the start of some bytes.
-enum KeyStart {
-    /// A key and its length in bytes.
-    Key(Key, usize),
-    /// The number of bytes that mean nothing.
-    Nothing(usize),
-    /// An incomplete key.
-    Unfinished,
-}
+/// The key at the start of some bytes and its length. Bytes that mean nothing have no key; `None` if it is incomplete.
+type KeyStart = Option<(Option<Key>, usize)>;
 
 impl KeyDecoder {
     /// Takes bytes and returns the complete keys.
@@ -59,15 +66,9 @@ impl KeyDecoder {
         self.bytes.extend_from_slice(bytes);
         let mut keys = Vec::new();
         let mut from = 0;
-        while from < self.bytes.len() {
-            match decode_first(&self.bytes[from..]) {
-                KeyStart::Key(key, length) => {
-                    keys.push(key);
-                    from += length;
-                }
-                KeyStart::Nothing(length) => from += length,
-                KeyStart::Unfinished => break,
-            }
+        while let Some((key, length)) = decode_first(&self.bytes[from..]) {
+            keys.extend(key);
+            from += length;
         }
         self.bytes.drain(..from);
         keys
@@ -86,21 +87,19 @@ impl KeyDecoder {
 }
 
 fn decode_first(bytes: &[u8]) -> KeyStart {
-    match bytes[0] {
-        b'\r' | b'\n' => KeyStart::Key(Key::Enter, 1),
-        b'\t' => KeyStart::Key(Key::Tab, 1),
-        0x7f | 0x08 => KeyStart::Key(Key::Backspace, 1),
-        0x1b => decode_escape(bytes),
-        control @ 1..=0x1a => KeyStart::Key(Key::Ctrl(char::from(control + b'a' - 1)), 1),
-        control if control < 0x20 => KeyStart::Nothing(1),
-        _ => decode_character(bytes).map_or(KeyStart::Unfinished, |(c, length)| match c {
-            Some(c) if !c.is_control() => KeyStart::Key(Key::Char(c), length),
-            _ => KeyStart::Nothing(length),
-        }),
-    }
+    Some(match *bytes.first()? {
+        b'\r' | b'\n' => (Some(Key::Enter), 1),
+        b'\t' => (Some(Key::Tab), 1),
+        0x7f | 0x08 => (Some(Key::Backspace), 1),
+        0x1b => return decode_escape(bytes),
+        control @ 1..=0x1a => (Some(Key::Ctrl(char::from(control + b'a' - 1))), 1),
+        control if control < 0x20 => (None, 1),
+        _ => return decode_character(bytes).map(|(c, length)| (c.map(Key::Char), length)),
+    })
 }
 
-/// The first character and its length, without a character for bytes that are not UTF-8. `None` if it is incomplete.
+/// The first character and its length, without a character for a control and for bytes that are not UTF-8. `None` if it
+/// is incomplete.
 fn decode_character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     const LONGEST: usize = 4;
     let start = &bytes[..bytes.len().min(LONGEST)];
@@ -111,48 +110,39 @@ fn decode_character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
         }
         Err(error) => return error.error_len().map(|length| (None, length)),
     };
-    valid.chars().next().map(|c| (Some(c), c.len_utf8()))
+    valid.chars().next().map(|c| (Some(c).filter(|c| !c.is_control()), c.len_utf8()))
 }
 
 fn decode_escape(bytes: &[u8]) -> KeyStart {
-    match bytes.get(1) {
-        None => KeyStart::Unfinished,
-        Some(b'[') if bytes.starts_with(PASTE_BEGINS) => decode_paste(bytes),
-        Some(b'[') => decode_sequence(bytes),
+    Some(match bytes.get(1)? {
+        b'[' if bytes.starts_with(PASTE_BEGINS) => return decode_paste(bytes),
+        b'[' => return decode_sequence(bytes),
         // SS3: arrows and Home in application mode, F1 to F4.
-        Some(b'O') => bytes.get(2).map_or(KeyStart::Unfinished, |last| match last {
-            b'M' => KeyStart::Key(Key::Enter, 3),
-            last => report_key(find_key(*last, &[]), 3),
-        }),
-        // OSC, DCS, APC, PM: answers that end with ST or BEL.
-        Some(b']' | b'P' | b'_' | b'^') => text_sequence(bytes),
-        Some(b'\r' | b'\n') => KeyStart::Key(Key::AltEnter, 2),
-        Some(0x7f) => KeyStart::Key(Key::Ctrl('w'), 2),
-        Some(0x1b) => KeyStart::Key(Key::Escape, 1),
-        Some(b'b') => KeyStart::Key(Key::WordLeft, 2),
-        Some(b'f') => KeyStart::Key(Key::WordRight, 2),
-        Some(_) => match decode_character(&bytes[1..]) {
-            None => KeyStart::Unfinished,
-            Some((Some(c), length)) if !c.is_control() => KeyStart::Key(Key::Alt(c), length + 1),
-            Some((_, length)) => KeyStart::Nothing(length + 1),
+        b'O' => match bytes.get(2)? {
+            b'M' => (Some(Key::Enter), 3),
+            last => (find_key(*last, &[]), 3),
         },
-    }
-}
-
-fn report_key(key: Option<Key>, length: usize) -> KeyStart {
-    key.map_or(KeyStart::Nothing(length), |key| KeyStart::Key(key, length))
+        // OSC, DCS, APC, PM: answers that end with ST or BEL.
+        b']' | b'P' | b'_' | b'^' => return text_sequence(bytes),
+        b'\r' | b'\n' => (Some(Key::AltEnter), 2),
+        0x7f => (Some(Key::Ctrl('w')), 2),
+        0x1b => (Some(Key::Escape), 1),
+        b'b' => (Some(Key::WordLeft), 2),
+        b'f' => (Some(Key::WordRight), 2),
+        _ => return decode_character(&bytes[1..]).map(|(c, length)| (c.map(Key::Alt), length + 1)),
+    })
 }
 
 /// CSI: parameters, intermediates, a final byte from `@` to `~` (ECMA-48, 5.4).
 fn decode_sequence(bytes: &[u8]) -> KeyStart {
     let rest = &bytes[2..];
     let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else {
-        return if rest.len() > LONGEST_SEQUENCE { KeyStart::Nothing(bytes.len()) } else { KeyStart::Unfinished };
+        return (rest.len() > LONGEST_SEQUENCE).then_some((None, bytes.len()));
     };
     let length = end + 3;
     if !(0x40..=0x7e).contains(&rest[end]) {
         // A new key in the middle of a sequence: only the sequence is lost.
-        return KeyStart::Nothing(length - 1);
+        return Some((None, length - 1));
     }
     let is_private = rest.first() == Some(&b'?');
     let numbers: Vec<u16> = rest[usize::from(is_private)..end]
@@ -164,7 +154,7 @@ fn decode_sequence(bytes: &[u8]) -> KeyStart {
         (true, _) => None,
         (false, last) => find_key(last, &numbers),
     };
-    report_key(key, length)
+    Some((key, length))
 }
 
 /// The key of a sequence with this final byte and these numbers. The second number encodes the modifiers.
@@ -190,29 +180,26 @@ fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
 
 fn decode_paste(bytes: &[u8]) -> KeyStart {
     let body = &bytes[PASTE_BEGINS.len()..];
-    let Some(end) = body.windows(PASTE_ENDS.len()).position(|window| window == PASTE_ENDS) else {
-        return KeyStart::Unfinished;
-    };
+    let end = body.windows(PASTE_ENDS.len()).position(|window| window == PASTE_ENDS)?;
     let text = String::from_utf8_lossy(&body[..end]).replace("\r\n", "\n").replace('\r', "\n");
-    KeyStart::Key(Key::Paste(text), PASTE_BEGINS.len() + end + PASTE_ENDS.len())
+    Some((Some(Key::Paste(text)), PASTE_BEGINS.len() + end + PASTE_ENDS.len()))
 }
 
 /// Decodes a sequence that contains text. Only the background colour is known.
 fn text_sequence(bytes: &[u8]) -> KeyStart {
     let body = &bytes[2..];
     let Some(end) = body.iter().position(|byte| matches!(byte, 0x07 | 0x1b)) else {
-        return if body.len() > LONGEST_SEQUENCE { KeyStart::Nothing(bytes.len()) } else { KeyStart::Unfinished };
+        return (body.len() > LONGEST_SEQUENCE).then_some((None, bytes.len()));
     };
-    let closing = match (body[end], body.get(end + 1)) {
-        (0x07, _) => 1,
-        (_, None) => return KeyStart::Unfinished,
-        (_, Some(b'\\')) => 2,
+    let closing = match body[end] {
+        0x07 => 1,
+        _ if *body.get(end + 1)? == b'\\' => 2,
         // Another sequence begins.
-        (_, Some(_)) => 0,
+        _ => 0,
     };
     let length = 2 + end + closing;
     let colour = std::str::from_utf8(&body[..end]).ok().filter(|_| bytes[1] == b']').and_then(parse_background);
-    report_key(colour.map(Key::Background), length)
+    Some((colour.map(Key::Background), length))
 }
 
 /// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four digits each (XParseColor).

@@ -1,12 +1,10 @@
 //! The modes of the terminal: saved at the start, changed while keys are read, and restored at every end.
 
-use std::io;
-#[cfg(unix)]
-use std::io::{IsTerminal, Write};
-#[cfg(unix)]
+use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
-#[cfg(unix)]
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::termios::{InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 
 /// The meaning of Ctrl-Z while keys are read one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,24 +16,19 @@ pub enum SuspendMeaning {
 }
 
 /// The modes that the terminal had when the program started.
-#[cfg(unix)]
 #[derive(Clone, Copy)]
 pub struct Modes {
     before: nix::libc::termios,
 }
 
 /// The modes to restore.
-#[cfg(unix)]
 static BEFORE: OnceLock<Modes> = OnceLock::new();
 /// True while the terminal has other modes.
-#[cfg(unix)]
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// Turns off everything that may be on: marks around pastes, a hidden cursor, a frame (private modes 2004, 25, 2026).
-#[cfg(unix)]
 const ALL_OFF: &str = "\x1b[?2026l\x1b[?25h\x1b[?2004l";
 
-#[cfg(unix)]
 impl Modes {
     /// Saves the modes. `None` if stdin is not a terminal.
     pub fn save() -> Option<Self> {
@@ -43,8 +36,8 @@ impl Modes {
         if !stdin.is_terminal() {
             return None;
         }
-        let modes = nix::sys::termios::tcgetattr(stdin).ok().map(|before| Self { before: before.into() })?;
-        Some(*BEFORE.get_or_init(|| modes))
+        let before = tcgetattr(stdin).ok()?.into();
+        Some(*BEFORE.get_or_init(|| Self { before }))
     }
 
     /// The modes that were saved; `None` if none were.
@@ -54,9 +47,7 @@ impl Modes {
 
     /// Makes keys arrive one by one, without echo. Ctrl-C stays a signal.
     pub fn hold_keys(&self, stop: SuspendMeaning) {
-        use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};
-
-        let mut held = nix::sys::termios::Termios::from(self.before);
+        let mut held = Termios::from(self.before);
         held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::IEXTEN);
         held.local_flags.insert(LocalFlags::ISIG | LocalFlags::NOFLSH);
         // Enter stays a carriage return, which the line editor expects.
@@ -72,9 +63,7 @@ impl Modes {
 
     /// Turns off the echo. Typed text stays for the next reader of the terminal.
     pub fn hush(&self) {
-        use nix::sys::termios::LocalFlags;
-
-        let mut quiet = nix::sys::termios::Termios::from(self.before);
+        let mut quiet = Termios::from(self.before);
         quiet.local_flags.remove(LocalFlags::ECHO);
         IS_CHANGED.store(true, Ordering::SeqCst);
         set_modes(&quiet);
@@ -88,7 +77,6 @@ impl Modes {
 }
 
 /// Restores the terminal, however the program ends.
-#[cfg(unix)]
 pub fn put_back() {
     let Some(modes) = BEFORE.get().filter(|_| IS_CHANGED.load(Ordering::SeqCst)) else {
         return;
@@ -99,7 +87,6 @@ pub fn put_back() {
 }
 
 /// Restores the terminal before a panic's message is written.
-#[cfg(unix)]
 pub(super) fn put_back_after_panic() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -111,14 +98,7 @@ pub(super) fn put_back_after_panic() {
     });
 }
 
-#[cfg(unix)]
-fn set_modes(modes: &nix::sys::termios::Termios) {
-    use nix::sys::termios::{SetArg, tcsetattr};
-
+fn set_modes(modes: &Termios) {
     // If the terminal is gone, nothing can be done.
     let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, modes);
 }
-
-/// Does nothing: the modes are never changed on this system.
-#[cfg(not(unix))]
-pub fn put_back() {}

@@ -1,21 +1,10 @@
 //! For systems where keys are not read one by one: there is no console, and questions are answered by lines.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
 
-use super::keys::Key;
-use crate::screen::ink::Theme;
-
-/// Takes keys; see the console for Unix.
-pub trait Listener: Send {
-    /// Takes a key.
-    fn press(&mut self, key: Key);
-    /// Takes the theme for the terminal's background.
-    fn learn(&mut self, theme: Theme);
-    /// Prepares the screen before the program stops, and after it continues.
-    fn stop(&mut self, stops: bool);
-    /// Another program had the terminal.
-    fn come_back(&mut self);
-}
+use super::keys::{Key, Listener};
 
 /// The console, which does not exist on this system.
 pub enum Console {}
@@ -73,6 +62,19 @@ impl Drop for Focus {
         match self.never {}
     }
 }
+
+/// Returns false: on this system, `/dev/null` is read like any other file.
+pub fn stdin_is_null() -> bool {
+    false
+}
+
+/// Returns true: on this system, the read that follows waits.
+pub fn stdin_ready(_: Option<Duration>) -> bool {
+    true
+}
+
+/// Does nothing: the modes are never changed on this system.
+pub fn put_back() {}
 
 /// Does nothing: keys are not read one by one.
 pub fn leave_signals_to_the_reader() {}

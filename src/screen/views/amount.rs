@@ -1,5 +1,10 @@
 //! Formats amounts for people.
 
+/// Estimates the tokens of a text, at four bytes per token.
+pub fn estimate_tokens(bytes: usize) -> u64 {
+    bytes as u64 / 4
+}
+
 /// Formats a number of tokens: `420`, `1.2k`, `3.4M`.
 pub fn format_tokens(count: u64) -> String {
     match count {

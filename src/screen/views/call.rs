@@ -1,7 +1,7 @@
 //! Draws tool calls: one line when a call ends, and a line with its last output while it runs.
 
 use super::amount::format_elapsed;
-use super::fit::{append_line, draw_words, indent_line, join_fitting};
+use super::fit::{draw_words, indent_line, join_fitting};
 use crate::base::text;
 use crate::conversation::event::CallTelemetry;
 use crate::conversation::message::CallStatus;
@@ -62,10 +62,9 @@ pub fn draw_finished(call: &Ended<'_>, room: usize) -> Line {
 
 /// Draws a call of a helper that ended: `  explore#2 ✓ grep fn main · 3 matches`.
 pub fn draw_errand(whose: &str, call: &Ended<'_>, room: usize) -> Line {
-    let mut line = indent_line(draw_words(Ink::Dim, whose, room / 2), room).add(Inks::PLAIN, " ");
+    let line = indent_line(draw_words(Ink::Dim, whose, room / 2), room).add(Inks::PLAIN, " ");
     let rest = room.saturating_sub(line.columns());
-    append_line(&mut line, draw_finished(call, rest));
-    line.cut(room)
+    line.join(draw_finished(call, rest)).cut(room)
 }
 
 /// Draws the lines that a tool shows below the line of its call.
@@ -99,13 +98,12 @@ pub fn draw_running(calls: &[RunningCall<'_>], room: usize, rows: usize) -> Vec<
         let heads = calls[..shown].iter().map(|call| draw_head(call, room));
         return heads.chain([rest]).take(rows).collect();
     }
-    let shares = share_rows(calls, rows - calls.len());
-    let of_call = |(call, share): (&RunningCall<'_>, usize)| {
-        let last = &call.output[call.output.len() - share..];
-        let lines: Vec<Line> = last.iter().map(|line| draw_output(line, room)).collect();
-        std::iter::once(draw_head(call, room)).chain(lines)
-    };
-    calls.iter().zip(shares).flat_map(of_call).collect()
+    let mut lines = Vec::new();
+    for (call, share) in calls.iter().zip(share_rows(calls, rows - calls.len())) {
+        lines.push(draw_head(call, room));
+        lines.extend(call.output[call.output.len() - share..].iter().map(|line| draw_output(line, room)));
+    }
+    lines
 }
 
 /// The number of lines of output for each call: as many as fit, shared evenly.

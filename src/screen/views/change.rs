@@ -1,8 +1,7 @@
 //! Draws a unified diff: numbered lines in colour, with the changed words marked.
 
-use super::fit::{append_line, break_rows, draw_words, indent_line};
-use crate::base::diff;
-use crate::base::text;
+use super::fit::{draw_words, indent_line};
+use crate::base::{diff, text};
 use crate::screen::ink::{Ink, Inks, Line};
 
 /// With fewer columns, line numbers are left out to keep room for the lines.
@@ -10,28 +9,33 @@ const ROOM_FOR_NUMBERS: usize = 40;
 /// The columns of a tab.
 const TAB: usize = 4;
 
-/// A line of the diff.
+/// A row of the diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum DiffRow<'d> {
+struct DiffRow<'d> {
+    kind: DiffRowKind,
+    /// The number of the line on the side before, and on the side after, if it is there.
+    old: Option<usize>,
+    new: Option<usize>,
+    text: &'d str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DiffRowKind {
     /// The name of the file.
-    File(&'d str),
+    File,
     /// A gap between two hunks.
     Gap,
-    Kept {
-        old: usize,
-        new: usize,
-        text: &'d str,
-    },
-    Removed {
-        old: usize,
-        text: &'d str,
-    },
-    Added {
-        new: usize,
-        text: &'d str,
-    },
+    Kept,
+    Removed,
+    Added,
     /// A remark of the format, or text that is not a diff.
-    Else(&'d str),
+    Else,
+}
+
+impl<'d> DiffRow<'d> {
+    fn unnumbered(kind: DiffRowKind, text: &'d str) -> Self {
+        Self { kind, old: None, new: None, text }
+    }
 }
 
 /// Draws a unified diff in rows of at most `room` columns; longer lines continue in the next row. With a bound, there
@@ -42,7 +46,7 @@ pub fn draw_change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     let digits = if room < ROOM_FOR_NUMBERS {
         0
     } else {
-        found.iter().filter_map(get_number).max().map_or(0, count_digits)
+        found.iter().filter_map(|row| row.old.max(row.new)).max().map_or(0, count_digits)
     };
     let mut lines: Vec<Line> = Vec::new();
     // The rows of the diff that fit within the bound, with a row left for the count.
@@ -87,23 +91,20 @@ fn parse_diff(diff: &str) -> Vec<DiffRow<'_>> {
         let text = line.get(1..).unwrap_or_default();
         match line.as_bytes().first() {
             Some(b' ') | None if old_left > 0 && new_left > 0 => {
-                rows.push(DiffRow::Kept { old, new, text });
+                rows.push(DiffRow { kind: DiffRowKind::Kept, old: Some(old), new: Some(new), text });
                 (old, new, old_left, new_left) = (old + 1, new + 1, old_left - 1, new_left - 1);
             }
             Some(b'-') if old_left > 0 => {
-                rows.push(DiffRow::Removed { old, text });
+                rows.push(DiffRow { kind: DiffRowKind::Removed, old: Some(old), new: None, text });
                 (old, old_left) = (old + 1, old_left - 1);
             }
             Some(b'+') if new_left > 0 => {
-                rows.push(DiffRow::Added { new, text });
+                rows.push(DiffRow { kind: DiffRowKind::Added, old: None, new: Some(new), text });
                 (new, new_left) = (new + 1, new_left - 1);
             }
             Some(b'@') if let Some((before, after)) = parse_header(line) => {
-                if matches!(
-                    rows.last(),
-                    Some(DiffRow::Kept { .. } | DiffRow::Removed { .. } | DiffRow::Added { .. })
-                ) {
-                    rows.push(DiffRow::Gap);
+                if rows.last().is_some_and(|row| row.old.or(row.new).is_some()) {
+                    rows.push(DiffRow::unnumbered(DiffRowKind::Gap, "⋮"));
                 }
                 ((old, old_left), (new, new_left)) = (before, after);
             }
@@ -115,7 +116,7 @@ fn parse_diff(diff: &str) -> Vec<DiffRow<'_>> {
                     rows.extend(name);
                 }
             }
-            _ => rows.push(DiffRow::Else(line)),
+            _ => rows.push(DiffRow::unnumbered(DiffRowKind::Else, line)),
         }
     }
     rows
@@ -134,34 +135,24 @@ fn parse_header(line: &str) -> Option<((usize, usize), (usize, usize))> {
 
 /// The name in a file header; `None` if there is no file on this side.
 fn parse_file<'d>(name: &'d str, side: &str) -> Option<DiffRow<'d>> {
-    (name != "/dev/null").then(|| DiffRow::File(name.strip_prefix(side).unwrap_or(name)))
+    let name = Some(name).filter(|name| *name != "/dev/null")?;
+    Some(DiffRow::unnumbered(DiffRowKind::File, name.strip_prefix(side).unwrap_or(name)))
 }
 
 /// The rows of the change at the start of `rows`, or only the first row if it is not a change; each with its changed
 /// words, if known.
 fn pair_block<'r, 'd>(rows: &'r [DiffRow<'d>]) -> Vec<(&'r DiffRow<'d>, Option<Vec<diff::DiffPiece<'d>>>)> {
-    let removed = rows.iter().take_while(|row| matches!(row, DiffRow::Removed { .. })).count();
-    let added = rows[removed..].iter().take_while(|row| matches!(row, DiffRow::Added { .. })).count();
+    let removed = rows.iter().take_while(|row| row.kind == DiffRowKind::Removed).count();
+    let added = rows[removed..].iter().take_while(|row| row.kind == DiffRowKind::Added).count();
     let mut block: Vec<_> = rows[..(removed + added).max(1)].iter().map(|row| (row, None)).collect();
     // If a change has as many lines before as after, they are compared in pairs.
     for pair in 0..if removed == added { removed } else { 0 } {
-        if let (DiffRow::Removed { text: old, .. }, DiffRow::Added { text: new, .. }) =
-            (&rows[pair], &rows[removed + pair])
-            && let Some([before, after]) = diff::compare_words(old, new)
-        {
+        if let Some([before, after]) = diff::compare_words(rows[pair].text, rows[removed + pair].text) {
             block[pair].1 = Some(before);
             block[removed + pair].1 = Some(after);
         }
     }
     block
-}
-
-fn get_number(row: &DiffRow<'_>) -> Option<usize> {
-    match *row {
-        DiffRow::Kept { old, new, .. } => Some(old.max(new)),
-        DiffRow::Removed { old: number, .. } | DiffRow::Added { new: number, .. } => Some(number),
-        DiffRow::File(_) | DiffRow::Gap | DiffRow::Else(_) => None,
-    }
 }
 
 fn count_digits(number: usize) -> usize {
@@ -175,23 +166,19 @@ fn draw_numbered(
     digits: usize,
     room: usize,
 ) -> Vec<Line> {
-    let (old, new, mark, ink, text) = match *row {
-        DiffRow::File(name) => {
-            let name = Line::from((Ink::Bold, show_text(name).as_str()));
-            return break_rows(&name, room).into_iter().map(|row| row.cut(room)).collect();
-        }
-        DiffRow::Gap => return vec![indent_line(draw_words(Ink::Dim, "⋮", room), room)],
-        DiffRow::Else(text) => return break_rows(&Line::from((Ink::Dim, show_text(text).as_str())), room),
-        DiffRow::Kept { old, new, text } => (Some(old), Some(new), " ", Inks::PLAIN, text),
-        DiffRow::Removed { old, text } => (Some(old), None, "-", Ink::Red.into(), text),
-        DiffRow::Added { new, text } => (None, Some(new), "+", Ink::Green.into(), text),
+    let DiffRow { kind, old, new, text } = *row;
+    let whole = |ink: Ink| Line::from((ink, show_text(text))).break_rows(room);
+    let (mark, ink) = match kind {
+        DiffRowKind::File => return whole(Ink::Bold).into_iter().map(|row| row.cut(room)).collect(),
+        DiffRowKind::Gap => return vec![indent_line(draw_words(Ink::Dim, text, room), room)],
+        DiffRowKind::Else => return whole(Ink::Dim),
+        DiffRowKind::Kept => (" ", Inks::PLAIN),
+        DiffRowKind::Removed => ("-", Ink::Red.into()),
+        DiffRowKind::Added => ("+", Ink::Green.into()),
     };
     let number = |number: Option<usize>| number.map_or(String::new(), |number| number.to_string());
-    let gutter = match digits {
-        0 => String::new(),
-        _ => format!("{:>digits$} {:>digits$} ", number(old), number(new)),
-    };
-    let gutter = if gutter.len() + 2 < room { gutter } else { String::new() };
+    let gutter = format!("{:>digits$} {:>digits$} ", number(old), number(new));
+    let gutter = if digits > 0 && gutter.len() + 2 < room { gutter } else { String::new() };
     let mut line = Line::new();
     for (differs, piece) in marked.unwrap_or_else(|| vec![(false, text)]) {
         line.push(if differs { ink.add(Ink::Reverse) } else { ink }, &show_text(piece));
@@ -200,11 +187,9 @@ fn draw_numbered(
     let rest = " ".repeat(gutter.len());
     let with_gutter = |(at, row): (usize, Line)| {
         let (numbers, mark) = if at == 0 { (&gutter, mark) } else { (&rest, " ") };
-        let mut line = Line::from((Ink::Dim, numbers.as_str())).add(ink, mark).add(ink, " ");
-        append_line(&mut line, row);
-        line.cut(room)
+        Line::from((Ink::Dim, numbers)).add(ink, mark).add(ink, " ").join(row).cut(room)
     };
-    break_rows(&line, width).into_iter().enumerate().map(with_gutter).collect()
+    line.break_rows(width).into_iter().enumerate().map(with_gutter).collect()
 }
 
 /// Makes text visible, with spaces for tabs, whose width depends on the column.

@@ -1,7 +1,7 @@
 //! Draws an orchestrated turn: the route, the plan as a list, each step as it begins and ends, and the judgement. A
 //! state is a mark and, if it matters, a word; never only a colour.
 
-use super::fit::{append_line, choose_window, draw_words, indent_line, join_fitting};
+use super::fit::{draw_words, fit_checklist, indent_line, join_fitting};
 use crate::base::text;
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{
@@ -85,23 +85,15 @@ impl Checklist {
     /// Draws the plan in at most `rows` lines; none without a plan. If it does not fit, steps that have ended are
     /// dropped first; steps left out at the end are counted.
     pub fn lines(&self, room: usize, rows: usize) -> Vec<Line> {
-        if self.steps.is_empty() {
-            return Vec::new();
-        }
         let has_ended =
             |step: &ChecklistStep| !matches!(step.state, ChecklistState::Waiting | ChecklistState::Running);
-        let all = self.steps.len();
-        let first = self.steps.iter().position(|step| !has_ended(step)).unwrap_or(all);
-        let (shown, left_out) = choose_window(all, first, rows.saturating_sub(1));
-        let steps = self.steps[shown].iter().map(|step| {
+        let draw_step = |step: &ChecklistStep| {
             let (mark, ink) = step.state.mark();
             let line = Line::from((ink, mark)).add(Inks::PLAIN, &format!(" {}. ", step.id));
             indent_line(line.add(Inks::PLAIN, &text::one_line(&step.description, room)), room)
-        });
-        let count =
-            (left_out > 0).then(|| indent_line(draw_words(Ink::Dim, &format!("… {left_out} more"), room), room));
+        };
         let title = draw_words(Ink::Bold, &self.title, room);
-        std::iter::once(title).chain(steps).chain(count).take(rows).collect()
+        fit_checklist(title, &self.steps, has_ended, draw_step, room, rows)
     }
 
     fn begin(&mut self, plan: &PlanCreated) {
@@ -125,10 +117,7 @@ impl Checklist {
     fn draw_started(&self, step: &StepStarted, room: usize) -> Line {
         let again = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
         let tail = format!("{}{again}", step.tool_name);
-        let about = match &step.name {
-            Some(name) => name.clone(),
-            None => format!("{} {}", self.number(step.step_id), step.description),
-        };
+        let about = self.write_about(step.name.as_ref(), step.step_id, &step.description);
         fit_step((ChecklistState::Running.mark().0, Ink::Dim), &about, &tail, Ink::Dim, room)
     }
 
@@ -152,23 +141,20 @@ impl Checklist {
             (word, "") => word.to_owned(),
             (word, summary) => format!("{word}: {summary}"),
         };
-        let about = match &step.name {
-            Some(name) => name.clone(),
-            None => format!("{} {}", self.number(step.step_id), self.description(step.step_id)),
-        };
+        let known = self.steps.iter().find(|known| known.id == step.step_id);
+        let description = known.map_or("", |known| &known.description);
+        let about = self.write_about(step.name.as_ref(), step.step_id, description);
         let mark = ChecklistState::from_end(step).mark();
         fit_step(mark, &about, &tail, if mark.1 == Ink::Green { Ink::Dim } else { mark.1 }, room)
     }
 
-    fn description(&self, id: u32) -> &str {
-        self.steps.iter().find(|step| step.id == id).map_or("", |step| &step.description)
-    }
-
-    /// The id of a step and the number of steps: `2/3`. Ids need not start at 1.
-    fn number(&self, id: u32) -> String {
-        match self.steps.len() {
-            0 => id.to_string(),
-            count => format!("{id}/{count}"),
+    /// The name of a step, else its id, the number of steps and its description: `2/3 Run the tests`. Ids need not start
+    /// at 1.
+    fn write_about(&self, name: Option<&String>, id: u32, description: &str) -> String {
+        match (name, self.steps.len()) {
+            (Some(name), _) => name.clone(),
+            (None, 0) => format!("{id} {description}"),
+            (None, count) => format!("{id}/{count} {description}"),
         }
     }
 }
@@ -210,9 +196,8 @@ fn draw_judgement(reflection: &Reflection, room: usize) -> Line {
 }
 
 /// Fits `mark about · tail` into `room` columns. `about` is shortened first, down to half of the room.
-fn fit_step((mark, ink): (&str, Ink), about: &str, tail: &str, tail_ink: Ink, room: usize) -> Line {
-    let mut head = Line::from((ink, mark)).add(Inks::PLAIN, " ");
-    append_line(&mut head, draw_words(Inks::PLAIN, about, room));
+fn fit_step(mark: (&str, Ink), about: &str, tail: &str, tail_ink: Ink, room: usize) -> Line {
+    let head = Line::from((mark.1, mark.0)).add(Inks::PLAIN, " ").join(draw_words(Inks::PLAIN, about, room));
     join_fitting(head, draw_words(tail_ink, tail, room), room / 2, room)
 }
 

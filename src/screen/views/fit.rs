@@ -1,9 +1,7 @@
-//! Fits lines into the columns of a terminal: decides what is shortened first, and where a long line is broken.
-
-use std::ops::Range;
+//! Fits lines into the columns and rows of a terminal: decides what is shortened or dropped first.
 
 use crate::base::text;
-use crate::screen::ink::{Ink, Inks, Line, Span};
+use crate::screen::ink::{Ink, Inks, Line};
 
 /// The columns of a line if stderr is not a terminal: long enough to read, short enough for a log.
 const COLUMNS_OF_A_LOG: usize = 200;
@@ -19,66 +17,42 @@ pub(super) fn join_fitting(head: Line, tail: Line, least: usize, room: usize) ->
     if tail.spans.is_empty() {
         return head.cut(room);
     }
-    let mut after = Line::from((Ink::Dim, " · "));
-    append_line(&mut after, tail);
     let kept = head.columns().min(least).min(room);
-    let after = after.cut(room - kept);
-    let mut line = head.cut(room - after.columns());
-    append_line(&mut line, after);
-    line
-}
-
-/// Adds the spans of `more` at the end of `line`.
-pub(super) fn append_line(line: &mut Line, more: Line) {
-    for span in more.spans {
-        line.push_span(span);
-    }
+    let after = Line::from((Ink::Dim, " · ")).join(tail).cut(room - kept);
+    head.cut(room - after.columns()).join(after)
 }
 
 /// Draws a text on one line of at most `room` columns.
 pub(super) fn draw_words(inks: impl Into<Inks>, words: &str, room: usize) -> Line {
-    Line::new().add(inks, &text::one_line(words, room))
+    Line::from((inks, text::one_line(words, room)))
 }
 
 /// Indents a line by two columns, below the line that it belongs to.
 pub(super) fn indent_line(line: Line, room: usize) -> Line {
-    let mut whole = Line::from((Ink::Dim, "  "));
-    append_line(&mut whole, line);
-    whole.cut(room)
+    Line::from((Ink::Dim, "  ")).join(line).cut(room)
 }
 
-/// Chooses the part of a checklist of `all` items to show in `rows` lines, and counts the items left out after it. The
-/// items before `first`, which have ended, are dropped before the others.
-pub(super) fn choose_window(all: usize, first: usize, rows: usize) -> (Range<usize>, usize) {
-    let start = first.min(all.saturating_sub(rows));
-    let rest = all - start;
+/// Puts a title and the lines of a checklist into `rows`; none without items. If they do not fit, the items that have
+/// ended at the beginning are dropped first; those left out at the end are counted.
+pub(super) fn fit_checklist<T>(
+    title: Line,
+    items: &[T],
+    has_ended: impl Fn(&T) -> bool,
+    draw_item: impl Fn(&T) -> Line,
+    room: usize,
+    rows: usize,
+) -> Vec<Line> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let below = rows.saturating_sub(1);
+    let first = items.iter().take_while(|item| has_ended(item)).count();
+    let rest = &items[first.min(items.len().saturating_sub(below))..];
     // One row shows the count of items left out, unless it is the only row.
-    let shown = if rest <= rows { rest } else { rows.saturating_sub(1).max(1) };
-    (start..start + shown, rest - shown)
-}
-
-/// Breaks `line` anywhere into rows of at most `width` columns; a wider character gets a row to itself.
-pub(super) fn break_rows(line: &Line, width: usize) -> Vec<Line> {
-    if line.columns() <= width {
-        return vec![line.clone()];
-    }
-    let (mut rows, mut row, mut used) = (Vec::new(), Line::new(), 0);
-    for Span { text: piece, inks, link } in &line.spans {
-        let span = |text: &str| Span { text: text.to_owned(), inks: *inks, link: link.clone() };
-        let mut start = 0;
-        for (at, c) in piece.char_indices() {
-            let taken = text::count_columns(c.encode_utf8(&mut [0; 4]));
-            if used > 0 && used + taken > width {
-                row.push_span(span(&piece[start..at]));
-                rows.push(std::mem::take(&mut row));
-                (start, used) = (at, 0);
-            }
-            used += taken;
-        }
-        row.push_span(span(&piece[start..]));
-    }
-    rows.push(row);
-    rows
+    let (shown, left_out) = rest.split_at(if rest.len() <= below { rest.len() } else { below.max(2) - 1 });
+    let count = format!("… {} more", left_out.len());
+    let count = (!left_out.is_empty()).then(|| indent_line(draw_words(Ink::Dim, &count, room), room));
+    std::iter::once(title).chain(shown.iter().map(draw_item)).chain(count).take(rows).collect()
 }
 
 #[cfg(test)]
@@ -107,22 +81,20 @@ mod tests {
 
     #[test]
     fn of_a_checklist_the_items_in_hand_are_shown() {
-        for (all, first, rows, expected) in [
-            (5, 3, 5, (0..5, 0)),
-            (5, 3, 4, (1..5, 0)),
-            (5, 3, 2, (3..5, 0)),
-            (5, 3, 1, (3..4, 1)),
-            (5, 0, 3, (0..2, 3)),
-            (5, 5, 2, (3..5, 0)),
+        for (first, rows, expected) in [
+            (3, 6, "t 0 1 2 3 4"),
+            (3, 5, "t 1 2 3 4"),
+            (3, 3, "t 3 4"),
+            (3, 2, "t 3"),
+            (3, 0, ""),
+            (0, 4, "t 0 1   … 3 more"),
+            (5, 3, "t 3 4"),
         ] {
-            assert_eq!(choose_window(all, first, rows), expected, "{all} {first} {rows}");
+            let (title, draw) =
+                (Line::from((Ink::Dim, "t")), |item: &u32| Line::from((Ink::Dim, item.to_string())));
+            let lines = fit_checklist(title, &[0, 1, 2, 3, 4], |item| *item < first, draw, 40, rows);
+            let shown = lines.iter().map(Line::text).collect::<Vec<_>>().join(" ");
+            assert_eq!(shown, expected, "{first} {rows}");
         }
-    }
-
-    #[test]
-    fn a_long_line_is_broken_into_rows_that_hold_all_of_it() {
-        let line = Line::new().add(Ink::Red, "日本e\u{301}x").add(Ink::Bold, "yz");
-        let rows: Vec<String> = break_rows(&line, 4).iter().map(Line::text).collect();
-        assert_eq!(rows, ["日本", "e\u{301}xyz"]);
     }
 }

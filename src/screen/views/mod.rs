@@ -11,6 +11,7 @@ mod change;
 mod todo;
 mod checklist;
 
+pub use amount::estimate_tokens;
 pub use call::{
     Ended, RunningCall, draw_errand, draw_finished, draw_label, draw_lines, draw_output, draw_running,
 };

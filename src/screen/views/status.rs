@@ -1,12 +1,11 @@
 //! Draws the status line under a turn: its tokens, its cost, and how full the context is.
 
 use super::amount::{format_elapsed, format_tokens};
-use super::fit::append_line;
 use crate::base::text;
 use crate::config::StatusPart;
 use crate::conversation::event::RunCompleted;
 use crate::conversation::message::Usage;
-use crate::screen::ink::{Ink, Inks, Line};
+use crate::screen::ink::{Ink, Line};
 
 /// The parts to drop if the room is narrow, in this order. The last remaining part is cut.
 const GIVE_WAY: [StatusPart; 4] = [StatusPart::Time, StatusPart::Model, StatusPart::Tokens, StatusPart::Context];
@@ -16,26 +15,12 @@ const CELLS: u64 = 10;
 /// The facts of a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnStatus<'a> {
+    pub run: &'a RunCompleted,
     pub model: &'a str,
-    pub usage: Usage,
-    pub cost: TurnCost,
+    /// The replies are scripted and cost nothing.
+    pub is_scripted: bool,
     /// `None` if no request was made.
     pub context: Option<ContextLevel>,
-    pub duration_ms: u64,
-}
-
-/// The cost of a turn.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum TurnCost {
-    /// The replies were scripted.
-    Nothing,
-    /// The prices of the model are unknown.
-    Unknown,
-    Dollars {
-        amount: f64,
-        /// True if part of it is estimated.
-        about: bool,
-    },
 }
 
 /// The fill level of the context, in tokens.
@@ -46,18 +31,6 @@ pub struct ContextLevel {
     pub budget: u64,
     /// The part of the budget, 0 to 1, above which the conversation is compressed.
     pub compress_at: f64,
-}
-
-impl TurnStatus<'_> {
-    /// Takes the facts from a turn that ended, except the model's name and the context.
-    pub fn from_run(run: &RunCompleted, is_scripted: bool) -> Self {
-        let cost = match run.cost_usd {
-            Some(amount) => TurnCost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },
-            None if run.usage.total() > 0 && !is_scripted => TurnCost::Unknown,
-            None => TurnCost::Nothing,
-        };
-        Self { model: "", usage: run.usage, cost, context: None, duration_ms: run.duration_ms }
-    }
 }
 
 /// Draws these parts in this order: `small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 % · 4.2 s`. The
@@ -79,29 +52,27 @@ fn join_parts(parts: &[(StatusPart, Line)]) -> Line {
         if !line.spans.is_empty() {
             line.push(Ink::Dim, " · ");
         }
-        append_line(&mut line, part.clone());
+        line.append(part.clone());
     }
     line
 }
 
 fn draw_part(part: StatusPart, facts: &TurnStatus<'_>, room: usize) -> Option<Line> {
-    let dim = |text: &str| Line::from((Ink::Dim, text));
-    match part {
-        StatusPart::Model => Some(dim(&text::one_line(facts.model, room))).filter(|line| !line.spans.is_empty()),
-        // A scripted model uses no tokens.
-        StatusPart::Tokens => {
-            Some(facts.usage).filter(|usage| usage.total() > 0).map(|usage| dim(&format_usage(&usage)))
-        }
-        StatusPart::Cost => format_cost(facts.cost).map(|cost| dim(&cost)),
-        StatusPart::Context => {
-            facts.context.filter(|context| context.budget > 0).map(|context| draw_bar(&context))
-        }
-        StatusPart::Time => Some(dim(&format_elapsed(facts.duration_ms))),
-    }
+    let words = match part {
+        StatusPart::Model => text::one_line(facts.model, room),
+        StatusPart::Tokens => format_usage(&facts.run.usage),
+        StatusPart::Cost => format_cost(facts),
+        StatusPart::Context => return facts.context.filter(|context| context.budget > 0).map(draw_bar),
+        StatusPart::Time => format_elapsed(facts.run.duration_ms),
+    };
+    (!words.is_empty()).then(|| Line::from((Ink::Dim, words)))
 }
 
-/// Formats the tokens: `1.2k in (1.0k cached) / 420 out`.
+/// Formats the tokens: `1.2k in (1.0k cached) / 420 out`; nothing if there are none, as of a scripted model.
 fn format_usage(usage: &Usage) -> String {
+    if usage.total() == 0 {
+        return String::new();
+    }
     let about = if usage.estimated { "~" } else { "" };
     let cached = match usage.cached_input_tokens {
         0 => String::new(),
@@ -114,11 +85,14 @@ fn format_usage(usage: &Usage) -> String {
     )
 }
 
-fn format_cost(cost: TurnCost) -> Option<String> {
-    match cost {
-        TurnCost::Nothing => None,
-        TurnCost::Unknown => Some("cost unknown".to_owned()),
-        TurnCost::Dollars { amount, about } => Some(format!("{}${amount:.4}", if about { "~" } else { "" })),
+/// Formats the cost, with a mark if part of it is estimated; nothing if nothing was spent.
+fn format_cost(facts: &TurnStatus<'_>) -> String {
+    let usage = &facts.run.usage;
+    let about = if usage.estimated || usage.cost_about { "~" } else { "" };
+    match facts.run.cost_usd {
+        Some(amount) => format!("{about}${amount:.4}"),
+        None if usage.total() > 0 && !facts.is_scripted => "cost unknown".to_owned(),
+        None => String::new(),
     }
 }
 
@@ -129,12 +103,11 @@ fn format_cost(cost: TurnCost) -> Option<String> {
     clippy::cast_precision_loss,
     reason = "an error of one cell is acceptable"
 )]
-fn draw_bar(context: &ContextLevel) -> Line {
+fn draw_bar(context: ContextLevel) -> Line {
     let part = context.used as f64 / context.budget as f64;
     let cells = |part: f64| (part.clamp(0.0, 1.0) * CELLS as f64).round() as u64;
     let (full, mark) = (cells(part), cells(context.compress_at));
-    let is_late = part >= context.compress_at;
-    let ink = if is_late { Ink::Yellow } else { Ink::Dim };
+    let ink = if part >= context.compress_at { Ink::Yellow } else { Ink::Dim };
     let mut line = Line::new();
     for cell in 0..CELLS {
         match cell {
@@ -143,8 +116,7 @@ fn draw_bar(context: &ContextLevel) -> Line {
             _ => line.push(Ink::Dim, "░"),
         }
     }
-    line.push(Inks::from(ink), &format!(" {} %", (part * 100.0).round() as u64));
-    line
+    line.add(ink, &format!(" {} %", (part * 100.0).round() as u64))
 }
 
 #[cfg(test)]
@@ -156,20 +128,37 @@ mod tests {
     const ALL: [StatusPart; 5] =
         [StatusPart::Model, StatusPart::Tokens, StatusPart::Cost, StatusPart::Context, StatusPart::Time];
 
-    fn facts() -> TurnStatus<'static> {
-        TurnStatus {
-            model: "small",
-            usage: Usage { input_tokens: 1234, cached_input_tokens: 1024, output_tokens: 420, ..Usage::default() },
-            cost: TurnCost::Dollars { amount: 0.0031, about: false },
-            context: Some(ContextLevel { used: 41_000, budget: 100_000, compress_at: 0.8 }),
+    fn run(cost_usd: Option<f64>, change: fn(&mut Usage)) -> RunCompleted {
+        let (input_tokens, cached_input_tokens, output_tokens) = (1234, 1024, 420);
+        let mut usage = Usage { input_tokens, cached_input_tokens, output_tokens, ..Usage::default() };
+        change(&mut usage);
+        RunCompleted {
+            status: RunStatus::Completed,
+            exit_code: 0,
+            reason: String::new(),
+            result: RunResult::Missing,
+            outputs: None,
+            usage,
+            cost_usd,
+            turns: 1,
+            steps: 1,
+            requests: 1,
+            tool_calls: 0,
+            denied: 0,
             duration_ms: 4210,
         }
+    }
+
+    fn facts(run: &RunCompleted) -> TurnStatus<'_> {
+        let context = Some(ContextLevel { used: 41_000, budget: 100_000, compress_at: 0.8 });
+        TurnStatus { run, model: "small", is_scripted: false, context }
     }
 
     #[test]
     fn the_parts_stand_in_their_order_and_the_least_important_go_first() {
         use StatusPart::{Cost, Time};
-        let shown = |parts: &[StatusPart], room| draw_status(&facts(), parts, room).text();
+        let run = run(Some(0.0031), |_| {});
+        let shown = |parts: &[StatusPart], room| draw_status(&facts(&run), parts, room).text();
         for (parts, room, expected) in [
             (&ALL[..], 80, "small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 % · 4.2 s"),
             (&ALL, 70, "small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 %"),
@@ -187,45 +176,29 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said_or_left_out() {
-        let nothing = TurnStatus { usage: Usage::default(), cost: TurnCost::Nothing, context: None, ..facts() };
+        let nothing = run(None, |usage| *usage = Usage::default());
+        let nothing = TurnStatus { context: None, ..facts(&nothing) };
         assert_eq!(draw_status(&nothing, &ALL, 80).text(), "small · 4.2 s");
-        let mut unsure = TurnStatus { cost: TurnCost::Unknown, context: None, ..facts() };
-        unsure.usage.estimated = true;
-        unsure.usage.cached_input_tokens = 0;
+        let unsure = run(None, |usage| {
+            usage.estimated = true;
+            usage.cached_input_tokens = 0;
+        });
+        let unsure = TurnStatus { context: None, ..facts(&unsure) };
         assert_eq!(draw_status(&unsure, &ALL, 80).text(), "small · ~1.2k in / ~420 out · cost unknown · 4.2 s");
-        let about = TurnStatus { cost: TurnCost::Dollars { amount: 1.5, about: true }, ..facts() };
-        assert_eq!(draw_status(&about, &[StatusPart::Cost], 80).text(), "~$1.5000");
     }
 
     #[test]
     fn a_cost_is_told_from_one_that_is_not_known() {
         let of = |cost_usd, change: fn(&mut Usage), is_scripted| {
-            let mut usage = facts().usage;
-            change(&mut usage);
-            let run = RunCompleted {
-                status: RunStatus::Completed,
-                exit_code: 0,
-                reason: String::new(),
-                result: RunResult::Missing,
-                outputs: None,
-                usage,
-                cost_usd,
-                turns: 1,
-                steps: 1,
-                requests: 1,
-                tool_calls: 0,
-                denied: 0,
-                duration_ms: 4210,
-            };
-            TurnStatus::from_run(&run, is_scripted).cost
+            let run = run(cost_usd, change);
+            draw_status(&TurnStatus { is_scripted, ..facts(&run) }, &[StatusPart::Cost], 80).text()
         };
-        let dollars = |amount, about| TurnCost::Dollars { amount, about };
-        assert_eq!(of(Some(0.5), |_| {}, false), dollars(0.5, false));
-        assert_eq!(of(Some(0.5), |usage| usage.cost_about = true, false), dollars(0.5, true));
-        assert_eq!(of(Some(0.5), |usage| usage.estimated = true, false), dollars(0.5, true));
-        assert_eq!(of(None, |_| {}, false), TurnCost::Unknown);
-        assert_eq!(of(None, |_| {}, true), TurnCost::Nothing);
-        assert_eq!(of(None, |usage| *usage = Usage::default(), false), TurnCost::Nothing);
+        assert_eq!(of(Some(0.5), |_| {}, false), "$0.5000");
+        assert_eq!(of(Some(0.5), |usage| usage.cost_about = true, false), "~$0.5000");
+        assert_eq!(of(Some(0.5), |usage| usage.estimated = true, false), "~$0.5000");
+        assert_eq!(of(None, |_| {}, false), "cost unknown");
+        assert_eq!(of(None, |_| {}, true), "");
+        assert_eq!(of(None, |usage| *usage = Usage::default(), false), "");
     }
 
     #[test]
@@ -239,15 +212,17 @@ mod tests {
             (10, 1.0, "▓░░░░░░░░░ 10 %"),
         ] {
             let context = Some(ContextLevel { used, budget: 100, compress_at });
-            let line = draw_status(&TurnStatus { context, ..facts() }, &[StatusPart::Context], 80);
+            let run = run(None, |_| {});
+            let line = draw_status(&TurnStatus { context, ..facts(&run) }, &[StatusPart::Context], 80);
             assert_eq!(line.text(), expected);
         }
     }
 
     #[test]
     fn nothing_is_wider_than_the_terminal() {
+        let run = run(Some(0.0031), |_| {});
         for room in 1..100 {
-            let line = draw_status(&TurnStatus { model: "日本語日本語", ..facts() }, &ALL, room);
+            let line = draw_status(&TurnStatus { model: "日本語日本語", ..facts(&run) }, &ALL, room);
             assert!(line.columns() <= room, "{line:?} in {room}");
         }
     }

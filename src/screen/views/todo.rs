@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::fit::{choose_window, draw_words, indent_line};
+use super::fit::{draw_words, fit_checklist};
 use crate::base::text;
 use crate::conversation::event::EventKind;
 use crate::conversation::message::CallStatus;
@@ -69,18 +69,10 @@ impl TodoList {
     /// Draws the list in at most `rows` lines: `todo 1 of 3 done`, then one item per line. If they do not fit, done
     /// items are dropped first, since the title counts them; items left out at the end are counted.
     pub fn lines(&self, room: usize, rows: usize) -> Vec<Line> {
-        if self.items.is_empty() {
-            return Vec::new();
-        }
-        let (all, is_done) = (self.items.len(), |item: &ShownTodo| item.status == ShownTodoStatus::Done);
+        let is_done = |item: &ShownTodo| item.status == ShownTodoStatus::Done;
         let done = self.items.iter().filter(|item| is_done(item)).count();
-        let title = draw_words(Ink::Dim, &format!("todo {done} of {all} done"), room);
-        let first = self.items.iter().position(|item| !is_done(item)).unwrap_or(all);
-        let (shown, left_out) = choose_window(all, first, rows.saturating_sub(1));
-        let count = (left_out > 0).then(|| draw_words(Ink::Dim, &format!("… {left_out} more"), room));
-        let items = self.items[shown].iter().map(|item| draw_item(item, room));
-        let count = count.map(|count| indent_line(count, room));
-        std::iter::once(title).chain(items).chain(count).take(rows).collect()
+        let title = draw_words(Ink::Dim, &format!("todo {done} of {} done", self.items.len()), room);
+        fit_checklist(title, &self.items, is_done, |item| draw_item(item, room), room, rows)
     }
 }
 
