@@ -15,42 +15,25 @@ use crate::base::text;
 use crate::config::{Permission, PermissionRule};
 use crate::files::workspace::Workspace;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Case {
-    #[serde(default)]
     tool: Option<String>,
-    #[serde(default)]
     command: Option<String>,
     /// The command of a configured tool: its words, or, with only one word, a line for the shell.
-    #[serde(default)]
     makes: Option<Vec<String>>,
-    #[serde(default)]
     workdir: Option<String>,
-    #[serde(default)]
     path: Option<String>,
-    #[serde(default)]
     host: Option<String>,
-    #[serde(default = "yes")]
-    walls: bool,
-    #[serde(default)]
+    walls: Option<bool>,
     has_network: bool,
-    #[serde(default)]
     mode: ApprovalMode,
-    #[serde(default)]
     rules: Vec<PermissionRule>,
     /// The external source that has entered the conversation, if any.
-    #[serde(default)]
     taint: Option<String>,
     expect: String,
-    #[serde(default)]
     why: Option<String>,
-    #[serde(default)]
     always: Option<String>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Files, a secret, a link out of the workspace, and one to the secret.
@@ -84,7 +67,7 @@ fn verdict(case: &Case, workspace: &Workspace) -> Verdict {
         reads: Vec::new(),
         writes: Vec::new(),
         line: None,
-        hold: if case.walls { Hold::Permitted } else { Hold::Nothing },
+        hold: if case.walls.unwrap_or(true) { Hold::Permitted } else { Hold::Nothing },
         host: case.host.clone(),
     };
     let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;

@@ -11,6 +11,7 @@ mod call;
 mod grant;
 mod habits;
 mod pattern;
+mod programs;
 mod rules;
 mod shell;
 mod taint;
@@ -19,8 +20,7 @@ mod target;
 #[cfg(test)]
 mod cases;
 
-use crate::config::ApprovalMode;
-use crate::config::{Permission, ToolEffect};
+use crate::config::{ApprovalMode, Permission, ToolEffect};
 use crate::safety::{Enclosure, Hold};
 
 use call::Opens;
@@ -188,10 +188,7 @@ fn find_gap(rules: &PolicyRules, call: &ProposedCall<'_>) -> Option<String> {
 
 /// The reason that the mode that allows everything still asks, if it does.
 fn what_all_leaves_out(call: &ProposedCall<'_>) -> Option<String> {
-    let opened = |opens: Opens| {
-        let files = call.line.iter().flat_map(|line| &line.files).filter(move |file| file.1 == opens);
-        files.filter_map(|(target, _)| target.as_ref())
-    };
+    let opened = |opens| call.line.iter().flat_map(move |line| line.list_opened(move |other| other == opens));
     let named = call.line.iter().flat_map(ParsedLine::list_possible_paths).map(|(target, _)| target);
     let mut read = call.reads.iter().chain(opened(Opens::ToRead)).chain(named);
     if let Some(target) = read.find(|target| target.place == PathPlace::Secret) {
@@ -235,18 +232,15 @@ fn reason_to_ask(mode: ApprovalMode, call: &ProposedCall<'_>, is_enclosed: bool)
 
 /// The reason that a command is asked about.
 fn why_it_runs(call: &ProposedCall<'_>) -> String {
-    let line = call.line.as_ref().filter(|line| line.configured.is_none());
-    match line {
-        Some(line) if line.only_reads() => "it runs a command, and no sandbox holds it to reading".to_owned(),
-        Some(line) => match line.leaves() {
-            Some(path) => format!("it runs a command with `{path}`, outside the workspace"),
-            None if line.uses_network() && !call.has_network => {
-                "it runs a command that uses the network, which sandbox.network opens".to_owned()
-            }
-            None => "it runs a command".to_owned(),
-        },
-        None => "it runs a command".to_owned(),
-    }
+    let further = match call.line.as_ref().filter(|line| line.configured.is_none()) {
+        Some(line) if line.only_reads() => ", and no sandbox holds it to reading".to_owned(),
+        Some(line) if let Some(path) = line.leaves() => format!(" with `{path}`, outside the workspace"),
+        Some(line) if line.uses_network() && !call.has_network => {
+            " that uses the network, which sandbox.network opens".to_owned()
+        }
+        _ => String::new(),
+    };
+    format!("it runs a command{further}")
 }
 
 fn writes_outside(target: &PathTarget) -> String {
