@@ -11,9 +11,7 @@ use crate::conversation::event::EventKind;
 use crate::safety::net::Proxies;
 use crate::safety::net::proxy::{self, Hosts};
 use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
-use crate::safety::sandbox::{
-    self, Denial, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls,
-};
+use crate::safety::sandbox::{self, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls};
 use crate::safety::{Enclosure, Hold, Refused};
 use crate::tools::CallContext;
 
@@ -212,7 +210,7 @@ impl Confined {
             return Some(Denied { why, how: Refused::Writing });
         }
         let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
-        Denial::judge(output, signal, plan).map(|denial| Denied { why: denial.to_string(), how })
+        sandbox::explain_denial(output, signal, plan).map(|why| Denied { why, how })
     }
 }
 

@@ -25,7 +25,6 @@ use super::lids::Lids;
 use super::messages::{CommandOrder, InitRequest, News, RoleReport, RunStage, StageView};
 use super::powers::{self, Nature};
 use super::{mounts, part, wire};
-use crate::safety::sandbox::SandboxProfile;
 
 /// The wait for processes that are ending anyway.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -81,8 +80,7 @@ fn set_up(stage: &RunStage) -> io::Result<Lids> {
 
 fn for_view(stage: &RunStage, view: &StageView, mut lids: Lids) -> io::Result<(Lids, Confinement)> {
     lids.complete(stage, view)?;
-    let profile = if view.writes { SandboxProfile::Write } else { SandboxProfile::Read };
-    Ok((lids, Confinement::create_in_stage(stage, profile).map_err(io::Error::other)?))
+    Ok((lids, Confinement::create_in_stage(stage, view.profile).map_err(io::Error::other)?))
 }
 
 /// A request to the thread that is not bound.
@@ -192,7 +190,7 @@ impl Bound {
         let mut flooded = false;
         loop {
             if family.reap() {
-                let is_over = family.is_gone() && Nature::now() == self.nature;
+                let is_over = family.is_gone && Nature::now() == self.nature;
                 wire::send_message(&self.socket, &News::Ended(family.end(flooded, is_over)), &[])?;
                 if is_over {
                     return Ok(true);
