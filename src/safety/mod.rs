@@ -19,7 +19,7 @@
 //!
 //! To add:
 //! - a case for the policy: one file in `tests/policy_cases/`.
-//! - a place of credentials: one name in `sandbox/credentials.rs`.
+//! - a place of credentials: one name in `sandbox/credentials.txt`.
 //! - a program that usually reads, uses the network or delegates: one row in `policy/programs.txt`, a line in
 //!   `tests/everyday_cases/`.
 //! - an attack by path, command or content: one file in `tests/attack_cases/`.

@@ -114,9 +114,9 @@ impl Net {
             allow.iter().any(|entry| entry.eq_ignore_ascii_case(&host) || entry.eq_ignore_ascii_case(&with_port));
         let proxy = self.proxies.choose(url)?;
         match (look_up(&host, port, proxy.is_some()).await, proxy) {
-            (Ok(addresses), None) => Ok(Way::Direct(judge_addresses(&host, addresses, is_allowed)?)),
-            (Ok(addresses), Some(proxy)) => {
-                judge_addresses(&host, addresses, is_allowed).map(|_| Way::Proxy(proxy))
+            (Ok(addresses), proxy) => {
+                judge_addresses(&host, &addresses, is_allowed)?;
+                Ok(proxy.map_or(Way::Direct(addresses), Way::Proxy))
             }
             (Err(why), None) => Err(FetchError::Unknown { host, why }),
             (Err(_), Some(_)) if !is_allowed && is_private_name(&host) => Err(FetchError::PrivateName { host }),
@@ -137,15 +137,11 @@ async fn look_up(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<Socket
     if addresses.is_empty() { Err("it has no address".to_owned()) } else { Ok(addresses) }
 }
 
-/// The addresses, if all of them may be reached.
-fn judge_addresses(
-    host: &str,
-    addresses: Vec<SocketAddr>,
-    is_allowed: bool,
-) -> Result<Vec<SocketAddr>, FetchError> {
+/// An error unless all of the addresses may be reached.
+fn judge_addresses(host: &str, addresses: &[SocketAddr], is_allowed: bool) -> Result<(), FetchError> {
     match addresses.iter().find(|address| !is_allowed && !is_public(address.ip())) {
         Some(address) => Err(FetchError::Private { host: host.to_owned(), address: address.ip().to_string() }),
-        None => Ok(addresses),
+        None => Ok(()),
     }
 }
 

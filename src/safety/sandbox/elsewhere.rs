@@ -89,10 +89,12 @@ pub(super) fn has_rules() -> bool {
     true
 }
 
-/// Watches nothing.
-pub struct GroupWatch;
+pub use self::IdleWatch as GroupWatch;
 
-impl GroupWatch {
+/// Watches nothing.
+pub struct IdleWatch;
+
+impl IdleWatch {
     pub fn start(_group: i32) -> Self {
         Self
     }

@@ -137,13 +137,8 @@ impl Sandbox {
         if space.is_none() {
             self.0.confinement(profile)?;
         }
-        Ok(Walls {
-            ground: Arc::clone(&self.0),
-            profile,
-            space,
-            unseen: Arc::default(),
-            unwritten: Arc::default(),
-        })
+        let ground = Arc::clone(&self.0);
+        Ok(Walls { ground, profile, space, unseen: Arc::default(), unwritten: Arc::default() })
     }
 
     /// The directory that commands see as [`TEMP`], once there are namespaces.
@@ -195,11 +190,8 @@ impl WallGround {
     fn begin(&self) -> Result<(), Unavailable> {
         let mut spaces = self.spaces();
         if matches!(*spaces, Spaces::Untried) {
-            let temp = self.temp_dir()?;
-            *spaces = match system::Begun::start(&self.plan, &temp, || self.places()) {
-                Ok(begun) => Spaces::Begun(begun),
-                Err(error) => Spaces::Refused(error.to_string()),
-            };
+            let begun = system::Begun::start(&self.plan, &self.temp_dir()?, || self.places());
+            *spaces = begun.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Begun);
         }
         Ok(())
     }
@@ -209,16 +201,13 @@ impl WallGround {
         self.begin()?;
         let mut spaces = self.spaces();
         *spaces = match std::mem::replace(&mut *spaces, Spaces::Untried) {
-            Spaces::Begun(begun) => match begun.finish() {
-                Ok(space) => Spaces::Up(Arc::new(space)),
-                Err(error) => Spaces::Refused(error.to_string()),
-            },
+            Spaces::Begun(begun) => {
+                let space = begun.finish().map(Arc::new);
+                space.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Up)
+            }
             settled => settled,
         };
-        match &*spaces {
-            Spaces::Up(space) => Ok(Some(Arc::clone(space))),
-            _ => Ok(None),
-        }
+        Ok(if let Spaces::Up(space) = &*spaces { Some(Arc::clone(space)) } else { None })
     }
 
     /// The rules that bind a thread of this program and what it starts.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::caches::find_caches;
 use super::inits::Inits;
 use super::inside::ConfinedCommand;
-use super::messages::{Bytes, CommandOrder, RoleReport, RunStage, StageView, convert_paths};
+use super::messages::{Bytes, CommandOrder, RunStage, StageView, convert_paths};
 use super::part::SandboxPart;
 use super::wire;
 use crate::safety::sandbox::places::Places;
@@ -138,18 +138,14 @@ impl Begun {
         let Self { keeper, lists } = self;
         keeper.socket.set_read_timeout(Some(PATIENCE))?;
         let beside = loop {
-            match wire::receive_message::<RoleReport>(&keeper.socket)? {
-                Some((RoleReport::Ready, beside)) => break beside,
-                Some((RoleReport::Unmapped, _)) => {
-                    map_ids(keeper.process.id())?;
-                    wire::send_message(&keeper.socket, &(), &[])?;
-                }
-                Some((RoleReport::Failed(why), _)) => return Err(io::Error::other(why)),
-                None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            if let Some(beside) = wire::receive_ready(&keeper.socket)? {
+                break beside;
             }
+            map_ids(keeper.process.id())?;
+            wire::send_message(&keeper.socket, &(), &[])?;
         };
         let mut beside = beside.into_iter();
-        let init = beside.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let init = beside.next().ok_or(io::ErrorKind::InvalidData)?;
         let listener = beside.next().map(TcpListener::from);
         let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let inits = Arc::new(Inits::new(keeper.socket.try_clone()?, init.into()));
