@@ -2,7 +2,7 @@
 //!
 //! Flags are not analysed: a line of programs that usually only read runs in walls that allow no writing.
 
-use super::programs::{covers_command, find_rows, fits_word, has_row};
+use super::programs::{find_rows, fits_word, has_row};
 use super::shell::{Arg, Simple};
 
 /// The known behaviour of a command.
@@ -128,4 +128,22 @@ fn without_leading_flags<'a>(name: &str, mut words: &'a [Arg]) -> &'a [Arg] {
         words = rest.get(skipped..).unwrap_or_default();
     }
     words
+}
+
+/// True if the table has this fact about a command: the words after the program fit the pattern of a row.
+fn covers_command(fact: &str, name: &str, words: &[Arg]) -> bool {
+    find_rows(fact, name).any(|pattern| fits_pattern(pattern, words))
+}
+
+fn fits_pattern(pattern: &str, words: &[Arg]) -> bool {
+    let mut words = words.iter();
+    for expected in pattern.split(' ') {
+        match expected {
+            "*" => return true,
+            "-*" => return words.all(|word| word.text().is_some_and(|word| word.starts_with('-'))),
+            expected if words.next().and_then(Arg::text).is_some_and(|word| fits_word(expected, word)) => {}
+            _ => return false,
+        }
+    }
+    words.next().is_none()
 }

@@ -1,8 +1,6 @@
 //! The one table of programs (`programs.txt`), which every rule reads: a row is a fact, the programs that it is about,
 //! and words.
 
-use super::shell::Arg;
-
 const TABLE: &str = include_str!("programs.txt");
 
 /// The words of each row with this fact about a program.
@@ -17,24 +15,6 @@ pub(super) fn find_rows(fact: &str, name: &str) -> impl Iterator<Item = &'static
 /// True if the table has this fact about a program.
 pub(super) fn has_row(fact: &str, name: &str) -> bool {
     find_rows(fact, name).next().is_some()
-}
-
-/// True if the table has this fact about a command: the words after the program fit the pattern of a row.
-pub(super) fn covers_command(fact: &str, name: &str, words: &[Arg]) -> bool {
-    find_rows(fact, name).any(|pattern| fits_pattern(pattern, words))
-}
-
-fn fits_pattern(pattern: &str, words: &[Arg]) -> bool {
-    let mut words = words.iter();
-    for expected in pattern.split(' ') {
-        match expected {
-            "*" => return true,
-            "-*" => return words.all(|word| word.text().is_some_and(|word| word.starts_with('-'))),
-            expected if words.next().and_then(Arg::text).is_some_and(|word| fits_word(expected, word)) => {}
-            _ => return false,
-        }
-    }
-    words.next().is_none()
 }
 
 /// True if a word is one of `a|b`, where a last `*` stands for any ending.
