@@ -80,7 +80,10 @@ pub(super) struct Nature {
 }
 
 const LIMITS: [Resource; 16] = {
-    use Resource::*;
+    use Resource::{
+        As, Core, Cpu, Data, Fsize, Locks, Memlock, Msgqueue, Nice, Nofile, Nproc, Rss, Rtprio, Rttime,
+        Sigpending, Stack,
+    };
     [
         Cpu, Fsize, Data, Stack, Core, Rss, Nproc, Nofile, Memlock, As, Locks, Sigpending, Msgqueue, Nice, Rtprio,
         Rttime,
