@@ -14,16 +14,16 @@
 //! - A command line is parsed in one pass, bounded in depth (`policy/shell/`): the user is asked about whatever is not
 //!   understood or read differently by different shells, and what was found in it can still be denied. A grant covers a
 //!   later call only if that call asks for nothing more.
-//! - A line of programs that usually only read (`policy/habits.rs`) runs unasked in `Enclosure::Read`, and nowhere
+//! - A line of programs that usually only read (`policy/programs.txt`) runs unasked in `Enclosure::Read`, and nowhere
 //!   else. Its flags are not analysed.
 //!
 //! To add:
 //! - a case for the policy: one file in `tests/policy_cases/`.
-//! - a place of credentials: one name in `sandbox/credentials.rs`.
-//! - a program that usually reads, uses the network or delegates: one row in `policy/habits.rs`, a line in
+//! - a place of credentials: one name in `sandbox/credentials.txt`.
+//! - a program that usually reads, uses the network or delegates: one row in `policy/programs.txt`, a line in
 //!   `tests/everyday_cases/`.
 //! - an attack by path, command or content: one file in `tests/attack_cases/`.
-//! - a program that runs others: one row in `policy/shell/wrappers.rs`.
+//! - a program that runs others: one row in `policy/programs.txt`.
 
 mod enclosure;
 mod reach;

@@ -11,7 +11,7 @@ mod public;
 mod reuse;
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
@@ -87,9 +87,8 @@ impl Net {
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
         }
-        let client = self.builder(kind)?.build().map_err(|error| NetError::Setup(list_causes(&error)))?;
-        clients.insert(kind, client.clone());
-        Ok(client)
+        let client = set_up(self.builder(kind)?)?;
+        Ok(clients.entry(kind).or_insert(client).clone())
     }
 
     /// Drops the client for requests to `url`, with its idle connections.
@@ -108,12 +107,11 @@ impl Net {
     fn pin_addresses(
         &self,
         url: &Url,
-        addresses: &[SocketAddr],
+        addresses: Vec<SocketAddr>,
         connect_timeout: Duration,
     ) -> Result<Client, NetError> {
         let kind = ClientKind { loopback: false, ..ClientKind::new(url, false, connect_timeout) };
-        let builder = self.builder(kind)?.no_proxy().dns_resolver(Arc::new(Pinned(addresses.to_vec())));
-        builder.build().map_err(|error| NetError::Setup(list_causes(&error)))
+        set_up(self.builder(kind)?.no_proxy().dns_resolver(Arc::new(Pinned(addresses))))
     }
 
     /// A client that goes through a proxy, whatever the environment says meanwhile.
@@ -123,9 +121,8 @@ impl Net {
         proxy: &ProxyRoute<'_>,
         connect_timeout: Duration,
     ) -> Result<Client, NetError> {
-        let setup = |error: reqwest::Error| NetError::Setup(list_causes(&error));
         let builder = self.builder(ClientKind::new(url, proxy.is_tls(), connect_timeout))?;
-        builder.no_proxy().proxy(Proxy::all(proxy.address).map_err(setup)?).build().map_err(setup)
+        set_up(builder.no_proxy().proxy(Proxy::all(proxy.address).map_err(|error| cannot_set_up(&error))?))
     }
 
     fn builder(&self, kind: ClientKind) -> Result<ClientBuilder, NetError> {
@@ -147,6 +144,14 @@ impl Net {
             None => builder,
         })
     }
+}
+
+fn set_up(builder: ClientBuilder) -> Result<Client, NetError> {
+    builder.build().map_err(|error| cannot_set_up(&error))
+}
+
+fn cannot_set_up(error: &reqwest::Error) -> NetError {
+    NetError::Setup(list_causes(error))
 }
 
 /// Adjusts a client for a server on this machine: it is never behind a proxy, whatever the variables say, and its
@@ -198,8 +203,7 @@ pub fn list_causes(error: &(dyn std::error::Error + 'static)) -> String {
 
 fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
     let wrong = |why: String| NetError::Roots { path: path.clone(), why };
-    let data = path.metadata().map_err(|error| wrong(error.to_string()))?;
-    if !data.is_file() {
+    if !path.metadata().map_err(|error| wrong(error.to_string()))?.is_file() {
         return Err(wrong("it is not a regular file".to_owned()));
     }
     let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
@@ -211,17 +215,20 @@ fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
 /// lookup.
 pub fn is_private(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse() {
+    match strip_brackets(host).parse() {
         Ok(address) => !public::is_public(address),
         Err(_) => proxies::is_private_name(host),
     }
 }
 
+/// The address in `[::1]`; any other host as it is.
+fn strip_brackets(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || bare.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    host == "localhost" || strip_brackets(host).parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 #[cfg(test)]

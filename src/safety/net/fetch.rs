@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use reqwest::{Response, Url};
 
-use super::proxies::{ProxyRoute, is_private_name};
+use super::proxies::{LONGEST_CHECK, ProxyRoute, is_private_name};
 use super::public::is_public;
-use super::{Net, NetError, list_causes, parse_url};
+use super::{Net, NetError, list_causes, parse_url, strip_brackets};
 
 /// The limits of a fetch.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +62,10 @@ pub enum FetchError {
 }
 
 impl FetchError {
+    fn of_answer(url: &Url, error: &reqwest::Error) -> Self {
+        Self::Failed { host: host_of(url), why: list_causes(error) }
+    }
+
     /// True if the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Unknown { .. })
@@ -77,13 +81,11 @@ impl Net {
         let mut url = parse_url(url)?;
         for _ in 0..=rules.most_redirects {
             let client = match self.way(&url, rules.allow).await? {
-                Way::Direct(addresses) => self.pin_addresses(&url, &addresses, rules.connect_timeout)?,
+                Way::Direct(addresses) => self.pin_addresses(&url, addresses, rules.connect_timeout)?,
                 Way::Proxy(proxy) => self.connect_through(&url, &proxy, rules.connect_timeout)?,
             };
-            let host = host_of(&url);
-            let failed =
-                |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: list_causes(&error) };
-            let response = client.get(url.clone()).header("accept", accept).send().await.map_err(failed)?;
+            let sent = client.get(url.clone()).header("accept", accept).send().await;
+            let response = sent.map_err(|error| FetchError::of_answer(&url, &error))?;
             match find_redirect(&response, &url)? {
                 Some(target) => url = target,
                 None => return read_response(response, &url, rules.most_bytes).await,
@@ -112,9 +114,9 @@ impl Net {
             allow.iter().any(|entry| entry.eq_ignore_ascii_case(&host) || entry.eq_ignore_ascii_case(&with_port));
         let proxy = self.proxies.choose(url)?;
         match (look_up(&host, port, proxy.is_some()).await, proxy) {
-            (Ok(addresses), None) => Ok(Way::Direct(judge_addresses(&host, addresses, is_allowed)?)),
-            (Ok(addresses), Some(proxy)) => {
-                judge_addresses(&host, addresses, is_allowed).map(|_| Way::Proxy(proxy))
+            (Ok(addresses), proxy) => {
+                judge_addresses(&host, &addresses, is_allowed)?;
+                Ok(proxy.map_or(Way::Direct(addresses), Way::Proxy))
             }
             (Err(why), None) => Err(FetchError::Unknown { host, why }),
             (Err(_), Some(_)) if !is_allowed && is_private_name(&host) => Err(FetchError::PrivateName { host }),
@@ -125,9 +127,7 @@ impl Net {
 
 /// Looks up a host. Behind a proxy this is only a check with a short time limit, as no names may be resolvable.
 async fn look_up(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<SocketAddr>, String> {
-    const LONGEST_CHECK: Duration = Duration::from_secs(2);
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let looking = tokio::net::lookup_host((bare, port));
+    let looking = tokio::net::lookup_host((strip_brackets(host), port));
     let found = if behind_proxy {
         tokio::time::timeout(LONGEST_CHECK, looking).await.map_err(|_| "no answer in time".to_owned())?
     } else {
@@ -137,15 +137,11 @@ async fn look_up(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<Socket
     if addresses.is_empty() { Err("it has no address".to_owned()) } else { Ok(addresses) }
 }
 
-/// The addresses, if all of them may be reached.
-fn judge_addresses(
-    host: &str,
-    addresses: Vec<SocketAddr>,
-    is_allowed: bool,
-) -> Result<Vec<SocketAddr>, FetchError> {
+/// An error unless all of the addresses may be reached.
+fn judge_addresses(host: &str, addresses: &[SocketAddr], is_allowed: bool) -> Result<(), FetchError> {
     match addresses.iter().find(|address| !is_allowed && !is_public(address.ip())) {
         Some(address) => Err(FetchError::Private { host: host.to_owned(), address: address.ip().to_string() }),
-        None => Ok(addresses),
+        None => Ok(()),
     }
 }
 
@@ -160,20 +156,18 @@ fn find_redirect(response: &Response, from: &Url) -> Result<Option<Url>, FetchEr
 }
 
 async fn read_response(mut response: Response, url: &Url, most_bytes: usize) -> Result<Fetched, FetchError> {
-    let host = host_of(url);
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let encoding = header("content-encoding").to_owned();
     if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
-        return Err(FetchError::Packed { host, encoding });
+        return Err(FetchError::Packed { host: host_of(url), encoding });
     }
     let content_type = header("content-type").to_owned();
     let (mut body, mut whole) = (Vec::new(), true);
-    let failed = |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: list_causes(&error) };
-    while let Some(chunk) = response.chunk().await.map_err(failed)? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| FetchError::of_answer(url, &error))? {
         let room = most_bytes - body.len();
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        if chunk.len() > room {
-            whole = false;
+        whole = chunk.len() <= room;
+        if !whole {
             break;
         }
     }

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::Uri;
 use hyper::service::Service;
@@ -18,7 +19,7 @@ use hyper_util::service::TowerToHyperService;
 use reqwest::Url;
 use tokio::net::TcpStream;
 
-use super::NetError;
+use super::{NetError, strip_brackets};
 
 /// The variables that name a proxy for TLS, for plain connections, and for both.
 const TLS: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
@@ -28,20 +29,11 @@ const ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 const NONE: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The suffixes of names that are reserved for private networks (RFC 6761, 6762, 8375, 9476) or common in them.
-const PRIVATE_ENDS: [&str; 12] = [
-    "localhost",
-    "local",
-    "internal",
-    "intranet",
-    "private",
-    "corp",
-    "home",
-    "lan",
-    "home.arpa",
-    "localdomain",
-    "alt",
-    "onion",
-];
+const PRIVATE_ENDS: &str =
+    "localhost local internal intranet private corp home lan home.arpa localdomain alt onion";
+
+/// The time limit for looking up a name if a proxy does it anyway.
+pub(super) const LONGEST_CHECK: Duration = Duration::from_secs(2);
 
 /// The proxies of this machine. None by default.
 #[derive(Debug, Clone, Default)]
@@ -79,7 +71,7 @@ impl Proxies {
             let mistake = find_mistake(value);
             Some(ProxyVariable { variable, address: with_scheme(value), mistake })
         };
-        let (tls, plain) = (find(TLS).or_else(|| find(ALL)), find(PLAIN).or_else(|| find(ALL)));
+        let [tls, plain] = [TLS, PLAIN].map(|names| find(names).or_else(|| find(ALL)));
         let except = NONE.iter().find_map(|name| variable(name)).unwrap_or_default().to_owned();
         let address =
             |named: &Option<ProxyVariable>| named.as_ref().map(|named| named.address.clone()).unwrap_or_default();
@@ -124,8 +116,7 @@ impl ProxyRoute<'_> {
     pub async fn connect(&self) -> io::Result<TcpStream> {
         let uri = self.intercept.uri();
         let port = uri.port_u16().unwrap_or(if self.takes_requests() { 80 } else { 1080 });
-        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        TcpStream::connect((host, port)).await
+        TcpStream::connect((strip_brackets(uri.host().unwrap_or_default()), port)).await
     }
 
     /// A connection to a host through the proxy, as bytes.
@@ -137,49 +128,46 @@ impl ProxyRoute<'_> {
         let proxy = self.intercept.uri().clone();
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
-        let stream = match proxy.scheme_str().unwrap_or_default() {
+        match proxy.scheme_str().unwrap_or_default() {
             "http" => {
                 let tunnel = Tunnel::new(proxy, connector);
                 let login = self.intercept.basic_auth().cloned();
-                call_connector(login.map_or(tunnel.clone(), |login| tunnel.with_auth(login)), target).await?
+                call_connector(login.map_or(tunnel.clone(), |login| tunnel.with_auth(login)), target).await
             }
             scheme @ ("socks5" | "socks5h") => {
                 let socks = SocksV5::new(proxy.clone(), connector).local_dns(scheme == "socks5");
                 let login = self.intercept.raw_auth();
-                let login = login.map(|(user, word)| (user.to_owned(), word.to_owned()));
-                call_connector(login.map_or(socks.clone(), |(user, word)| socks.with_auth(user, word)), target)
-                    .await?
+                let with_login =
+                    |(user, word): (&str, &str)| socks.clone().with_auth(user.to_owned(), word.to_owned());
+                call_connector(login.map_or(socks.clone(), with_login), target).await
             }
             scheme @ ("socks4" | "socks4a") => {
-                call_connector(SocksV4::new(proxy.clone(), connector).local_dns(scheme == "socks4"), target)
-                    .await?
+                let socks = SocksV4::new(proxy.clone(), connector).local_dns(scheme == "socks4");
+                call_connector(socks, target).await
             }
             scheme => {
                 let why = format!("commands cannot use a proxy of the machine whose scheme is `{scheme}`");
-                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+                Err(io::Error::new(io::ErrorKind::Unsupported, why))
             }
-        };
-        Ok(stream.into_inner())
+        }
     }
 }
 
-async fn call_connector<S>(connector: S, target: Uri) -> io::Result<TokioIo<TcpStream>>
+async fn call_connector<S>(connector: S, target: Uri) -> io::Result<TcpStream>
 where
     TowerToHyperService<S>: Service<Uri, Response = TokioIo<TcpStream>, Error: fmt::Display>,
 {
-    TowerToHyperService::new(connector)
-        .call(target)
-        .await
-        .map_err(|error| io::Error::other(format!("the proxy of this machine: {error}")))
+    let stream = TowerToHyperService::new(connector).call(target).await;
+    let failed = |error| io::Error::other(format!("the proxy of this machine: {error}"));
+    stream.map(TokioIo::into_inner).map_err(failed)
 }
 
 /// True if a name belongs to a private network by its form: without a dot, or with a suffix that the internet does not
 /// know.
 pub(super) fn is_private_name(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let ends =
-        |end: &&str| host.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('.'));
-    !host.contains('.') || PRIVATE_ENDS.iter().any(ends)
+    let ends = |end: &str| host.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    !host.contains('.') || PRIVATE_ENDS.split(' ').any(ends)
 }
 
 fn with_scheme(text: &str) -> String {

@@ -8,21 +8,18 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
 use reqwest::Url;
 
-use super::proxies::{Proxies, ProxyRoute, is_private_name};
+use super::proxies::{LONGEST_CHECK, Proxies, is_private_name};
 use super::public::is_public;
+use super::strip_brackets;
 
 /// The longest head of a request.
 const MOST_HEAD: usize = 32 * 1024;
-
-/// The time limit for looking up a name if the proxy of the machine does it anyway.
-const LONGEST_CHECK: Duration = Duration::from_secs(2);
 
 /// The hosts that may be reached: `crates.io`, `*.crates.io`, `localhost:8080`.
 #[derive(Debug, Clone)]
@@ -66,11 +63,8 @@ impl Hosts {
 /// Splits `host:port`, whose port may be missing, or `[::1]:80`.
 fn split_authority(authority: &str) -> (&str, Option<u16>) {
     let split = authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
-    let (host, port) = match split {
-        Some((host, port)) => (host, port.parse().ok()),
-        None => (authority, None),
-    };
-    (host.trim_start_matches('[').trim_end_matches(']'), port)
+    let (host, port) = split.map_or((authority, None), |(host, port)| (host, port.parse().ok()));
+    (strip_brackets(host), port)
 }
 
 /// Serves on a separate thread, until this program ends.
@@ -127,13 +121,6 @@ enum To<'l> {
     Proxy(Option<&'l str>),
 }
 
-/// A connection towards a host.
-enum HostConnection {
-    Direct(TcpStream),
-    /// To a proxy that takes the request itself, with its login.
-    Proxy(TcpStream, Option<String>),
-}
-
 async fn pass_client(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
     let (head, rest) = read_head(&mut client).await?;
     let Some(target) = parse_target(&head) else {
@@ -144,20 +131,13 @@ async fn pass_client(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
         let why = format!("{host} is not among the hosts of sandbox.network");
         return answer_client(&mut client, "403 Forbidden", &why).await;
     }
-    let server = match connect_target(&target, hosts).await {
-        Ok(server) => server,
+    let (mut server, head) = match connect_target(&target, hosts).await {
+        Ok(connected) => connected,
         Err(error) => return answer_client(&mut client, "502 Bad Gateway", &format!("{host}: {error}")).await,
     };
-    let (mut server, head) = match (server, &target.request) {
-        (HostConnection::Direct(server), Some(request)) => (server, request.head(To::Host)),
-        (HostConnection::Proxy(server, login), Some(request)) => {
-            (server, request.head(To::Proxy(login.as_deref())))
-        }
-        (HostConnection::Direct(server) | HostConnection::Proxy(server, _), None) => {
-            client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-            (server, Vec::new())
-        }
-    };
+    if target.request.is_none() {
+        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+    }
     server.write_all(&head).await?;
     server.write_all(&rest).await?;
     copy_bidirectional(&mut client, &mut server).await?;
@@ -227,15 +207,21 @@ fn parse_target(head: &[u8]) -> Option<ProxyTarget> {
     Some(ProxyTarget { host: host.to_owned(), port: port.unwrap_or(80), request: Some(request) })
 }
 
-async fn connect_target(target: &ProxyTarget, hosts: &Hosts) -> io::Result<HostConnection> {
+/// A connection towards a host, and the head that is sent on it first.
+async fn connect_target(target: &ProxyTarget, hosts: &Hosts) -> io::Result<(TcpStream, Vec<u8>)> {
     let ProxyTarget { host, port, request } = target;
-    let (scheme, bare) = if request.is_some() { ("http", host.as_str()) } else { ("https", host.as_str()) };
-    let bare = if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() };
+    let scheme = if request.is_some() { "http" } else { "https" };
+    let bare = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     let url = Url::parse(&format!("{scheme}://{bare}:{port}/")).map_err(io::Error::other)?;
-    let proxy = hosts.proxies.choose(&url).map_err(io::Error::other)?;
-    let Some(proxy) = proxy else { return connect_directly(host, *port, hosts).await.map(HostConnection::Direct) };
+    let head = |to| request.as_ref().map(|request| request.head(to)).unwrap_or_default();
+    let Some(proxy) = hosts.proxies.choose(&url).map_err(io::Error::other)? else {
+        return Ok((connect_directly(host, *port, hosts).await?, head(To::Host)));
+    };
     check_host(host, *port, hosts).await?;
-    by_proxy(&proxy, target).await
+    if request.is_some() && proxy.takes_requests() {
+        return Ok((proxy.connect().await?, head(To::Proxy(proxy.login()))));
+    }
+    Ok((proxy.tunnel(host, *port).await?, head(To::Host)))
 }
 
 async fn connect_directly(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream> {
@@ -269,13 +255,6 @@ async fn check_host(host: &str, port: u16, hosts: &Hosts) -> io::Result<()> {
 
 fn is_private(address: SocketAddr) -> io::Error {
     io::Error::other(format!("{} is an address of this machine or of a private network", address.ip()))
-}
-
-async fn by_proxy(proxy: &ProxyRoute<'_>, target: &ProxyTarget) -> io::Result<HostConnection> {
-    if target.request.is_some() && proxy.takes_requests() {
-        return Ok(HostConnection::Proxy(proxy.connect().await?, proxy.login().map(str::to_owned)));
-    }
-    proxy.tunnel(&target.host, target.port).await.map(HostConnection::Direct)
 }
 
 async fn answer_client(client: &mut TcpStream, status: &str, why: &str) -> io::Result<()> {

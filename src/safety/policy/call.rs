@@ -7,6 +7,7 @@ use crate::files::workspace::Workspace;
 use crate::safety::Hold;
 
 use super::habits::{Habit, find_habit, is_of_system, uses_network};
+use super::programs::has_row;
 use super::shell::{self, ShellScript, Simple};
 use super::target::{PathTarget, Presence};
 
@@ -87,11 +88,10 @@ impl ProposedCall<'_> {
     /// True if its command is one of the system and names something that the sandbox keeps from it: a place outside
     /// the workspace, or the network.
     pub fn leaves(&self) -> bool {
-        let is_outside =
-            |(target, _): &(Option<PathTarget>, Opens)| target.as_ref().is_some_and(|file| !file.is_inside());
         let line = self.line.as_ref().filter(|line| line.script.commands.iter().all(is_of_system));
         line.is_some_and(|line| {
-            line.leaves().is_some() || line.files.iter().any(is_outside) || line.uses_network()
+            let opens_outside = line.list_opened(|_| true).any(|file| !file.is_inside());
+            line.leaves().is_some() || opens_outside || line.uses_network()
         })
     }
 }
@@ -118,15 +118,12 @@ impl ParsedLine {
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
         });
         let files = files.collect();
-        let part = |(at, command): (usize, &Simple)| {
-            let mut part = LineCommand::new(command, is_lost, &find);
-            // If the directory was entered from elsewhere, the words are only the directory.
-            if at == 0 && entered.is_some() {
-                part.leaves = None;
-            }
-            part
-        };
-        let parts = script.commands.iter().enumerate().map(part).collect();
+        let parts = script.commands.iter().map(|command| LineCommand::new(command, is_lost, &find));
+        let mut parts: Vec<LineCommand> = parts.collect();
+        // If the directory was entered from elsewhere, the words of the first are only the directory.
+        if let (Some(first), Some(_)) = (parts.first_mut(), &entered) {
+            first.leaves = None;
+        }
         let is_inside = invocation.dir.starts_with(workspace.root());
         let starts_outside =
             !PathTarget::find(workspace, invocation.dir, Path::new("."), readable).is_free_to_read();
@@ -156,10 +153,14 @@ impl ParsedLine {
         named.or(self.script.names_home().then_some("~"))
     }
 
+    /// The known files that its redirections open in such a way.
+    pub(super) fn list_opened(&self, is_so: impl Fn(Opens) -> bool) -> impl Iterator<Item = &PathTarget> {
+        self.files.iter().filter(move |(_, opens)| is_so(*opens)).filter_map(|(target, _)| target.as_ref())
+    }
+
     /// True if it names something outside the workspace that it could read. Devices contain nobody's text.
     pub(super) fn reaches_outside(&self) -> bool {
-        let opened = self.files.iter().filter(|(_, opens)| *opens == Opens::ToRead);
-        let opened = opened.filter_map(|(target, _)| target.as_ref());
+        let opened = self.list_opened(|opens| opens == Opens::ToRead);
         let mut reached = opened.chain(self.list_possible_paths().map(|(target, _)| target));
         self.script.names_home()
             || self.starts_outside
@@ -185,16 +186,15 @@ impl LineCommand {
         words.dedup();
         let climbs = |word: &&&str| is_lost && word.split('/').any(|part| part == "..");
         let leads_home = matches!(command.program(), Some("cd" | "pushd")) && command.argv.len() == 1;
-        let mut leaves = words.iter().find(climbs).map(|word| (*word).to_owned());
-        leaves = leaves.or(leads_home.then(|| "~".to_owned()));
+        let lost = words.iter().find(climbs).copied().or(leads_home.then_some("~")).map(str::to_owned);
         let named: Vec<PathTarget> = words.into_iter().map(find).collect();
         let begun = command.names.iter().filter_map(|text| find_directory(text)).map(find);
         let begun: Vec<PathTarget> = begun.collect();
-        let mut targets = named.iter().chain(&begun);
         let is_left = |target: &&PathTarget| {
             !target.is_free_to_read() && target.presence != Presence::No && !holds_nothing(target)
         };
-        leaves = leaves.or_else(|| targets.find(is_left).map(|target| target.given.clone()));
+        let left = || named.iter().chain(&begun).find(is_left).map(|target| target.given.clone());
+        let leaves = lost.or_else(left);
         Self { habit: find_habit(command), named, leaves }
     }
 
@@ -222,17 +222,8 @@ fn list_possible_words(command: &Simple) -> Vec<&str> {
 
 /// The words that could name paths: without those that are only printed or compared, and without a pattern.
 fn list_operands(command: &Simple) -> Vec<&str> {
-    const NAME_NOTHING: [&str; 19] = [
-        "echo", "printf", "true", "false", ":", "test", "[", "[[", "which", "type", "command", "basename",
-        "dirname", "seq", "expr", "date", "tr", "set", "alias",
-    ];
-    const BEGIN_WITH_PATTERN: [&str; 15] = [
-        "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "nawk", "jq", "yq",
-        "expr",
-    ];
-    let name = command.program().unwrap_or_default();
-    let name = name.rsplit('/').next().unwrap_or_default();
-    if NAME_NOTHING.contains(&name) {
+    let name = command.program_name();
+    if has_row("names-none", name) {
         return Vec::new();
     }
     let words: Vec<&str> = command.argv.iter().skip(1).filter_map(|arg| arg.text()).collect();
@@ -243,7 +234,7 @@ fn list_operands(command: &Simple) -> Vec<&str> {
         letters.is_some_and(|letters| letters.contains(['e', 'f']))
             || ["--reg", "--fi", "--exp", "--from", "--type"].iter().any(|begin| word.starts_with(begin))
     };
-    let pattern = BEGIN_WITH_PATTERN.contains(&name) && !words.iter().any(gives_pattern);
+    let pattern = has_row("pattern", name) && !words.iter().any(gives_pattern);
     let pattern = pattern.then(|| words.iter().position(|word| !is_flag(word))).flatten();
     let words = words.into_iter().enumerate().filter(|(at, _)| Some(*at) != pattern);
     let words = words.filter_map(|(_, word)| if is_flag(word) { find_value(word) } else { Some(word) });
@@ -261,7 +252,7 @@ fn find_value(word: &str) -> Option<&str> {
 /// A word, and the part of it after a `=`.
 fn split_flag(word: &str) -> impl Iterator<Item = &str> {
     let value = word.split_once('=').map(|(_, value)| value);
-    std::iter::once(word).chain(value).filter(|word| !word.is_empty())
+    [word].into_iter().chain(value).filter(|word| !word.is_empty())
 }
 
 /// The directory at the beginning of a text that continues with something unknown.

@@ -126,14 +126,11 @@ impl fmt::Display for Grant {
             }
             match item {
                 GrantItem::Command { tool, words } => {
-                    let any = words.contains(&None);
-                    let word = |word: &Option<String>| match word {
-                        Some(word) => text::shell_word(word),
-                        None => ANY_PATH.to_owned(),
-                    };
+                    let any = if words.contains(&None) { " with any PATH inside the workspace" } else { "" };
+                    let word =
+                        |word: &Option<String>| word.as_deref().map_or(ANY_PATH.to_owned(), text::shell_word);
                     let words: Vec<String> = words.iter().map(word).collect();
-                    write!(f, "{tool} `{}`", words.join(" "))?;
-                    f.write_str(if any { " with any PATH inside the workspace" } else { "" })?;
+                    write!(f, "{tool} `{}`{any}", words.join(" "))?;
                 }
                 GrantItem::Host { tool, host } => write!(f, "{tool} from {host}")?,
                 GrantItem::Path { tool, path } => write!(f, "{tool} `{path}`")?,

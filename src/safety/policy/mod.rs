@@ -11,19 +11,20 @@ mod call;
 mod grant;
 mod habits;
 mod pattern;
+mod programs;
 mod rules;
 mod shell;
 mod taint;
 mod target;
 
 #[cfg(test)]
-mod cases;
+mod tests;
 
-use crate::config::ApprovalMode;
-use crate::config::{Permission, ToolEffect};
+use crate::config::{ApprovalMode, Permission, ToolEffect};
 use crate::safety::{Enclosure, Hold};
 
 use call::Opens;
+use habits::{Habit, find_habit};
 use rules::Objection;
 
 pub use call::{Configured, Invocation, ParsedLine, ProposedCall, look_up_targets};
@@ -160,14 +161,13 @@ const EXPLORING: &str =
 /// True if a command line consists of programs that usually only read, and opens no file to write.
 pub fn usually_reads(line: &str) -> bool {
     let script = shell::parse_line(line);
-    let keeps = |file: &&shell::Redirect| file.writes && file.target.text() != Some("/dev/null");
+    let keeps = |file: &shell::Redirect| file.writes && file.target.text() != Some("/dev/null");
+    let reads = |command: &shell::Simple| command.inside.is_some() || find_habit(command) >= Habit::Reads;
     let commands = script.all();
     script.doubt().is_none()
         && !commands.is_empty()
-        && commands
-            .iter()
-            .all(|command| command.inside.is_some() || habits::find_habit(command) >= habits::Habit::Reads)
-        && !script.all_files().iter().any(keeps)
+        && commands.into_iter().all(reads)
+        && !script.all_files().into_iter().any(keeps)
 }
 
 /// True if it is a line of programs that usually only read, and there are walls to confine it to that.
@@ -188,10 +188,7 @@ fn find_gap(rules: &PolicyRules, call: &ProposedCall<'_>) -> Option<String> {
 
 /// The reason that the mode that allows everything still asks, if it does.
 fn what_all_leaves_out(call: &ProposedCall<'_>) -> Option<String> {
-    let opened = |opens: Opens| {
-        let files = call.line.iter().flat_map(|line| &line.files).filter(move |file| file.1 == opens);
-        files.filter_map(|(target, _)| target.as_ref())
-    };
+    let opened = |opens| call.line.iter().flat_map(move |line| line.list_opened(move |other| other == opens));
     let named = call.line.iter().flat_map(ParsedLine::list_possible_paths).map(|(target, _)| target);
     let mut read = call.reads.iter().chain(opened(Opens::ToRead)).chain(named);
     if let Some(target) = read.find(|target| target.place == PathPlace::Secret) {
@@ -235,18 +232,15 @@ fn reason_to_ask(mode: ApprovalMode, call: &ProposedCall<'_>, is_enclosed: bool)
 
 /// The reason that a command is asked about.
 fn why_it_runs(call: &ProposedCall<'_>) -> String {
-    let line = call.line.as_ref().filter(|line| line.configured.is_none());
-    match line {
-        Some(line) if line.only_reads() => "it runs a command, and no sandbox holds it to reading".to_owned(),
-        Some(line) => match line.leaves() {
-            Some(path) => format!("it runs a command with `{path}`, outside the workspace"),
-            None if line.uses_network() && !call.has_network => {
-                "it runs a command that uses the network, which sandbox.network opens".to_owned()
-            }
-            None => "it runs a command".to_owned(),
-        },
-        None => "it runs a command".to_owned(),
-    }
+    let further = match call.line.as_ref().filter(|line| line.configured.is_none()) {
+        Some(line) if line.only_reads() => ", and no sandbox holds it to reading".to_owned(),
+        Some(line) if let Some(path) = line.leaves() => format!(" with `{path}`, outside the workspace"),
+        Some(line) if line.uses_network() && !call.has_network => {
+            " that uses the network, which sandbox.network opens".to_owned()
+        }
+        _ => String::new(),
+    };
+    format!("it runs a command{further}")
 }
 
 fn writes_outside(target: &PathTarget) -> String {
@@ -255,90 +249,4 @@ fn writes_outside(target: &PathTarget) -> String {
 
 fn writes_protected(target: &PathTarget) -> String {
     format!("it writes `{}`, {}", target.given, target.protection)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_usually_reads_if_all_its_programs_do_and_it_opens_nothing_to_write() {
-        for (line, expected) in [
-            ("head -n 3 a", true),
-            ("cd sub && grep x a 2>/dev/null | wc -l", true),
-            ("timeout 5 cat a", true),
-            ("echo x >> a", false),
-            ("timeout 5 make", false),
-            ("cat a; make", false),
-            ("", false),
-        ] {
-            assert_eq!(usually_reads(line), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn each_mode_frees_what_it_says_and_nothing_else() {
-        use ApprovalMode::{All, Ask, Edits, Never};
-        let inside = || PathTarget {
-            given: "x".to_owned(),
-            path: "x".to_owned(),
-            place: PathPlace::Inside,
-            ..PathTarget::default()
-        };
-        let outside = || PathTarget { place: PathPlace::Outside, ..inside() };
-        let protected = || PathTarget { is_protected: true, ..inside() };
-        let secret = || PathTarget { place: PathPlace::Secret, ..inside() };
-        let read = |reads: Vec<PathTarget>| ProposedCall {
-            tool: "t",
-            permission: Permission::Read,
-            requires_confirmation: false,
-            effects: &[],
-            has_network: false,
-            reads,
-            writes: Vec::new(),
-            line: None,
-            hold: Hold::Permitted,
-            host: None,
-        };
-        let write = |effects: &'static [ToolEffect], writes: Vec<PathTarget>| ProposedCall {
-            permission: Permission::Write,
-            effects,
-            writes,
-            ..read(Vec::new())
-        };
-        let table = [
-            ("reading", read(vec![inside()]), "run run run run"),
-            ("an edit", write(&[ToolEffect::Files], vec![inside()]), "ask run run deny"),
-            ("a command", write(&[ToolEffect::Process], Vec::new()), "ask ask run deny"),
-            ("reading outside", read(vec![outside()]), "ask ask run deny"),
-            (
-                "reading a skill",
-                read(vec![PathTarget { place: PathPlace::Readable, ..inside() }]),
-                "run run run run",
-            ),
-            (
-                "reading that is to be confirmed",
-                ProposedCall { requires_confirmation: true, ..read(vec![inside()]) },
-                "ask ask run deny",
-            ),
-            ("reading credentials", read(vec![secret()]), "ask ask ask deny"),
-            ("an edit outside", write(&[ToolEffect::Files], vec![outside()]), "ask ask ask deny"),
-            ("an edit of what git runs", write(&[ToolEffect::Files], vec![protected()]), "ask ask ask deny"),
-            (
-                "a page",
-                ProposedCall { host: Some("example.com".to_owned()), ..read(Vec::new()) },
-                "ask ask run deny",
-            ),
-        ];
-        for (what, call, expected) in table {
-            let verdicts = [Ask, Edits, All, Never].map(|mode| {
-                match judge_call(mode, &PolicyRules::default(), &call, None) {
-                    Verdict::Allow(_) => "run",
-                    Verdict::Ask { .. } => "ask",
-                    Verdict::Deny { .. } => "deny",
-                }
-            });
-            assert_eq!(verdicts.join(" "), expected, "{what}");
-        }
-    }
 }

@@ -14,6 +14,12 @@ pub(super) enum RuleMatch {
     Yes,
 }
 
+impl RuleMatch {
+    pub fn certain(matches: bool) -> Self {
+        if matches { Self::Yes } else { Self::No }
+    }
+}
+
 /// A pattern over the words of a simple command: a glob for each, and a last `*` for any that follow.
 #[derive(Debug, Clone)]
 pub(super) struct CommandPattern {

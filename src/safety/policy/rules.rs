@@ -89,20 +89,16 @@ impl PolicyRules {
         if let Some(line) = &call.line {
             return self.allow_line(call.tool, line, mode);
         }
-        let mut to_cover = call
-            .writes
-            .iter()
-            .map(|target| (target, Opens::ToWrite))
-            .chain(call.reads.iter().filter(|target| !target.is_free_to_read()).map(|read| (read, Opens::ToRead)))
-            .peekable();
-        match to_cover.peek() {
-            None => self.list_allowing(call.tool).any(|rule| matches!(rule.scope, RuleScope::Everything)),
-            Some(_) => to_cover.all(|(target, opens)| self.covers(call.tool, target, opens)),
+        let mut reads = call.reads.iter().filter(|target| !target.is_free_to_read()).peekable();
+        if call.writes.is_empty() && reads.peek().is_none() {
+            return self.allows_all(call.tool);
         }
+        call.writes.iter().all(|target| self.covers(call.tool, target, Opens::ToWrite))
+            && reads.all(|target| self.covers(call.tool, target, Opens::ToRead))
     }
 
     fn allow_line(&self, tool: &str, line: &ParsedLine, mode: ApprovalMode) -> bool {
-        if self.list_allowing(tool).any(|rule| matches!(rule.scope, RuleScope::Everything)) {
+        if self.allows_all(tool) {
             return true;
         }
         // The configuration of a tool says whether it only reads.
@@ -122,15 +118,7 @@ impl PolicyRules {
 
     /// The program in the line that delegates to another one, unless a rule names it.
     pub(super) fn find_delegate<'l>(&self, tool: &str, line: &'l ParsedLine) -> Option<&'l str> {
-        let is_named = |command: &Simple| {
-            let rules = self.list_allowing(tool).chain(self.allowing_commands(tool));
-            rules.into_iter().any(|rule| match &rule.scope {
-                RuleScope::Command(pattern) => {
-                    pattern.spells(0) && pattern.matches(&command.argv, false) == RuleMatch::Yes
-                }
-                _ => false,
-            })
-        };
+        let is_named = |command: &Simple| self.list_matching(tool, command).any(|pattern| pattern.spells(0));
         let all = line.script.all().into_iter();
         all.filter(|command| delegates_work(command) && !is_named(command)).find_map(Simple::program)
     }
@@ -154,13 +142,7 @@ impl PolicyRules {
     }
 
     fn frees(&self, tool: &str, command: &Simple) -> bool {
-        let patterns = || {
-            self.list_allowing(tool).chain(self.allowing_commands(tool)).filter_map(|rule| match &rule.scope {
-                RuleScope::Command(pattern) => Some(pattern),
-                _ => None,
-            })
-        };
-        let mut matching = patterns().filter(|pattern| pattern.matches(&command.argv, false) == RuleMatch::Yes);
+        let mut matching = self.list_matching(tool, command);
         if !command.assigned.is_empty() || command.argv.is_empty() {
             return false;
         }
@@ -192,10 +174,20 @@ impl PolicyRules {
         self.0.iter().filter(move |rule| rule.effect == RuleEffect::Allow && rule.tool.matches(tool))
     }
 
-    /// The rules that allow `run_command` and so also the commands of this tool, without those that name this
-    /// tool.
-    fn allowing_commands(&self, tool: &str) -> impl Iterator<Item = &PolicyRule> {
-        self.list_allowing(COMMANDS).filter(move |rule| !rule.tool.matches(tool))
+    /// The patterns that allow this command of the tool. Rules that allow `run_command` allow the commands of every tool.
+    fn list_matching(&self, tool: &str, command: &Simple) -> impl Iterator<Item = &CommandPattern> {
+        let of_commands = self.list_allowing(COMMANDS).filter(move |rule| !rule.tool.matches(tool));
+        self.list_allowing(tool).chain(of_commands).filter_map(move |rule| match &rule.scope {
+            RuleScope::Command(pattern) if pattern.matches(&command.argv, false) == RuleMatch::Yes => {
+                Some(pattern)
+            }
+            _ => None,
+        })
+    }
+
+    /// True if a rule allows everything that the tool does.
+    fn allows_all(&self, tool: &str) -> bool {
+        self.list_allowing(tool).any(|rule| matches!(rule.scope, RuleScope::Everything))
     }
 }
 
@@ -223,9 +215,8 @@ impl PolicyRule {
         match &self.scope {
             RuleScope::Everything if is_meant => RuleMatch::Yes,
             RuleScope::Everything => {
-                let opens = |(_, opens): &(_, Opens)| self.tool.matches(opens.tool());
-                let opened = call.line.as_ref().is_some_and(|line| line.files.iter().any(opens));
-                if opened { RuleMatch::Yes } else { RuleMatch::No }
+                let mut files = call.line.iter().flat_map(|line| &line.files);
+                RuleMatch::certain(files.any(|(_, opens)| self.tool.matches(opens.tool())))
             }
             RuleScope::Path(pattern) => {
                 let leaves_out = self.effect == RuleEffect::Deny && LEAVE_OUT.contains(&call.tool);
@@ -236,9 +227,8 @@ impl PolicyRule {
                     RuleMatch::Possible if leaves_out => RuleMatch::No,
                     found => found,
                 });
-                let own = own.max();
-                let line = call.line.as_ref().map(|line| self.matches_line(pattern, line, is_meant));
-                own.max(line).unwrap_or(RuleMatch::No)
+                let line = call.line.iter().map(|line| self.matches_line(pattern, line, is_meant));
+                own.chain(line).max().unwrap_or(RuleMatch::No)
             }
             RuleScope::Command(pattern) => {
                 let is_meant = is_meant || self.tool.matches(COMMANDS);
@@ -253,13 +243,12 @@ impl PolicyRule {
 
     /// Matches a path that the line names literally. The walls hide whatever else programs open.
     fn matches_line(&self, pattern: &PathPattern, line: &ParsedLine, is_meant: bool) -> RuleMatch {
-        let opened = line.files.iter().filter(|(_, opens)| is_meant || self.tool.matches(opens.tool()));
-        let opened = opened.filter_map(|(target, _)| target.as_ref());
+        let opened = line.list_opened(|opens| is_meant || self.tool.matches(opens.tool()));
         let (reads, writes) = (self.tool.matches("read_file"), self.tool.matches("write_file"));
         let is_about = |habit: Habit| is_meant || reads || (writes && habit == Habit::Unknown);
         let named = line.list_possible_paths().filter(|(_, habit)| is_about(*habit)).map(|(target, _)| target);
         let is_named = opened.chain(named).any(|target| pattern.matches(target) == RuleMatch::Yes);
-        if is_named { RuleMatch::Yes } else { RuleMatch::No }
+        RuleMatch::certain(is_named)
     }
 }
 

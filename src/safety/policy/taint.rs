@@ -18,23 +18,19 @@ pub fn brings_in(call: &ProposedCall<'_>, subject: &str) -> Option<String> {
     if let Some(read) = call.reads.iter().find(|target| !target.is_free_to_read()) {
         return Some(format!("content of `{}`", text::one_line(&read.given, LONGEST)));
     }
+    let output = if subject.is_empty() {
+        format!("the output of {}", call.tool)
+    } else {
+        format!("the output of {} `{subject}`", call.tool)
+    };
     if call.effects.contains(&ToolEffect::Network) {
-        let is_address = subject.contains("://");
-        return Some(if is_address {
-            format!("content from {subject}")
-        } else {
-            describe_output(call.tool, &subject)
-        });
+        return Some(if subject.contains("://") { format!("content from {subject}") } else { output });
     }
     let line = call.line.as_ref();
     let is_own = line.is_some_and(|line| line.configured.is_none() && line.only_reads());
     if call.has_network && !is_own {
-        return Some(format!("{}, which had network,", describe_output(call.tool, &subject)));
+        return Some(format!("{output}, which had network,"));
     }
     let reaches = line.is_some_and(ParsedLine::reaches_outside);
-    reaches.then(|| format!("{}, which reaches outside the workspace,", describe_output(call.tool, &subject)))
-}
-
-fn describe_output(tool: &str, subject: &str) -> String {
-    if subject.is_empty() { format!("the output of {tool}") } else { format!("the output of {tool} `{subject}`") }
+    reaches.then(|| format!("{output}, which reaches outside the workspace,"))
 }

@@ -12,11 +12,11 @@ use std::process::Stdio;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::io::{AsyncWriteExt, ReadBuf};
+use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::subject::{Pipes, describe_exit, spawn_piped};
+use super::subject::{Pipes, describe_exit, poll_pipes, spawn_piped};
 use super::{Exit, LINGER, SHELL};
 
 const READ_BYTES: usize = 8 * 1024;
@@ -29,10 +29,8 @@ const WAIT_THROUGH_INTERRUPTS: &str = if cfg!(unix) { "trap : INT; " } else { ""
 /// # Errors
 /// It cannot be started.
 pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
-    let [shell, flag] = SHELL;
-    let line = format!("{WAIT_THROUGH_INTERRUPTS}{line} \"$1\"");
-    let status = Command::new(shell).args([flag, &line, shell]).arg(file).kill_on_drop(true).status().await?;
-    Ok(status.success())
+    let mut command = prepare_shell(&format!("{line} \"$1\""));
+    Ok(command.arg(SHELL[0]).arg(file).status().await?.success())
 }
 
 /// Runs a command line of the user (`less -R`) on the terminal, with `file` as its input. Waits for its end; returns
@@ -41,11 +39,14 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
 /// # Errors
 /// It cannot be started.
 pub async fn run_pager(line: &str, file: &Path) -> io::Result<bool> {
+    Ok(prepare_shell(line).stdin(File::open(file)?).status().await?.success())
+}
+
+fn prepare_shell(line: &str) -> Command {
     let [shell, flag] = SHELL;
-    let input = File::open(file)?;
-    let line = format!("{WAIT_THROUGH_INTERRUPTS}{line}");
-    let status = Command::new(shell).args([flag, &line]).stdin(input).kill_on_drop(true).status().await?;
-    Ok(status.success())
+    let mut command = Command::new(shell);
+    command.args([flag, &format!("{WAIT_THROUGH_INTERRUPTS}{line}")]).kill_on_drop(true);
+    command
 }
 
 /// Gives a program its input, and waits for its end; returns true if it succeeded within a few seconds.
@@ -128,23 +129,12 @@ async fn pass_output(pipes: &mut Pipes, heard: &mut impl FnMut(&[u8])) {
     let mut buffer = [0; READ_BYTES];
     poll_fn(|cx| {
         loop {
-            let mut any = false;
-            pipes.retain_mut(|pipe| {
-                let mut into = ReadBuf::new(&mut buffer);
-                match pipe.as_mut().poll_read(cx, &mut into) {
-                    Poll::Pending => true,
-                    Poll::Ready(Ok(())) if !into.filled().is_empty() => {
-                        heard(into.filled());
-                        any = true;
-                        true
-                    }
-                    Poll::Ready(_) => false,
-                }
-            });
-            match (pipes.is_empty(), any) {
-                (true, _) => return Poll::Ready(()),
-                (false, true) => {}
-                (false, false) => return Poll::Pending,
+            let any = poll_pipes(pipes, &mut buffer, cx, &mut *heard);
+            if pipes.is_empty() {
+                return Poll::Ready(());
+            }
+            if !any {
+                return Poll::Pending;
             }
         }
     })

@@ -19,10 +19,20 @@ pub fn kill_all() {
 
 /// Kills a group at once.
 pub(super) fn kill_group(group: i32) {
-    #[cfg(unix)]
-    let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), nix::sys::signal::Signal::SIGKILL);
-    #[cfg(not(unix))]
-    let _ = group;
+    signal_group(group, Some(Force::Kill));
+}
+
+/// Signals every member of a group, or only checks for one; returns false if there is none.
+#[cfg(unix)]
+fn signal_group(group: i32, force: Option<Force>) -> bool {
+    use nix::sys::signal::{Signal, killpg};
+    let signal = force.map(|force| if force == Force::Ask { Signal::SIGTERM } else { Signal::SIGKILL });
+    killpg(nix::unistd::Pid::from_raw(group), signal).is_ok()
+}
+
+#[cfg(not(unix))]
+fn signal_group(_group: i32, _force: Option<Force>) -> bool {
+    false
 }
 
 /// The way to end a command.
@@ -34,66 +44,34 @@ pub(super) enum Force {
     Kill,
 }
 
-/// Dropping it kills the group at once.
+/// Dropping it kills the group at once. Other systems than Unix have none.
 pub(super) struct ProcessGroup {
-    #[cfg(unix)]
-    id: Option<nix::unistd::Pid>,
+    /// The id of the group.
+    pub id: Option<i32>,
 }
 
-#[cfg(unix)]
 impl ProcessGroup {
     pub fn lead(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
-        lock_live().extend(id.map(nix::unistd::Pid::as_raw));
+        let id = child.id().filter(|_| cfg!(unix)).and_then(|id| i32::try_from(id).ok());
+        lock_live().extend(id);
         Self { id }
-    }
-
-    /// The id of the group.
-    pub fn id(&self) -> Option<i32> {
-        self.id.map(nix::unistd::Pid::as_raw)
     }
 
     /// Signals every member; returns false if there is none.
     pub fn signal(&self, force: Force) -> bool {
-        use nix::sys::signal::{Signal, killpg};
-        let signal = match force {
-            Force::Ask => Signal::SIGTERM,
-            Force::Kill => Signal::SIGKILL,
-        };
-        self.id.is_some_and(|id| killpg(id, signal).is_ok())
+        self.id.is_some_and(|id| signal_group(id, Some(force)))
     }
 
     pub fn is_alive(&self) -> bool {
-        self.id.is_some_and(|id| nix::sys::signal::killpg(id, None).is_ok())
+        self.id.is_some_and(|id| signal_group(id, None))
     }
 
     /// Forgets the group: its id may be reused once it is gone, so it is never signalled again.
     pub fn forget(&mut self) {
         if let Some(id) = self.id.take() {
-            lock_live().remove(&id.as_raw());
+            lock_live().remove(&id);
         }
     }
-}
-
-#[cfg(not(unix))]
-impl ProcessGroup {
-    pub fn lead(_child: &Child) -> Self {
-        Self {}
-    }
-
-    pub fn id(&self) -> Option<i32> {
-        None
-    }
-
-    pub fn signal(&self, _force: Force) -> bool {
-        false
-    }
-
-    pub fn is_alive(&self) -> bool {
-        false
-    }
-
-    pub fn forget(&mut self) {}
 }
 
 impl Drop for ProcessGroup {

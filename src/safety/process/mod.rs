@@ -17,17 +17,16 @@ use std::io;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Mutex;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
-use tokio::io::ReadBuf;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::safety::sandbox::{self, Walls};
 
 use group::Force;
-use subject::{CommandKiller, Pipes, StartedCommand};
+use subject::{CommandKiller, Pipes, StartedCommand, poll_pipes};
 
 pub use crate::base::output::Exit;
 pub use children::{ChildWatch, ProcessUsage};
@@ -104,15 +103,8 @@ impl Leash {
     }
 }
 
-/// Attaches a child to the leash while it lives.
+/// The leash of a child, which it leaves when this is dropped.
 struct Held<'a>(&'a Leash);
-
-impl<'a> Held<'a> {
-    fn new(leash: &'a Leash, killer: Option<CommandKiller>) -> Self {
-        leash.hold(killer);
-        Self(leash)
-    }
-}
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
@@ -149,7 +141,10 @@ pub struct ChildEnd {
 /// The child cannot be started or watched, or cannot be killed.
 pub async fn run_child(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<ChildEnd> {
     let mut running = RunningChild::start(&launch)?;
-    let _held = launch.patience.leash.map(|leash| Held::new(leash, running.subject.killer()));
+    let _held = launch.patience.leash.map(|leash| {
+        leash.hold(running.subject.killer());
+        Held(leash)
+    });
     let cut = running.feed_in_time(launch.patience, &mut seen).await?;
     if cut.is_some() {
         running.end_by_force(&mut seen).await?;
@@ -211,17 +206,11 @@ impl RunningChild {
             if let Some((cut, _)) = next.filter(|(_, at)| *at <= Instant::now()) {
                 return Ok(Some(cut));
             }
-            let out = async {
-                match next {
-                    Some((_, at)) => sleep_until(at).await,
-                    None => pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 () = &mut asked => return Ok(Some(Cut::Asked)),
                 exited = self.feed(Until::Exited, seen) => return exited.map(|()| None),
-                () = out => {}
+                () = sleep_until(next.map_or(started, |(_, at)| at)), if next.is_some() => {}
             }
         }
     }
@@ -231,7 +220,10 @@ impl RunningChild {
     async fn feed(&mut self, until: Until, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
         poll_fn(|cx| {
             loop {
-                let read = self.poll_output(cx, seen);
+                let read = poll_pipes(&mut self.pipes, &mut self.buffer, cx, |bytes| {
+                    seen(bytes);
+                    self.heard = Instant::now();
+                });
                 if self.exit.is_none()
                     && let Poll::Ready(exit) = self.subject.poll_exit(cx)
                 {
@@ -252,38 +244,14 @@ impl RunningChild {
         .await
     }
 
-    /// Reads once from each pipe; returns true if one of them had data. Drops a closed or broken pipe.
-    fn poll_output(&mut self, cx: &mut Context<'_>, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
-        let mut any = false;
-        let buffer = &mut self.buffer;
-        self.pipes.retain_mut(|pipe| {
-            let mut into = ReadBuf::new(buffer);
-            match pipe.as_mut().poll_read(cx, &mut into) {
-                Poll::Pending => true,
-                Poll::Ready(Ok(())) if !into.filled().is_empty() => {
-                    seen(into.filled());
-                    self.heard = Instant::now();
-                    any = true;
-                    true
-                }
-                Poll::Ready(_) => false,
-            }
-        });
-        any
-    }
-
     async fn end_by_force(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
         self.subject.signal(Force::Ask);
         if let Ok(exited) = timeout(GRACE, self.feed(Until::Exited, seen)).await {
             return exited;
         }
         self.subject.signal(Force::Kill);
-        match timeout(GRACE, self.feed(Until::Exited, seen)).await {
-            Ok(exited) => exited,
-            Err(_) => {
-                Err(io::Error::new(io::ErrorKind::TimedOut, "the process does not end, not even by SIGKILL"))
-            }
-        }
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the process does not end, not even by SIGKILL");
+        timeout(GRACE, self.feed(Until::Exited, seen)).await.map_err(late)?
     }
 
     /// Ends the rest of the group after the child has exited; returns true if there was any.

@@ -2,25 +2,48 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+#[cfg(unix)]
+use std::os::unix::process::ExitStatusExt;
 use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::children;
 use crate::safety::sandbox::{self, GroupWatch, Walls};
 #[cfg(target_os = "linux")]
-use crate::safety::sandbox::{BoundaryEntry, CommandEnd, ConfinedCommand, News, ProcessStatus};
+use crate::safety::sandbox::{BoundaryEntry, ConfinedCommand, News};
 
 use super::group::{self, Force, ProcessGroup};
 use super::{Exit, Launch};
 
 /// The reading ends of its output.
 pub(super) type Pipes = Vec<Pin<Box<dyn AsyncRead + Send>>>;
+
+/// Reads once from each pipe; returns true if one of them had data. Drops a closed or broken pipe.
+pub(super) fn poll_pipes(
+    pipes: &mut Pipes,
+    buffer: &mut [u8],
+    cx: &mut Context<'_>,
+    mut seen: impl FnMut(&[u8]),
+) -> bool {
+    let mut any = false;
+    pipes.retain_mut(|pipe| {
+        let mut into = ReadBuf::new(buffer);
+        let read = pipe.as_mut().poll_read(cx, &mut into);
+        let has_data = !into.filled().is_empty();
+        if has_data {
+            seen(into.filled());
+            any = true;
+        }
+        read.is_pending() || has_data
+    });
+    any
+}
 
 /// A started command. Dropping it kills all of its processes, as far as they can be found.
 pub(super) enum StartedCommand {
@@ -59,10 +82,8 @@ impl StartedCommand {
                 return Ok((Self::Inside { inside: inside?, flooded: false }, vec![Box::pin(reader)]));
             }
         }
-        let line = match launch.walls {
-            Some(walls) => walls.command_line(launch.program, launch.arguments)?,
-            None => [&[launch.program], launch.arguments].concat().into_iter().map(str::to_owned).collect(),
-        };
+        let mut line = launch.walls.map_or_else(|| Ok(Vec::new()), Walls::prefix)?;
+        line.extend([&[launch.program], launch.arguments].concat().into_iter().map(str::to_owned));
         let mut command = Command::new(&line[0]);
         command
             .args(&line[1..])
@@ -75,14 +96,14 @@ impl StartedCommand {
         command.process_group(0);
         let (child, pipes) = spawn_piped(command, launch.walls)?;
         let group = ProcessGroup::lead(&child);
-        let watch = launch.walls.zip(group.id()).map(|(walls, group)| walls.watch(group));
+        let watch = group.id.filter(|_| launch.walls.is_some()).map(GroupWatch::start);
         Ok((Self::Group { group, watch, child }, pipes))
     }
 
     /// Kills it from elsewhere, as long as it runs.
     pub fn killer(&self) -> Option<CommandKiller> {
         match self {
-            Self::Group { group, .. } => group.id().map(CommandKiller::Group),
+            Self::Group { group, .. } => group.id.map(CommandKiller::Group),
             #[cfg(target_os = "linux")]
             Self::Inside { inside, .. } => Some(CommandKiller::Inside(inside.killer())),
         }
@@ -93,25 +114,19 @@ impl StartedCommand {
         match self {
             Self::Group { child, .. } => pin!(child.wait()).poll(cx).map(|status| status.map(describe_exit)),
             #[cfg(target_os = "linux")]
-            Self::Inside { inside, flooded } => match inside.poll_news(cx) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(News::Ended(CommandEnd { exit, flooded: too_many, cpu, peak_memory, .. }))) => {
-                    *flooded = too_many;
-                    children::count_child(Duration::from_micros(cpu), peak_memory);
-                    Poll::Ready(Ok(match exit {
-                        ProcessStatus::Code(code) => Exit::Code(code),
-                        ProcessStatus::Signal(signal) => Exit::of_signal(signal),
-                    }))
+            Self::Inside { inside, flooded } => Poll::Ready(match ready!(inside.poll_news(cx)) {
+                Ok(News::Ended(end)) => {
+                    *flooded = end.flooded;
+                    children::count_child(Duration::from_micros(end.cpu), end.peak_memory);
+                    Ok(end.status.map_or(Exit::Code(-1), |status| describe_exit(ExitStatus::from_raw(status))))
                 }
-                Poll::Ready(Ok(News::Refused { not_found, why })) => {
+                Ok(News::Refused { not_found, why }) => {
                     let kind = if not_found { io::ErrorKind::NotFound } else { io::ErrorKind::Other };
-                    Poll::Ready(Err(io::Error::new(kind, why)))
+                    Err(io::Error::new(kind, why))
                 }
                 // It was killed from elsewhere with all its processes.
-                Poll::Ready(Ok(News::Finished { .. }) | Err(_)) => {
-                    Poll::Ready(Ok(Exit::Signal("SIGKILL".to_owned())))
-                }
-            },
+                Ok(News::Finished { .. }) | Err(_) => Ok(Exit::Signal("SIGKILL".to_owned())),
+            }),
         }
     }
 
@@ -149,8 +164,7 @@ impl StartedCommand {
             #[cfg(target_os = "linux")]
             Self::Inside { inside, .. } => {
                 inside.finish();
-                let answer = poll_fn(|cx| inside.poll_news(cx));
-                let answer = timeout(super::GRACE, answer).await;
+                let answer = timeout(super::GRACE, poll_fn(|cx| inside.poll_news(cx))).await;
                 // They have ended when the answer comes.
                 matches!(answer, Ok(Ok(News::Finished { left_behind: true })) | Err(_))
             }
@@ -181,18 +195,11 @@ impl StartedCommand {
     }
 }
 
-impl Exit {
-    #[cfg(unix)]
-    fn of_signal(signal: i32) -> Self {
-        let name = nix::sys::signal::Signal::try_from(signal);
-        Self::Signal(name.map_or_else(|_| format!("signal {signal}"), |name| name.as_str().to_owned()))
-    }
-}
-
 pub(super) fn describe_exit(status: ExitStatus) -> Exit {
     #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return Exit::of_signal(signal);
+    if let Some(signal) = status.signal() {
+        let name = nix::sys::signal::Signal::try_from(signal);
+        return Exit::Signal(name.map_or_else(|_| format!("signal {signal}"), |name| name.as_str().to_owned()));
     }
     Exit::Code(status.code().unwrap_or(-1))
 }
@@ -227,8 +234,7 @@ pub(super) fn spawn_piped(mut command: Command, walls: Option<&Walls>) -> io::Re
 pub(super) fn spawn_piped(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = start_child(&mut command, walls)?;
-    let mut pipes: Pipes = Vec::new();
-    pipes.extend(child.stdout.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
-    pipes.extend(child.stderr.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
-    Ok((child, pipes))
+    let out = child.stdout.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>);
+    let err = child.stderr.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>);
+    Ok((child, out.into_iter().chain(err).collect()))
 }

@@ -9,105 +9,25 @@ use std::path::{Path, PathBuf};
 use super::plan::{Boundary, resolve_path};
 
 /// In a home directory: files, or directories with everything in them.
-#[rustfmt::skip]
-const IN_HOME: &[&[&str]] = &[
-    // keys, passwords, tokens of tools
-    &[
-        ".ssh", ".gnupg", ".password-store", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials",
-        ".config/gh", ".config/hub", ".config/glab-cli", ".docker/config.json", ".config/containers/auth.json",
-        ".cargo/credentials", ".cargo/credentials.toml", ".npmrc", ".yarnrc.yml", ".pypirc",
-        ".config/pypoetry/auth.toml", ".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml",
-        ".gradle/gradle.properties", ".composer/auth.json", ".config/composer/auth.json",
-        ".nuget/NuGet/NuGet.Config", ".terraform.d/credentials.tfrc.json", ".vault-token", ".pgpass", ".my.cnf",
-        ".mylogin.cnf", ".config/rclone", ".config/sops", ".config/age", ".config/ngrok", ".ngrok2",
-        ".config/sentry", ".sentryclirc", ".config/tailscale",
-    ],
-    // clouds, and services that are used from a command line
-    &[
-        ".aws", ".azure", ".config/gcloud", ".boto", ".s3cfg", ".oci", ".kube", ".config/doctl", ".config/hcloud",
-        ".config/linode-cli", ".config/scw", ".config/fly", ".fly/config.yml", ".netlify", ".config/netlify", ".vercel",
-        ".local/share/com.vercel.cli", ".config/heroku", ".heroku", ".wrangler", ".config/.wrangler",
-        ".config/wrangler", ".config/stripe", ".supabase", ".config/configstore/firebase-tools.json",
-        ".databrickscfg", ".databricks/token-cache.json", ".snowflake", ".config/snowflake", ".railway/config.json", ".config/ibm", ".bluemix/config.json",
-        ".pulumi/credentials.json", ".config/exoscale", ".config/upcloud", ".kaggle", ".config/kaggle",
-    ],
-    // managers of passwords
-    &[
-        ".local/share/keyrings", ".local/share/kwalletd", ".config/op", ".op", ".config/1Password",
-        ".local/share/1password", ".config/Bitwarden", ".config/Bitwarden CLI", ".config/rbw", ".local/share/rbw",
-        ".config/lastpass", ".local/share/lpass", ".lpass", ".config/keepassxc", ".cache/keepassxc", ".keepass",
-        ".config/KeePass", "Passwords.kdbx", "Database.kdbx", "Documents/Passwords.kdbx", "Documents/Database.kdbx",
-        "Library/Keychains", "Library/Application Support/1Password", "Library/Application Support/Bitwarden",
-        "Library/Application Support/KeePassXC",
-    ],
-    // other agents, and models
-    &[
-        ".claude.json", ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json",
-        ".qwen/oauth_creds.json", ".config/github-copilot", ".local/share/opencode/auth.json", ".local/share/goose",
-        ".config/goose/secrets.yaml", ".aider.conf.yml", ".continue/.env", ".cache/huggingface/token",
-        ".cache/huggingface/stored_tokens", ".huggingface", ".config/openai", ".config/io.datasette.llm/keys.json",
-    ],
-    // wallets
-    &[
-        ".bitcoin", ".ethereum", ".electrum", ".electrum-ltc", ".litecoin", ".dogecoin", ".monero", "Monero",
-        ".zcash", ".config/solana", ".config/Exodus", ".config/atomic", ".config/Ledger Live", ".foundry/keystores",
-        ".brownie/accounts", ".near-credentials", ".sui", ".aptos", "Library/Application Support/Exodus",
-        "Library/Application Support/Bitcoin", "Library/Ethereum",
-    ],
-    // typed input, which often contains one of the above
-    &[
-        ".bash_history", ".zsh_history", ".zhistory", ".histfile", ".sh_history", ".ksh_history", ".history",
-        ".local/share/fish/fish_history", ".config/nushell/history.txt", ".config/nushell/history.sqlite3",
-        ".local/share/xonsh", ".xonsh_history.json", ".local/share/atuin", ".psql_history",
-        ".mysql_history", ".mariadb_history", ".rediscli_history", ".sqlite_history", ".mongosh", ".mongodb", ".mongorc.js",
-        ".dbshell", ".python_history", ".ipython/profile_default/history.sqlite", ".node_repl_history", ".ts_node_repl_history", ".irb_history",
-        ".lesshst", ".viminfo",
-    ],
-    // browsers, mail and messages
-    &[
-        ".mozilla", ".thunderbird", ".librewolf", ".waterfox", ".zen", ".tor-browser", ".config/google-chrome",
-        ".config/google-chrome-beta", ".config/google-chrome-unstable", ".config/chromium", ".config/BraveSoftware",
-        ".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".config/Arc", ".config/mozilla",
-        ".config/librewolf", ".config/zen", ".local/share/evolution", ".config/evolution", ".config/Signal",
-        ".config/Element", ".config/discord", ".config/Slack", ".local/share/TelegramDesktop",
-        ".var/app/org.mozilla.firefox", ".var/app/org.mozilla.Thunderbird", ".var/app/com.google.Chrome",
-        ".var/app/org.chromium.Chromium", ".var/app/com.brave.Browser", ".var/app/com.microsoft.Edge",
-        ".var/app/com.vivaldi.Vivaldi", ".var/app/com.opera.Opera", ".var/app/io.gitlab.librewolf-community",
-        ".var/app/app.zen_browser.zen", ".var/app/org.signal.Signal", ".var/app/com.bitwarden.desktop",
-        ".var/app/org.keepassxc.KeePassXC", ".var/app/com.slack.Slack", ".var/app/com.discordapp.Discord",
-        ".var/app/org.telegram.desktop", "snap/firefox", "snap/chromium", "snap/brave", "snap/opera",
-        "snap/thunderbird", "snap/signal-desktop", "snap/bitwarden", "snap/keepassxc", "snap/slack",
-        "Library/Application Support/Google/Chrome", "Library/Application Support/Chromium",
-        "Library/Application Support/Firefox", "Library/Application Support/BraveSoftware",
-        "Library/Application Support/Microsoft Edge", "Library/Application Support/Arc",
-        "Library/Application Support/zen", "Library/Application Support/LibreWolf",
-        "Library/Application Support/Vivaldi", "Library/Application Support/com.operasoftware.Opera",
-        "Library/Application Support/Signal", "Library/Application Support/Slack", "Library/Safari",
-        "Library/Cookies", "Library/Mail", "Library/Messages",
-    ],
-];
+const IN_HOME: &str = include_str!("credentials.txt");
 
 /// Files of the system, which only the superuser could read anyway.
 const OF_SYSTEM: &[&str] = &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/run/secrets"];
 
-/// The places of credentials, for the agent's own tools.
+fn list_in_home() -> impl Iterator<Item = &'static str> {
+    IN_HOME.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Every path to hide, absolute and sorted, whether or not it exists yet. For the superuser that includes the paths that
+/// nobody else can read: the system's own and every other home.
 pub fn credential_places(plan: &Boundary) -> Vec<PathBuf> {
-    list_paths(plan, is_superuser())
+    #[cfg(unix)]
+    return list_paths(plan, nix::unistd::geteuid().is_root());
+    #[cfg(not(unix))]
+    list_paths(plan, false)
 }
 
-#[cfg(unix)]
-fn is_superuser() -> bool {
-    nix::unistd::geteuid().is_root()
-}
-
-#[cfg(not(unix))]
-fn is_superuser() -> bool {
-    false
-}
-
-/// Every path to hide, absolute and sorted, whether or not it exists yet. `superuser` adds the paths that only the
-/// superuser can read: the system's own and every other home.
-pub(super) fn list_paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
+fn list_paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
     let home = resolve_path(&plan.home);
     let mut homes = vec![home.clone()];
     if superuser {
@@ -115,7 +35,7 @@ pub(super) fn list_paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
         homes.extend(std::fs::read_dir("/home").into_iter().flatten().flatten().map(|entry| entry.path()));
     }
     let mut found: Vec<PathBuf> =
-        homes.iter().flat_map(|home| IN_HOME.iter().copied().flatten().map(move |path| home.join(path))).collect();
+        homes.iter().flat_map(|home| list_in_home().map(move |path| home.join(path))).collect();
     found.extend(plan.own.iter().cloned());
     if superuser {
         found.extend(OF_SYSTEM.iter().map(PathBuf::from));
@@ -135,7 +55,7 @@ pub(super) fn list_paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
 pub(super) fn are_named_in(text: &str, plan: &Boundary) -> bool {
     let text = text.replace("//", "/");
     let own = plan.own.iter().map(|path| path.to_string_lossy().to_lowercase());
-    let in_home = IN_HOME.iter().copied().flatten().map(|place| format!("/{}", place.to_lowercase()));
+    let in_home = list_in_home().map(|place| format!("/{}", place.to_lowercase()));
     own.chain(in_home).any(|place| text.contains(&place))
 }
 

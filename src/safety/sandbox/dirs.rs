@@ -1,4 +1,4 @@
-//! Detects by its times alone that a directory has the same entries as before.
+//! Detects by its times alone that a directory has the same entries as before, or a file the same content.
 
 use std::fs;
 use std::path::Path;
@@ -11,21 +11,24 @@ pub(super) enum DirState {
     /// Not a directory: a file, or a link that does not lead to one.
     Other,
     /// A directory, unchanged as long as later checks find the same stamp; without one if it has just changed.
-    Dir(Option<DirStamp>),
+    Dir(Option<EntryStamp>),
 }
 
-/// Device and inode, and the times of the last change of entries and attributes, in nanoseconds.
+/// What changes with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DirStamp {
-    identity: (u64, u64),
-    changed: (i128, i128),
+pub(super) struct EntryStamp {
+    pub mode: u32,
+    /// Device, inode and size.
+    identity: [u64; 3],
+    /// The times of the last change of content and attributes, in nanoseconds.
+    changed: [i128; 2],
 }
 
 impl DirState {
     /// Checks a path. Taken before the entries are read, it reveals every later change of them.
     pub fn check(path: &Path) -> Self {
         match fs::metadata(path) {
-            Ok(entry) if entry.is_dir() => Self::Dir(read_stamp(&entry)),
+            Ok(entry) if entry.is_dir() => Self::Dir(read_settled(&entry)),
             Err(_) if fs::symlink_metadata(path).is_err() => Self::Nothing,
             _ => Self::Other,
         }
@@ -37,20 +40,28 @@ impl DirState {
     }
 }
 
-#[cfg(unix)]
-fn read_stamp(entry: &fs::Metadata) -> Option<DirStamp> {
-    use std::os::unix::fs::MetadataExt;
+/// The stamp of a directory, if it has not just changed.
+fn read_settled(entry: &fs::Metadata) -> Option<EntryStamp> {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
     /// The clocks of file systems tick: what changed within this time may change again and show the same time.
     const TICK: Duration = Duration::from_millis(100);
-    let time = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    let changed = (time(entry.mtime(), entry.mtime_nsec()), time(entry.ctime(), entry.ctime_nsec()));
     let settled = SystemTime::now().checked_sub(TICK)?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
-    let is_settled = changed.0.max(changed.1) < i128::try_from(settled).ok()?;
-    is_settled.then_some(DirStamp { identity: (entry.dev(), entry.ino()), changed })
+    let settled = i128::try_from(settled).ok()?;
+    Some(read_stamp(entry)).filter(|stamp| cfg!(unix) && stamp.changed.iter().all(|time| *time < settled))
+}
+
+#[cfg(unix)]
+pub(super) fn read_stamp(entry: &fs::Metadata) -> EntryStamp {
+    use std::os::unix::fs::MetadataExt;
+    let time = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    EntryStamp {
+        mode: entry.mode() & 0o7777,
+        identity: [entry.dev(), entry.ino(), entry.size()],
+        changed: [time(entry.mtime(), entry.mtime_nsec()), time(entry.ctime(), entry.ctime_nsec())],
+    }
 }
 
 #[cfg(not(unix))]
-fn read_stamp(_: &fs::Metadata) -> Option<DirStamp> {
-    None
+pub(super) fn read_stamp(entry: &fs::Metadata) -> EntryStamp {
+    EntryStamp { mode: 0, identity: [0, 0, entry.len()], changed: [0; 2] }
 }

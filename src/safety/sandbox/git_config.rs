@@ -3,49 +3,28 @@
 //! Many keys of git name programs (`core.fsmonitor`, `core.hooksPath`, `filter.*.clean`, `alias.*`, `include.path`),
 //! and new ones come with each version. So the list has the keys that are known to be harmless; all others are not.
 
-/// Sections whose keys name nothing that runs; `None` stands for every key.
-const HARMLESS: &[(&str, Option<&[&str]>)] = &[
-    ("user", Some(&["name", "email", "signingkey"])),
-    ("author", Some(&["name", "email"])),
-    ("committer", Some(&["name", "email"])),
-    (
-        "branch",
-        Some(&["remote", "merge", "rebase", "description", "pushremote", "autosetupmerge", "autosetuprebase"]),
-    ),
-    ("remote", Some(&["url", "fetch", "pushurl", "push", "prune", "tagopt", "mirror", "pushdefault"])),
-    ("submodule", Some(&["url", "active", "branch", "path"])),
-    ("pull", Some(&["rebase", "ff"])),
-    ("push", Some(&["default", "autosetupremote", "followtags"])),
-    ("merge", Some(&["ff", "conflictstyle"])),
-    ("rebase", Some(&["autosquash", "autostash", "updaterefs"])),
-    ("rerere", Some(&["enabled", "autoupdate"])),
-    ("fetch", Some(&["prune", "prunetags", "parallel"])),
-    ("init", Some(&["defaultbranch"])),
-    ("color", None),
-    ("gc", Some(&["auto", "autodetach"])),
-    ("maintenance", Some(&["auto", "strategy"])),
-    ("extensions", Some(&["worktreeconfig", "objectformat", "partialclone"])),
-    (
-        "core",
-        Some(&[
-            "repositoryformatversion",
-            "filemode",
-            "bare",
-            "logallrefupdates",
-            "symlinks",
-            "ignorecase",
-            "precomposeunicode",
-            "autocrlf",
-            "eol",
-            "safecrlf",
-            "quotepath",
-            "longpaths",
-            "sparsecheckout",
-            "sparsecheckoutcone",
-            "abbrev",
-        ]),
-    ),
-];
+/// Sections whose keys name nothing that runs, each with those keys; `*` stands for every key.
+const HARMLESS: &str = "
+user name email signingkey
+author name email
+committer name email
+branch remote merge rebase description pushremote autosetupmerge autosetuprebase
+remote url fetch pushurl push prune tagopt mirror pushdefault
+submodule url active branch path
+pull rebase ff
+push default autosetupremote followtags
+merge ff conflictstyle
+rebase autosquash autostash updaterefs
+rerere enabled autoupdate
+fetch prune prunetags parallel
+init defaultbranch
+color *
+gc auto autodetach
+maintenance auto strategy
+extensions worktreeconfig objectformat partialclone
+core repositoryformatversion filemode bare logallrefupdates symlinks ignorecase precomposeunicode autocrlf eol
+core safecrlf quotepath longpaths sparsecheckout sparsecheckoutcone abbrev
+";
 
 /// True if the differences between two versions of a configuration are harmless. Unknown ones are not.
 pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
@@ -73,8 +52,10 @@ struct Setting {
 
 impl Setting {
     fn is_harmless(&self) -> bool {
-        let keys = HARMLESS.iter().find(|(section, _)| *section == self.section).map(|(_, keys)| keys);
-        let is_known = keys.is_some_and(|keys| keys.is_none_or(|keys| keys.contains(&self.key.as_str())));
+        let is_known = HARMLESS.lines().any(|row| {
+            let mut words = row.split(' ');
+            words.next() == Some(&self.section) && words.any(|key| key == "*" || key == self.key)
+        });
         // `ext::COMMAND` is a transport that runs a command.
         is_known && !self.value.contains("::")
     }

@@ -9,33 +9,25 @@
 //!
 //! An unavailable feature is an error, never a wider boundary.
 
-#[cfg(target_os = "linux")]
-mod caches;
 mod credentials;
 mod denial;
 mod dirs;
 mod form;
 mod git_config;
-#[cfg(any(target_os = "macos", test))]
+#[cfg(any(not(target_os = "linux"), test))]
 mod profile;
 mod plan;
 mod places;
 mod protected;
 
-#[cfg(not(target_os = "linux"))]
-mod without_namespaces;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 use linux as system;
-#[cfg(target_os = "macos")]
-mod macos;
-#[cfg(target_os = "macos")]
-use macos as system;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-mod absent;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-use absent as system;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -50,13 +42,13 @@ use places::Places;
 use protected::Snapshot;
 
 pub use credentials::credential_places;
-pub use denial::{Denial, says_it_could_not_write};
+pub use denial::{explain_denial, says_it_could_not_write};
 pub use form::BoundaryForm;
 pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
-pub use system::TEMP;
 #[cfg(target_os = "linux")]
-pub use system::{CommandEnd, ConfinedCommand, News, ProcessStatus, SpaceKiller};
+pub use system::{ConfinedCommand, News, SpaceKiller};
+pub use system::{GroupWatch, TEMP, hide_this_process, lift_limits, serve_part};
 
 /// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
@@ -64,18 +56,6 @@ pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
 pub const MOST_PROCESSES: usize = 512;
 /// The largest file that a command may write, in bytes.
 pub const MOST_FILE_BYTES: u64 = 8 << 30;
-
-/// Runs this process as a part of the boundary if its arguments say so: the first thing that the program does.
-/// `None` in every other process.
-pub fn serve_part(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
-    #[cfg(target_os = "linux")]
-    return system::serve_part(arguments);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = arguments;
-        None
-    }
-}
 
 /// A command that enters the boundary.
 pub struct BoundaryEntry<'a> {
@@ -157,13 +137,8 @@ impl Sandbox {
         if space.is_none() {
             self.0.confinement(profile)?;
         }
-        Ok(Walls {
-            ground: Arc::clone(&self.0),
-            profile,
-            space,
-            unseen: Arc::default(),
-            unwritten: Arc::default(),
-        })
+        let ground = Arc::clone(&self.0);
+        Ok(Walls { ground, profile, space, unseen: Arc::default(), unwritten: Arc::default() })
     }
 
     /// The directory that commands see as [`TEMP`], once there are namespaces.
@@ -215,11 +190,8 @@ impl WallGround {
     fn begin(&self) -> Result<(), Unavailable> {
         let mut spaces = self.spaces();
         if matches!(*spaces, Spaces::Untried) {
-            let temp = self.temp_dir()?;
-            *spaces = match system::Begun::start(&self.plan, &temp, || self.places()) {
-                Ok(begun) => Spaces::Begun(begun),
-                Err(error) => Spaces::Refused(error.to_string()),
-            };
+            let begun = system::Begun::start(&self.plan, &self.temp_dir()?, || self.places());
+            *spaces = begun.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Begun);
         }
         Ok(())
     }
@@ -229,16 +201,13 @@ impl WallGround {
         self.begin()?;
         let mut spaces = self.spaces();
         *spaces = match std::mem::replace(&mut *spaces, Spaces::Untried) {
-            Spaces::Begun(begun) => match begun.finish() {
-                Ok(space) => Spaces::Up(Arc::new(space)),
-                Err(error) => Spaces::Refused(error.to_string()),
-            },
+            Spaces::Begun(begun) => {
+                let space = begun.finish().map(Arc::new);
+                space.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Up)
+            }
             settled => settled,
         };
-        match &*spaces {
-            Spaces::Up(space) => Ok(Some(Arc::clone(space))),
-            _ => Ok(None),
-        }
+        Ok(if let Spaces::Up(space) = &*spaces { Some(Arc::clone(space)) } else { None })
     }
 
     /// The rules that bind a thread of this program and what it starts.
@@ -305,18 +274,12 @@ impl Walls {
 
     /// The port of the loopback of commands on which a proxy is to listen, if hosts are allowed.
     pub fn proxy_port(&self) -> Option<u16> {
-        #[cfg(target_os = "linux")]
-        return self.space.as_ref()?.proxy_port();
-        #[cfg(not(target_os = "linux"))]
-        None
+        self.space.as_ref()?.proxy_port()
     }
 
     /// The listener on that port, for the first caller.
     pub fn proxy_listener(&self) -> Option<std::net::TcpListener> {
-        #[cfg(target_os = "linux")]
-        return self.space.as_ref()?.proxy_listener();
-        #[cfg(not(target_os = "linux"))]
-        None
+        self.space.as_ref()?.proxy_listener()
     }
 
     /// Starts a command in the namespaces of the run; `None` if there are none, and the command is to be started by
@@ -324,7 +287,7 @@ impl Walls {
     #[cfg(target_os = "linux")]
     pub fn start(&self, entry: &BoundaryEntry<'_>, output: impl AsFd) -> Option<io::Result<ConfinedCommand>> {
         let space = self.space.as_ref()?;
-        let started = space.start(entry, (self.profile, &self.unseen, &self.unwritten), output);
+        let started = space.start(entry, self, output);
         if started.is_err() {
             // The next command gets others.
             *self.ground.spaces() = Spaces::Untried;
@@ -340,44 +303,11 @@ impl Walls {
         self.ground.confinement(self.profile).map_err(io::Error::other)?.run_inside(work)
     }
 
-    /// Watches a started process group until the watch is dropped.
-    pub fn watch(&self, group: i32) -> GroupWatch {
-        GroupWatch(system::Watch::start(group))
-    }
-
-    /// The command line that runs `program` inside, if a separate program enforces the boundary.
+    /// The words before a command line that runs inside, if a separate program enforces the boundary.
     ///
     /// # Errors
     /// The boundary is not available.
-    pub fn command_line(&self, program: &str, arguments: &[&str]) -> io::Result<Vec<String>> {
-        let mut line = self.ground.confinement(self.profile).map_err(io::Error::other)?.prefix();
-        line.extend([&[program], arguments].concat().into_iter().map(str::to_owned));
-        Ok(line)
+    pub fn prefix(&self) -> io::Result<Vec<String>> {
+        Ok(self.ground.confinement(self.profile).map_err(io::Error::other)?.prefix())
     }
-}
-
-/// Ends a group of processes that has more than [`MOST_PROCESSES`] members.
-pub struct GroupWatch(system::Watch);
-
-impl GroupWatch {
-    /// True if the group exceeded the limit.
-    pub fn is_flooded(&self) -> bool {
-        self.0.is_flooded()
-    }
-}
-
-/// Gives a child outside the sandbox the limits that it would have without this program, which lowers its own so
-/// that children inside inherit them.
-pub fn lift_limits(process: u32) {
-    #[cfg(target_os = "linux")]
-    system::lift_limits(process);
-    #[cfg(not(target_os = "linux"))]
-    let _ = process;
-}
-
-/// Hides this process from others of the same user: its memory and environment cannot be read, and it leaves no
-/// core dump. Done before the first child starts: until then there is nobody to hide from.
-pub fn hide_this_process() {
-    #[cfg(target_os = "linux")]
-    system::hide_this_process();
 }

@@ -61,13 +61,12 @@ struct PlaceSearch<'a> {
 
 impl<'a> PlaceSearch<'a> {
     fn run(plan: &'a Boundary) -> Places {
-        let written: Vec<PathBuf> = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
-        let places = Places::default();
-        let mut search = Self { workspace: &plan.workspace, written: written.clone(), places, nested: 0 };
+        let written = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+        let mut search = Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0 };
         search.entry(&plan.workspace.join(".git"));
-        for dir in &written {
+        for dir in search.written.clone() {
             search.entry(&dir.join(".git"));
-            search.git_dir(dir);
+            search.git_dir(&dir);
         }
         let (mut queue, mut seen) = (VecDeque::from([(plan.workspace.clone(), 0)]), 0);
         while let Some((dir, level)) = queue.pop_front() {
@@ -152,15 +151,11 @@ impl<'a> PlaceSearch<'a> {
 
     fn add(&mut self, dir: &Path) {
         let Some(dir) = self.find_watched(dir) else { return };
-        let is_root = dir == Path::new(".git");
-        if is_root
-            || self.places.repositories.contains(&dir)
-            || self.places.repositories.len() >= MOST_REPOSITORIES
-        {
-            return;
+        let known = &self.places.repositories;
+        if dir != Path::new(".git") && !known.contains(&dir) && known.len() < MOST_REPOSITORIES {
+            protected::of_git().for_each(|row| self.places.add(&row, &dir));
+            self.places.repositories.push(dir);
         }
-        protected::of_git().for_each(|row| self.places.add(&row, &dir));
-        self.places.repositories.push(dir);
     }
 
     /// The name of a path, if commands may write it at all.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// The permissions of the boundary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
@@ -33,7 +35,7 @@ impl Boundary {
 }
 
 /// The two sets of walls that a command may get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SandboxProfile {
     /// Nothing outside the private temporary directory can be written.
     Read,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::files::disk::{self, Dir, DirEntryKind};
 
 use super::Walls;
-use super::dirs::DirState;
+use super::dirs::{DirState, EntryStamp, read_stamp};
 use super::git_config::differ_harmlessly;
 use super::places::Places;
 
@@ -52,11 +52,11 @@ impl Protection {
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
         let places = if cfg!(target_os = "linux") && !walls.only_read() { walls.ground.places() } else { &[] };
         let mut known = walls.ground.last.lock().expect("nobody panics while files are looked at");
-        let before = places.iter().enumerate().map(|(at, places)| {
-            let now = Arc::new(Snapshot::take(workspace, places, known.get(at).map(Arc::as_ref)));
-            (Arc::clone(places), now)
-        });
-        let before: Vec<_> = before.collect();
+        let take = |(at, places): (usize, &Arc<Places>)| {
+            let now = Snapshot::take(workspace, places, known.get(at).map(Arc::as_ref));
+            (Arc::clone(places), Arc::new(now))
+        };
+        let before: Vec<_> = places.iter().enumerate().map(take).collect();
         if !before.is_empty() {
             *known = before.iter().map(|(_, now)| Arc::clone(now)).collect();
         }
@@ -80,14 +80,10 @@ impl Protection {
             }
             changes.extend(found);
         }
-        if changes.is_empty() {
-            return Undone::default();
-        }
-        let root = &self.workspace;
         let mut undone = Undone::default();
         for (path, entry) in changes {
             let name = path.to_string_lossy().into_owned();
-            let done = put_back(root, &path, entry.as_ref());
+            let done = put_back(&self.workspace, &path, entry.as_ref());
             if done.is_ok() { undone.put_back.push(name) } else { undone.left.push(name) }
         }
         undone
@@ -101,6 +97,7 @@ impl Drop for Protection {
 }
 
 /// Files and links by their paths from the root. Directories have no entries.
+#[derive(Default)]
 pub(super) struct Snapshot {
     entries: BTreeMap<PathBuf, GuardedEntry>,
     /// The directories that contain them, or would.
@@ -115,19 +112,12 @@ pub(super) struct Snapshot {
 #[derive(Debug, Clone)]
 enum GuardedEntry {
     File {
-        stamp: GuardStamp,
+        stamp: EntryStamp,
         content: Option<Arc<[u8]>>,
     },
     Link(PathBuf),
     /// A socket, a FIFO, a device.
     Other,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct GuardStamp {
-    mode: u32,
-    /// Device, inode, size, times of change of content and attributes.
-    identity: [i128; 5],
 }
 
 impl PartialEq for GuardedEntry {
@@ -148,8 +138,7 @@ impl Snapshot {
     /// `known` avoids checking for files that are absent from an unchanged directory, and reading unchanged files.
     fn take(root: &Path, places: &Places, known: Option<&Self>) -> Self {
         let repositories = places.repositories.iter().filter(|dir| root.join(dir).is_dir()).cloned().collect();
-        let mut snapshot =
-            Self { entries: BTreeMap::new(), dirs: BTreeMap::new(), whole: true, repositories, bytes: 0 };
+        let mut snapshot = Self { whole: true, repositories, ..Self::default() };
         for path in &places.files {
             snapshot.look(root, path, known);
         }
@@ -196,10 +185,9 @@ impl Snapshot {
         for entry in entries {
             let path = dir.join(entry.file_name());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if depth == 0 {
-                    self.whole = false;
-                } else {
-                    self.walk(root, &path, known, depth - 1);
+                match depth.checked_sub(1) {
+                    Some(depth) => self.walk(root, &path, known, depth),
+                    None => self.whole = false,
                 }
             } else if !is_sample(&path) {
                 self.look(root, &path, known);
@@ -212,10 +200,10 @@ impl Snapshot {
             self.whole = false;
             return;
         }
-        match self.check_dir(root, path.parent().unwrap_or(path), known) {
-            (DirState::Nothing, _) => return,
-            (_, true) if known.is_some_and(|known| !known.entries.contains_key(path)) => return,
-            _ => {}
+        let (seen, is_as_known) = self.check_dir(root, path.parent().unwrap_or(path), known);
+        let was_absent = is_as_known && known.is_some_and(|known| !known.entries.contains_key(path));
+        if seen == DirState::Nothing || was_absent {
+            return;
         }
         let full = root.join(path);
         let Ok(metadata) = fs::symlink_metadata(&full) else { return };
@@ -224,12 +212,11 @@ impl Snapshot {
             kind if kind.is_symlink() => GuardedEntry::Link(fs::read_link(&full).unwrap_or_default()),
             kind if kind.is_file() => {
                 let stamp = read_stamp(&metadata);
-                match known.and_then(|known| known.entries.get(path)) {
-                    Some(GuardedEntry::File { stamp: then, content }) if *then == stamp => {
-                        GuardedEntry::File { stamp, content: content.clone() }
-                    }
-                    _ => GuardedEntry::File { stamp, content: self.read(&full, metadata.len()) },
-                }
+                let content = match known.and_then(|known| known.entries.get(path)) {
+                    Some(GuardedEntry::File { stamp: then, content }) if *then == stamp => content.clone(),
+                    _ => self.read(&full, metadata.len()),
+                };
+                GuardedEntry::File { stamp, content }
             }
             _ => GuardedEntry::Other,
         };
@@ -278,15 +265,11 @@ impl Snapshot {
         };
         let is_config = path.file_name().is_some_and(|name| name == "config");
         let is_of_repository = path.parent().is_some_and(|dir| self.repositories.iter().any(|known| known == dir));
-        let is_made = before.is_none() && is_git_config(path) && self.repositories.is_empty();
+        let is_made = before.is_none() && path == Path::new(".git/config") && self.repositories.is_empty();
         let is_kept = before.is_some() && is_of_repository && mode(before) == mode(after);
         let (Some(before), Some(after)) = (text(before), text(after)) else { return false };
         is_config && (is_made || is_kept) && differ_harmlessly(&before, &after)
     }
-}
-
-fn is_git_config(path: &Path) -> bool {
-    path == Path::new(".git/config")
 }
 
 /// True if git runs no hook of this name.
@@ -351,25 +334,4 @@ fn remove_all(dir: &Dir, name: &OsStr) -> io::Result<()> {
         remove_all(&inner, &entry.name)?;
     }
     dir.remove_dir(name)
-}
-
-#[cfg(unix)]
-fn read_stamp(metadata: &fs::Metadata) -> GuardStamp {
-    use std::os::unix::fs::MetadataExt;
-    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    GuardStamp {
-        mode: metadata.mode() & 0o7777,
-        identity: [
-            metadata.dev().into(),
-            metadata.ino().into(),
-            metadata.size().into(),
-            nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
-        ],
-    }
-}
-
-#[cfg(not(unix))]
-fn read_stamp(metadata: &fs::Metadata) -> GuardStamp {
-    GuardStamp { mode: 0, identity: [0, 0, metadata.len().into(), 0, 0] }
 }

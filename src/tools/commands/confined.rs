@@ -10,9 +10,7 @@ use crate::base::output::{ToolError, ToolErrorKind};
 use crate::conversation::event::EventKind;
 use crate::safety::net::proxy::{self, Hosts};
 use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
-use crate::safety::sandbox::{
-    self, Denial, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls,
-};
+use crate::safety::sandbox::{self, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls};
 use crate::safety::{Enclosure, Hold, Refused, net::Proxies};
 use crate::tools::CallContext;
 
@@ -216,7 +214,7 @@ impl Confined {
             return Some(Denied { why, how: Refused::Writing });
         }
         let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
-        Denial::judge(output, signal, plan).map(|denial| Denied { why: denial.to_string(), how })
+        sandbox::explain_denial(output, signal, plan).map(|why| Denied { why, how })
     }
 }
 

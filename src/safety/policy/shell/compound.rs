@@ -9,14 +9,12 @@ impl ShellReader<'_> {
             self.list()?;
             self.expect_word("then")?;
             self.list()?;
-            match self.peek_word() {
-                "elif" => self.at += "elif".len(),
-                "else" => {
-                    self.at += "else".len();
-                    self.list()?;
-                    return self.expect_word("fi");
-                }
-                _ => return self.expect_word("fi"),
+            if self.take_word("else") {
+                self.list()?;
+                return self.expect_word("fi");
+            }
+            if !self.take_word("elif") {
+                return self.expect_word("fi");
             }
         }
     }
@@ -36,8 +34,7 @@ impl ShellReader<'_> {
         self.at += name.len();
         self.script.commands.push(Simple { assigned: vec![name], ..Simple::default() });
         self.blank_lines()?;
-        if self.peek_word() == "in" {
-            self.at += "in".len();
+        if self.take_word("in") {
             self.words_of_loop()?;
         } else {
             self.take(";");
@@ -49,13 +46,11 @@ impl ShellReader<'_> {
     fn words_of_loop(&mut self) -> ShellReading<()> {
         loop {
             self.blanks();
-            match self.peek() {
-                Some(b';') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\n') => return self.line_feed(),
-                _ => {}
+            if self.take(";") {
+                return Ok(());
+            }
+            if self.peek() == Some(b'\n') {
+                return self.line_feed();
             }
             let arg = self.word()?.arg;
             let stems = std::mem::take(&mut self.stems);
@@ -73,8 +68,7 @@ impl ShellReader<'_> {
         self.expect_word("in")?;
         loop {
             self.blank_lines()?;
-            if self.peek_word() == "esac" {
-                self.at += "esac".len();
+            if self.take_word("esac") {
                 return Ok(());
             }
             self.take("(");
@@ -100,8 +94,7 @@ impl ShellReader<'_> {
         let mut argv = vec![Arg::Literal("[[".to_owned())];
         loop {
             self.blank_lines()?;
-            if self.peek_word() == "]]" {
-                self.at += "]]".len();
+            if self.take_word("]]") {
                 self.command_of(argv, Vec::new());
                 return Ok(());
             }

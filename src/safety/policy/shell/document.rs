@@ -1,7 +1,9 @@
 //! Here-documents: finds their ends, and the commands in them.
 
 use super::reader::{GiveUp, HereDocument, ShellReader, ShellReading};
-use super::words::{ShellText, is_plain};
+use super::words::is_plain;
+
+const NOT_UNDERSTOOD: GiveUp = GiveUp("a here-document in it is not understood");
 
 impl HereDocument {
     /// Reads the delimiter after `<<`.
@@ -19,20 +21,13 @@ impl HereDocument {
                 '\\' if quote.is_none() => document.is_expanded = false,
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' if quote.is_none() => {
                     reader.at += at;
-                    return document.sound();
+                    return if document.delimiter.is_empty() { Err(NOT_UNDERSTOOD) } else { Ok(document) };
                 }
                 c if is_plain(c) || (c == ' ' && quote.is_some()) => document.delimiter.push(c),
                 _ => break,
             }
         }
-        Err(GiveUp("a here-document in it is not understood"))
-    }
-
-    fn sound(self) -> ShellReading<Self> {
-        if self.delimiter.is_empty() {
-            return Err(GiveUp("a here-document in it is not understood"));
-        }
-        Ok(self)
+        Err(NOT_UNDERSTOOD)
     }
 
     /// Reads the body, which begins here.
@@ -47,19 +42,12 @@ impl HereDocument {
             let to = reader.at;
             reader.at = (to + line.len() + 1).min(reader.text.len());
             if line.trim_start_matches(|c| self.strips_tabs && c == '\t') == self.delimiter {
-                return self.expand(reader, from, to);
+                let text = &reader.text[from..to];
+                return if self.is_expanded { reader.read_part(text, ShellReader::body) } else { Ok(()) };
             }
             if self.is_expanded && line.ends_with('\\') {
                 return Err(GiveUp("a here-document in it joins lines"));
             }
         }
-    }
-
-    fn expand(&self, reader: &mut ShellReader<'_>, from: usize, to: usize) -> ShellReading<()> {
-        if self.is_expanded {
-            let text = reader.text;
-            reader.read_part(&text[from..to], ShellText::Document)?;
-        }
-        Ok(())
     }
 }

@@ -83,6 +83,13 @@ impl Arg {
     }
 }
 
+impl WrappedCommand {
+    /// A line that an argument is, to which the outer command adds effects.
+    fn of_line(script: ShellScript) -> Self {
+        Self { script, at: usize::MAX, is_transparent: false }
+    }
+}
+
 impl Simple {
     fn new(argv: Vec<Arg>, depth: usize) -> Self {
         let inside = wrappers::unwrap_command(&argv, depth).map(Box::new);
@@ -92,6 +99,11 @@ impl Simple {
     /// The program that runs, if it is known.
     pub fn program(&self) -> Option<&str> {
         self.argv.first().and_then(Arg::text)
+    }
+
+    /// Its name, without the directory that it is given with; empty if it is not known.
+    pub fn program_name(&self) -> &str {
+        self.program().and_then(|path| path.rsplit('/').next()).unwrap_or_default()
     }
 }
 
@@ -122,14 +134,27 @@ impl ShellScript {
 
     /// True if it mentions the home directory, at any depth.
     pub(super) fn names_home(&self) -> bool {
-        let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.names_home());
-        self.names_home || self.commands.iter().any(inside)
+        self.has(|script| script.names_home)
     }
 
     /// True if it calculates, at any depth.
     pub(super) fn calculates(&self) -> bool {
-        let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.calculates());
-        self.calculates || self.commands.iter().any(inside)
+        self.has(|script| script.calculates)
+    }
+
+    /// True if it is so of this line, or of one in it.
+    fn has(&self, is_so: fn(&Self) -> bool) -> bool {
+        let mut inside = self.commands.iter().filter_map(|command| command.inside.as_ref());
+        is_so(self) || inside.any(|inside| inside.script.has(is_so))
+    }
+
+    /// Adds what was found in a part of the line that was read separately.
+    fn absorb(&mut self, part: Self) {
+        self.commands.extend(part.commands);
+        self.files.extend(part.files);
+        self.names_home |= part.names_home;
+        self.calculates |= part.calculates;
+        self.unresolved = self.unresolved.or(part.unresolved);
     }
 
     /// A script about which nothing is known.

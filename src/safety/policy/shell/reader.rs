@@ -25,6 +25,7 @@ pub(super) struct HereDocument {
     pub is_expanded: bool,
 }
 
+#[derive(Default)]
 pub(super) struct ShellReader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
@@ -43,16 +44,7 @@ pub(super) struct ShellReader<'t> {
 
 impl<'t> ShellReader<'t> {
     pub fn new(text: &'t str, depth: usize) -> Self {
-        Self {
-            text,
-            at: 0,
-            script: ShellScript::default(),
-            depth,
-            open: 0,
-            documents: Vec::new(),
-            held: 0,
-            stems: Vec::new(),
-        }
+        Self { text, depth, ..Self::default() }
     }
 
     /// Reads the whole line.
@@ -141,8 +133,7 @@ impl<'t> ShellReader<'t> {
         let is_plain = self.pipeline()?;
         self.blanks();
         if is_first && is_plain && self.script.commands.len() == 1 {
-            let follows = self.rest();
-            self.script.enters_first = !follows.starts_with("||");
+            self.script.enters_first = !self.rest().starts_with("||");
         }
         loop {
             self.blanks();
@@ -157,8 +148,7 @@ impl<'t> ShellReader<'t> {
     /// Reads a pipeline; returns true if it was one simple command.
     fn pipeline(&mut self) -> ShellReading<bool> {
         let mut is_plain = true;
-        while self.peek_word() == "!" {
-            self.at += 1;
+        while self.take_word("!") {
             self.blanks();
             is_plain = false;
         }
@@ -232,6 +222,16 @@ impl<'t> ShellReader<'t> {
         &self.text[self.at..]
     }
 
+    pub(super) fn peek_char(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(super) fn take_char(&mut self) -> Option<char> {
+        let c = self.peek_char()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
     pub(super) fn take(&mut self, what: &str) -> bool {
         let is_there = self.rest().starts_with(what);
         self.at += if is_there { what.len() } else { 0 };
@@ -247,11 +247,12 @@ impl<'t> ShellReader<'t> {
     }
 
     pub(super) fn expect_word(&mut self, word: &str) -> ShellReading<()> {
-        if self.peek_word() != word {
-            return Err(GiveUp("something in it is opened that is not closed"));
-        }
-        self.at += word.len();
-        Ok(())
+        if self.take_word(word) { Ok(()) } else { Err(GiveUp("something in it is opened that is not closed")) }
+    }
+
+    /// Takes a word of the grammar, if it comes next.
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        self.peek_word() == word && self.take(word)
     }
 
     /// The bytes up to the end of a word, which may be a word of the grammar.

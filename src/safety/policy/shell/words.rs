@@ -9,15 +9,6 @@ use super::{Arg, DEEPEST};
 const UNCLOSED: GiveUp = GiveUp("a quote in it is not closed");
 const DOES_MORE: &str = "it has an expansion that does more than look something up";
 
-/// The kind of a part of a line.
-#[derive(Clone, Copy)]
-pub(super) enum ShellText {
-    /// Commands.
-    Line,
-    /// The body of a here-document.
-    Document,
-}
-
 /// The parts of a word.
 pub(super) struct Word {
     pub arg: Arg,
@@ -60,12 +51,6 @@ impl Growing {
             self.text.push(c);
         }
     }
-
-    fn push_str(&mut self, text: &str) {
-        if self.is_known {
-            self.text.push_str(text);
-        }
-    }
 }
 
 impl ShellReader<'_> {
@@ -73,7 +58,7 @@ impl ShellReader<'_> {
     pub(super) fn word(&mut self) -> ShellReading<Word> {
         let from = self.at;
         let mut word = Growing { is_known: true, ..Growing::default() };
-        while let Some(c) = self.rest().chars().next() {
+        while let Some(c) = self.peek_char() {
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
                 '\'' | '"' => {
@@ -82,8 +67,10 @@ impl ShellReader<'_> {
                     if c == '"' { self.double_quoted(&mut word)? } else { self.single_quoted(&mut word)? }
                 }
                 '\\' => self.read_escape(&mut word)?,
-                '$' => self.dollar(&mut word, false)?,
-                '`' => self.read_backquotes(&mut word)?,
+                '$' | '`' => {
+                    self.at += 1;
+                    self.expand(c, &mut word, false)?;
+                }
                 _ => self.plain(c, &mut word, from)?,
             }
         }
@@ -127,8 +114,7 @@ impl ShellReader<'_> {
 
     fn read_escape(&mut self, word: &mut Growing) -> ShellReading<()> {
         self.at += 1;
-        let c = self.rest().chars().next().ok_or(UNCLOSED)?;
-        self.at += c.len_utf8();
+        let c = self.take_char().ok_or(UNCLOSED)?;
         word.is_quoted = true;
         if c == '\n' {
             return Err(GiveUp("a word in it is spread over two lines"));
@@ -140,7 +126,7 @@ impl ShellReader<'_> {
     fn single_quoted(&mut self, word: &mut Growing) -> ShellReading<()> {
         let length = self.rest().find('\'').ok_or(UNCLOSED)?;
         self.quoted_text(&self.rest()[..length])?;
-        word.push_str(&self.rest()[..length]);
+        self.rest()[..length].chars().for_each(|c| word.push(c));
         self.at += length + 1;
         Ok(())
     }
@@ -155,32 +141,20 @@ impl ShellReader<'_> {
 
     fn double_quoted(&mut self, word: &mut Growing) -> ShellReading<()> {
         let from = self.at;
-        while let Some(c) = self.rest().chars().next() {
+        while let Some(c) = self.take_char() {
             match c {
-                '"' => {
-                    self.quoted_text(&self.text[from..self.at])?;
-                    self.at += 1;
-                    return Ok(());
-                }
-                '$' => self.dollar(word, true)?,
-                '`' => self.read_backquotes(word)?,
-                '\\' => {
-                    self.at += 1;
-                    let c = self.rest().chars().next().ok_or(UNCLOSED)?;
-                    self.at += c.len_utf8();
-                    match c {
-                        '$' | '`' | '"' | '\\' => word.push(c),
-                        '\n' => {}
-                        c => {
+                '"' => return self.quoted_text(&self.text[from..self.at]),
+                '$' | '`' => self.expand(c, word, true)?,
+                '\\' => match self.take_char().ok_or(UNCLOSED)? {
+                    '\n' => {}
+                    c => {
+                        if !matches!(c, '$' | '`' | '"' | '\\') {
                             word.push('\\');
-                            word.push(c);
                         }
+                        word.push(c);
                     }
-                }
-                c => {
-                    self.at += c.len_utf8();
-                    word.push(c);
-                }
+                },
+                c => word.push(c),
             }
         }
         Err(UNCLOSED)
@@ -189,51 +163,41 @@ impl ShellReader<'_> {
     /// The body of a here-document whose delimiter is not quoted.
     pub(super) fn body(&mut self) -> ShellReading<()> {
         let mut word = Growing::default();
-        while let Some(c) = self.rest().chars().next() {
+        while let Some(c) = self.take_char() {
             match c {
-                '$' => self.dollar(&mut word, true)?,
-                '`' => self.read_backquotes(&mut word)?,
+                '$' | '`' => self.expand(c, &mut word, true)?,
                 '\\' => {
-                    self.at += 1;
-                    self.at += self.rest().chars().next().map_or(0, char::len_utf8);
+                    self.take_char();
                 }
-                c => self.at += c.len_utf8(),
+                _ => {}
             }
         }
         Ok(())
     }
 
-    /// Reads a `$` and what follows it.
+    /// Reads what follows a `$` or a backquote.
+    fn expand(&mut self, c: char, word: &mut Growing, is_quoted: bool) -> ShellReading<()> {
+        if c == '$' { self.dollar(word, is_quoted) } else { self.read_backquotes(word) }
+    }
+
+    /// Reads what follows a `$`.
     fn dollar(&mut self, word: &mut Growing, is_quoted: bool) -> ShellReading<()> {
-        self.at += 1;
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
-                word.forget();
                 self.at += 2;
-                self.read_deeper(Self::arithmetic)
+                self.read_deeper(Self::arithmetic)?;
             }
             Some(b'(') => {
-                word.forget();
                 self.at += 1;
-                self.substitution()
+                self.substitution()?;
             }
             Some(b'{') => {
-                word.forget();
                 self.at += 1;
-                self.read_deeper(Self::parameter)
+                self.read_deeper(Self::parameter)?;
             }
-            Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
-                word.forget();
-                self.variable();
-                Ok(())
-            }
-            Some(c) if c.is_ascii_digit() || b"@*#?-$!".contains(&c) => {
-                word.forget();
-                self.at += 1;
-                Ok(())
-            }
+            Some(c) if c.is_ascii_alphabetic() || c == b'_' => self.variable(),
+            Some(c) if c.is_ascii_digit() || b"@*#?-$!".contains(&c) => self.at += 1,
             Some(b'\'') if !is_quoted => {
-                word.forget();
                 self.at += 1;
                 let length = self.rest().find('\'').ok_or(UNCLOSED)?;
                 let inner = &self.rest()[..length];
@@ -242,22 +206,16 @@ impl ShellReader<'_> {
                 }
                 self.quoted_text(inner)?;
                 self.at += length + 1;
-                Ok(())
             }
-            Some(b'"') if !is_quoted => {
-                word.forget();
-                Ok(())
-            }
-            Some(b'[') => {
-                word.forget();
-                self.doubt(DOES_MORE);
-                Ok(())
-            }
+            Some(b'"') if !is_quoted => {}
+            Some(b'[') => self.doubt(DOES_MORE),
             _ => {
                 word.push('$');
-                Ok(())
+                return Ok(());
             }
         }
+        word.forget();
+        Ok(())
     }
 
     /// The name of a variable.
@@ -283,17 +241,13 @@ impl ShellReader<'_> {
             self.doubt(DOES_MORE);
         }
         let mut inner = Growing::default();
-        while let Some(c) = self.rest().chars().next() {
+        while let Some(c) = self.take_char() {
             match c {
-                '}' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                '$' => self.dollar(&mut inner, true)?,
-                '`' => self.read_backquotes(&mut inner)?,
+                '}' => return Ok(()),
+                '$' | '`' => self.expand(c, &mut inner, true)?,
                 // If there are quotes inside, their end depends on the shell.
                 '\'' | '"' | '\\' | '{' | '\n' => return Err(GiveUp(DOES_MORE)),
-                c => self.at += c.len_utf8(),
+                _ => {}
             }
         }
         Err(GiveUp("something in it is opened that is not closed"))
@@ -304,23 +258,16 @@ impl ShellReader<'_> {
         let mut open = 0_usize;
         self.script.calculates = true;
         let mut inner = Growing::default();
-        while let Some(c) = self.peek() {
+        while let Some(c) = self.take_char() {
             match c {
-                b')' if open == 0 && self.peek_at(1) == Some(b')') => {
-                    self.at += 2;
-                    return Ok(());
-                }
-                b')' if open == 0 => break,
-                b'$' => self.dollar(&mut inner, true)?,
-                b'`' => self.read_backquotes(&mut inner)?,
-                b'\'' | b'"' | b'\\' | b';' | b'\n' => break,
-                c => {
-                    open = if c == b'(' { open + 1 } else { open - usize::from(c == b')') };
-                    if c == b'[' {
-                        self.doubt(DOES_MORE);
-                    }
-                    self.at += if c.is_ascii() { 1 } else { self.rest().chars().next().map_or(1, char::len_utf8) };
-                }
+                ')' if open == 0 && self.take(")") => return Ok(()),
+                ')' if open == 0 => break,
+                '$' | '`' => self.expand(c, &mut inner, true)?,
+                '\'' | '"' | '\\' | ';' | '\n' => break,
+                '(' => open += 1,
+                ')' => open -= 1,
+                '[' => self.doubt(DOES_MORE),
+                _ => {}
             }
         }
         Err(GiveUp("a calculation in it is not understood"))
@@ -328,19 +275,16 @@ impl ShellReader<'_> {
 
     fn read_backquotes(&mut self, word: &mut Growing) -> ShellReading<()> {
         word.forget();
-        self.at += 1;
         let mut inner = String::new();
-        while let Some(c) = self.rest().chars().next() {
-            self.at += c.len_utf8();
+        while let Some(c) = self.take_char() {
             match c {
                 '`' => {
                     self.quoted_text(&inner)?;
-                    return self.read_part(&inner, ShellText::Line);
+                    return self.read_part(&inner, ShellReader::commands);
                 }
                 '\\' => {
                     self.doubt("what is escaped in backquotes is read in different ways");
-                    let next = self.rest().chars().next().ok_or(UNCLOSED)?;
-                    self.at += next.len_utf8();
+                    let next = self.take_char().ok_or(UNCLOSED)?;
                     if !matches!(next, '`' | '\\' | '$') {
                         inner.push(c);
                     }
@@ -353,23 +297,17 @@ impl ShellReader<'_> {
     }
 
     /// Reads a part of the line as a separate line. The commands in it belong to this line.
-    pub(super) fn read_part(&mut self, text: &str, what: ShellText) -> ShellReading<()> {
+    pub(super) fn read_part<'p>(
+        &mut self,
+        text: &'p str,
+        read: fn(&mut ShellReader<'p>) -> ShellReading<()>,
+    ) -> ShellReading<()> {
         if self.depth >= DEEPEST {
             return Err(GiveUp("commands in commands, too deep to follow"));
         }
         let mut inner = ShellReader::new(text, self.depth + 1);
-        let read = match what {
-            ShellText::Line => inner.commands(),
-            ShellText::Document => inner.body(),
-        };
-        let found = inner.script;
-        self.script.commands.extend(found.commands);
-        self.script.files.extend(found.files);
-        self.script.names_home |= found.names_home;
-        self.script.calculates |= found.calculates;
-        if let Some(why) = found.unresolved {
-            self.doubt(why);
-        }
+        let read = read(&mut inner);
+        self.script.absorb(inner.script);
         read
     }
 }

@@ -1,16 +1,17 @@
 //! Programs that run other programs: finds the inner command in their words, and whether they add effects. A flag that
 //! is not in the table leaves that open, which counts as doubt.
 
+use super::super::programs::{find_rows, has_row};
 use super::{Arg, DEEPEST, ShellScript, Simple, WrappedCommand, read_at};
 
 /// A program that runs the rest of its words.
-struct Wrapper {
-    name: &'static str,
+struct Wrapper<'n> {
+    name: &'n str,
     /// Single letters that take no value.
     flags: &'static str,
     /// Single letters that take one.
     valued: &'static str,
-    /// Long flags, separated by spaces; those that end with `=` take a value.
+    /// Long flags, separated by `|`; those that end with `=` take a value.
     long: &'static str,
     /// Words between the flags and the program.
     operands: usize,
@@ -18,105 +19,20 @@ struct Wrapper {
     is_transparent: bool,
 }
 
-const fn define_wrapper(
-    name: &'static str,
-    (flags, valued, long): (&'static str, &'static str, &'static str),
-    operands: usize,
-    is_transparent: bool,
-) -> Wrapper {
-    Wrapper { name, flags, valued, long, operands, is_transparent }
-}
-
-const WRAPPERS: &[Wrapper] = &[
-    define_wrapper("nohup", ("", "", ""), 0, true),
-    define_wrapper("nice", ("", "n", "--adjustment="), 0, true),
-    define_wrapper("ionice", ("t", "cn", "--class= --classdata= --ignore"), 0, true),
-    define_wrapper("time", ("pv", "f", "--portability --verbose --format="), 0, true),
-    define_wrapper(
-        "timeout",
-        ("v", "ks", "--foreground --preserve-status --verbose --kill-after= --signal="),
-        1,
-        true,
-    ),
-    define_wrapper("stdbuf", ("", "ioe", "--input= --output= --error="), 0, true),
-    define_wrapper("command", ("p", "", ""), 0, true),
-    define_wrapper("builtin", ("", "", ""), 0, true),
-    define_wrapper("exec", ("cl", "a", ""), 0, true),
-    define_wrapper("setsid", ("cfw", "", "--ctty --fork --wait"), 0, false),
-    define_wrapper("env", ("i0v", "uC", "--ignore-environment --null --debug --unset= --chdir="), 0, false),
-    define_wrapper(
-        "sudo",
-        ("AbBEHkKnNPSi", "CDghpRrTtUu", "--preserve-env --user= --group= --non-interactive --login"),
-        0,
-        false,
-    ),
-    define_wrapper("doas", ("nLs", "aCu", ""), 0, false),
-    define_wrapper(
-        "xargs",
-        (
-            "0oprtx",
-            "adEIJLnPRs",
-            "--null --no-run-if-empty --verbose --arg-file= --delimiter= --max-args= --max-lines= --max-procs= \
-             --replace= --max-chars=",
-        ),
-        0,
-        true,
-    ),
-];
-
-const SHELLS: [&str; 15] = [
-    "sh", "bash", "rbash", "dash", "ash", "yash", "zsh", "ksh", "rksh", "mksh", "oksh", "posh", "fish", "csh",
-    "tcsh",
-];
-/// Programs that run others in their own ways: it is unknown which of their words is the program.
-const OPAQUE: [&str; 31] = [
-    "parallel",
-    "watch",
-    "su",
-    "runuser",
-    "pkexec",
-    "script",
-    "busybox",
-    "toybox",
-    "unshare",
-    "nsenter",
-    "chroot",
-    "strace",
-    "ltrace",
-    "gdb",
-    "perf",
-    "flock",
-    "systemd-run",
-    "fakeroot",
-    "proot",
-    "firejail",
-    "bwrap",
-    "entr",
-    "taskset",
-    "prlimit",
-    "chrt",
-    "setarch",
-    "linux32",
-    "linux64",
-    "setpriv",
-    "numactl",
-    "valgrind",
-];
 const OPEN_ENDED: &str = "it runs another program in a way of its own";
 
 /// The command that a wrapper runs, if `argv` is a wrapper's.
 pub(super) fn unwrap_command(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     let path = argv.first()?.text()?;
     let name = path.rsplit('/').next().unwrap_or(path);
-    let wrapper = || WRAPPERS.iter().find(|wrapper| wrapper.name == name);
-    let is_open_ended = OPAQUE.contains(&name) || is_loader(name);
+    let wrapper = || Wrapper::find(name);
+    let is_open_ended = has_row("opaque", name) || is_loader(name);
+    let is_shell = has_row("shell", name);
     let mut inside = if depth >= DEEPEST {
-        let runs = matches!(name, "eval" | "trap" | "alias" | "find")
-            || is_open_ended
-            || SHELLS.contains(&name)
-            || wrapper().is_some();
+        let runs =
+            matches!(name, "eval" | "trap" | "alias" | "find") || is_open_ended || is_shell || wrapper().is_some();
         runs.then(|| refuse_reading("commands in commands, too deep to follow"))
-    } else if SHELLS.contains(&name) {
+    } else if is_shell {
         unwrap_shell(argv, depth)
     } else if is_open_ended {
         Some(guess_commands(argv, OPEN_ENDED))
@@ -140,7 +56,7 @@ fn is_loader(name: &str) -> bool {
 }
 
 fn refuse_reading(why: &'static str) -> WrappedCommand {
-    WrappedCommand { script: ShellScript::opaque(why), at: usize::MAX, is_transparent: false }
+    WrappedCommand::of_line(ShellScript::opaque(why))
 }
 
 /// A command that could begin at any of the words, or be one of them: for the rules that deny.
@@ -155,7 +71,7 @@ fn guess_commands(argv: &[Arg], why: &'static str) -> WrappedCommand {
             script.commands.push(Simple { argv: argv[at..].to_vec(), ..Simple::default() });
         }
     }
-    WrappedCommand { script, at: usize::MAX, is_transparent: false }
+    WrappedCommand::of_line(script)
 }
 
 /// The command that consists of these words.
@@ -165,13 +81,26 @@ fn make_script(argv: Vec<Arg>, depth: usize) -> ShellScript {
     ShellScript { commands: vec![Simple::new(argv, depth + 1)], unresolved, ..ShellScript::default() }
 }
 
-impl Wrapper {
+impl<'n> Wrapper<'n> {
+    fn find(name: &'n str) -> Option<Self> {
+        let mut words =
+            find_rows("wraps", name).next()?.split(' ').map(|word| if word == "-" { "" } else { word });
+        Some(Self {
+            name,
+            flags: words.next()?,
+            valued: words.next()?,
+            long: words.next()?,
+            operands: words.next()?.parse().ok()?,
+            is_transparent: words.next()? == "transparent",
+        })
+    }
+
     fn unwrap_argv(&self, argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
-        const NOT_PLAIN: &str = "it is not plain which of these words is the program";
+        let not_plain = || Some(guess_commands(argv, "it is not plain which of these words is the program"));
         let mut at = 1;
         let mut replaced = None;
         while let Some(word) = argv.get(at) {
-            let Some(word) = word.text() else { return Some(guess_commands(argv, NOT_PLAIN)) };
+            let Some(word) = word.text() else { return not_plain() };
             at += 1;
             if word == "--" {
                 break;
@@ -188,22 +117,18 @@ impl Wrapper {
             if self.name == "command" && matches!(word, "-v" | "-V") {
                 return None;
             }
-            let Some((takes_next, value)) = self.flag(word) else { return Some(guess_commands(argv, NOT_PLAIN)) };
+            let Some((takes_next, value)) = self.flag(word) else { return not_plain() };
             let value = if takes_next { argv.get(at).and_then(Arg::text) } else { value };
-            if self.name == "xargs"
-                && (word.starts_with("-I") || word.starts_with("-J") || word.starts_with("--replace"))
-            {
-                let Some(mark) = value.filter(|mark| !mark.is_empty()) else {
-                    return Some(guess_commands(argv, NOT_PLAIN));
-                };
-                replaced = Some(mark.to_owned());
+            if self.name == "xargs" && ["-I", "-J", "--replace"].iter().any(|flag| word.starts_with(flag)) {
+                let Some(mark) = value.filter(|mark| !mark.is_empty()) else { return not_plain() };
+                replaced = Some(mark);
             }
             at += usize::from(takes_next);
         }
         at += self.operands;
         let mut inner = argv.get(at..).filter(|inner| !inner.is_empty())?.to_vec();
         if self.name == "xargs" {
-            match &replaced {
+            match replaced {
                 Some(mark) => inner.iter_mut().for_each(|arg| forget_mark(arg, mark)),
                 None => inner.push(Arg::Unknown),
             }
@@ -214,16 +139,10 @@ impl Wrapper {
     /// Returns whether the flag takes the next word, and the value in it; `None` for unknown flags.
     fn flag<'w>(&self, word: &'w str) -> Option<(bool, Option<&'w str>)> {
         if word.starts_with("--") {
-            return match word.split_once('=') {
-                Some((name, value)) => {
-                    let known = self.long.split(' ').any(|known| known.strip_suffix('=') == Some(name));
-                    known.then_some((false, Some(value)))
-                }
-                None if self.long.split(' ').any(|known| known.strip_suffix('=') == Some(word)) => {
-                    Some((true, None))
-                }
-                None => self.long.split(' ').any(|known| known == word).then_some((false, None)),
-            };
+            let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let takes_value = self.long.split('|').any(|known| known.strip_suffix('=') == Some(name));
+            let is_known = takes_value || (value.is_none() && self.long.split('|').any(|known| known == name));
+            return is_known.then_some((takes_value && value.is_none(), value));
         }
         for (at, letter) in word.char_indices().skip(1) {
             if self.valued.contains(letter) {
@@ -239,10 +158,8 @@ impl Wrapper {
 }
 
 fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map(|(name, _)| name);
-    name.is_some_and(|name| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    })
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(is_part))
 }
 
 /// Makes an argument unknown if the wrapper replaces `mark` in it.
@@ -266,7 +183,10 @@ fn unwrap_shell(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
             Some(_) => return Some(refuse_reading(INPUT)),
             None if takes_line => {
                 let is_transparent = argv[1].text() == Some("-c") && at == 2;
-                return Some(WrappedCommand { script: read_at(word, depth + 1), at: usize::MAX, is_transparent });
+                return Some(WrappedCommand {
+                    is_transparent,
+                    ..WrappedCommand::of_line(read_at(word, depth + 1))
+                });
             }
             None => return None,
         }
@@ -276,21 +196,15 @@ fn unwrap_shell(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
 
 fn unwrap_eval(argv: &[Arg], depth: usize) -> WrappedCommand {
     let words: Option<Vec<&str>> = argv[1..].iter().map(Arg::text).collect();
-    match words {
-        Some(words) => {
-            WrappedCommand { script: read_at(&words.join(" "), depth + 1), at: usize::MAX, is_transparent: false }
-        }
-        None => refuse_reading("`eval` runs what is only known when it runs"),
-    }
+    let Some(words) = words else { return refuse_reading("`eval` runs what is only known when it runs") };
+    WrappedCommand::of_line(read_at(&words.join(" "), depth + 1))
 }
 
 /// `trap LINE SIGNAL…`.
 fn unwrap_trap(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     match argv.get(1)? {
         Arg::Literal(line) if line.starts_with('-') || line.is_empty() => None,
-        Arg::Literal(line) => {
-            Some(WrappedCommand { script: read_at(line, depth + 1), at: usize::MAX, is_transparent: false })
-        }
+        Arg::Literal(line) => Some(WrappedCommand::of_line(read_at(line, depth + 1))),
         Arg::Unknown => Some(refuse_reading("`trap` runs what is only known when it runs")),
     }
 }
@@ -303,13 +217,10 @@ fn unwrap_alias(argv: &[Arg], depth: usize) -> WrappedCommand {
             return refuse_reading("`alias` names what is only known when it runs");
         };
         if let Some((_, line)) = word.split_once('=') {
-            let inner = read_at(line, depth + 1);
-            script.unresolved = script.unresolved.or(inner.unresolved);
-            script.commands.extend(inner.commands);
-            script.files.extend(inner.files);
+            script.absorb(read_at(line, depth + 1));
         }
     }
-    WrappedCommand { script, at: usize::MAX, is_transparent: false }
+    WrappedCommand::of_line(script)
 }
 
 /// The commands of `find -exec`.
@@ -328,12 +239,8 @@ fn unwrap_find(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
         let end = argv[at..].iter().position(|word| matches!(word.text(), Some(";" | "+")));
         let end = end.map_or(argv.len(), |length| at + length);
         let mut words = argv[at..end].to_vec();
-        for word in &mut words {
-            forget_mark(word, "{}");
-        }
-        let inner = make_script(words, depth);
-        script.unresolved = script.unresolved.or(inner.unresolved);
-        script.commands.extend(inner.commands);
+        words.iter_mut().for_each(|word| forget_mark(word, "{}"));
+        script.absorb(make_script(words, depth));
         first = first.or(Some(at));
         at = end;
     }

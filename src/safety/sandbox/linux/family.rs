@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open};
 
-use super::messages::{CommandEnd, ProcessStatus};
+use super::messages::CommandEnd;
 use crate::safety::sandbox::MOST_PROCESSES;
 
 /// The time between two checks of the processes of a running command, in milliseconds.
@@ -36,7 +36,8 @@ pub(super) struct ProcessFamily {
     /// The number of the command, and a handle that is readable when it has ended.
     command: (Pid, OwnedFd),
     status: Option<WaitStatus>,
-    is_gone: bool,
+    /// True if nothing of it is left.
+    pub is_gone: bool,
     /// The processor time of the processes reaped before, in microseconds, and the most memory of one of them in bytes.
     before: (u64, u64),
 }
@@ -86,11 +87,6 @@ impl ProcessFamily {
         self.status.is_some() && !had_ended
     }
 
-    /// True if nothing of it is left.
-    pub fn is_gone(&self) -> bool {
-        self.is_gone
-    }
-
     /// Waits until nothing is left, but no longer than this; returns true if nothing is.
     pub fn is_gone_within(&mut self, most: Duration) -> bool {
         let mut waited = Duration::ZERO;
@@ -111,7 +107,7 @@ impl ProcessFamily {
         let (_, own) = measure_spent(UsageWho::RUSAGE_SELF);
         let known = self.before.1.max(own + own / 8);
         CommandEnd {
-            exit: self.status.map_or(ProcessStatus::Code(-1), convert_exit),
+            status: self.status.map(WaitStatus::as_raw),
             flooded,
             is_over,
             cpu: cpu.saturating_sub(self.before.0),
@@ -127,14 +123,6 @@ pub(super) fn measure_spent(whose: UsageWho) -> (u64, u64) {
         Some((u64::try_from(cpu).ok()?, u64::try_from(usage.max_rss()).ok()? * 1024))
     };
     getrusage(whose).ok().and_then(of).unwrap_or_default()
-}
-
-fn convert_exit(status: WaitStatus) -> ProcessStatus {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => ProcessStatus::Code(code),
-        (None, Some(signal)) => ProcessStatus::Signal(signal),
-        (None, None) => ProcessStatus::Code(-1),
-    }
 }
 
 /// Signals every process of this namespace but this one.

@@ -54,11 +54,10 @@ pub(super) fn build_ruleset(
     profile: SandboxProfile,
 ) -> Result<(RulesetCreated, RuleGround), String> {
     let ruleset = create_ruleset().map_err(|error| describe_missing(&error))?;
-    let superuser = nix::unistd::geteuid().is_root();
-    let mut hidden = credentials::list_paths(plan, superuser);
+    let mut hidden = credentials::credential_places(plan);
     hidden.push(DEVICE_TREE.into());
     hidden.sort();
-    let mut grants = PathGrants { ruleset: Some(ruleset), hidden, ground: RuleGround::default() };
+    let mut grants = PathGrants { ruleset, hidden, ground: RuleGround::default() };
     grants.tree(Path::new("/"), READ)?;
     grants.add(Path::new("/"), AccessFs::ReadDir.into())?;
     for device in DEVICES {
@@ -71,14 +70,13 @@ pub(super) fn build_ruleset(
         grants.ground.rest_on(&root, false);
         grants.root(&root)?;
     }
-    let PathGrants { ruleset, ground, .. } = grants;
-    Ok((ruleset.expect("it is put back after each rule"), ground))
+    Ok((grants.ruleset, grants.ground))
 }
 
 /// The ruleset inside namespaces, where lids hide what must not be read. `None` if the kernel has no Landlock.
 pub(super) fn build_stage_ruleset(stage: &RunStage, profile: SandboxProfile) -> Option<RulesetCreated> {
     let mut grants =
-        PathGrants { ruleset: Some(create_ruleset().ok()?), hidden: Vec::new(), ground: RuleGround::default() };
+        PathGrants { ruleset: create_ruleset().ok()?, hidden: Vec::new(), ground: RuleGround::default() };
     grants.add(Path::new("/"), READ).ok()?;
     for device in DEVICES.iter().chain(&OWN_DEVICES) {
         grants.add(Path::new(device), DEVICE).ok()?;
@@ -88,7 +86,7 @@ pub(super) fn build_stage_ruleset(stage: &RunStage, profile: SandboxProfile) -> 
     for tree in written.chain(caches).chain(OWN_TREES.map(Path::new)) {
         grants.add(tree, WRITE | AccessFs::MakeSock).ok()?;
     }
-    grants.ruleset
+    Some(grants.ruleset)
 }
 
 /// True if the kernel has Landlock, as new as it must be.
@@ -119,8 +117,7 @@ fn describe_missing(error: &RulesetError) -> String {
 }
 
 struct PathGrants {
-    /// `None` while a rule is added.
-    ruleset: Option<RulesetCreated>,
+    ruleset: RulesetCreated,
     /// Sorted: the content of a directory comes right after it.
     hidden: Vec<PathBuf>,
     ground: RuleGround,
@@ -170,10 +167,8 @@ impl PathGrants {
         if access.is_empty() {
             return Ok(());
         }
-        let ruleset = self.ruleset.take().expect("it is put back after each rule");
-        let ruleset = ruleset.add_rule(PathBeneath::new(opened, access)).map_err(|error| error.to_string())?;
-        self.ruleset = Some(ruleset);
-        Ok(())
+        let added = (&mut self.ruleset).add_rule(PathBeneath::new(opened, access));
+        added.map(drop).map_err(|error| error.to_string())
     }
 }
 

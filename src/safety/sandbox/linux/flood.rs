@@ -19,14 +19,14 @@ use crate::safety::sandbox::MOST_PROCESSES;
 
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Watches a process group until it is dropped.
-pub(in crate::safety::sandbox) struct Watch {
+/// Ends a group of processes that has more than [`MOST_PROCESSES`] members, until it is dropped.
+pub struct GroupWatch {
     flooded: Arc<AtomicBool>,
     /// Stops the thread when dropped.
     _stop: mpsc::Sender<()>,
 }
 
-impl Watch {
+impl GroupWatch {
     /// Starts watching. Does nothing if no thread or task count is available.
     pub fn start(group: i32) -> Self {
         let (stop, stopped) = mpsc::channel();
@@ -55,6 +55,7 @@ impl Watch {
         Self { flooded, _stop: stop }
     }
 
+    /// True if the group exceeded the limit.
     pub fn is_flooded(&self) -> bool {
         self.flooded.load(Ordering::Relaxed)
     }

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
@@ -25,7 +25,6 @@ use super::lids::Lids;
 use super::messages::{CommandOrder, InitRequest, News, RoleReport, RunStage, StageView};
 use super::powers::{self, Nature};
 use super::{mounts, part, wire};
-use crate::safety::sandbox::SandboxProfile;
 
 /// The wait for processes that are ending anyway.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -58,7 +57,7 @@ pub(super) fn run_init() -> io::Result<()> {
         Err(error) => wire::send_message(&socket, &report_refusal(&error), &[]),
     };
     let bound = std::thread::Builder::new().name("bound".to_owned()).spawn(work)?;
-    help_thread(&asked, &stage, &view);
+    asked.iter().for_each(|work: HelperWork| work(&stage, &view));
     // This process ends now, and everything that a command started with it.
     bound.join().map_err(|_| io::Error::other("the thread that starts commands panicked"))?
 }
@@ -81,53 +80,41 @@ fn set_up(stage: &RunStage) -> io::Result<Lids> {
 
 fn for_view(stage: &RunStage, view: &StageView, mut lids: Lids) -> io::Result<(Lids, Confinement)> {
     lids.complete(stage, view)?;
-    let profile = if view.writes { SandboxProfile::Write } else { SandboxProfile::Read };
-    Ok((lids, Confinement::create_in_stage(stage, profile).map_err(io::Error::other)?))
+    Ok((lids, Confinement::create_in_stage(stage, view.profile).map_err(io::Error::other)?))
 }
 
-/// A request to the thread that is not bound.
-enum ThreadRequest {
-    /// Mount all lids again.
-    Lay(Sender<io::Result<Lids>>),
-    /// Signal all processes of the command.
-    Signal(Signal, Sender<()>),
-}
-
-/// Answers until the bound thread ends.
-fn help_thread(asked: &Receiver<ThreadRequest>, stage: &RunStage, view: &StageView) {
-    let lay = || {
-        let mut lids = Lids::mount_common(stage)?;
-        lids.complete(stage, view)?;
-        Ok(lids)
-    };
-    while let Ok(ask) = asked.recv() {
-        // A thread that ended needs no answer.
-        let _ = match ask {
-            ThreadRequest::Lay(answer) => answer.send(lay()).is_ok(),
-            ThreadRequest::Signal(signal, done) => {
-                signal_all(signal);
-                done.send(()).is_ok()
-            }
-        };
-    }
-}
+/// Work for the thread that is not bound.
+type HelperWork = Box<dyn FnOnce(&RunStage, &StageView) + Send>;
 
 /// The thread that is not bound, from the view of the other one.
-struct Helper(Sender<ThreadRequest>);
+struct Helper(Sender<HelperWork>);
 
 impl Helper {
+    /// Mounts all lids again.
     fn lay(&self) -> io::Result<Lids> {
-        self.ask(ThreadRequest::Lay)?
+        self.ask(|stage, view| {
+            let mut lids = Lids::mount_common(stage)?;
+            lids.complete(stage, view)?;
+            Ok(lids)
+        })?
     }
 
+    /// Signals all processes of the command.
     fn signal_all(&self, signal: Signal) -> io::Result<()> {
-        self.ask(|done| ThreadRequest::Signal(signal, done))
+        self.ask(move |_, _| signal_all(signal))
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(Sender<T>) -> ThreadRequest) -> io::Result<T> {
+    fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&RunStage, &StageView) -> T + Send + 'static,
+    ) -> io::Result<T> {
         let gone = || io::Error::other("the thread that mounts ended");
         let (answer, answered) = mpsc::channel();
-        self.0.send(ask(answer)).map_err(|_| gone())?;
+        let answering = move |stage: &RunStage, view: &StageView| {
+            // A thread that ended needs no answer.
+            let _ = answer.send(work(stage, view));
+        };
+        self.0.send(Box::new(answering)).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())
     }
 }
@@ -192,7 +179,7 @@ impl Bound {
         let mut flooded = false;
         loop {
             if family.reap() {
-                let is_over = family.is_gone() && Nature::now() == self.nature;
+                let is_over = family.is_gone && Nature::now() == self.nature;
                 wire::send_message(&self.socket, &News::Ended(family.end(flooded, is_over)), &[])?;
                 if is_over {
                     return Ok(true);

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::messages::{CommandOrder, InitRequest, KeeperRequest, RoleReport, StageView};
+use super::messages::{CommandOrder, InitRequest, KeeperRequest, StageView};
 use super::wire;
 
 /// The most that wait for a command of their view. Few views are in use at a time; each costs a small process.
@@ -72,13 +72,8 @@ impl Idle {
             return Ok(spare);
         }
         wire::send_message(&self.keeper, &KeeperRequest::Hurry, &[])?;
-        match wire::receive_message::<RoleReport>(&self.keeper)? {
-            Some((RoleReport::Ready, mut beside)) => {
-                beside.pop().map(UnixStream::from).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
-            }
-            Some((RoleReport::Failed(why), _)) => Err(io::Error::other(why)),
-            Some((RoleReport::Unmapped, _)) | None => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-        }
+        let mut beside = wire::receive_ready(&self.keeper)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok(beside.pop().map(UnixStream::from).ok_or(io::ErrorKind::InvalidData)?)
     }
 }
 

@@ -99,10 +99,7 @@ fn pass_on_capabilities() -> io::Result<()> {
     let mut sets = capabilities(None)?;
     sets.inheritable = sets.permitted;
     set_capabilities(None, sets)?;
-    for capability in NEEDED {
-        configure_capability_in_ambient_set(capability, true)?;
-    }
-    Ok(())
+    NEEDED.into_iter().try_for_each(|needed| Ok(configure_capability_in_ambient_set(needed, true)?))
 }
 
 /// Raises the loopback interface, the only one of a new network namespace (rtnetlink(7)).
@@ -111,19 +108,12 @@ fn raise_loopback() -> io::Result<()> {
     const NLM_F_REQUEST: u16 = 1;
     const LOOPBACK: i32 = 1;
     const IFF_UP: u32 = 1;
-    let mut message = Vec::with_capacity(32);
     // The header: length, type, flags, sequence, port.
-    message.extend(32_u32.to_ne_bytes());
-    message.extend(RTM_NEWLINK.to_ne_bytes());
-    message.extend(NLM_F_REQUEST.to_ne_bytes());
-    message.extend([0; 8]);
+    let header = [&32_u32.to_ne_bytes()[..], &RTM_NEWLINK.to_ne_bytes(), &NLM_F_REQUEST.to_ne_bytes(), &[0; 8]];
     // The interface: family and type, index, flags, the flags that change.
-    message.extend([0; 4]);
-    message.extend(LOOPBACK.to_ne_bytes());
-    message.extend(IFF_UP.to_ne_bytes());
-    message.extend(IFF_UP.to_ne_bytes());
-    let flags = SocketFlags::CLOEXEC;
-    let kernel = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    let interface = [&[0; 4][..], &LOOPBACK.to_ne_bytes(), &IFF_UP.to_ne_bytes(), &IFF_UP.to_ne_bytes()];
+    let message = [header.concat(), interface.concat()].concat();
+    let kernel = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     send(&kernel, &message, SendFlags::empty())?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::messages::{RunStage, StageView};
 use super::mounts::{is_read_only, list_points, mount_lid, protect_path, read_only};
+use crate::safety::sandbox::SandboxProfile;
 use crate::safety::sandbox::dirs::DirState;
 
 /// The kind of mount over a path.
@@ -65,7 +66,7 @@ impl Lids {
     /// A step failed: then the command must not run.
     pub fn complete(&mut self, stage: &RunStage, view: &StageView) -> io::Result<()> {
         self.lay(view.masked.iter().map(|path| (path.as_ref(), Cover::Lid)))?;
-        if !view.writes {
+        if view.profile == SandboxProfile::Read {
             return only_read(stage);
         }
         let protected = [

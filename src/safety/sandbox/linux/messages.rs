@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::safety::sandbox::SandboxProfile;
+
 /// A path of any bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bytes(OsString);
@@ -78,8 +80,7 @@ pub(super) struct RunStage {
 /// The view that a command has of the files of a stage. An init that was set up for one view serves all its commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StageView {
-    /// The `write` profile, else `read`.
-    pub writes: bool,
+    pub profile: SandboxProfile,
     /// Masked beside what the stage masks.
     pub masked: Vec<Bytes>,
     /// Protected beside what the stage protects: files and directories.
@@ -143,7 +144,8 @@ pub enum News {
 /// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    pub exit: ProcessStatus,
+    /// The status as wait(2) reports it.
+    pub status: Option<i32>,
     /// True if it exceeded the limit of processes and was ended for that.
     pub flooded: bool,
     /// True if nothing of it is left and its init is unchanged, so that the next command may be sent there.
@@ -153,13 +155,6 @@ pub struct CommandEnd {
     /// The peak memory of one of its processes, in bytes, if that was more than our own and more than that of the
     /// commands before it in the same init.
     pub peak_memory: Option<u64>,
-}
-
-/// The status of a process that ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProcessStatus {
-    Code(i32),
-    Signal(i32),
 }
 
 #[cfg(test)]

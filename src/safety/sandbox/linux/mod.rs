@@ -17,6 +17,7 @@ mod init;
 mod keeper;
 mod inside;
 mod inits;
+mod caches;
 mod space;
 
 use std::ffi::OsString;
@@ -24,16 +25,17 @@ use std::io;
 
 pub(in crate::safety::sandbox) use confinement::Confinement;
 pub(in crate::safety::sandbox) use files::has_rules;
-pub(in crate::safety::sandbox) use flood::Watch;
+pub use flood::GroupWatch;
 pub use inside::{ConfinedCommand, SpaceKiller};
-pub use messages::{CommandEnd, News, ProcessStatus};
+pub use messages::News;
 pub use mounts::TEMP;
 use part::SandboxPart;
-pub(in crate::safety::sandbox) use powers::{hide_this_process, lift_limits};
+pub use powers::{hide_this_process, lift_limits};
 pub(in crate::safety::sandbox) use space::{Begun, Space};
 
-/// Runs this process as the part that its arguments name.
-pub(in crate::safety::sandbox) fn serve_part(arguments: &[OsString]) -> Option<io::Result<()>> {
+/// Runs this process as a part of the boundary if its arguments say so: the first thing that the program does.
+/// `None` in every other process.
+pub fn serve_part(arguments: &[OsString]) -> Option<io::Result<()>> {
     Some(match SandboxPart::parse(arguments)? {
         SandboxPart::Keeper => keeper::run_keeper(),
         SandboxPart::Init => init::run_init(),

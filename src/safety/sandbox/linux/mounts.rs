@@ -2,7 +2,7 @@
 //!
 //! [`mount_stage`] sets it up once per run, in the keeper's mount namespace; [`super::lids`] adjusts the copy of an init.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -68,24 +68,18 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
         .chain(written())
         .chain(kept)
         .filter(|path| list_covers().any(|cover| path.starts_with(cover)))
-        .map(|path| {
-            let flags =
-                OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-            let tree = name_step("keeping", path, open_tree(CWD, path, flags))?;
-            Ok((path, tree))
-        })
+        .map(|path| Ok((path, name_step("keeping", path, clone_tree(path, OpenTreeFlags::AT_RECURSIVE))?)))
         .collect::<io::Result<_>>()?;
     let temp = Path::new(TEMP);
     name_step("binding", temp, mount_bind_recursive(stage.temp.as_ref(), temp))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     for service in SERVICES.map(Path::new).into_iter().filter(|path| is_own_dir(path)) {
-        name_step("covering", service, mount("tmpfs", service, "tmpfs", flags, c"mode=0755,size=1m"))?;
+        cover(service, flags, c"mode=0755,size=1m")?;
     }
     mount_devices(flags)?;
     for (path, tree) in kept {
         fs::create_dir_all(path)?;
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        name_step("putting back", path, move_mount(&tree, "", CWD, path, flags))?;
+        put_back(path, &tree)?;
     }
     if let (Ok(text), Ok(target)) = (resolver, fs::read_link(RESOLVER)) {
         let target = Path::new("/etc").join(target);
@@ -152,34 +146,38 @@ fn mount_overlay(real: &Path, layer: &Path) {
 /// open outside is not there.
 fn mount_devices(flags: MountFlags) -> io::Result<()> {
     let dev = Path::new(DEV);
-    let clone = |name: &&str| {
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        Some((dev.join(name), open_tree(CWD, dev.join(name).as_path(), flags).ok()?))
-    };
-    let kept: Vec<(PathBuf, OwnedFd)> = DEVICES.iter().filter_map(clone).collect();
-    name_step(
-        "covering",
-        dev,
-        mount("tmpfs", dev, "tmpfs", MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=0755,size=1m"),
-    )?;
+    let clone = |path: PathBuf| clone_tree(&path, OpenTreeFlags::empty()).ok().map(|device| (path, device));
+    let kept: Vec<(PathBuf, OwnedFd)> = DEVICES.iter().filter_map(|name| clone(dev.join(name))).collect();
+    cover(dev, MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=0755,size=1m")?;
     for (path, device) in kept {
         fs::write(&path, "")?;
-        name_step(
-            "putting back",
-            &path,
-            move_mount(&device, "", CWD, path.as_path(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH),
-        )?;
+        put_back(&path, &device)?;
     }
     for (name, target) in DEVICE_LINKS {
         std::os::unix::fs::symlink(target, dev.join(name))?;
     }
     fs::create_dir(SHARED)?;
-    name_step("covering", Path::new(SHARED), mount("tmpfs", SHARED, "tmpfs", flags, c"mode=1777"))?;
+    cover(Path::new(SHARED), flags, c"mode=1777")?;
     fs::create_dir(TERMINALS)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     // Commands that need a terminal of their own fail without; nothing else does.
     let _ = mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620");
     Ok(())
+}
+
+/// A copy of what is mounted at a path.
+fn clone_tree(path: &Path, further: OpenTreeFlags) -> rustix::io::Result<OwnedFd> {
+    open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | further)
+}
+
+/// Mounts an empty directory.
+fn cover(path: &Path, flags: MountFlags, options: &CStr) -> io::Result<()> {
+    name_step("covering", path, mount("tmpfs", path, "tmpfs", flags, options))
+}
+
+fn put_back(path: &Path, tree: &OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    name_step("putting back", path, move_mount(tree, "", CWD, path, flags))
 }
 
 /// Puts a lid on a file or a directory: the null device, or an empty directory.

@@ -40,22 +40,22 @@ static BEFORE: OnceLock<Vec<(Resource, Rlimit)>> = OnceLock::new();
 /// seccomp filter keeps it from raising them. This process stays far below them.
 pub(super) fn lower_our_limits() {
     BEFORE.get_or_init(|| {
-        let mut before = Vec::new();
-        let limits = [
-            (Resource::Fsize, Some(MOST_FILE_BYTES)),
-            (Resource::Data, most_memory()),
-            (Resource::Core, Some(0)),
-            (Resource::Nproc, None),
-        ];
-        for (resource, most) in limits {
-            let limit = getrlimit(resource);
-            let lower = choose_lowest(limit.current, most);
-            if setrlimit(resource, Rlimit { current: lower, maximum: limit.maximum }).is_ok() {
-                before.push((resource, limit));
-            }
-        }
-        before
+        let lowered = list_limits(None).into_iter().filter_map(|(resource, most)| {
+            let before = getrlimit(resource);
+            let lower = Rlimit { current: choose_lowest(before.current, most), maximum: before.maximum };
+            setrlimit(resource, lower).is_ok().then_some((resource, before))
+        });
+        lowered.collect()
     });
+}
+
+fn list_limits(most_tasks: Option<u64>) -> [(Resource, Option<u64>); 4] {
+    [
+        (Resource::Fsize, Some(MOST_FILE_BYTES)),
+        (Resource::Data, most_memory()),
+        (Resource::Core, Some(0)),
+        (Resource::Nproc, most_tasks),
+    ]
 }
 
 /// The most processes and threads of a command, by the kernel's own count. It does not apply to the superuser.
@@ -63,13 +63,7 @@ const MOST_TASKS: u64 = 8192;
 
 /// Permanently lowers the limits of this process, and so those of everything that it starts.
 pub(super) fn limit_ourselves() {
-    let limits = [
-        (Resource::Fsize, Some(MOST_FILE_BYTES)),
-        (Resource::Data, most_memory()),
-        (Resource::Core, Some(0)),
-        (Resource::Nproc, Some(MOST_TASKS)),
-    ];
-    for (resource, most) in limits {
+    for (resource, most) in list_limits(Some(MOST_TASKS)) {
         let most = choose_lowest(getrlimit(resource).maximum, most);
         // A limit that cannot be set was already lower.
         let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
@@ -85,24 +79,16 @@ pub(super) struct Nature {
     processors: Option<CpuSet>,
 }
 
-const LIMITS: [Resource; 16] = [
-    Resource::Cpu,
-    Resource::Fsize,
-    Resource::Data,
-    Resource::Stack,
-    Resource::Core,
-    Resource::Rss,
-    Resource::Nproc,
-    Resource::Nofile,
-    Resource::Memlock,
-    Resource::As,
-    Resource::Locks,
-    Resource::Sigpending,
-    Resource::Msgqueue,
-    Resource::Nice,
-    Resource::Rtprio,
-    Resource::Rttime,
-];
+const LIMITS: [Resource; 16] = {
+    use Resource::{
+        As, Core, Cpu, Data, Fsize, Locks, Memlock, Msgqueue, Nice, Nofile, Nproc, Rss, Rtprio, Rttime,
+        Sigpending, Stack,
+    };
+    [
+        Cpu, Fsize, Data, Stack, Core, Rss, Nproc, Nofile, Memlock, As, Locks, Sigpending, Msgqueue, Nice, Rtprio,
+        Rttime,
+    ]
+};
 
 impl Nature {
     /// The attributes of the calling thread.
@@ -128,17 +114,13 @@ pub(super) fn leave_room_for_processes() {
     }
 }
 
-/// Gives a child outside the sandbox the limits that it would have without this program.
-pub(in crate::safety::sandbox) fn lift_limits(process: u32) {
+/// Gives a child outside the sandbox the limits that it would have without this program, which lowers its own so
+/// that children inside inherit them.
+pub fn lift_limits(process: u32) {
+    let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) else { return };
     for (resource, before) in BEFORE.get().into_iter().flatten() {
-        set_limit(process, *resource, *before);
-    }
-}
-
-fn set_limit(process: u32, resource: Resource, limit: Rlimit) {
-    if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         // It may have ended already.
-        let _ = prlimit(Some(process), resource, limit);
+        let _ = prlimit(Some(process), *resource, *before);
     }
 }
 
@@ -155,7 +137,9 @@ fn most_memory() -> Option<u64> {
     (bytes > 0).then_some(bytes / 4 * 3)
 }
 
-pub(in crate::safety::sandbox) fn hide_this_process() {
+/// Hides this process from others of the same user: its memory and environment cannot be read, and it leaves no
+/// core dump. Done before the first child starts: until then there is nobody to hide from.
+pub fn hide_this_process() {
     // Every kernel with this call accepts it; without the call there is nothing to do.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }

@@ -11,24 +11,28 @@ use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::caches::find_caches;
 use super::inits::Inits;
 use super::inside::ConfinedCommand;
-use super::messages::{Bytes, CommandOrder, RoleReport, RunStage, StageView, convert_paths};
+use super::messages::{Bytes, CommandOrder, RunStage, StageView, convert_paths};
 use super::part::SandboxPart;
 use super::wire;
 use crate::safety::sandbox::places::Places;
-use crate::safety::sandbox::{Boundary, BoundaryEntry, Network, SandboxProfile, caches, credentials};
+use crate::safety::sandbox::{Boundary, BoundaryEntry, Network, Walls, credentials};
 
 /// The namespaces of a run. Dropping it ends everything in them.
 pub(in crate::safety::sandbox) struct Space {
     /// Kept, as everything ends with it.
     _keeper: Keeper,
     inits: Arc<Inits>,
-    proxy: Option<Proxy>,
+    /// The port on which a proxy for commands is to listen, and its listener until somebody took it.
+    proxy_port: Option<u16>,
+    proxy_listener: Mutex<Option<TcpListener>>,
     lists: Lists,
 }
 
 /// The paths that are mounted read-only, absolute.
+#[derive(Default)]
 struct Lists {
     files: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
@@ -40,8 +44,7 @@ struct Lists {
 
 impl Lists {
     fn collect(plan: &Boundary, places: &[Arc<Places>]) -> Self {
-        let mut lists =
-            Self { files: Vec::new(), dirs: Vec::new(), nested: Vec::new(), configurations: Vec::new() };
+        let mut lists = Self::default();
         for (at, places) in places.iter().enumerate() {
             // Paths that may be removed with their directory are compared after a command: a mount would pin the
             // directory.
@@ -81,12 +84,6 @@ impl Lists {
     }
 }
 
-/// The listener of the commands' proxy.
-struct Proxy {
-    port: u16,
-    listener: Mutex<Option<TcpListener>>,
-}
-
 /// A set-up that was begun, to wait for.
 pub(in crate::safety::sandbox) struct Begun {
     keeper: Keeper,
@@ -117,17 +114,13 @@ impl Begun {
         let process = SandboxPart::Keeper.command(theirs).process_group(0).spawn()?;
         let keeper = Keeper { process, socket };
         // It loads meanwhile.
-        let superuser = rustix::process::geteuid().is_root();
         let lists = Lists::collect(plan, places());
         let stage = RunStage {
             written: convert_paths(&plan.list_writable()),
             home: Bytes::from(plan.home.as_path()),
             temp: Bytes::from(temp),
-            caches: caches::find_caches(plan)
-                .iter()
-                .map(|cache| (Bytes::from(cache.real.as_path()), Bytes::from(cache.layer.as_path())))
-                .collect(),
-            masked: convert_paths(&credentials::list_paths(plan, superuser)),
+            caches: find_caches(plan),
+            masked: convert_paths(&credentials::credential_places(plan)),
             protected_files: convert_paths(&lists.files),
             protected_dirs: convert_paths(&lists.dirs),
             network: plan.network == Network::Open,
@@ -145,26 +138,19 @@ impl Begun {
         let Self { keeper, lists } = self;
         keeper.socket.set_read_timeout(Some(PATIENCE))?;
         let beside = loop {
-            match wire::receive_message::<RoleReport>(&keeper.socket)? {
-                Some((RoleReport::Ready, beside)) => break beside,
-                Some((RoleReport::Unmapped, _)) => {
-                    map_ids(keeper.process.id())?;
-                    wire::send_message(&keeper.socket, &(), &[])?;
-                }
-                Some((RoleReport::Failed(why), _)) => return Err(io::Error::other(why)),
-                None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            if let Some(beside) = wire::receive_ready(&keeper.socket)? {
+                break beside;
             }
+            map_ids(keeper.process.id())?;
+            wire::send_message(&keeper.socket, &(), &[])?;
         };
         let mut beside = beside.into_iter();
-        let init = beside.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-        let proxy = match beside.next().map(TcpListener::from) {
-            Some(listener) => {
-                Some(Proxy { port: listener.local_addr()?.port(), listener: Mutex::new(Some(listener)) })
-            }
-            None => None,
-        };
+        let init = beside.next().ok_or(io::ErrorKind::InvalidData)?;
+        let listener = beside.next().map(TcpListener::from);
+        let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let inits = Arc::new(Inits::new(keeper.socket.try_clone()?, init.into()));
-        Ok(Space { _keeper: keeper, inits, proxy, lists })
+        let (proxy_port, proxy_listener) = (address.map(|address| address.port()), Mutex::new(listener));
+        Ok(Space { _keeper: keeper, inits, proxy_port, proxy_listener, lists })
     }
 }
 
@@ -173,8 +159,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Maps every id that this process knows to itself.
 fn map_ids(process: u32) -> io::Result<()> {
-    for (known, map) in [("uid_map", "uid_map"), ("gid_map", "gid_map")] {
-        let known = fs::read_to_string(Path::new("/proc/self").join(known))?;
+    for map in ["uid_map", "gid_map"] {
+        let known = fs::read_to_string(Path::new("/proc/self").join(map))?;
         let same = known.lines().filter_map(|line| {
             let mut numbers = line.split_whitespace();
             Some(format!("{0} {0} {1}\n", numbers.next()?, numbers.nth(1)?))
@@ -186,11 +172,11 @@ fn map_ids(process: u32) -> io::Result<()> {
 
 impl Space {
     pub fn proxy_port(&self) -> Option<u16> {
-        self.proxy.as_ref().map(|proxy| proxy.port)
+        self.proxy_port
     }
 
     pub fn proxy_listener(&self) -> Option<TcpListener> {
-        self.proxy.as_ref()?.listener.lock().expect("no holder of the listener panics").take()
+        self.proxy_listener.lock().expect("no holder of the listener panics").take()
     }
 
     /// Starts a command that writes to `output`.
@@ -200,13 +186,13 @@ impl Space {
     pub fn start(
         &self,
         entry: &BoundaryEntry<'_>,
-        (profile, unseen, unwritten): (SandboxProfile, &[PathBuf], &[PathBuf]),
+        walls: &Walls,
         output: impl AsFd,
     ) -> io::Result<ConfinedCommand> {
         let view = StageView {
-            writes: profile == SandboxProfile::Write,
-            masked: convert_paths(unseen),
-            protected: convert_paths(unwritten),
+            profile: walls.profile,
+            masked: convert_paths(&*walls.unseen),
+            protected: convert_paths(&*walls.unwritten),
             lifted: self.lists.lifted(entry),
         };
         let order = CommandOrder {

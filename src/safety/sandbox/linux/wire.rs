@@ -13,6 +13,8 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::messages::RoleReport;
+
 /// The most bytes of a message: arguments and environment of a command are bounded by the kernel far below.
 const MOST_BYTES: usize = 16 << 20;
 /// The most descriptors beside a message.
@@ -67,11 +69,24 @@ pub(super) fn receive_message<T: DeserializeOwned>(socket: &UnixStream) -> io::R
         }
     }
     if got < HEADER {
-        return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let mut text = vec![0; usize::try_from(u32::from_le_bytes(header)).unwrap_or(usize::MAX).min(MOST_BYTES)];
     (&mut &*socket).read_exact(&mut text)?;
     Ok(Some((serde_json::from_slice(&text)?, beside)))
+}
+
+/// Waits for what a part reports of its set-up: the descriptors that come with its end; `None` if its ids are to be
+/// mapped first.
+///
+/// # Errors
+/// The system refuses a step, or the other end closed.
+pub(super) fn receive_ready(socket: &UnixStream) -> io::Result<Option<Vec<OwnedFd>>> {
+    match receive_message(socket)?.ok_or(io::ErrorKind::UnexpectedEof)? {
+        (RoleReport::Ready, beside) => Ok(Some(beside)),
+        (RoleReport::Unmapped, _) => Ok(None),
+        (RoleReport::Failed(why), _) => Err(io::Error::other(why)),
+    }
 }
 
 /// Takes a message from the beginning of the received bytes; `None` if it is incomplete.

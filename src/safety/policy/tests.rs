@@ -1,4 +1,5 @@
-//! Each file of `tests/policy_cases/` is a case: a call, the mode and rules, and the expected verdict.
+//! The tests of the policy. Each file of `tests/policy_cases/` is a case: a call, the mode and rules, and the expected
+//! verdict.
 //!
 //! `expect` is `read` (it runs in walls that allow no writing), `run`, `ask` or `deny`; `why` is a part of the reason;
 //! `always` is the grant offered to the person (`none` if nothing is offered). Without a `tool` the call is
@@ -15,42 +16,25 @@ use crate::base::text;
 use crate::config::{Permission, PermissionRule};
 use crate::files::workspace::Workspace;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Case {
-    #[serde(default)]
     tool: Option<String>,
-    #[serde(default)]
     command: Option<String>,
     /// The command of a configured tool: its words, or, with only one word, a line for the shell.
-    #[serde(default)]
     makes: Option<Vec<String>>,
-    #[serde(default)]
     workdir: Option<String>,
-    #[serde(default)]
     path: Option<String>,
-    #[serde(default)]
     host: Option<String>,
-    #[serde(default = "yes")]
-    walls: bool,
-    #[serde(default)]
+    walls: Option<bool>,
     has_network: bool,
-    #[serde(default)]
     mode: ApprovalMode,
-    #[serde(default)]
     rules: Vec<PermissionRule>,
     /// The external source that has entered the conversation, if any.
-    #[serde(default)]
     taint: Option<String>,
     expect: String,
-    #[serde(default)]
     why: Option<String>,
-    #[serde(default)]
     always: Option<String>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Files, a secret, a link out of the workspace, and one to the secret.
@@ -84,7 +68,7 @@ fn verdict(case: &Case, workspace: &Workspace) -> Verdict {
         reads: Vec::new(),
         writes: Vec::new(),
         line: None,
-        hold: if case.walls { Hold::Permitted } else { Hold::Nothing },
+        hold: if case.walls.unwrap_or(true) { Hold::Permitted } else { Hold::Nothing },
         host: case.host.clone(),
     };
     let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;
@@ -147,4 +131,76 @@ fn every_case_is_judged_as_it_says() {
         }
     }
     assert!(wrong.is_empty(), "judged in another way:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_line_usually_reads_if_all_its_programs_do_and_it_opens_nothing_to_write() {
+    for (line, expected) in [
+        ("head -n 3 a", true),
+        ("cd sub && grep x a 2>/dev/null | wc -l", true),
+        ("timeout 5 cat a", true),
+        ("echo x >> a", false),
+        ("timeout 5 make", false),
+        ("cat a; make", false),
+        ("", false),
+    ] {
+        assert_eq!(usually_reads(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn each_mode_frees_what_it_says_and_nothing_else() {
+    use ApprovalMode::{All, Ask, Edits, Never};
+    let inside = || PathTarget {
+        given: "x".to_owned(),
+        path: "x".to_owned(),
+        place: PathPlace::Inside,
+        ..PathTarget::default()
+    };
+    let outside = || PathTarget { place: PathPlace::Outside, ..inside() };
+    let protected = || PathTarget { is_protected: true, ..inside() };
+    let secret = || PathTarget { place: PathPlace::Secret, ..inside() };
+    let read = |reads: Vec<PathTarget>| ProposedCall {
+        tool: "t",
+        permission: Permission::Read,
+        requires_confirmation: false,
+        effects: &[],
+        has_network: false,
+        reads,
+        writes: Vec::new(),
+        line: None,
+        hold: Hold::Permitted,
+        host: None,
+    };
+    let write = |effects: &'static [ToolEffect], writes: Vec<PathTarget>| ProposedCall {
+        permission: Permission::Write,
+        effects,
+        writes,
+        ..read(Vec::new())
+    };
+    let table = [
+        ("reading", read(vec![inside()]), "run run run run"),
+        ("an edit", write(&[ToolEffect::Files], vec![inside()]), "ask run run deny"),
+        ("a command", write(&[ToolEffect::Process], Vec::new()), "ask ask run deny"),
+        ("reading outside", read(vec![outside()]), "ask ask run deny"),
+        ("reading a skill", read(vec![PathTarget { place: PathPlace::Readable, ..inside() }]), "run run run run"),
+        (
+            "reading that is to be confirmed",
+            ProposedCall { requires_confirmation: true, ..read(vec![inside()]) },
+            "ask ask run deny",
+        ),
+        ("reading credentials", read(vec![secret()]), "ask ask ask deny"),
+        ("an edit outside", write(&[ToolEffect::Files], vec![outside()]), "ask ask ask deny"),
+        ("an edit of what git runs", write(&[ToolEffect::Files], vec![protected()]), "ask ask ask deny"),
+        ("a page", ProposedCall { host: Some("example.com".to_owned()), ..read(Vec::new()) }, "ask ask run deny"),
+    ];
+    for (what, call, expected) in table {
+        let verdicts =
+            [Ask, Edits, All, Never].map(|mode| match judge_call(mode, &PolicyRules::default(), &call, None) {
+                Verdict::Allow(_) => "run",
+                Verdict::Ask { .. } => "ask",
+                Verdict::Deny { .. } => "deny",
+            });
+        assert_eq!(verdicts.join(" "), expected, "{what}");
+    }
 }

@@ -1,0 +1,45 @@
+//! The one table of programs (`programs.txt`), which every rule reads: a row is a fact, the programs that it is about,
+//! and words.
+
+const TABLE: &str = include_str!("programs.txt");
+
+/// The words of each row with this fact about a program.
+pub(super) fn find_rows(fact: &str, name: &str) -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter_map(move |row| {
+        let row = row.strip_prefix(fact)?.strip_prefix(' ')?;
+        let (names, words) = row.split_once(' ').unwrap_or((row, ""));
+        names.split('|').any(|known| known == name).then_some(words)
+    })
+}
+
+/// True if the table has this fact about a program.
+pub(super) fn has_row(fact: &str, name: &str) -> bool {
+    find_rows(fact, name).next().is_some()
+}
+
+/// True if a word is one of `a|b`, where a last `*` stands for any ending.
+pub(super) fn fits_word(expected: &str, word: &str) -> bool {
+    expected.split('|').any(|one| match one.strip_suffix('*') {
+        Some(begins) => word.starts_with(begins),
+        None => one == word,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TABLE;
+
+    #[test]
+    fn every_row_says_something_that_a_rule_asks_for() {
+        let with_words = ["only-reads", "reads", "network", "files", "writes", "valued", "wraps"];
+        let without = ["helped", "names-none", "pattern", "delegates", "runs", "shell", "opaque"];
+        for row in TABLE.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
+            let words: Vec<&str> = row.split(' ').collect();
+            let is_known = if words.len() > 2 { with_words } else { without }.contains(&words[0]);
+            assert!(is_known && !words.contains(&""), "{row}");
+            assert!(words[0] != "wraps" || words.len() == 7 && words[5].parse::<usize>().is_ok(), "{row}");
+        }
+        let is_there = |fact: &&str| TABLE.lines().any(|row| row.starts_with(&format!("{fact} ")));
+        assert!(with_words.iter().chain(&without).all(is_there));
+    }
+}
