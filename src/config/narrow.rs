@@ -18,8 +18,8 @@ use super::source::{ConfigDocument, ConfigLayer, Sources, SubjectKind};
 use crate::base::text;
 use crate::base::yaml::{Node, YamlPlace, YamlTree};
 
-pub(super) use table::find_rule;
 use table::{NarrowRule, STANDS_ON, list_keys};
+pub(super) use table::{RuleOfPath, find_rule};
 
 /// The lists of a project by agent, and the warnings.
 #[derive(Debug, Default)]
@@ -156,15 +156,15 @@ impl Pass<'_> {
             path.push(key.text.to_string());
             let steps: Vec<&str> = path.iter().map(String::as_str).collect();
             let verdict = match find_rule(kind, is_own, &steps) {
-                Some(Some(rule)) => self.judge(rule, &mut value, base.find(steps.iter().copied()), name),
-                None => Err("it is not among the keys that a project may set"),
+                RuleOfPath::Rule(rule) => self.judge(rule, &mut value, base.find(steps.iter().copied()), name),
+                RuleOfPath::Unknown => Err("it is not among the keys that a project may set"),
                 // The section has no content.
-                Some(None) if value.is_blank() => Ok(false),
-                Some(None) if matches!(value.tree, YamlTree::Map(_)) => {
+                RuleOfPath::Section if value.is_blank() => Ok(false),
+                RuleOfPath::Section if matches!(value.tree, YamlTree::Map(_)) => {
                     self.section((kind, is_own), path, &mut value, base, name);
                     Ok(true)
                 }
-                Some(None) => Err("it is not a mapping"),
+                RuleOfPath::Section => Err("it is not a mapping"),
             };
             match verdict {
                 Ok(true) => entries.push((key, value)),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::manifest::{BroughtDir, Manifest, ManifestPart, show_path};
-use super::narrow::find_rule;
+use super::narrow::{RuleOfPath, find_rule};
 use super::source::SubjectKind;
 use crate::base::text;
 use crate::base::yaml::{self, Node, YamlTree};
@@ -146,13 +146,13 @@ fn find_unsettable(
         path.push(key.text.to_string());
         let steps: Vec<&str> = path.iter().map(String::as_str).collect();
         match find_rule(kind, is_own, &steps) {
-            None => told(&path.join("."), value),
-            Some(None) => find_unsettable(kind, is_own, value, path, told),
-            Some(Some(_)) if steps == ["permissions", "rules"] => {
+            RuleOfPath::Unknown => told(&path.join("."), value),
+            RuleOfPath::Section => find_unsettable(kind, is_own, value, path, told),
+            RuleOfPath::Rule(_) if steps == ["permissions", "rules"] => {
                 let rules = value.items().unwrap_or_default();
                 rules.iter().filter(|rule| rule.get("allow").is_some()).for_each(|rule| told("a rule", rule));
             }
-            Some(Some(_)) => {}
+            RuleOfPath::Rule(_) => {}
         }
         path.pop();
     }

@@ -12,7 +12,7 @@ fn run(schema: &Value, answer: &str, args: &[&str]) -> Output {
     Run::task(&server, "task")
         .args(["--schema", "schema.json"])
         .args(args.iter().copied())
-        .file("schema.json", &schema.to_string())
+        .file("schema.json", schema.to_string())
         .run()
 }
 

@@ -40,7 +40,8 @@ impl Turn<'_> {
         let answer = shaper.shape(&mut outcome, |outcome| {
             if limits.of_plan {
                 let output = &outcome.output;
-                given.summary = if given.end.has_result() { &output.summary } else { &output.observation }.clone();
+                let told = if given.end.has_result() { &output.summary } else { &output.observation };
+                given.summary.clone_from(told);
                 given.value = match &output.result {
                     Value::Null => Value::String(output.observation.clone()),
                     data => data.clone(),

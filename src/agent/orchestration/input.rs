@@ -103,7 +103,7 @@ pub(super) fn fill_call(id: &str, step: &PlanStep, results: &Results<'_>) -> Res
     };
     let mut input = step.tool_input.clone();
     if step.tool_name.starts_with(AGENT) {
-        call.tool = TASK.to_owned();
+        TASK.clone_into(&mut call.tool);
         call.arguments = agent_job(step, &reference::fill_references(&input, results)?);
     } else if let Some(line) = input["command"].as_str().filter(|_| call.tool == RUN_COMMAND) {
         let (command, variables) = command::for_command(line, results)?;

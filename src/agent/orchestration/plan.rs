@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use jiff::Timestamp;
 
-use crate::agent::Agent;
 use crate::agent::request::purpose::Purpose;
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::conversation::event::EventKind;

@@ -65,10 +65,10 @@ impl AnswerSchema {
     fn check_document(&self, document: &str) -> Result<(), String> {
         let value: Value = serde_json::from_str(document).map_err(|why| format!("It is not JSON: {why}."))?;
         self.validator.check("The answer does", &value)?;
-        match json_text::has_repeated_name(document, &value) {
-            true => Err("A name stands twice in one object.".to_owned()),
-            false => Ok(()),
+        if json_text::has_repeated_name(document, &value) {
+            return Err("A name stands twice in one object.".to_owned());
         }
+        Ok(())
     }
 }
 

@@ -123,10 +123,21 @@ pub(super) fn list_keys(kind: SubjectKind, is_own: bool) -> impl Iterator<Item =
     rows.flat_map(|(keys, rule)| keys.split_whitespace().map(move |key| (key, *rule)))
 }
 
-/// The rule for the value at `path`; `Some(None)` if only the values below it have rules, `None` if a project may not
-/// set it at all.
-pub(in crate::config) fn find_rule(kind: SubjectKind, is_own: bool, path: &[&str]) -> Option<Option<NarrowRule>> {
+/// How a project may set the value at a path.
+pub(in crate::config) enum RuleOfPath {
+    Rule(NarrowRule),
+    /// Only the values below it have rules.
+    Section,
+    /// Not at all.
+    Unknown,
+}
+
+/// Finds the rule for the value at `path`.
+pub(in crate::config) fn find_rule(kind: SubjectKind, is_own: bool, path: &[&str]) -> RuleOfPath {
     let leads_there = |key: &str| key.split('.').take(path.len()).eq(path.iter().copied());
-    let (key, rule) = list_keys(kind, is_own).find(|(key, _)| leads_there(key))?;
-    Some((key.split('.').count() == path.len()).then_some(rule))
+    match list_keys(kind, is_own).find(|(key, _)| leads_there(key)) {
+        None => RuleOfPath::Unknown,
+        Some((key, rule)) if key.split('.').count() == path.len() => RuleOfPath::Rule(rule),
+        Some(_) => RuleOfPath::Section,
+    }
 }

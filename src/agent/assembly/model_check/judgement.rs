@@ -126,9 +126,8 @@ impl CheckAnswer {
 pub fn of_greeting(heard: &CheckAnswer, end: &ReplyEnd) -> [Finding; 3] {
     let answers =
         if end.finish == FinishReason::Length { "the answer is cut".to_owned() } else { heard.word_refusal() };
-    let finding = |feature: Feature, works: bool, why_not: &str| match works {
-        true => feature.is(FeatureOutcome::Works, ""),
-        false => feature.is(FeatureOutcome::DoesNot, why_not),
+    let finding = |feature: Feature, works: bool, why_not: &str| {
+        if works { feature.is(FeatureOutcome::Works, "") } else { feature.is(FeatureOutcome::DoesNot, why_not) }
     };
     let streaming = finding(Feature::Streaming, end.streamed, "the answer came as a whole");
     let usage = finding(Feature::Usage, !end.usage.estimated, "no tokens are reported: they are estimated");

@@ -159,6 +159,7 @@ impl Turn<'_> {
     }
 
     /// Runs a list of steps to its end. Returns their results, and the scope after them.
+    #[expect(clippy::type_complexity, reason = "a future of two values, which have no name together")]
     pub(super) fn run_list<'t>(
         &'t mut self,
         course: &'t mut Course<'_>,

@@ -239,7 +239,9 @@ fn unwrap_find(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
         let end = argv[at..].iter().position(|word| matches!(word.text(), Some(";" | "+")));
         let end = end.map_or(argv.len(), |length| at + length);
         let mut words = argv[at..end].to_vec();
-        words.iter_mut().for_each(|word| forget_mark(word, "{}"));
+        for word in &mut words {
+            forget_mark(word, "{}");
+        }
         script.absorb(make_script(words, depth));
         first = first.or(Some(at));
         at = end;

@@ -57,7 +57,9 @@ pub(super) fn run_init() -> io::Result<()> {
         Err(error) => wire::send_message(&socket, &report_refusal(&error), &[]),
     };
     let bound = std::thread::Builder::new().name("bound".to_owned()).spawn(work)?;
-    asked.iter().for_each(|work: HelperWork| work(&stage, &view));
+    for work in asked {
+        work(&stage, &view);
+    }
     // This process ends now, and everything that a command started with it.
     bound.join().map_err(|_| io::Error::other("the thread that starts commands panicked"))?
 }
