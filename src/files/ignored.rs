@@ -76,7 +76,8 @@ impl IgnoreFiles {
 impl Exclusions {
     fn read_below(self, dir: &Path, links: Links) -> Self {
         let files = NAMES.map(|name| read_ignore_file(dir, name, links).ok().flatten());
-        let is_repository = dir.join(".git").symlink_metadata().is_ok();
+        let git = dir.join(".git");
+        let is_repository = git.is_file() || git.join("HEAD").exists();
         if !is_repository && files.iter().all(Option::is_none) {
             return self;
         }
@@ -146,6 +147,7 @@ mod tests {
         write(root, "a/.gitignore", "!kept.log\n");
         write(root, "a/.ignore", "only-here\n!wanted.log\n");
         write(root, ".ignore", "everywhere\n");
+        write(root, "inner/.git/HEAD", "");
         write(root, "inner/.git/info/exclude", "own\n");
         let ignored = IgnoreFiles::start_below(root);
         for (path, is_dir, expected) in [

@@ -12,7 +12,6 @@ const KNOWN_RINGS: &[(&str, &[&str], &str)] = &[
         &["catalogue", "check", "discover", "standard"],
         "discovering makes the skills that the catalogue holds; the standard's rules are told as the check's problems",
     ),
-    ("tools", &["find_tools", "finding"], "a judgement is asked for under the name of the tool"),
     (
         "agent/window",
         &["draft", "give_way", "importance", "plan", "staged", "summary"],
