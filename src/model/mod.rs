@@ -64,18 +64,6 @@ mod unconfigured;
 mod server;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod case_tests;
-#[cfg(test)]
-mod mutation_tests;
-#[cfg(test)]
-mod conversations;
-#[cfg(test)]
-mod request_tests;
-#[cfg(test)]
-mod matrix_tests;
-#[cfg(test)]
-mod demo_tests;
 
 use std::sync::Arc;
 

@@ -13,8 +13,6 @@ mod text_calls;
 mod think;
 mod tools;
 mod usage;
-#[cfg(test)]
-pub mod valid;
 
 pub use decode::ChatDecoder;
 pub use encode::encode_request;

@@ -166,10 +166,10 @@ impl Serialize for Tool<'_> {
 mod tests {
     use super::super::super::asked::RequestSettings;
     use super::super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
-    use super::super::valid;
     use super::*;
     use crate::base::image::Image;
     use crate::config::Permission;
+    use crate::model::tests::valid::responses as valid;
 
     fn settings() -> RequestSettings {
         RequestSettings {

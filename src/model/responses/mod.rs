@@ -10,8 +10,6 @@ mod event;
 mod flags;
 mod items;
 mod output;
-#[cfg(test)]
-pub mod valid;
 
 pub use decode::ResponsesDecoder;
 pub use encode::encode_request;
