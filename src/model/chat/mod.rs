@@ -12,7 +12,6 @@ mod schema;
 mod text_calls;
 mod think;
 mod tools;
-mod usage;
 
 pub use decode::ChatDecoder;
 pub use encode::encode_request;
