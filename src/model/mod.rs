@@ -31,6 +31,7 @@ mod arguments;
 pub mod effort;
 mod extra;
 mod strict;
+mod functions;
 mod surrogates;
 pub mod sse;
 mod frame;

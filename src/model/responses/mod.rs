@@ -10,6 +10,8 @@ mod event;
 mod flags;
 mod items;
 mod output;
+#[cfg(test)]
+mod tests;
 
 pub use decode::ResponsesDecoder;
 pub use encode::encode_request;
