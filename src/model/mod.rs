@@ -95,15 +95,17 @@ const ROOM_FOR_ADVICE: u64 = 8192;
 
 /// The reason that a configured model cannot be used. Nothing has been sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectError {
-    /// The model's file is wrong.
-    #[error("models.{model}.{key}: {why}")]
-    Wrong { model: String, key: String, why: String },
+#[error("models.{model}.{key}: {why}")]
+pub struct ConnectError {
+    model: String,
+    /// The key of the model's file that is wrong.
+    key: String,
+    why: String,
 }
 
 impl ConnectError {
     fn wrong(model: &str, key: &str, why: impl Into<String>) -> Self {
-        Self::Wrong { model: model.to_owned(), key: key.to_owned(), why: why.into() }
+        Self { model: model.to_owned(), key: key.to_owned(), why: why.into() }
     }
 }
 
