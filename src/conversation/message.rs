@@ -136,7 +136,7 @@ pub struct Opaque {
 }
 
 /// The origin of opaque data; it is sent back only there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The protocol: `chat`, `responses`, `anthropic`.
     pub wire: String,

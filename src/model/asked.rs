@@ -1,8 +1,11 @@
 //! Everything that an encoder writes, beside the flags of its wire.
 
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::effort::Effort;
+use super::extra::merge_extra;
 use super::turns::{ModelPart, ToolResult, UserPart, WireTurn};
 use crate::model::{ToolChoice, ToolDefinition};
 
@@ -74,8 +77,45 @@ impl RequestSettings {
 /// The fields by which servers know the limit of a reply.
 const OUTPUT_FIELDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
+/// Writes the body of a request, without copies of the conversation. A request extends the one before it byte for byte
+/// up to the end of the conversation: the fields of `head` stay the same in a session; `large` are written as they are,
+/// the conversation last; those of `tail` may differ. The fields of the model file are merged into the tail if
+/// `is_late`, else into the head, where they replace large ones.
+pub fn write_body<T: Serialize>(
+    asked: &OutgoingRequest<'_>,
+    mut head: Map<String, Value>,
+    large: impl IntoIterator<Item = (&'static str, Option<T>)>,
+    mut tail: Map<String, Value>,
+    is_late: impl Fn(&str, &Map<String, Value>) -> bool,
+) -> Vec<u8> {
+    let (late, early): (Map<_, _>, Map<_, _>) =
+        asked.settings.extra.clone().into_iter().partition(|(key, _)| is_late(key, &tail));
+    merge_extra(&mut head, &early);
+    asked.settings.cap_output(&mut head);
+    merge_extra(&mut tail, &late);
+    let mut bytes = Vec::with_capacity(estimate_size(asked));
+    let write = || {
+        let mut serializer = serde_json::Serializer::new(&mut bytes);
+        let mut body = serializer.serialize_map(None)?;
+        for (key, value) in &head {
+            body.serialize_entry(key, value)?;
+        }
+        for (key, value) in large {
+            if let Some(value) = value.filter(|_| !early.contains_key(key)) {
+                body.serialize_entry(key, &value)?;
+            }
+        }
+        for (key, value) in tail.iter().filter(|(key, _)| !early.contains_key(*key)) {
+            body.serialize_entry(key, value)?;
+        }
+        body.end()
+    };
+    write().expect("a body has only string keys, and a vector takes every byte");
+    bytes
+}
+
 /// Estimates the bytes of a request, so that its buffer need not grow.
-pub fn estimate_size(asked: &OutgoingRequest<'_>) -> usize {
+fn estimate_size(asked: &OutgoingRequest<'_>) -> usize {
     const AROUND_A_PART: usize = 96;
     const TOOL: usize = 1024;
     // Line breaks and quotes are escaped.

@@ -31,7 +31,7 @@ pub enum Broken {
 pub struct PartKey(usize);
 
 /// An unfinished reply.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Assembly {
     deltas: VecDeque<Delta>,
     parts: Vec<Building>,
@@ -69,20 +69,7 @@ enum UnfinishedPartKind {
 impl Assembly {
     /// Begins a reply of `origin`. `used_ids` are the ids of calls in the conversation, which are not assigned again.
     pub fn new(origin: Origin, used_ids: HashSet<String>) -> Self {
-        Self {
-            deltas: VecDeque::new(),
-            parts: Vec::new(),
-            calls: 0,
-            finish: None,
-            done: false,
-            usage: None,
-            cost_usd: None,
-            weight: 0,
-            reasoning_weight: 0,
-            size: 0,
-            origin,
-            used_ids,
-        }
+        Self { origin, used_ids, ..Self::default() }
     }
 
     /// Opens a part of visible text.
@@ -251,11 +238,6 @@ impl Assembly {
     /// Takes the usage that the server reports; the last report counts.
     pub fn report(&mut self, usage: Usage) {
         self.usage = Some(usage);
-    }
-
-    /// The usage that was reported so far.
-    pub fn find_usage(&self) -> Option<Usage> {
-        self.usage
     }
 
     /// Takes the cost of the request, in USD, as the provider states it.

@@ -83,13 +83,7 @@ impl ReplyReading {
 
     fn read(&mut self, name: &[u8], data: &[u8]) -> Result<(), Broken> {
         bounds::check_values(data).map_err(Broken::TooLarge)?;
-        let mut read = self.decoder.event(name, data, &mut self.reply);
-        if read == Err(Misread::NotJson)
-            && let Some(mended) = surrogates::without_lone(data)
-        {
-            read = self.decoder.event(name, &mended, &mut self.reply);
-        }
-        match read {
+        match read_mended(data, |data| self.decoder.event(name, data, &mut self.reply)) {
             Ok(()) => self.reply.check_size(),
             Err(Misread::Broken(broken)) => Err(broken),
             // Nothing that follows a finished reply can spoil it.
@@ -105,17 +99,19 @@ impl ReplyReading {
     pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
         bounds::check_values(body).map_err(Broken::TooLarge)?;
         let body = body.trim_ascii();
-        let mut read = self.decoder.whole(body, &mut self.reply);
-        if read == Err(Misread::NotJson)
-            && let Some(mended) = surrogates::without_lone(body)
-        {
-            read = self.decoder.whole(&mended, &mut self.reply);
-        }
-        match read {
+        match read_mended(body, |body| self.decoder.whole(body, &mut self.reply)) {
             Ok(is_reply) => self.reply.check_size().map(|()| is_reply),
             Err(Misread::Broken(broken)) => Err(broken),
             Err(Misread::NotJson) => Ok(false),
         }
+    }
+}
+
+/// Reads JSON, again without halves of surrogate pairs if it is none with them.
+fn read_mended<T>(data: &[u8], mut read: impl FnMut(&[u8]) -> Result<T, Misread>) -> Result<T, Misread> {
+    match read(data) {
+        Err(Misread::NotJson) => read(&surrogates::without_lone(data).ok_or(Misread::NotJson)?),
+        done => done,
     }
 }
 

@@ -10,7 +10,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Client, Response, Url};
 
 use super::dialect::Auth;
-use super::errors::{self, Hints, JudgedFailure, StatedError};
+use super::errors::{self, Hints, StatedError};
 use super::wire_log::{Exchange, WireLog};
 use super::{ConnectError, Surroundings, wires};
 use crate::base::secrets::{Redactor, secrets_in};
@@ -208,19 +208,16 @@ impl Endpoint {
 
     /// A failure, with secrets redacted.
     pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
-        let message = self.redactor.redact_known(&words.into()).into_owned();
-        ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None, is_lesson: false }
+        self.redact(ModelError::new(kind, &self.model, words))
+    }
+
+    fn redact(&self, error: ModelError) -> ModelError {
+        ModelError { message: self.redactor.redact_known(&error.message).into_owned(), ..error }
     }
 
     /// A failure in the server's words. `status` is that of the response, if it was not a success.
-    pub fn word_refusal(&self, status: Option<u16>, said: StatedError) -> ModelError {
-        self.judge(status, said, Hints::default())
-    }
-
-    fn judge(&self, status: Option<u16>, said: StatedError, hints: Hints) -> ModelError {
-        let JudgedFailure { kind, words, status, retry_after } =
-            errors::judge_failure(status, said, hints, &self.model);
-        ModelError { status, retry_after, ..self.error(kind, words) }
+    pub fn judge(&self, status: Option<u16>, said: StatedError, hints: Hints) -> ModelError {
+        self.redact(errors::judge_failure(status, said, hints, &self.model))
     }
 
     /// The error for an answer that did not come in full. The server may still be working on the request, so it is not

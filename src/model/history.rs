@@ -236,11 +236,10 @@ impl CallIds {
     /// The id itself if it is accepted, else one made of its digest, which is the same for a call and its result and
     /// for every request.
     fn fit(self, id: &str) -> Cow<'_, str> {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let (is_good, length) = match self {
             Self::Any => (!id.is_empty(), 40),
-            Self::Word64 => (!id.is_empty() && id.len() <= 64 && id.chars().all(is_word), 40),
-            Self::Word40 => (!id.is_empty() && id.len() <= 40 && id.chars().all(is_word), 40),
+            Self::Word64 => (is_word(id, 64), 40),
+            Self::Word40 => (is_word(id, 40), 40),
             Self::Nine => (id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), 9),
         };
         if is_good { id.into() } else { shorten_digest(id, length).into() }
@@ -259,10 +258,18 @@ fn shorten_digest(text: &str, length: usize) -> String {
 /// A name for the history. One that a model made up can contain what servers refuse there.
 fn name_for_history(name: &str) -> Cow<'_, str> {
     const LONGEST: usize = 64;
-    let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !name.is_empty() && name.len() <= LONGEST && name.chars().all(is_good) {
+    if is_word(name, LONGEST) {
         return name.into();
     }
-    let good: String = name.chars().map(|c| if is_good(c) { c } else { '_' }).take(LONGEST).collect();
+    let good: String = name.chars().map(|c| if is_in_word(c) { c } else { '_' }).take(LONGEST).collect();
     if good.is_empty() { "unnamed".into() } else { good.into() }
+}
+
+/// True if a text has only letters, digits, `_` and `-`, and at most `longest` of them.
+pub(super) fn is_word(text: &str, longest: usize) -> bool {
+    !text.is_empty() && text.len() <= longest && text.chars().all(is_in_word)
+}
+
+fn is_in_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }

@@ -243,6 +243,12 @@ pub enum ModelErrorKind {
 }
 
 impl ModelError {
+    /// A failure of a model, by the provider's name for it.
+    pub fn new(kind: ModelErrorKind, model: &str, message: impl Into<String>) -> Self {
+        let (message, model) = (message.into(), model.to_owned());
+        Self { kind, status: None, message, model, retry_after: None, is_lesson: false }
+    }
+
     /// True if the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self.kind, ModelErrorKind::RateLimit | ModelErrorKind::Transient | ModelErrorKind::Incomplete)

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
+use super::dialect::Dialect;
 use super::effort::Effort;
 use super::plan::RequestPlan;
 use super::responses::SystemIn;
@@ -153,9 +154,7 @@ const RULES: &[RefusalLesson] = &[
     ),
     learn_trouble(&["anthropic-beta"], "does not know a beta", |plan, _| {
         let flags = &mut plan.dialect.anthropic;
-        let had = flags.interleaved_beta || flags.binding_controls;
-        (flags.interleaved_beta, flags.binding_controls) = (false, false);
-        had.then(|| "none is asked for".to_owned())
+        turn_off([&mut flags.interleaved_beta, &mut flags.binding_controls], "none is asked for")
     }),
     learn_trouble(
         &["max_tokens: ", "maximum allowed number of output tokens"],
@@ -197,11 +196,11 @@ const RULES: &[RefusalLesson] = &[
         change_field(&mut plan.dialect.anthropic.parallel_switch, false, "it is not sent")
     }),
     learn_trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
-        let wire = plan.wire;
-        let known = match wire {
-            Wire::Chat => &mut plan.dialect.chat.choice_none,
-            Wire::Responses => &mut plan.dialect.responses.choice_none,
-            Wire::Anthropic => &mut plan.dialect.anthropic.choice_none,
+        let Dialect { chat, responses, anthropic, .. } = &mut plan.dialect;
+        let known = match plan.wire {
+            Wire::Chat => &mut chat.choice_none,
+            Wire::Responses => &mut responses.choice_none,
+            Wire::Anthropic => &mut anthropic.choice_none,
         };
         change_field(known, false, "the choice is left open")
     }),
@@ -218,10 +217,8 @@ const RULES: &[RefusalLesson] = &[
         |plan, _| change_field(&mut plan.sees, false, "pictures become notes"),
     ),
     learn_parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
-        let had = plan.dialect.chat.stream_options || plan.dialect.responses.padding_off;
-        plan.dialect.chat.stream_options = false;
-        plan.dialect.responses.padding_off = false;
-        had.then(|| "it is not sent".to_owned())
+        let Dialect { chat, responses, .. } = &mut plan.dialect;
+        turn_off([&mut chat.stream_options, &mut responses.padding_off], "it is not sent")
     }),
     learn_parameter(
         &["max_tokens", "max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
@@ -232,10 +229,8 @@ const RULES: &[RefusalLesson] = &[
         swap_output(plan, OutputField::MaxCompletionTokens, OutputField::MaxTokens)
     }),
     learn_parameter(&["parallel_tool_calls|parallel tool"], "does not know parallel_tool_calls", |plan, _| {
-        let had = plan.dialect.chat.parallel_field || plan.dialect.responses.parallel_field;
-        plan.dialect.chat.parallel_field = false;
-        plan.dialect.responses.parallel_field = false;
-        had.then(|| "it is not sent".to_owned())
+        let Dialect { chat, responses, .. } = &mut plan.dialect;
+        turn_off([&mut chat.parallel_field, &mut responses.parallel_field], "it is not sent")
     }),
     learn_parameter(&["temperature"], "takes no temperature", |plan, _| {
         plan.settings.temperature.take().map(|_| "the provider's own is used".to_owned())
@@ -256,46 +251,33 @@ const RULES: &[RefusalLesson] = &[
         &["response_format|json_schema|output_format|output_config.format|text.format|structured output"],
         "does not enforce this schema",
         |plan, _| {
-            let chat = &mut plan.dialect.chat.answer_format;
-            match (plan.wire, *chat) {
-                (Wire::Chat, AnswerFormat::JsonSchema) => *chat = AnswerFormat::JsonObject,
-                (Wire::Chat, AnswerFormat::JsonObject) => *chat = AnswerFormat::Absent,
-                (Wire::Chat, AnswerFormat::Absent) => return None,
-                (Wire::Responses, _) => {
-                    return change_field(
-                        &mut plan.dialect.responses.answer_format,
-                        false,
-                        "the answer is checked here alone",
-                    );
+            let Dialect { chat, responses, anthropic, .. } = &mut plan.dialect;
+            let field = match plan.wire {
+                Wire::Chat => {
+                    let weaker = match chat.answer_format {
+                        AnswerFormat::JsonSchema => AnswerFormat::JsonObject,
+                        AnswerFormat::JsonObject | AnswerFormat::Absent => AnswerFormat::Absent,
+                    };
+                    return change_field(&mut chat.answer_format, weaker, "the answer is checked here");
                 }
-                (Wire::Anthropic, _) => {
-                    return change_field(
-                        &mut plan.dialect.anthropic.answer_format,
-                        false,
-                        "the answer is checked here alone",
-                    );
-                }
-            }
-            Some("the answer is checked here".to_owned())
+                Wire::Responses => &mut responses.answer_format,
+                Wire::Anthropic => &mut anthropic.answer_format,
+            };
+            change_field(field, false, "the answer is checked here alone")
         },
     ),
     learn_parameter(&["strict"], "knows no strict tools", |plan, _| {
         let responses = &mut plan.dialect.responses.strict;
-        let had = plan.settings.strict_tools || (plan.wire == Wire::Responses && *responses);
-        (plan.settings.strict_tools, *responses) = (false, false);
-        had.then(|| "tools are declared without it".to_owned())
+        *responses &= plan.wire == Wire::Responses;
+        turn_off([&mut plan.settings.strict_tools, responses], "tools are declared without it")
     }),
     learn_parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
-        let had = plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
-        plan.dialect.chat.cache_key = false;
-        plan.dialect.responses.cache_key = false;
-        had.then(|| "it is not sent".to_owned())
+        let Dialect { chat, responses, .. } = &mut plan.dialect;
+        turn_off([&mut chat.cache_key, &mut responses.cache_key], "it is not sent")
     }),
     learn_parameter(&["cache_control"], "knows no marks for its cache", |plan, _| {
-        let had = plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
-        plan.dialect.chat.cache_marks = false;
-        plan.dialect.anthropic.cache_marks = false;
-        had.then(|| "none are set".to_owned())
+        let Dialect { chat, anthropic, .. } = &mut plan.dialect;
+        turn_off([&mut chat.cache_marks, &mut anthropic.cache_marks], "none are set")
     }),
 ];
 
@@ -344,6 +326,12 @@ fn change_field<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String
     })
 }
 
+/// Turns fields off that belong together.
+fn turn_off<const N: usize>(fields: [&mut bool; N], done: &str) -> Option<String> {
+    let had = fields.into_iter().fold(false, |had, field| std::mem::take(field) || had);
+    had.then(|| done.to_owned())
+}
+
 fn stop_echo(plan: &mut RequestPlan) -> Option<String> {
     change_field(&mut plan.echoes_reasoning, false, "it is not sent back any more")
 }
@@ -364,10 +352,8 @@ fn to_responses(plan: &mut RequestPlan) -> Option<String> {
 
 fn swap_output(plan: &mut RequestPlan, from: OutputField, to: OutputField) -> Option<String> {
     let field = &mut plan.dialect.chat.output_field;
-    (*field == from && plan.settings.output_limit().is_some()).then(|| {
-        *field = to;
-        "the other field is used".to_owned()
-    })
+    (*field == from && plan.settings.output_limit().is_some()).then_some(())?;
+    change_field(field, to, "the other field is used")
 }
 
 /// Asks for the nearest level that a refusal names, or for none if it names none.

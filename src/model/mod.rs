@@ -31,13 +31,16 @@ mod arguments;
 pub mod effort;
 mod extra;
 mod strict;
+mod functions;
 mod surrogates;
 pub mod sse;
 mod frame;
+mod lenient;
 mod stated;
 mod errors;
 mod bounds;
 pub mod assembly;
+mod usage;
 pub mod decode;
 mod result_text;
 pub mod turns;
@@ -64,18 +67,6 @@ mod unconfigured;
 mod server;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod case_tests;
-#[cfg(test)]
-mod mutation_tests;
-#[cfg(test)]
-mod conversations;
-#[cfg(test)]
-mod request_tests;
-#[cfg(test)]
-mod matrix_tests;
-#[cfg(test)]
-mod demo_tests;
 
 use std::sync::Arc;
 
@@ -105,15 +96,17 @@ const ROOM_FOR_ADVICE: u64 = 8192;
 
 /// The reason that a configured model cannot be used. Nothing has been sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectError {
-    /// The model's file is wrong.
-    #[error("models.{model}.{key}: {why}")]
-    Wrong { model: String, key: String, why: String },
+#[error("models.{model}.{key}: {why}")]
+pub struct ConnectError {
+    model: String,
+    /// The key of the model's file that is wrong.
+    key: String,
+    why: String,
 }
 
 impl ConnectError {
     fn wrong(model: &str, key: &str, why: impl Into<String>) -> Self {
-        Self::Wrong { model: model.to_owned(), key: key.to_owned(), why: why.into() }
+        Self { model: model.to_owned(), key: key.to_owned(), why: why.into() }
     }
 }
 

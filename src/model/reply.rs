@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::assembly::Broken;
 use super::decode::ReplyReading;
 use super::endpoint::Endpoint;
-use super::errors::{self, StatedError};
+use super::errors::{self, Hints, StatedError};
 use super::sse::{SseDecoder, TooLong};
 use super::wire_log::Exchange;
 use crate::base::tokens;
@@ -231,13 +231,13 @@ impl HttpReply {
 
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Timeouts { first_byte, idle, .. } = self.endpoint.timeouts;
-        let limit = match (self.received, self.reading.reply.is_done(), self.reading.reply.is_finished()) {
-            (0, ..) => WaitLimit::FirstByte,
-            (_, true, _) => WaitLimit::Silence(DRAIN),
-            (_, _, true) => WaitLimit::Silence(GRACE.min(idle)),
-            _ => WaitLimit::Silence(idle),
+        let longest = match (self.received, self.reading.reply.is_done(), self.reading.reply.is_finished()) {
+            (0, ..) => None,
+            (_, true, _) => Some(DRAIN),
+            (_, _, true) => Some(GRACE.min(idle)),
+            _ => Some(idle),
         };
-        if self.patience.poll(limit, context).is_pending() {
+        if self.patience.poll(longest, context).is_pending() {
             return Poll::Pending;
         }
         self.body = None;
@@ -272,12 +272,14 @@ impl HttpReply {
     }
 
     fn fail_with(&mut self, broken: Broken) {
-        self.body = None;
-        self.failure = Some(match broken {
-            Broken::Unreadable(words) => self.endpoint.error(ModelErrorKind::Incomplete, words),
-            Broken::TooLarge(words) => self.endpoint.error(ModelErrorKind::TooLarge, words),
-            Broken::Error(said) => self.endpoint.word_refusal(None, said),
-        });
+        match broken {
+            Broken::Unreadable(words) => self.fail(ModelErrorKind::Incomplete, words),
+            Broken::TooLarge(words) => self.fail(ModelErrorKind::TooLarge, words),
+            Broken::Error(said) => {
+                self.body = None;
+                self.failure = Some(self.endpoint.judge(None, said, Hints::default()));
+            }
+        }
     }
 
     fn fail(&mut self, kind: ModelErrorKind, words: impl Into<String>) {
@@ -290,15 +292,6 @@ impl ReplyStream for HttpReply {
     fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
         Box::pin(poll_fn(|context| self.poll(context)))
     }
-}
-
-/// The limit of a wait.
-#[derive(Clone, Copy)]
-enum WaitLimit {
-    /// Until the time by which the first byte is due.
-    FirstByte,
-    /// Since the wait began.
-    Silence(Duration),
 }
 
 /// The one timer for all waits of a reply. It is moved when it fires too early, not at each read.
@@ -322,13 +315,11 @@ impl ReplyPatience {
         self.waiting_since = None;
     }
 
-    /// Ready when the limit is reached.
-    fn poll(&mut self, limit: WaitLimit, context: &mut Context<'_>) -> Poll<()> {
+    /// Ready after the longest silence; without one, when the first byte is due.
+    fn poll(&mut self, longest: Option<Duration>, context: &mut Context<'_>) -> Poll<()> {
         let since = *self.waiting_since.get_or_insert_with(Instant::now);
-        let deadline = match limit {
-            WaitLimit::FirstByte => self.first_byte,
-            WaitLimit::Silence(longest) => (since + longest).min(self.progressed + longest * KEPT_ALIVE),
-        };
+        let deadline = longest
+            .map_or(self.first_byte, |longest| (since + longest).min(self.progressed + longest * KEPT_ALIVE));
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if timer.deadline() > deadline {
             timer.as_mut().reset(deadline);

@@ -12,13 +12,14 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::asked::{OutgoingRequest, RequestSettings};
+use super::assembly::Assembly;
 use super::errors::{self, StatedError};
 use super::history::{self, CallIds, HistoryRules, Pictures};
 use super::script::{ModelScript, ScriptWords};
 use super::{ConnectError, chat};
 use crate::base::tokens;
 use crate::config::{ModelConfig, ScriptError};
-use crate::conversation::message::{Call, FinishReason, Origin, ReplyPart, ToolCall, Usage};
+use crate::conversation::message::{FinishReason, Origin, Usage};
 use crate::model::{
     ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolChoice,
 };
@@ -90,42 +91,31 @@ impl Scripted {
         mut words: ScriptWords,
         chunk_size: usize,
     ) -> (VecDeque<Delta>, ReplyEnd) {
-        let used = history::call_ids(request.items);
         let was_cut = request.output_cap.is_some_and(|cap| words.cut_to(cap));
-        let mut ids = (used.len() + 1..).map(|n| format!("call_{n}")).filter(|id| !used.contains(id));
-        let reasoning_tokens = tokens::estimate_tokens(&words.reasoning);
+        let mut reply = Assembly::new(Origin::default(), history::call_ids(request.items));
+        let mut deltas = VecDeque::new();
+        for (key, text) in [(reply.open_reasoning(), &words.reasoning), (reply.open_text(), &words.text)] {
+            for chunk in split_chunks(text, chunk_size) {
+                reply.push(key, chunk);
+                deltas.extend(reply.take());
+            }
+        }
+        for (name, arguments) in &words.calls {
+            let key = reply.open_call("", name);
+            reply.push(key, arguments);
+            deltas.extend(reply.take());
+        }
+        if was_cut {
+            reply.finish(FinishReason::Length);
+        }
         let usage = Usage {
             input_tokens: self.input_tokens(request),
             output_tokens: words.tokens(),
-            reasoning_tokens,
+            reasoning_tokens: tokens::estimate_tokens(&words.reasoning),
             estimated: true,
             ..Usage::default()
         };
-        let mut deltas: VecDeque<Delta> =
-            split_chunks(&words.reasoning, chunk_size).map(Delta::Reasoning).collect();
-        deltas.extend(split_chunks(&words.text, chunk_size).map(Delta::Text));
-        deltas.extend(words.calls.iter().map(|(name, _)| Delta::CallBegun(name.clone())));
-        let mut call = |(name, arguments)| {
-            let id = ids.next().expect("the numbers do not end");
-            ToolCall { id, name, arguments }
-        };
-        let calls = words.calls.into_iter().map(&mut call);
-        let calls: Vec<ReplyPart> =
-            calls.map(|request| ReplyPart::Call(Call { request, opaque: None, answer: None })).collect();
-        let finish = match calls.is_empty() {
-            _ if was_cut => FinishReason::Length,
-            true => FinishReason::Stop,
-            false => FinishReason::ToolCalls,
-        };
-        let mut parts = Vec::new();
-        if !words.reasoning.is_empty() {
-            parts.push(ReplyPart::Reasoning { text: words.reasoning, opaque: None });
-        }
-        if !words.text.is_empty() {
-            parts.push(ReplyPart::Text { text: words.text, opaque: None });
-        }
-        parts.extend(calls);
-        (deltas, ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
+        (deltas, ReplyEnd { usage, streamed: true, ..reply.end(|| 0) })
     }
 
     fn input_tokens(&self, request: &ModelRequest<'_>) -> u64 {
@@ -157,15 +147,7 @@ impl Scripted {
     }
 
     fn error(&self, status: Option<u16>, message: &str) -> ModelError {
-        let (message, model) = (message.to_owned(), self.info.id.clone());
-        ModelError {
-            kind: ModelErrorKind::BadRequest,
-            status,
-            message,
-            model,
-            retry_after: None,
-            is_lesson: false,
-        }
+        ModelError { status, ..ModelError::new(ModelErrorKind::BadRequest, &self.info.id, message) }
     }
 }
 
@@ -209,13 +191,13 @@ impl ReplyStream for ScriptedReply {
 }
 
 /// `text` in pieces of `size` characters.
-fn split_chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
+fn split_chunks(text: &str, size: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
         let (chunk, after) = rest.split_at(end);
         rest = after;
-        (!chunk.is_empty()).then(|| chunk.to_owned())
+        (!chunk.is_empty()).then_some(chunk)
     })
 }
 
@@ -223,7 +205,7 @@ fn split_chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::base::yaml;
-    use crate::conversation::message::{Call, Item, ReplyPart, Step, UserText as SaidText};
+    use crate::conversation::message::{Call, Item, ReplyPart, Step, ToolCall, UserText as SaidText};
     use crate::model::{Surroundings, connect_model};
 
     /// The pieces of a reply, one per line.

@@ -29,14 +29,8 @@ const MOST_KEYS: usize = 3;
 /// The error of a model that has neither a key nor a server that works without one.
 /// `keys_set` are the environment variables with providers' keys that are set.
 pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelError {
-    ModelError {
-        kind: ModelErrorKind::Authentication,
-        status: None,
-        message: format!("no model is configured. {}", advise_setup(&probe_local(net).await, keys_set, Face::Run)),
-        model: id.to_owned(),
-        retry_after: None,
-        is_lesson: false,
-    }
+    let advice = advise_setup(&probe_local(net).await, keys_set, Face::Run);
+    ModelError::new(ModelErrorKind::Authentication, id, format!("no model is configured. {advice}"))
 }
 
 /// The next step: one line for each key that is set, and three for the rest.

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::super::assembly::{Assembly, Broken, PartKey};
 use super::super::decode::{Decode, Misread};
 use super::super::errors::StatedError;
-use super::event::{self, Event, Message, Piece};
+use super::super::lenient::read_json;
+use super::event::{Event, Message, Piece};
 use super::flags::AnthropicFlags;
 use super::stop::AnthropicStop;
 use super::usage::Counts;
@@ -57,10 +58,10 @@ impl AnthropicDecoder {
 
     /// Begins the reply. Proxies repeat the beginning, and start over if the server behind them failed.
     fn start(&mut self, message: &Message<'_>, reply: &mut Assembly) -> Result<(), Broken> {
-        if self.id.as_deref() == Some(&*message.id) {
+        if self.id.as_deref() == Some(message.id.as_str()) {
             return Ok(());
         }
-        if self.id.replace(message.id.to_string()).is_some() {
+        if self.id.replace(message.id.as_str().to_owned()).is_some() {
             self.blocks.clear();
             self.counts = Counts::default();
             self.stop = None;
@@ -119,47 +120,44 @@ impl AnthropicDecoder {
         data: &[u8],
         reply: &mut Assembly,
     ) -> Result<(), Misread> {
-        let at = match index {
-            Some(_) => self.blocks.iter().rposition(|block| block.index == index),
-            None => self.blocks.len().checked_sub(1),
-        };
-        let found = at.and_then(|at| self.blocks.get_mut(at));
+        let found = self.find(index);
         if let Some(OpenBlock { kind: OpenBlockKind::Foreign { block, input }, .. }) = found {
-            extend_block(block, input, &event::read_json(data)?);
+            extend_block(block, input, &read_json(data)?);
             return Ok(());
         }
-        match (&*piece.kind, found) {
+        match (piece.kind.as_str(), found) {
             ("text_delta", Some(OpenBlock { key, kind: OpenBlockKind::Text, .. })) => {
-                reply.push(*key, &piece.text);
+                reply.push(*key, piece.text.as_str());
             }
             ("text_delta", _) => {
                 let key = reply.open_text();
-                reply.push(key, &piece.text);
+                reply.push(key, piece.text.as_str());
                 self.blocks.push(OpenBlock { index, key, kind: OpenBlockKind::Text });
             }
             (
                 "thinking_delta" | "signature_delta",
                 Some(OpenBlock { key, kind: OpenBlockKind::Thought { signature }, .. }),
             ) => {
-                reply.push(*key, &piece.thinking);
-                signature.push_str(&piece.signature);
+                reply.push(*key, piece.thinking.as_str());
+                signature.push_str(piece.signature.as_str());
             }
             ("thinking_delta" | "signature_delta", _) => {
                 let key = reply.open_reasoning();
-                reply.push(key, &piece.thinking);
+                reply.push(key, piece.thinking.as_str());
                 self.blocks.push(OpenBlock {
                     index,
                     key,
-                    kind: OpenBlockKind::Thought { signature: piece.signature.to_string() },
+                    kind: OpenBlockKind::Thought { signature: piece.signature.as_str().to_owned() },
                 });
             }
             ("input_json_delta", Some(OpenBlock { key, kind: OpenBlockKind::Call { has_first }, .. })) => {
-                if !piece.partial_json.is_empty() && std::mem::take(has_first) {
+                let more = piece.partial_json.write_data();
+                if !more.is_empty() && std::mem::take(has_first) {
                     reply.set_arguments(*key, "");
                 }
-                reply.push(*key, &piece.partial_json);
+                reply.push(*key, &more);
             }
-            ("input_json_delta", _) if !piece.partial_json.is_empty() => {
+            ("input_json_delta", _) if !piece.partial_json.write_data().is_empty() => {
                 let words = "the stream broke: arguments came for a call that never began";
                 return Err(Broken::Unreadable(words.to_owned()).into());
             }
@@ -169,12 +167,16 @@ impl AnthropicDecoder {
     }
 
     fn close(&mut self, index: Option<u64>, reply: &mut Assembly) {
-        let closed = match index {
+        let keeps_unsigned = self.keeps_unsigned;
+        if let Some(block) = self.find(index) {
+            block.close(keeps_unsigned, reply);
+        }
+    }
+
+    fn find(&mut self, index: Option<u64>) -> Option<&mut OpenBlock> {
+        match index {
             Some(_) => self.blocks.iter_mut().rfind(|block| block.index == index),
             None => self.blocks.last_mut(),
-        };
-        if let Some(block) = closed {
-            block.close(self.keeps_unsigned, reply);
         }
     }
 
@@ -205,14 +207,14 @@ impl AnthropicDecoder {
 
 impl Decode for AnthropicDecoder {
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
-        let event: Event<'_> = match event::read_json(data) {
+        let event: Event<'_> = match read_json(data) {
             Ok(event) => event,
             // An event of another kind may have other fields under these names.
             Err(_) if is_of_unknown_kind(data) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         let Event { kind, index, delta, content_block, message, usage } = event;
-        match if kind.is_empty() { name } else { kind.as_bytes() } {
+        match if kind.as_str().is_empty() { name } else { kind.as_str().as_bytes() } {
             b"message_start" => self.start(&message.unwrap_or_default(), reply)?,
             b"content_block_start" => {
                 if let Some(block) = content_block {
@@ -223,7 +225,7 @@ impl Decode for AnthropicDecoder {
             b"content_block_stop" => self.close(index, reply),
             b"message_delta" => {
                 let last = delta.unwrap_or_default();
-                self.end(&last.stop_reason, last.stop_details, usage, reply);
+                self.end(last.stop_reason.as_str(), last.stop_details, usage, reply);
             }
             b"message_stop" => self.finish(reply),
             b"error" => return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into()),
@@ -238,15 +240,15 @@ impl Decode for AnthropicDecoder {
     }
 
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
-        let message: Message<'_> = event::read_json(body)?;
-        let Some(content) = message.content.as_ref().filter(|_| &*message.kind == "message") else {
+        let message: Message<'_> = read_json(body)?;
+        let Some(content) = message.content.as_ref().filter(|_| message.kind.as_str() == "message") else {
             let said = StatedError::in_reply(&String::from_utf8_lossy(body));
             return said.map_or(Ok(false), |said| Err(Broken::Error(said).into()));
         };
         for (index, block) in (0..).zip(content) {
             self.open(Some(index), block, reply)?;
         }
-        self.end(&message.stop_reason, message.stop_details, message.usage, reply);
+        self.end(message.stop_reason.as_str(), message.stop_details, message.usage, reply);
         self.finish(reply);
         Ok(true)
     }
@@ -323,6 +325,6 @@ fn is_of_unknown_kind(data: &[u8]) -> bool {
         "message_delta",
         "message_stop",
     ];
-    let event: Value = event::read_json(data).unwrap_or_default();
+    let event: Value = read_json(data).unwrap_or_default();
     event.get("type").and_then(Value::as_str).is_some_and(|kind| !KNOWN.contains(&kind))
 }

@@ -1,70 +1,48 @@
-//! A request of the Messages API, written without copies of the conversation.
-//!
-//! A request extends the one before it byte for byte up to the end of `messages`, except for the cache marks, which
-//! move. Fields that stay the same in a session come first, in a fixed order; `messages` grows at its end; fields
-//! that differ between requests follow.
+//! A request of the Messages API.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::super::asked::{self, OutgoingRequest};
-use super::super::extra::merge_extra;
+use super::super::asked::{OutgoingRequest, write_body};
 use super::flags::AnthropicFlags;
 use super::messages::{Block, Mark, Message, write_messages};
 use super::thinking::{self, Asks};
-use super::tools::{Tools, allows_strict};
+use super::tools::{AnthropicTool, allows_strict, write_tools};
 use crate::model::ToolChoice;
 
-/// The body of a request.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnthropicField<'a> {
+    Tools(Vec<AnthropicTool<'a>>),
+    System(&'a str),
+    /// With a mark.
+    SystemBlock([Block<'a>; 1]),
+    Messages(Vec<Message<'a>>),
+}
+
+/// The body of a request. Only the cache marks move within what it shares with the request before.
 pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Vec<u8> {
-    let messages = write_messages(asked.turns, flags);
-    let mut bytes = Vec::with_capacity(asked::estimate_size(asked));
-    serde_json::to_writer(&mut bytes, &AnthropicBody { asked, flags, messages: &messages })
-        .expect("a body has only string keys, and a vector takes every byte");
-    bytes
-}
-
-struct AnthropicBody<'a> {
-    asked: &'a OutgoingRequest<'a>,
-    flags: &'a AnthropicFlags,
-    messages: &'a [Message<'a>],
-}
-
-impl Serialize for AnthropicBody<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { asked, flags, messages } = *self;
-        let extra = &asked.settings.extra;
-        let mut body = serializer.serialize_map(None)?;
-        let (mut fixed, mut varying) = (write_head(asked), write_tail(asked, flags));
-        let (late, early) = extra.clone().into_iter().partition(|(key, _)| VARYING.contains(&key.as_str()));
-        merge_extra(&mut fixed, &early);
-        asked.settings.cap_output(&mut fixed);
-        merge_extra(&mut varying, &late);
-        for (key, value) in &fixed {
-            body.serialize_entry(key, value)?;
-        }
-        let mark = Mark::from_flags(flags);
-        if !asked.tools.is_empty() && !extra.contains_key("tools") {
-            body.serialize_entry("tools", &Tools { all: asked.tools, settings: asked.settings, flags, mark })?;
-        }
-        if !asked.system.trim_start().is_empty() && !extra.contains_key("system") {
-            body.serialize_entry("system", &System { text: asked.system, mark })?;
-        }
-        if !extra.contains_key("messages") {
-            body.serialize_entry("messages", messages)?;
-        }
-        for (key, value) in &varying {
-            body.serialize_entry(key, value)?;
-        }
-        body.end()
-    }
+    let mark = Mark::from_flags(flags);
+    let system = Some(asked.system).filter(|system| !system.trim_start().is_empty());
+    let write_system = |text| match mark {
+        Some(_) => AnthropicField::SystemBlock([Block::text(text, mark)]),
+        None => AnthropicField::System(text),
+    };
+    let tools = || AnthropicField::Tools(write_tools(asked, flags, mark));
+    let large = [
+        ("tools", (!asked.tools.is_empty()).then(tools)),
+        ("system", system.map(write_system)),
+        ("messages", Some(AnthropicField::Messages(write_messages(asked.turns, flags)))),
+    ];
+    let is_late = |key: &str, _: &Map<_, _>| VARYING.contains(&key);
+    write_body(asked, write_head(asked), large, write_tail(asked, flags), is_late)
 }
 
 /// The fields that stay the same for a whole session.
 fn write_head(asked: &OutgoingRequest<'_>) -> Map<String, Value> {
     let mut head = Map::new();
     head.insert("model".to_owned(), asked.settings.model.as_str().into());
-    head.insert("max_tokens".to_owned(), thinking::max_tokens(asked).into());
+    head.insert("max_tokens".to_owned(), thinking::most_tokens(asked.settings).into());
     head.insert("stream".to_owned(), asked.settings.streaming.into());
     head
 }
@@ -103,20 +81,5 @@ fn tool_choice(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Option<Va
         ToolChoice::None => flags.choice_none.then(|| json!({"type": "none"})),
         ToolChoice::Auto => (flags.parallel_switch && !asked.settings.parallel_calls)
             .then(|| json!({"type": "auto", "disable_parallel_tool_use": true})),
-    }
-}
-
-/// The system prompt: a block if it is marked, else a text.
-struct System<'a> {
-    text: &'a str,
-    mark: Option<Mark>,
-}
-
-impl Serialize for System<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.mark {
-            Some(_) => serializer.collect_seq([Block::text(self.text, self.mark)]),
-            None => serializer.serialize_str(self.text),
-        }
     }
 }

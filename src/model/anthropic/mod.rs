@@ -12,8 +12,6 @@ mod tools;
 mod usage;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub mod valid;
 
 pub use decode::AnthropicDecoder;
 pub use encode::encode_request;

@@ -34,7 +34,7 @@ impl Asks {
                 Self::Nothing
             }
             (Thinking::Unasked, Some(Effort::None)) => Self::Disabled,
-            (Thinking::Budget, Some(effort)) => match choose_budget(effort, max_tokens(asked)) {
+            (Thinking::Budget, Some(effort)) => match choose_budget(effort, most_tokens(asked.settings)) {
                 Some(budget) if !is_inside_unthought_calls(asked.turns, flags) => Self::Budget(budget),
                 _ => Self::Nothing,
             },
@@ -67,13 +67,8 @@ impl Asks {
     }
 }
 
-/// The limit of the reply, thoughts included, without the cap of a single request: the thinking budget follows from it
-/// and stays the same for a session.
-pub(super) fn max_tokens(asked: &OutgoingRequest<'_>) -> u64 {
-    most_tokens(asked.settings)
-}
-
-/// The limit of a reply with these settings.
+/// The limit of a reply with these settings, thoughts included, without the cap of a single request: the thinking
+/// budget follows from it and stays the same for a session.
 pub fn most_tokens(settings: &RequestSettings) -> u64 {
     let replaced = settings.extra.get("max_tokens").and_then(Value::as_u64);
     let limit = replaced.or(settings.max_output_tokens).or(settings.most_output_tokens);

@@ -2,63 +2,50 @@
 
 use std::borrow::Cow;
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::super::asked::RequestSettings;
+use super::super::asked::OutgoingRequest;
 use super::super::strict;
 use super::flags::AnthropicFlags;
 use super::messages::Mark;
-use crate::model::ToolDefinition;
 
-pub(super) struct Tools<'a> {
-    pub all: &'a [ToolDefinition],
-    pub settings: &'a RequestSettings,
-    pub flags: &'a AnthropicFlags,
-    /// Only the last tool has one.
-    pub mark: Option<Mark>,
-}
-
-impl Serialize for Tools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { all, settings, flags, mark } = *self;
-        let mut list = serializer.serialize_seq(Some(all.len()))?;
-        for (at, definition) in all.iter().enumerate() {
-            list.serialize_element(&Tool {
-                definition,
-                strict: settings.strict_tools && flags.strict && allows_strict(&definition.parameters),
-                eager: flags.eager_stream,
-                mark: mark.filter(|_| flags.cache_on_tools && at + 1 == all.len()),
-            })?;
-        }
-        list.end()
-    }
-}
-
-struct Tool<'a> {
-    definition: &'a ToolDefinition,
+#[derive(Serialize)]
+pub(super) struct AnthropicTool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     strict: bool,
-    eager: bool,
-    mark: Option<Mark>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    eager_input_streaming: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
 }
 
-impl Serialize for Tool<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tool = serializer.serialize_map(None)?;
-        tool.serialize_entry("name", &self.definition.name)?;
-        tool.serialize_entry("description", &self.definition.description)?;
-        tool.serialize_entry("input_schema", &input_schema(&self.definition.parameters))?;
-        if self.strict {
-            tool.serialize_entry("strict", &true)?;
-        }
-        if self.eager {
-            tool.serialize_entry("eager_input_streaming", &true)?;
-        }
-        if let Some(mark) = self.mark {
-            tool.serialize_entry("cache_control", &mark)?;
-        }
-        tool.end()
+/// The tools of a request; only the last one has the mark.
+pub(super) fn write_tools<'a>(
+    asked: &OutgoingRequest<'a>,
+    flags: &AnthropicFlags,
+    mark: Option<Mark>,
+) -> Vec<AnthropicTool<'a>> {
+    let may_be_strict = asked.settings.strict_tools && flags.strict;
+    let mut tools: Vec<AnthropicTool<'a>> = asked
+        .tools
+        .iter()
+        .map(|tool| AnthropicTool {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: input_schema(&tool.parameters),
+            strict: may_be_strict && allows_strict(&tool.parameters),
+            eager_input_streaming: flags.eager_stream,
+            cache_control: None,
+        })
+        .collect();
+    if let Some(last) = tools.last_mut().filter(|_| flags.cache_on_tools) {
+        last.cache_control = mark;
     }
+    tools
 }
 
 /// The keywords that a schema may not have at its root.

@@ -4,6 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::assembly::Assembly;
+use super::super::lenient::read_count;
 use crate::conversation::message::Usage;
 
 /// The usage reported so far.
@@ -29,7 +30,7 @@ impl Counts {
             (&mut self.output, "/output_tokens"),
             (&mut self.thinking, "/output_tokens_details/thinking_tokens"),
         ] {
-            if let Some(later) = report.pointer(path).and_then(read_number).filter(|later| *later > 0) {
+            if let Some(later) = report.pointer(path).and_then(read_count).filter(|later| *later > 0) {
                 *figure = later;
             }
         }
@@ -49,17 +50,6 @@ impl Counts {
             reply.cost(usd);
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float cast saturates, which is meant"
-)]
-fn read_number(value: &Value) -> Option<u64> {
-    // Whatever a server writes, sums of counts stay far from overflowing.
-    const MOST: u64 = 1 << 48;
-    value.as_u64().or_else(|| value.as_f64().map(|float| float as u64)).map(|number| number.min(MOST))
 }
 
 #[cfg(test)]

@@ -147,13 +147,10 @@ fn read_catalogue(path: &Path) -> UserCatalogue {
         Err(why) => return ignored(&why),
     };
     let Ok(text) = String::from_utf8(bytes) else { return ignored("is not UTF-8") };
-    match CatalogueText::open(&text) {
-        Ok(table) if table.date < open_embedded().date => {
-            let (theirs, ours) = (table.date, open_embedded().date);
-            ignored(&format!("is of {theirs}, older than the catalogue of this program ({ours})"))
-        }
-        Ok(_) => UserCatalogue { text: Some(text), notice: None },
-        Err(why) => ignored(&format!("is not a catalogue: {why}")),
+    let opened = CatalogueText::open(&text).map_err(|why| format!("is not a catalogue: {why}"));
+    match opened.and_then(|table| table.check_age()) {
+        Ok(()) => UserCatalogue { text: Some(text), notice: None },
+        Err(why) => ignored(&why),
     }
 }
 

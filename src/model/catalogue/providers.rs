@@ -157,31 +157,11 @@ const fn define_gateway(
     base_url: &'static str,
     keys: &'static [&'static str],
 ) -> Provider {
-    Provider {
-        id,
-        name,
-        base_url,
-        hosts: &[],
-        keys,
-        wire: Chat,
-        kind: ProviderRole::Gateway,
-        address: None,
-        usual: None,
-    }
+    Provider { kind: ProviderRole::Gateway, ..define_maker(id, name, base_url, keys, Chat) }
 }
 
 const fn define_local(id: &'static str, name: &'static str, base_url: &'static str) -> Provider {
-    Provider {
-        id,
-        name,
-        base_url,
-        hosts: &[],
-        keys: &[],
-        wire: Chat,
-        kind: ProviderRole::Local,
-        address: None,
-        usual: None,
-    }
+    Provider { kind: ProviderRole::Local, ..define_maker(id, name, base_url, &[], Chat) }
 }
 
 #[cfg(test)]

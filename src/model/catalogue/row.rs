@@ -23,7 +23,7 @@ use crate::config::{PriceTier, Prices, Wire};
 use crate::model::effort::Effort;
 
 /// Facts about a model. Its behaviour is not among them: that belongs to the dialect.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelFacts {
     /// The provider's name for it.
     pub id: String,
@@ -102,18 +102,7 @@ impl ModelFacts {
 
     /// A model of which nothing but the name is known.
     pub(super) fn new(id: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            window: 0,
-            input: None,
-            output: None,
-            prices: None,
-            sees: false,
-            levels: None,
-            off: None,
-            wire: None,
-            ends: None,
-        }
+        Self { id: id.to_owned(), ..Self::default() }
     }
 
     /// Refuses facts that cannot all be true.
@@ -138,7 +127,7 @@ impl ModelFacts {
         }
         line += if self.sees { " s" } else { "" };
         if let Some(levels) = &self.levels {
-            let places: String = levels.iter().map(|level| letter_level(*level)).collect();
+            let places: String = levels.iter().map(|level| char::from(b'0' + *level as u8)).collect();
             let _ = write!(line, " l={}", if places.is_empty() { "-" } else { &places });
         }
         line += if self.off == Some(Off::Switch) { " q" } else { "" };
@@ -181,17 +170,9 @@ fn parse_levels(text: &str) -> Option<Vec<Effort>> {
     if text == "-" {
         return Some(Vec::new());
     }
-    let levels: Option<Vec<Effort>> = text.chars().map(|c| Some(Effort::ALL[place_of(c)?])).collect();
+    let level = |digit: char| Effort::ALL.get(digit.to_digit(10)? as usize).copied();
+    let levels: Option<Vec<Effort>> = text.chars().map(level).collect();
     levels.filter(|levels| !levels.is_empty() && levels.is_sorted_by(|a, b| a < b))
-}
-
-fn place_of(digit: char) -> Option<usize> {
-    let place = digit.to_digit(10)? as usize;
-    (place < Effort::ALL.len()).then_some(place)
-}
-
-fn letter_level(level: Effort) -> char {
-    char::from(b'0' + level as u8)
 }
 
 fn parse_tier(above: u64, text: &str) -> Option<PriceTier> {

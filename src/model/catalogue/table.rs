@@ -61,6 +61,15 @@ impl<'t> CatalogueText<'t> {
         Ok(Self { date, origin, body })
     }
 
+    /// Refuses a catalogue that is older than that of the program; the error is a phrase.
+    pub fn check_age(&self) -> Result<(), String> {
+        let (theirs, ours) = (self.date, open_embedded().date);
+        if theirs < ours {
+            return Err(format!("is of {theirs}, older than the catalogue of this program ({ours})"));
+        }
+        Ok(())
+    }
+
     /// Reads everything.
     ///
     /// # Errors

@@ -7,8 +7,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 
 use super::models_dev;
-use super::row::ModelFacts;
-use super::table::{self, CatalogueText, FILE, MOST_BYTES, open_embedded};
+use super::table::{self, CatalogueText, FILE, MOST_BYTES};
 use crate::files::regular::{self, Links, replace_file};
 use crate::safety::net::{self, Net};
 
@@ -48,10 +47,7 @@ pub async fn update_catalogue(
     let text = catalogue_of(&text, &one_line(&name), today).map_err(failed)?;
     let table = CatalogueText::open(&text).map_err(failed)?;
     let rows = table.check().map_err(failed)?;
-    if table.date < open_embedded().date {
-        let (theirs, ours) = (table.date, open_embedded().date);
-        return Err(failed(format!("it is of {theirs}, older than the catalogue of this program ({ours})")));
-    }
+    table.check_age().map_err(|why| failed(format!("it {why}")))?;
     let path = data_dir.join(FILE);
     replace_file(&path, text.as_bytes())
         .map_err(|error| failed(format!("{} cannot be written: {error}", path.display())))?;
@@ -63,7 +59,6 @@ fn catalogue_of(text: &str, name: &str, today: Date) -> Result<String, String> {
     if text.trim_start().starts_with('{') {
         let sections =
             models_dev::read_sections(text).ok_or("it has no models that this program knows how to read")?;
-        let sections: Vec<(&str, Vec<ModelFacts>)> = sections.into_iter().collect();
         return Ok(table::write_catalogue(today, &format!("{name} (models.dev)"), &sections));
     }
     let table = CatalogueText::open(text)?;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::arguments::is_complete;
 use super::super::assembly::{Assembly, PartKey};
-use super::chunk::{CallPiece, Text};
+use super::chunk::CallPiece;
 
 /// The calls of a reply so far.
 #[derive(Debug, Default)]
@@ -21,10 +21,7 @@ impl StreamedCalls {
     /// Takes a piece of a call.
     pub fn take(&mut self, piece: CallPiece<'_>, reply: &mut Assembly) {
         let function = piece.function.unwrap_or_default();
-        let arguments = match &function.arguments {
-            Text::Data(data) => data.to_string(),
-            text => text.as_str().to_owned(),
-        };
+        let arguments = function.arguments.write_data();
         let (id, name) = (piece.id.as_str(), function.name.as_str());
         let is_bare = id.is_empty() && name.is_empty() && arguments.trim().is_empty();
         let at = match self.find(piece.index.0, id, name, &arguments, reply) {

@@ -1,19 +1,21 @@
 //! Reads the chunks of chat completions into a reply. Only a `finish_reason` or `[DONE]` ends a reply. The usage that
 //! is reported last counts.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::assembly::{Assembly, Broken, PartKey};
 use super::super::decode::{Decode, Misread};
 use super::super::errors::StatedError;
 use super::super::frame::EventFrame;
+use super::super::lenient::{LenientCount, LenientText, read_json};
+use super::super::usage;
 use super::calls::StreamedCalls;
-use super::chunk::{self, CallPiece, Choice, Chunk, Piece, Text};
+use super::chunk::{self, CallPiece, Choice, Chunk, Piece};
 use super::details::Details;
 use super::flags::{ChatFlags, Echo};
 use super::text_calls::{ContentPiece, TextCalls};
 use super::think::{self, Think};
-use super::usage;
 use crate::conversation::message::FinishReason;
 use crate::model::ToolDefinition;
 
@@ -91,12 +93,9 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn report(&self, raw: &serde_json::value::RawValue, reply: &mut Assembly) {
-        if let Some(reported) = usage::read_report(raw, self.reasoning_in_total) {
-            reply.report(reported.usage);
-            if let Some(usd) = reported.cost_usd {
-                reply.cost(usd);
-            }
+    fn report(&self, raw: &RawValue, reply: &mut Assembly) {
+        if let Ok(report) = serde_json::from_str(raw.get()) {
+            usage::enter_report(&report, self.reasoning_in_total, reply);
         }
     }
 
@@ -123,7 +122,7 @@ impl ChatDecoder {
             }
         }
         match &piece.content {
-            Text::Data(parts) => {
+            LenientText::Data(parts) => {
                 let (text, reasoning) = chunk::content_parts(parts);
                 self.reason(&reasoning, "content", reply);
                 self.write(&text, reply);
@@ -135,7 +134,7 @@ impl ChatDecoder {
             self.calls.take(call, reply);
         }
         if let Some(function) = piece.function_call {
-            let index = chunk::Number(Some(0));
+            let index = LenientCount(Some(0));
             self.calls.take(CallPiece { index, function: Some(*function), ..CallPiece::default() }, reply);
         }
     }
@@ -243,7 +242,7 @@ impl Decode for ChatDecoder {
             self.content(content, reply);
             return Ok(());
         }
-        let chunk = Chunk::read(data)?;
+        let chunk = read_json::<Chunk<'_>>(data)?;
         if let Some(content) = chunk.nothing_but_content() {
             self.frame.learn(data, content);
         }
@@ -251,7 +250,7 @@ impl Decode for ChatDecoder {
     }
 
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
-        let chunk = Chunk::read(body)?;
+        let chunk = read_json::<Chunk<'_>>(body)?;
         let is_reply = chunk.choices.as_ref().is_some_and(|choices| choices.iter().any(|c| c.message.is_some()));
         self.chunk(chunk, body, reply)?;
         if is_reply {

@@ -1,64 +1,35 @@
-//! A request of chat completions, written without copies of the conversation.
-//!
-//! A request extends the one before it byte for byte up to the end of `messages`. Fields that stay the same in a
-//! session come first, in a fixed order; `messages` grows at its end; fields that differ between requests follow.
+//! A request of chat completions.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::super::asked::OutgoingRequest;
+use super::super::asked::{OutgoingRequest, write_body};
 use super::super::effort::Effort;
-use super::super::extra::merge_extra;
 use super::super::strict::allows_strict;
 use super::flags::{AnswerFormat, ChatFlags, EffortField, OutputField};
-use super::messages::Messages;
-use super::tools::Tools;
+use super::messages::{CompletionMessage, write_messages};
+use super::tools::{ChatTool, write_tools};
 use crate::model::ToolChoice;
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ChatField<'a> {
+    Tools(Vec<ChatTool<'a>>),
+    Messages(Vec<CompletionMessage<'a>>),
+}
 
 /// The body of a request.
 pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &ChatFlags) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(super::super::asked::estimate_size(asked));
-    serde_json::to_writer(&mut bytes, &ChatBody { asked, flags })
-        .expect("a body has only string keys, and a vector takes every byte");
-    bytes
-}
-
-struct ChatBody<'a> {
-    asked: &'a OutgoingRequest<'a>,
-    flags: &'a ChatFlags,
-}
-
-impl Serialize for ChatBody<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { asked, flags } = *self;
-        let extra = &asked.settings.extra;
-        let is_replaced = |key: &str| extra.contains_key(key);
-        let mut body = serializer.serialize_map(None)?;
-        let mut fixed = write_head(asked, flags);
-        merge_extra(&mut fixed, extra);
-        asked.settings.cap_output(&mut fixed);
-        for (key, value) in &fixed {
-            body.serialize_entry(key, value)?;
-        }
-        if !asked.tools.is_empty() && !is_replaced("tools") {
-            let strict = asked.settings.strict_tools && flags.strict;
-            body.serialize_entry(
-                "tools",
-                &Tools { definitions: asked.tools, strict, plain: flags.plain_schemas },
-            )?;
-        }
-        if !is_replaced("messages") {
-            body.serialize_entry("messages", &Messages { asked, flags })?;
-        }
-        if asked.tool_choice == ToolChoice::None
-            && !asked.tools.is_empty()
-            && flags.choice_none
-            && !is_replaced("tool_choice")
-        {
-            body.serialize_entry("tool_choice", "none")?;
-        }
-        body.end()
+    let has_tools = !asked.tools.is_empty();
+    let large = [
+        ("tools", has_tools.then(|| ChatField::Tools(write_tools(asked, flags)))),
+        ("messages", Some(ChatField::Messages(write_messages(asked, flags)))),
+    ];
+    let mut tail = Map::new();
+    if asked.tool_choice == ToolChoice::None && has_tools && flags.choice_none {
+        tail.insert("tool_choice".to_owned(), "none".into());
     }
+    write_body(asked, write_head(asked, flags), large, tail, |_, _| false)
 }
 
 /// The fields that stay the same for a whole session.

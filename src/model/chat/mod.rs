@@ -12,9 +12,6 @@ mod schema;
 mod text_calls;
 mod think;
 mod tools;
-mod usage;
-#[cfg(test)]
-pub mod valid;
 
 pub use decode::ChatDecoder;
 pub use encode::encode_request;

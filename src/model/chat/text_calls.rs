@@ -19,7 +19,6 @@ pub(super) enum ContentPiece {
 }
 
 /// Separates calls from text while content arrives.
-#[derive(Debug)]
 pub(super) struct TextCalls {
     texts: Texts,
     place: HeldPlace,
@@ -174,12 +173,6 @@ enum NotationProgress {
 enum Fit {
     Calls(Vec<NotatedCall>),
     Fence,
-}
-
-impl std::fmt::Debug for Try {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Try").field("piece", &self.piece).field("at", &self.at).finish_non_exhaustive()
-    }
 }
 
 impl Try {

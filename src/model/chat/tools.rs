@@ -2,60 +2,31 @@
 
 use std::borrow::Cow;
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
 
+use super::super::asked::OutgoingRequest;
+use super::super::functions::FunctionTool;
 use super::super::strict::allows_strict;
-use super::schema;
+use super::flags::ChatFlags;
+use super::schema::simplify_schema;
 use crate::model::ToolDefinition;
 
-pub(super) struct Tools<'a> {
-    pub definitions: &'a [ToolDefinition],
-    /// True if tools are declared strict when their schemas allow it.
-    pub strict: bool,
-    /// True if schemas contain only what Gemini reads.
-    pub plain: bool,
+#[derive(Serialize)]
+pub(super) struct ChatTool<'a> {
+    r#type: &'static str,
+    function: FunctionTool<'a>,
 }
 
-impl Serialize for Tools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tools = serializer.serialize_seq(Some(self.definitions.len()))?;
-        for tool in self.definitions {
-            let strict = self.strict && allows_strict(&tool.parameters);
-            tools.serialize_element(&Tool(Definition { tool, strict, plain: self.plain }))?;
+/// The tools of a request.
+pub(super) fn write_tools<'a>(asked: &OutgoingRequest<'a>, flags: &ChatFlags) -> Vec<ChatTool<'a>> {
+    let may_be_strict = asked.settings.strict_tools && flags.strict;
+    let write_tool = |tool: &'a ToolDefinition| {
+        let strict = (may_be_strict && allows_strict(&tool.parameters)).then_some(true);
+        let mut function = FunctionTool::new(tool, strict);
+        if flags.plain_schemas {
+            function.parameters = Cow::Owned(simplify_schema(&function.parameters));
         }
-        tools.end()
-    }
-}
-
-struct Tool<'a>(Definition<'a>);
-
-struct Definition<'a> {
-    tool: &'a ToolDefinition,
-    strict: bool,
-    plain: bool,
-}
-
-impl Serialize for Tool<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tool = serializer.serialize_map(None)?;
-        tool.serialize_entry("type", "function")?;
-        tool.serialize_entry("function", &self.0)?;
-        tool.end()
-    }
-}
-
-impl Serialize for Definition<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut function = serializer.serialize_map(None)?;
-        let parameters = &*self.tool.parameters;
-        let parameters =
-            if self.plain { Cow::Owned(schema::simplify_schema(parameters)) } else { Cow::Borrowed(parameters) };
-        function.serialize_entry("name", &self.tool.name)?;
-        function.serialize_entry("description", &self.tool.description)?;
-        function.serialize_entry("parameters", &parameters)?;
-        if self.strict {
-            function.serialize_entry("strict", &true)?;
-        }
-        function.end()
-    }
+        ChatTool { r#type: "function", function }
+    };
+    asked.tools.iter().map(write_tool).collect()
 }

@@ -62,23 +62,13 @@ pub(super) fn in_words(message: &str) -> Option<Duration> {
 
 /// A span of time at the beginning of a text: `1.2s`, `20ms`, `6m0s`, `1h 2m`, `12 seconds`, `2 days`.
 fn parse_span(text: &str) -> Option<Duration> {
-    /// Units by their seconds.
-    const UNITS: [(&str, f64); 15] = [
-        ("ms", 0.001),
-        ("milliseconds", 0.001),
-        ("s", 1.0),
-        ("sec", 1.0),
-        ("second", 1.0),
-        ("seconds", 1.0),
-        ("m", 60.0),
-        ("min", 60.0),
-        ("minute", 60.0),
-        ("minutes", 60.0),
-        ("h", 3600.0),
-        ("hour", 3600.0),
-        ("hours", 3600.0),
-        ("day", 86_400.0),
-        ("days", 86_400.0),
+    /// The names of units, and their seconds.
+    const UNITS: [(&str, f64); 5] = [
+        ("ms milliseconds", 0.001),
+        ("s sec second seconds", 1.0),
+        ("m min minute minutes", 60.0),
+        ("h hour hours", 3600.0),
+        ("day days", 86_400.0),
     ];
     let (mut rest, mut seconds, mut found) = (text.trim_start(), 0.0, false);
     loop {
@@ -86,7 +76,8 @@ fn parse_span(text: &str) -> Option<Duration> {
         let Ok(amount) = rest[..number].trim_end_matches('.').parse::<f64>() else { break };
         let after = rest[number..].trim_start();
         let unit = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-        let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == &after[..unit]) else { break };
+        let is_named = |names: &str| names.split(' ').any(|name| name == &after[..unit]);
+        let Some((_, scale)) = UNITS.iter().find(|(names, _)| is_named(names)) else { break };
         seconds += amount * scale;
         found = true;
         rest = after[unit..].trim_start();

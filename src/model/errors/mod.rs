@@ -6,31 +6,17 @@ mod hints;
 mod said;
 mod table;
 
-use std::time::Duration;
-
 use super::stated::Stated;
-use crate::model::ModelErrorKind;
+use crate::model::{ModelError, ModelErrorKind};
 
 pub(super) use hints::Hints;
 pub use said::StatedError;
 pub(super) use said::looks_like_html;
 use table::{FailureClass, ROWS};
 
-/// A failure as a server reported it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct JudgedFailure {
-    pub kind: ModelErrorKind,
-    /// The server's words, and advice.
-    pub words: String,
-    /// The HTTP status of the response, or the one in its words.
-    pub status: Option<u16>,
-    /// The time that the server asks to wait.
-    pub retry_after: Option<Duration>,
-}
-
 /// Judges a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream; `model` is the
 /// provider's name for the model.
-pub(super) fn judge_failure(status: Option<u16>, said: StatedError, hints: Hints, model: &str) -> JudgedFailure {
+pub(super) fn judge_failure(status: Option<u16>, said: StatedError, hints: Hints, model: &str) -> ModelError {
     let class = find_class(status, &said);
     let kind = match class.kind() {
         // The server says that the same request would fail again.
@@ -38,11 +24,10 @@ pub(super) fn judge_failure(status: Option<u16>, said: StatedError, hints: Hints
         ModelErrorKind::Transient | ModelErrorKind::Incomplete if hints.is_final => ModelErrorKind::BadRequest,
         kind => kind,
     };
-    JudgedFailure {
-        kind,
-        retry_after: hints.wait.or(said.wait),
+    ModelError {
         status: status.or(said.status),
-        words: class.words(&said.message, model),
+        retry_after: hints.wait.or(said.wait),
+        ..ModelError::new(kind, model, class.words(&said.message, model))
     }
 }
 

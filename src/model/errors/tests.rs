@@ -1,5 +1,7 @@
 //! The kinds of failures, and the sentences about them.
 
+use std::time::Duration;
+
 use ModelErrorKind::{Authentication, BadRequest, ContextTooLong, Incomplete, Quota, RateLimit, Transient};
 
 use super::*;
@@ -235,7 +237,7 @@ fn each_failure_says_what_to_do() {
         (500, "oops", "oops"),
         (500, "", "the server gave no reason"),
     ] {
-        let words = judge_failure(Some(status), StatedError::read(body), Hints::default(), "m").words;
+        let words = judge_failure(Some(status), StatedError::read(body), Hints::default(), "m").message;
         assert!(words.contains(expected), "{body}: {words}");
         assert!(!words.contains('\n'), "{words}");
     }

@@ -52,13 +52,13 @@ impl RunLedger {
 
     /// Opens an account for a helper, or for a call that asks models itself. It spends from this one.
     pub fn open_below(&self) -> Self {
-        let account = self.book().open(self.0.account);
+        let account = self.0.book().open(self.0.account);
         Self::with_account(Arc::clone(&self.0.shared), account)
     }
 
     /// Sets what this account, with all below it, may spend.
     pub fn bind(&self, bounds: SpendingBounds) {
-        self.book().bind(self.0.account, bounds);
+        self.0.book().bind(self.0.account, bounds);
     }
 
     /// Reserves the most that a request can take. Waits while only requests in flight stand in its way.
@@ -71,7 +71,7 @@ impl RunLedger {
             tokio::pin!(settled);
             // From here on no ending is missed.
             settled.as_mut().enable();
-            let refusal = match self.book().reserve(self.0.account, claim) {
+            let refusal = match self.0.book().reserve(self.0.account, claim) {
                 Ok(reservation) => return Ok(reservation),
                 Err(refusal) => refusal,
             };
@@ -84,58 +84,54 @@ impl RunLedger {
 
     /// Enters what a request took, in place of what was reserved for it. `usd` is `None` if the cost is unknown.
     pub fn settle(&self, reservation: Reservation, usage: Usage, usd: Option<f64>) {
-        self.book().settle(reservation, usage, usd);
+        self.0.book().settle(reservation, usage, usd);
         self.0.shared.settled.notify_waiters();
     }
 
     /// Gives back what was reserved for a request that was not sent.
     pub fn withdraw(&self, reservation: Reservation) {
-        self.book().withdraw(reservation);
+        self.0.book().withdraw(reservation);
         self.0.shared.settled.notify_waiters();
     }
 
     /// Counts a step of this conversation.
     pub fn count_step(&self) {
-        self.book().count(self.0.account, 1, 0);
+        self.0.book().count(self.0.account, 1, 0);
     }
 
     /// Counts a turn of this conversation.
     pub fn count_turn(&self) {
-        self.book().count(self.0.account, 0, 1);
+        self.0.book().count(self.0.account, 0, 1);
     }
 
     /// What this account and all below it have spent.
     pub fn spent(&self) -> Spent {
-        self.book().spent(self.0.account)
+        self.0.book().spent(self.0.account)
     }
 
     /// The steps of this conversation alone.
     pub fn own_steps(&self) -> u64 {
-        self.book().own_steps(self.0.account)
+        self.0.book().own_steps(self.0.account)
     }
 
     /// The limit of this account or of a caller that is used up, if any.
     pub fn find_exhausted(&self) -> Option<SpendingRefusal> {
-        self.book().find_exhausted(self.0.account)
+        self.0.book().find_exhausted(self.0.account)
     }
 
     /// True if tokens or cost are limited here or above, so that sizes matter.
     pub fn limits_sizes(&self) -> bool {
-        self.book().bounds_above(self.0.account).any(|bounds| bounds.tokens.is_some() || bounds.usd.is_some())
+        self.0.book().bounds_above(self.0.account).any(|bounds| bounds.tokens.is_some() || bounds.usd.is_some())
     }
 
     /// True if the cost is limited here or above.
     pub fn limits_cost(&self) -> bool {
-        self.book().bounds_above(self.0.account).any(|bounds| bounds.usd.is_some())
+        self.0.book().bounds_above(self.0.account).any(|bounds| bounds.usd.is_some())
     }
 
     /// The time since the account was opened.
     pub fn elapsed(&self) -> Duration {
         self.0.opened.elapsed()
-    }
-
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.book()
     }
 }
 

@@ -9,9 +9,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::super::assembly::{Assembly, Broken, PartKey};
-use super::super::bounds;
 use super::super::decode::{Decode, Misread};
 use super::super::errors::StatedError;
+use super::super::lenient::read_json;
+use super::super::{bounds, usage};
 use super::event::{self, Event, PARAGRAPH};
 use super::output::{ItemIds, ItemKind, OutputItem, is_call_id, is_id, read_string};
 use crate::conversation::message::FinishReason;
@@ -40,16 +41,16 @@ impl Decode for ResponsesDecoder {
         if name == b"error" {
             return Err(Broken::Error(read_error(data)).into());
         }
-        let event = Event::read(data)?;
+        let event = read_json::<Event<'_>>(data)?;
         let name = std::str::from_utf8(name).unwrap_or_default();
-        let kind = if event.kind.is_empty() { name } else { &event.kind.0 };
+        let kind = if event.kind.as_str().is_empty() { name } else { event.kind.as_str() };
         match kind {
             "response.output_text.delta" | "response.refusal.delta" => self.say(ItemKind::Text, &event, reply)?,
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.say(ItemKind::Reasoning, &event, reply)?;
             }
             "response.reasoning_summary_part.added" => {
-                let ids = ItemIds { id: &event.item_id.0, call_id: "" };
+                let ids = ItemIds { id: event.item_id.as_str(), call_id: "" };
                 if let Some(at) = self.find(ItemKind::Reasoning, event.output_index.0, ids) {
                     self.items[at].new_section = true;
                 }
@@ -57,8 +58,8 @@ impl Decode for ResponsesDecoder {
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 self.say(ItemKind::Call, &event, reply)?;
             }
-            "response.function_call_arguments.done" => self.set_arguments(&event, &event.arguments.0, reply),
-            "response.custom_tool_call_input.done" => self.set_arguments(&event, &event.input.0, reply),
+            "response.function_call_arguments.done" => self.set_arguments(&event, event.arguments.as_str(), reply),
+            "response.custom_tool_call_input.done" => self.set_arguments(&event, event.input.as_str(), reply),
             "response.output_item.added" => {
                 self.begin_item(event.output_index.0, &read_part(event.item)?, reply)?;
             }
@@ -109,10 +110,10 @@ const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
 impl ResponsesDecoder {
     /// Adds the delta of an event to its item, which begins here if the server did not announce it.
     fn say(&mut self, kind: ItemKind, event: &Event<'_>, reply: &mut Assembly) -> Result<(), Broken> {
-        if event.delta.is_empty() {
+        if event.delta.as_str().is_empty() {
             return Ok(());
         }
-        let (index, ids) = (event.output_index.0, ItemIds { id: &event.item_id.0, call_id: "" });
+        let (index, ids) = (event.output_index.0, ItemIds { id: event.item_id.as_str(), call_id: "" });
         let at = match self.find(kind, index, ids) {
             Some(at) => at,
             None => self.open(kind, index, ids, "", reply)?,
@@ -130,13 +131,13 @@ impl ResponsesDecoder {
                 reply.push(item.key, PARAGRAPH);
             }
         }
-        self.push(at, &event.delta.0, reply);
+        self.push(at, event.delta.as_str(), reply);
         Ok(())
     }
 
     /// Takes the whole arguments of a call before the item comes in its last form.
     fn set_arguments(&self, event: &Event<'_>, arguments: &str, reply: &mut Assembly) {
-        let ids = ItemIds { id: &event.item_id.0, call_id: "" };
+        let ids = ItemIds { id: event.item_id.as_str(), call_id: "" };
         if let Some(at) = self.find(ItemKind::Call, event.output_index.0, ids)
             && !self.items[at].done
             && !arguments.is_empty()
@@ -202,12 +203,7 @@ impl ResponsesDecoder {
             _ => FinishReason::Length,
         });
         if let Some(report) = response.get("usage") {
-            if let Some(usage) = event::read_usage(report) {
-                reply.report(usage);
-            }
-            if let Some(usd) = event::read_cost(report) {
-                reply.cost(usd);
-            }
+            usage::enter_report(report, false, reply);
         }
         if let Some(words) = event::removed_reasoning(&response) {
             reply.notice(words);

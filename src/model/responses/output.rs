@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::assembly::PartKey;
+use super::super::history::is_word;
 
 /// The kinds of items that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,9 +99,7 @@ impl OutputItem {
 
 /// True if an id is within the limits of an item's.
 pub(super) fn is_id(id: &str) -> bool {
-    const LONGEST: usize = 64;
-    let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    !id.is_empty() && id.len() <= LONGEST && id.chars().all(is_good)
+    is_word(id, 64)
 }
 
 /// True if servers accept an id as that of a call's item.

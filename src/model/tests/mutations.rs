@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::case_tests::{CASES, USED, WIRES};
-use super::sse;
+use super::super::sse;
+use super::cases::{CASES, USED, WIRES};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]

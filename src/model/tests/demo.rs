@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Surroundings, connect_model};
+use super::super::{Surroundings, connect_model};
 use crate::base::builtin;
 use crate::base::yaml;
 use crate::config::ModelConfig;

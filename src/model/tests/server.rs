@@ -12,12 +12,12 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
-use super::assembly::Assembly;
-use super::decode::ReplyReading;
-use super::reply::HttpReply;
-use super::server::ModelServer as Model;
-use super::wire_log::Exchange;
-use super::{Surroundings, chat, connect_model, gather_facts};
+use super::super::assembly::Assembly;
+use super::super::decode::ReplyReading;
+use super::super::reply::HttpReply;
+use super::super::server::ModelServer as Model;
+use super::super::wire_log::Exchange;
+use super::super::{Surroundings, chat, connect_model, gather_facts};
 use crate::base::yaml;
 use crate::config::ModelConfig;
 use crate::conversation::message::{Item, Opaque, Origin, ReplyPart, UserText};

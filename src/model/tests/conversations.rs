@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::server::ModelServer;
-use super::{ConnectError, Surroundings, gather_facts};
+use super::super::server::ModelServer;
+use super::super::{ConnectError, Surroundings, gather_facts};
 use crate::base::image::Image;
 use crate::config::ModelConfig;
 use crate::config::Permission;

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::super::written::WrittenResults;
 use super::conversations::Script;
-use super::written::WrittenResults;
 use crate::base::yaml;
 
 const EXPECTED: &str = "\n=== sends\n";
