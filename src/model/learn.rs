@@ -328,8 +328,8 @@ fn change_field<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String
 
 /// Turns fields off that belong together.
 fn turn_off<const N: usize>(fields: [&mut bool; N], done: &str) -> Option<String> {
-    let had = fields.into_iter().fold(false, |had, field| std::mem::take(field) || had);
-    had.then(|| done.to_owned())
+    let had = fields.map(std::mem::take);
+    had.contains(&true).then(|| done.to_owned())
 }
 
 fn stop_echo(plan: &mut RequestPlan) -> Option<String> {

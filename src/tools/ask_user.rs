@@ -56,6 +56,10 @@ impl Tool for AskUser {
         true
     }
 
+    fn waits_for_person(&self) -> bool {
+        true
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text::one_line(text_of(arguments, "question").unwrap_or_default(), 80)
     }
@@ -88,6 +92,7 @@ mod tests {
         let ask = |answer: Option<&str>| {
             let person = SameAnswer { present: true, answer: answer.map(str::to_owned) };
             let tool = AskUser::new(Arc::new(person));
+            assert!(tool.waits_for_person(), "the time that a person takes counts against no limit");
             Place::new().call(&tool, json!({ "question": "Which?", "choices": ["a", "b"] }))
         };
         assert_eq!(ask(Some("都行")).expect("there is an answer").observation, "都行");

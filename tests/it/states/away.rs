@@ -9,10 +9,11 @@ use crate::reply::Reply;
 /// All of them.
 pub const AWAY: [State; 3] = [EDITOR, PAGER, PLAN_EDITOR];
 
-/// Says what it was told until it gets a line. The shell waits, and another one reads: an interrupt that comes between
-/// the start of a shell's `read` and its system call is kept until a key is pressed, which `wait` does not do.
-const PROGRAM: &str = "trap 'echo told' INT\necho it has the terminal\n\
-                       { until read -r key < /dev/tty; do echo again; done; echo \"got $key\"; } &\n\
+/// Says what it was told until it gets a line. The shell waits, and another one, which no interrupt reaches, reads: an
+/// interrupt that comes between the start of a shell's `read` and its system call is kept until a key is pressed.
+const PROGRAM: &str = "trap 'echo told' INT\n\
+                       { echo it has the terminal; until read -r key < /dev/tty; do echo again; done\n\
+                       echo \"got $key\"; } &\n\
                        until wait $!; do :; done\n";
 
 pub const EDITOR: State = State {
