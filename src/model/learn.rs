@@ -328,7 +328,10 @@ fn change_field<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String
 
 /// Turns fields off that belong together.
 fn turn_off<const N: usize>(fields: [&mut bool; N], done: &str) -> Option<String> {
-    let had = fields.into_iter().fold(false, |had, field| std::mem::take(field) || had);
+    let had = fields.iter().any(|field| **field);
+    for field in fields {
+        *field = false;
+    }
     had.then(|| done.to_owned())
 }
 

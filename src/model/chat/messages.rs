@@ -107,7 +107,9 @@ pub(super) fn write_messages<'a>(asked: &OutgoingRequest<'a>, flags: &ChatFlags)
 /// Marks the ends of the prompt, of the user's last message, and of the last message that can carry a mark. With marks
 /// every content is a list of parts, so that a mark that moves on changes nothing but itself.
 fn set_marks(all: &mut [CompletionMessage<'_>]) {
-    all.iter_mut().for_each(|message| message.content().split());
+    for message in &mut *all {
+        message.content().split();
+    }
     let last = |is: fn(&CompletionMessage<'_>) -> bool| all.iter().rposition(is);
     let marked = [
         last(|message| matches!(message, CompletionMessage::System { .. })),
