@@ -11,7 +11,7 @@ mod thinking;
 mod tools;
 mod usage;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 pub use decode::AnthropicDecoder;
 pub use encode::encode_request;

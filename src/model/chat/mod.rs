@@ -12,6 +12,8 @@ mod schema;
 mod text_calls;
 mod think;
 mod tools;
+#[cfg(test)]
+pub mod tests;
 
 pub use decode::ChatDecoder;
 pub use encode::encode_request;

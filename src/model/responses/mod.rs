@@ -11,7 +11,7 @@ mod flags;
 mod items;
 mod output;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 pub use decode::ResponsesDecoder;
 pub use encode::encode_request;

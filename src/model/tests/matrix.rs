@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::super::written::WrittenResults;
+use super::super::{anthropic, chat, responses};
 use super::conversations::{Line, Script, tool};
-use super::valid::{anthropic, chat, responses};
 use crate::base::yaml;
 use crate::config::Wire;
 use crate::conversation::message::{Item, Opaque, ReplyPart, Step};
@@ -70,9 +70,9 @@ fn session(wire: Wire) -> String {
 
 fn check(wire: Wire, body: &Value) -> Result<(), String> {
     match wire {
-        Wire::Chat => chat::check(body),
-        Wire::Responses => responses::check(body),
-        Wire::Anthropic => anthropic::check(body),
+        Wire::Chat => chat::tests::valid::check(body),
+        Wire::Responses => responses::tests::valid::check(body),
+        Wire::Anthropic => anthropic::tests::valid::check(body),
     }
 }
 

@@ -5,6 +5,5 @@ mod cases;
 mod mutations;
 mod conversations;
 mod requests;
-pub mod valid;
 mod matrix;
 mod demo;

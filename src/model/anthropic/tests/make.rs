@@ -6,12 +6,12 @@ use super::super::super::asked::{OutgoingRequest, RequestSettings};
 use super::super::super::history::{self, CallIds, HistoryRules, Pictures};
 use super::super::flags::{AnthropicFlags, Thinking};
 use super::super::{encode_request, list_headers};
+use super::valid;
 use crate::base::image::Image;
 use crate::config::Permission;
 use crate::conversation::message::{
     Call, CallAnswer, CallStatus, Item, Opaque, Origin, ReplyPart, Step, ToolCall, UserText,
 };
-use crate::model::tests::valid::anthropic as valid;
 use crate::model::{ModelRequest, ToolChoice, ToolDefinition};
 
 pub const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;

@@ -4,3 +4,4 @@ mod conversations;
 mod make;
 mod requests;
 mod streams;
+pub mod valid;

@@ -1,15 +1,15 @@
-//! Requests, from turns to the bytes that are sent.
+//! Each field of a request, and the order of its items.
 
 use serde_json::{Map, Value, json};
 
-use super::super::asked::{OutgoingRequest, RequestSettings};
-use super::super::effort::Effort;
-use super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
-use super::encode::{cache_key, encode_request};
-use super::flags::{ResponsesFlags, SystemIn};
+use super::super::super::asked::{OutgoingRequest, RequestSettings};
+use super::super::super::effort::Effort;
+use super::super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
+use super::super::encode::{cache_key, encode_request};
+use super::super::flags::{ResponsesFlags, SystemIn};
+use super::valid;
 use crate::base::image::Image;
 use crate::config::Permission;
-use crate::model::tests::valid::responses as valid;
 use crate::model::{ToolChoice, ToolDefinition};
 
 fn settings() -> RequestSettings {

@@ -1,0 +1,3 @@
+//! The rules of chat completions.
+
+pub mod valid;
