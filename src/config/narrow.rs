@@ -138,14 +138,15 @@ impl Pass<'_> {
         // The settings have the limits of an agent at the same paths.
         let base = base.or(self.persons.get(SubjectKind::Settings, "")).unwrap_or(&nothing).clone();
         let mut node = std::mem::replace(&mut document.node, nothing);
-        self.section((document.kind, is_own), &mut Vec::new(), &mut node, &base, &document.name);
+        self.section(document.kind, is_own, &mut Vec::new(), &mut node, &base, &document.name);
         document.node = node;
         true
     }
 
     fn section(
         &mut self,
-        (kind, is_own): (SubjectKind, bool),
+        kind: SubjectKind,
+        is_own: bool,
         path: &mut Vec<String>,
         node: &mut Node,
         base: &Node,
@@ -161,7 +162,7 @@ impl Pass<'_> {
                 // The section has no content.
                 RuleOfPath::Section if value.is_blank() => Ok(false),
                 RuleOfPath::Section if matches!(value.tree, YamlTree::Map(_)) => {
-                    self.section((kind, is_own), path, &mut value, base, name);
+                    self.section(kind, is_own, path, &mut value, base, name);
                     Ok(true)
                 }
                 RuleOfPath::Section => Err("it is not a mapping"),

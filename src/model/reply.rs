@@ -70,7 +70,8 @@ impl HttpReply {
         body: BodyStream,
         reading: ReplyReading,
         endpoint: Arc<Endpoint>,
-        (request, exchange): (Bytes, Exchange),
+        request: Bytes,
+        exchange: Exchange,
         asked: Instant,
     ) -> Self {
         let patience =

@@ -179,7 +179,7 @@ impl ModelServer {
         notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
         let reading = ReplyReading::new(wires::create_decoder(plan.wire, &plan.dialect, request.tools), reply);
         let stream = Box::pin(response.bytes_stream());
-        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
+        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), body, exchange, asked)))
     }
 }
 

@@ -76,24 +76,28 @@ impl Prompt {
         let wrong = |error| PromptError::of_yaml(origin, error);
         let head = frontmatter::parse_frontmatter(&text).map_err(wrong)?.head;
         let digest = hash_sha256([text.as_bytes()]);
-        Self::new((name, Some(version), origin), text, head, digest).map_err(wrong)
+        Self::new(name, Some(version), origin, text, head, digest).map_err(wrong)
     }
 
     /// A built-in file, whose head and digest the build has read.
     pub(super) fn built_in(
-        (name, version, origin): (&str, Version, &str),
+        name: &str,
+        version: Version,
+        origin: &str,
         text: &'static str,
         head: &'static [u8],
         digest: &str,
     ) -> Result<Self, PromptError> {
         let head =
             yaml::unpack_tree(head, 0).read().map_err(|error| PromptError::of_file(origin, error.message))?;
-        let prompt = Self::new((name, Some(version), origin), text.into(), head, digest.to_owned());
+        let prompt = Self::new(name, Some(version), origin, text.into(), head, digest.to_owned());
         prompt.map_err(|error| PromptError::of_yaml(origin, error)).map(|prompt| prompt.owned_by(Owner::Program))
     }
 
     fn new(
-        (name, version, origin): (&str, Option<Version>, &str),
+        name: &str,
+        version: Option<Version>,
+        origin: &str,
         text: Cow<'static, str>,
         head: PromptHead,
         digest: String,
@@ -127,7 +131,7 @@ impl Prompt {
     /// It is not a template.
     pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
         let digest = hash_sha256([text.as_bytes()]);
-        let prompt = Self::new(("inline", None, origin), text.to_owned().into(), PromptHead::default(), digest);
+        let prompt = Self::new("inline", None, origin, text.to_owned().into(), PromptHead::default(), digest);
         prompt.map_err(|error| PromptError::of_yaml(origin, error))?.compiled()
     }
 
@@ -168,7 +172,8 @@ impl Prompt {
     /// Adds its examples: `text` is their file as it is, `owner` its owner.
     pub(super) fn with_examples(
         mut self,
-        (text, origin): (Cow<'static, str>, &str),
+        text: Cow<'static, str>,
+        origin: &str,
         owner: Owner,
     ) -> Result<Self, PromptError> {
         let examples: Json = yaml::parse_document(&text).map_err(|error| PromptError::of_yaml(origin, error))?;

@@ -256,7 +256,7 @@ impl Registry {
             let unread = || PromptError::of_file(&origin, "was not read by the build");
             let head = builtin::find_tree("prompts", &place.path).ok_or_else(unread)?;
             let digest = builtin::find_digest(&place.path).ok_or_else(unread)?;
-            let prompt = Prompt::built_in((name, version, &origin), text, head, digest)?;
+            let prompt = Prompt::built_in(name, version, &origin, text, head, digest)?;
             return Ok(Arc::new(self.compose(prompt, Some(digest))?));
         }
         let prompt = Prompt::parse(name, version, &origin, text)?.owned_by(layer.owner);
@@ -316,7 +316,7 @@ impl Registry {
                 continue;
             }
             if let Some(text) = layer.read(&path)? {
-                return prompt.with_examples((text, &layer.origin(&path)), layer.owner);
+                return prompt.with_examples(text, &layer.origin(&path), layer.owner);
             }
         }
         Err(wrong("is not beside the prompt"))

@@ -19,7 +19,8 @@ use super::{SetupError, select_narrowed};
 
 /// Assembles the tools of an agent.
 pub(super) fn assemble_toolbox(
-    (config, agent): (&Config, &AgentConfig),
+    config: &Config,
+    agent: &AgentConfig,
     catalogue: &Arc<SkillCatalogue>,
     kit: Kit,
     for_helpers: impl FnOnce() -> AgentInputs,

@@ -98,7 +98,8 @@ impl Role {
     pub(super) fn render(
         &self,
         agent: &Agent,
-        (conversation, run_id): (&Conversation, &str),
+        conversation: &Conversation,
+        run_id: &str,
         mut variables: Value,
     ) -> Result<String, PromptError> {
         variables["reasoning"] = json!(self.reasoning);
@@ -135,7 +136,7 @@ impl Turn<'_> {
         accept: impl Fn(T) -> Result<U, String>,
     ) -> Result<U, StepFailure> {
         let run_id = self.run.emitter.run_id();
-        let prompt = role.render(self.agent, (self.conversation, &run_id), variables);
+        let prompt = role.render(self.agent, self.conversation, &run_id, variables);
         let prompt = prompt.map_err(|error| TurnStop::Failed(error.into()))?;
         let before =
             if role.hears_before { select_history(self.conversation.session.items()) } else { Vec::new() };

@@ -218,7 +218,7 @@ impl Case {
         let request = Bytes::from_static(b"forty bytes of a request, more or less..");
         block_on(async {
             let mut reply =
-                HttpReply::new(body, reading, model.endpoint(), (request, Exchange::default()), Instant::now());
+                HttpReply::new(body, reading, model.endpoint(), request, Exchange::default(), Instant::now());
             let (deltas, end) = read_all(&mut reply).await;
             describe(&deltas, end)
         })

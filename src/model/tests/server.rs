@@ -259,8 +259,8 @@ fn what_only_keeps_a_connection_alive_hides_no_stall() {
             Some((Ok(Bytes::from_static(b": ping\n\n")), beat))
         });
         let body = Box::pin(stream::iter([Ok(begun)]).chain(comments));
-        let sent = (Bytes::new(), Exchange::default());
-        let mut reply = HttpReply::new(body, reading, model.endpoint(), sent, Instant::now());
+        let (endpoint, sent) = (model.endpoint(), Bytes::new());
+        let mut reply = HttpReply::new(body, reading, endpoint, sent, Exchange::default(), Instant::now());
         let (deltas, end) = read_all(&mut reply).await;
         describe(&deltas, end)
     });

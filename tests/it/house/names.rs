@@ -30,7 +30,7 @@ const MOST_ONE_WORD: usize = 5;
 /// The most functions and methods whose name is a participle or a preposition, in percent.
 const MOST_PARTICIPLES: usize = 1;
 /// The most parameters that are patterns of tuples.
-const MOST_TUPLES: usize = 4;
+const MOST_TUPLES: usize = 3;
 
 /// Prepositions and participles without a regular ending that have been names of functions.
 const NO_VERBS: &[&str] = &[
