@@ -1,13 +1,13 @@
 //! Remembers whether the user trusts what a workspace brings along. The answer applies only to that content: if a file
 //! or a byte changes, the question is asked again.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{BroughtDir, Manifest};
+use crate::files::private::{make_private_dir, private_file};
 use crate::files::regular::read_regular;
 
 /// The decisions, one JSON object per line, in the data directory; private to the user.
@@ -45,28 +45,16 @@ impl TrustStore {
     /// The store cannot be written.
     pub fn remember(&self, brought: &Manifest) -> io::Result<()> {
         if let Some(dir) = self.path.parent() {
-            create_private_dir(dir)?;
+            make_private_dir(dir)?;
         }
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut text = String::new();
         for layer in &brought.layers {
             let decision = TrustDecision { path: layer.dir.clone(), hash: layer.hash.clone() };
             text.push_str(&serde_json::to_string(&decision)?);
             text.push('\n');
         }
-        options.open(&self.path)?.write_all(text.as_bytes())
+        private_file().create(true).append(true).open(&self.path)?.write_all(text.as_bytes())
     }
-}
-
-fn create_private_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! text is kept if there is not enough room, and [`Kept`] says how much. Every id that the model gets can be read.
 //! Directories that were unchanged for 30 days are removed when something new is kept.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use crate::base::long_text::{self, FoundText};
 use crate::base::output::{Kept, Lost};
 use crate::base::text;
+use crate::files::private::{make_private_dir, private_file};
 
 /// The time for which spilled text is kept.
 const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
@@ -126,12 +127,8 @@ impl Spill {
         }
         state.next = Some(number + 1);
         let id = format!("r{number}");
-        let mut options = OpenOptions::new();
-        options.create_new(true).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let path = dir.join(&id);
-        let file = options.open(&path)?;
+        let file = private_file().create_new(true).write(true).open(&path)?;
         let (of_all, unsynced) = (Arc::clone(&state.bytes), Arc::clone(&state.unsynced));
         Ok(SpillWriter { id, path, file, written: 0, lost: None, limits: self.limits, of_all, unsynced })
     }
@@ -274,15 +271,6 @@ impl SpillWriter {
         }
         kept
     }
-}
-
-/// Creates a directory, and those above it, for this user alone.
-pub(super) fn make_private_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 /// The meaning of an error for the text that was to be kept.

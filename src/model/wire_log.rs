@@ -7,7 +7,7 @@
 //! out.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -16,6 +16,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Response, Url};
 
 use crate::base::secrets::Redactor;
+use crate::files::private::private_file;
 
 /// The most bytes of an answer that are logged.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -61,11 +62,7 @@ impl WireLog {
     /// # Errors
     /// The file cannot be written.
     pub fn open(path: &Path, redactor: Redactor) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
+        let file = private_file().append(true).create(true).open(path)?;
         let state = WireLogState { file, exchanges: 0, failure: None, ended: false };
         Ok(Self { redactor, state: Mutex::new(state) })
     }

@@ -1,5 +1,5 @@
-//! Finds doubtful points in a prompt that renders: unset or unused variables, too many hard rules, a reply in JSON
-//! without a way out, a missing reminder at the end, input from outside without delimiters.
+//! Finds doubtful points in a prompt that renders: unset or unused variables, a missing reminder at the end, input from
+//! outside without delimiters.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,7 @@ use super::chat::{ChatTemplate, MessageTemplate};
 use super::context::PromptContext;
 use super::error::PromptError;
 use super::file::Prompt;
-use super::head::OutputForm;
 use super::variables;
-
-/// The most hard rules that a model keeps in mind.
-const MOST_HARD_RULES: usize = 7;
-/// The words by which a line allows no exception.
-const HARD: [&str; 12] = [
-    "MUST", "NEVER", "ALWAYS", "CRITICAL", "Never ", "Always ", "You must", "you must", "必须", "绝不", "严禁",
-    "禁止",
-];
-/// Words of a way out of a reply in JSON.
-const WAYS_OUT: [&str; 12] = [
-    "none", "clarif", "refus", "unknown", "escalate", "cannot", "ask", "not sure", "missing", "无法", "澄清",
-    "拒绝",
-];
 
 /// The tokens of a section of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +27,7 @@ impl Prompt {
             parts.flat_map(|part| part.unread_and_ungiven().into_iter().chain(part.find_undelimited())).collect();
         let context = self.filled_up(sample);
         match self.render(&context).and_then(|text| Ok((text, self.show(&context)?))) {
-            Ok((text, whole)) => doubts.extend(self.doubts_of_text(&text, &whole)),
+            Ok((text, whole)) => doubts.extend(self.doubt_reminder(&text, &whole)),
             // Missing variables were reported above, at their places.
             Err(error) if doubts.is_empty() => doubts.push(error),
             Err(_) => {}
@@ -143,27 +129,14 @@ impl Prompt {
         .collect()
     }
 
-    /// `whole` is the text together with the messages after it.
-    fn doubts_of_text(&self, text: &str, whole: &str) -> Vec<PromptError> {
-        let mut doubts = Vec::new();
-        let mut doubt = |why: String| doubts.push(PromptError::of_file(&self.origin, why));
-        let hard = whole.lines().filter(|line| HARD.iter().any(|word| line.contains(word))).count();
-        if hard > MOST_HARD_RULES {
-            doubt(format!(
-                "has {hard} hard rules (lines with MUST, NEVER, ALWAYS or the like): a model keeps about \
-                 {MOST_HARD_RULES}; keep those that matter"
-            ));
-        }
-        let lower = whole.to_lowercase();
-        if self.head.output == OutputForm::Json && !WAYS_OUT.iter().any(|word| lower.contains(word)) {
-            doubt("demands JSON and leaves no way out: say what to reply where the request is unclear or cannot be met".to_owned());
-        }
+    /// The doubt whether it ends with its reminder. `whole` is the text together with the messages after it, as the user's
+    /// input may come last.
+    fn doubt_reminder(&self, text: &str, whole: &str) -> Option<PromptError> {
         let reminder = self.head.reminder.trim();
-        // The user's input may come last.
-        if !reminder.is_empty() && ![text, whole].iter().any(|text| take_end(text).contains(reminder)) {
-            doubt(format!("does not end with its reminder, \"{reminder}\""));
-        }
-        doubts
+        let ends_with_it =
+            reminder.is_empty() || [text, whole].iter().any(|text| take_end(text).contains(reminder));
+        let why = || format!("does not end with its reminder, \"{reminder}\"");
+        (!ends_with_it).then(|| PromptError::of_file(&self.origin, why()))
     }
 
     /// The line of the file on which the body first names a variable, or else a message does.
@@ -230,17 +203,12 @@ mod tests {
             ("---\nrequired_vars: [a]\n---\n{{ a }}\n{{ b.c }}\n", "Some(5) reads `b.c`, which nothing gives"),
             ("---\nrequired_vars: [a, b]\n---\n{{ a }}\n", "Some(2) declares `b`, which nothing in it reads"),
             ("---\ndefaults:\n  tone: x\n---\nNo.\n", "Some(3) declares `tone`"),
-            ("---\noutput: json\n---\nReply with {\"a\": 1}.\n", "leaves no way out"),
             ("---\nreminder: Be brief.\n---\nBe brief.\n1\n2\n3\n4\n5\n", "does not end with its reminder"),
             ("---\nrequired_vars: [q]\nuntrusted: [q]\n---\nDo {{ q }}.\n", "Some(5) `q` comes from outside"),
             ("---\nmessages:\n  - user: \"{{ b.c }}\"\n---\n", "Some(3) reads `b.c`, which nothing gives"),
             (
                 "---\nrequired_vars: [q]\nuntrusted: [q]\nmessages:\n  - user: Do {{ q }}.\n---\n",
                 "Some(5) `q` comes from outside",
-            ),
-            (
-                "1. You must a.\n2. NEVER b.\n- Always c\n- MUST d\n- ALWAYS e\n- Never f\n- 必须 g\n- 禁止 h\n",
-                "has 8 hard rules",
             ),
         ] {
             let doubts = doubts(text);
@@ -253,7 +221,7 @@ mod tests {
         for text in [
             "{{ agent.name }} {{ tools | length }} {% for t in tools %}{{ t.name }}{% endfor %}{{ vars.x | default('') }}",
             "---\nrequired_vars: [q]\nuntrusted: [q]\n---\n<request>\n{{ q }}\n</request>\n{{ q | tojson }}\n```\n{{- q }}\n```\n",
-            "---\noutput: json\nreminder: JSON alone.\n---\nReply {\"tool\": \"none\"} where none fits.\nJSON alone.\n",
+            "---\nreminder: JSON alone.\n---\nReply {\"tool\": \"none\"} where none fits.\nJSON alone.\n",
             "---\nrequired_vars: [q]\nreminder: x\nmessages:\n  - { placeholder: history }\n  - user: \"{{ q }} x\"\n---\n",
             "{% set x = 1 %}{{ x }}{{ datetime.now().year }}{{ termination_reason }}{{ parts | length }}",
         ] {

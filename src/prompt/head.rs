@@ -31,19 +31,8 @@ pub struct PromptHead {
     pub untrusted: Vec<String>,
     /// The reminder at the end of the rendered text; empty if there is none.
     pub reminder: String,
-    /// The form of a reply to it.
-    pub output: OutputForm,
     /// Notes of its authors. The program reads none of them.
     pub metadata: Map<String, Json>,
-}
-
-/// The form of the reply that a prompt asks for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OutputForm {
-    #[default]
-    Text,
-    Json,
 }
 
 /// A part of a composed prompt: `identity@1.0`, or `Heading: skills@1.0`.

@@ -1,10 +1,11 @@
 //! Opens a text in the person's own editor.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::files::private::private_file;
 use crate::safety::process::in_foreground;
 
 /// The most bytes that are read back from a file.
@@ -34,11 +35,7 @@ impl EditorDraft {
         let path = dir.join(format!("draft-{}-{number}.{extension}", std::process::id()));
         // A killed process with the same id may have left its file behind.
         let _ = fs::remove_file(&path);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
+        let mut file = private_file().write(true).create_new(true).open(&path)?;
         let draft = Self(path);
         file.write_all(text.as_bytes())?;
         Ok(draft)

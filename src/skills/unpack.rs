@@ -3,20 +3,21 @@
 //! A skill is unpacked when it is loaded. A file with the right content is left alone; any other is replaced
 //! atomically, so that two processes can do this at once.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
 use crate::base::builtin::Dir;
+use crate::files::private::make_private_dir;
 
 /// Gives `target` the content of `skill`.
 ///
 /// # Errors
 /// The directory cannot be written.
 pub(super) fn unpack_skill(skill: &Dir<'_>, target: &Path) -> io::Result<()> {
-    make_dir(target)?;
+    make_private_dir(target)?;
     for file in skill.files() {
         let name = file.path().file_name().expect("an embedded file has a name");
         let path = target.join(name);
@@ -35,14 +36,6 @@ pub(super) fn unpack_skill(skill: &Dir<'_>, target: &Path) -> io::Result<()> {
         unpack_skill(dir, &target.join(name))?;
     }
     Ok(())
-}
-
-fn make_dir(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 #[cfg(unix)]

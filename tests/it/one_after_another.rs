@@ -4,9 +4,13 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use rustix::process::{PidfdFlags, pidfd_open};
 use serde_json::json;
 
 use crate::kernel::has_landlock;
@@ -191,8 +195,13 @@ fn a_process_of_the_boundary_that_was_killed_is_replaced() {
         let below = |of: u32| processes().filter(move |(_, parent)| *parent == of).map(|(pid, _)| pid);
         let keeper = agent.and_then(|(agent, _)| below(agent).next());
         for init in keeper.into_iter().flat_map(below) {
-            let init = nix::unistd::Pid::from_raw(init.try_into().expect("a number of a process"));
-            nix::sys::signal::kill(init, nix::sys::signal::Signal::SIGKILL).expect("killed");
+            let pid = init.try_into().expect("a number of a process");
+            let known = rustix::process::Pid::from_raw(pid).expect("a process");
+            let handle = pidfd_open(known, PidfdFlags::empty()).expect("a handle");
+            kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).expect("killed");
+            // A busy machine takes its time to end it, and until then it takes orders.
+            let mut ended = [PollFd::new(handle.as_fd(), PollFlags::POLLIN)];
+            poll(&mut ended, PollTimeout::NONE).expect("it ends");
         }
     }
     if !nix::unistd::geteuid().is_root() {

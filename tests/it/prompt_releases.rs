@@ -144,9 +144,9 @@ fn a_half_written_release_is_an_error_with_its_place() {
 
 #[test]
 fn doubts_are_told_with_their_lines() {
-    let text = "---\nrequired_vars: [request, unused]\nuntrusted: [request]\noutput: json\n---\n{{ request }}\n{{ nobody }}\n";
+    let text = "---\nrequired_vars: [request, unused]\nuntrusted: [request]\n---\n{{ request }}\n{{ nobody }}\n";
     let run = Run::new().args(["prompt", "check", "p"]).config("prompts/p/v1.0.md", text).run().exits(3);
     run.stderr_has("p/v1.0.md:2: declares `unused`")
-        .stderr_has("p/v1.0.md:6: `request` comes from outside")
-        .stderr_has("p/v1.0.md:7: reads `nobody`");
+        .stderr_has("p/v1.0.md:5: `request` comes from outside")
+        .stderr_has("p/v1.0.md:6: reads `nobody`");
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::error::SessionError;
-use crate::conversation::spill::make_private_dir;
+use crate::files::private::{make_private_dir, private_file};
 
 /// A log that this process may append to.
 #[derive(Debug)]
@@ -165,11 +165,8 @@ fn create_file(path: &Path) -> Result<File, SessionError> {
     if let Some(dir) = path.parent() {
         make_private_dir(dir).map_err(|error| SessionError::io(dir, "created", error))?;
     }
-    let mut options = OpenOptions::new();
-    options.append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|error| SessionError::io(path, "created", error))?;
+    let opened = private_file().append(true).create_new(true).open(path);
+    let file = opened.map_err(|error| SessionError::io(path, "created", error))?;
     // A crash of the machine would lose a file whose directory entry is not on disk.
     #[cfg(unix)]
     if let Some(dir) = path.parent() {

@@ -5,13 +5,14 @@
 //! rewritten under the same lock.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
+use crate::files::private::{make_private_dir, private_file};
 use crate::files::regular::{self, Links};
 
 /// The number of entries that are kept.
@@ -48,7 +49,7 @@ pub fn choose_file(state: &Path, workspace: &Path) -> PathBuf {
 impl SharedHistory {
     /// Opens the history at `path`. If it cannot be written, the history is kept in memory.
     pub fn open(path: Option<PathBuf>) -> Self {
-        let path = path.filter(|path| prepare_dir(path).is_ok());
+        let path = path.filter(|path| path.parent().is_none_or(|dir| make_private_dir(dir).is_ok()));
         let mut history = Self { path, ..Self::default() };
         history.refresh();
         history
@@ -87,18 +88,6 @@ impl SharedHistory {
     }
 }
 
-/// Creates the directory of the history, accessible only to its owner.
-fn prepare_dir(path: &Path) -> io::Result<()> {
-    let Some(dir) = path.parent() else {
-        return Ok(());
-    };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
-}
-
 fn read_stamp(path: &Path) -> Option<Stamp> {
     let data = fs::metadata(path).ok()?;
     Some((data.len(), data.modified().ok()))
@@ -106,7 +95,7 @@ fn read_stamp(path: &Path) -> Option<Stamp> {
 
 fn append_entry(path: &Path, entry: &str) -> io::Result<()> {
     let _lock = lock_histories(path)?;
-    let mut file = open_private(path, OpenOptions::new().read(true).append(true))?;
+    let mut file = private_file().create(true).read(true).append(true).open(path)?;
     let mut line = serde_json::to_string(entry)?;
     line.push('\n');
     let length = file.seek(SeekFrom::End(0))?;
@@ -147,17 +136,9 @@ fn shorten_file(path: &Path) -> io::Result<()> {
 
 /// Waits for the lock of all histories in the directory. Dropping the file releases it.
 fn lock_histories(path: &Path) -> io::Result<File> {
-    let file = open_private(&path.with_file_name("lock"), OpenOptions::new().write(true))?;
+    let file = private_file().create(true).truncate(false).write(true).open(path.with_file_name("lock"))?;
     file.lock()?;
     Ok(file)
-}
-
-/// Opens a file that only its owner may read. Creates it if necessary.
-fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(path)
 }
 
 fn parse_entries(bytes: &[u8]) -> impl Iterator<Item = String> {

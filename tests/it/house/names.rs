@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::source::{Source, none, rust};
+use super::source::{none, rust};
 
 /// Types that may bear one name in several files: the data types of a wire, each in the module of its wire.
 const WIRE_TYPES: &[&str] = &[
@@ -224,7 +224,7 @@ fn no_match_is_a_ladder_of_conditions() {
 /// The definitions with one of these keywords at the start of a line; with `is_free` false, those that are indented.
 fn definitions(keywords: &[&str], is_free: bool) -> Vec<Definition> {
     let mut found = Vec::new();
-    for file in rust(&["src"]).iter().filter(|file| !is_test(file)) {
+    for file in rust(&["src"]).iter().filter(|file| !file.is_test()) {
         for (_, line) in file.code() {
             if line.starts_with(' ') == is_free {
                 continue;
@@ -240,14 +240,6 @@ fn definitions(keywords: &[&str], is_free: bool) -> Vec<Definition> {
         }
     }
     found
-}
-
-/// True for a file that is compiled only for tests.
-fn is_test(file: &Source) -> bool {
-    let name = file.path.rsplit('/').next().unwrap_or_default();
-    file.path.contains("/tests/")
-        || name.ends_with("tests.rs")
-        || ["cases.rs", "conversations.rs", "histories.rs", "testing.rs"].contains(&name)
 }
 
 fn is_no_verb(name: &str) -> bool {

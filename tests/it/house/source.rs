@@ -51,7 +51,7 @@ pub fn relative(path: &Path) -> String {
 impl Source {
     /// The file without its inline tests.
     pub fn production(&self) -> &str {
-        self.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
+        self.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
     }
 
     /// The code alone, with its line numbers: comments gone, the insides of plain string literals blanked.
@@ -62,6 +62,14 @@ impl Source {
     /// The code of the whole file, inline tests included.
     pub fn all_code(&self) -> Vec<(usize, String)> {
         code_lines(&self.text)
+    }
+
+    /// True for a file that is compiled only for tests.
+    pub fn is_test(&self) -> bool {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        self.path.contains("/tests/")
+            || name.ends_with("tests.rs")
+            || ["cases.rs", "conversations.rs", "histories.rs", "testing.rs"].contains(&name)
     }
 
     /// The folder of a file: `src/model/sse.rs` belongs to `model`, `src/main.rs` to `main`.

@@ -10,6 +10,10 @@ use super::source::{below, few, none, package, relative, rust};
 /// Lines of a file, inline tests not counted.
 const LONGEST_FILE: usize = 400;
 
+/// Lines of code of the program: no blank lines, no comments, no tests. The goal is 72,000; until then it may only fall, and
+/// a new capability names its own budget.
+const MOST_CODE_LINES: usize = 72_354;
+
 const ALL: &[&str] = &["src", "build", "tests", "benches"];
 
 /// Names that say nothing about what is inside.
@@ -53,6 +57,13 @@ fn no_file_is_too_long_to_read() {
         &format!("A file has at most {LONGEST_FILE} lines without its inline tests. Find the second thing in:"),
         &broken,
     );
+}
+
+#[test]
+fn the_program_is_no_larger_than_its_budget() {
+    let files = rust(&["src"]);
+    let lines: usize = files.iter().filter(|file| !file.is_test()).map(|file| file.code().len()).sum();
+    assert!(lines <= MOST_CODE_LINES, "{lines} lines of code are {} too many", lines - MOST_CODE_LINES);
 }
 
 #[test]
