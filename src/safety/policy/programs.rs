@@ -1,15 +1,24 @@
 //! The one table of programs (`programs.txt`), which every rule reads: a row is a fact, the programs that it is about,
 //! and words.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 const TABLE: &str = include_str!("programs.txt");
+
+/// The names and the words of each row, by the fact. A command asks some dozen times, so the table is split once.
+static ROWS: LazyLock<HashMap<&str, Vec<(&str, &str)>>> = LazyLock::new(|| {
+    let mut rows: HashMap<_, Vec<_>> = HashMap::new();
+    for (fact, rest) in TABLE.lines().filter_map(|row| row.split_once(' ')).filter(|(fact, _)| *fact != "#") {
+        rows.entry(fact).or_default().push(rest.split_once(' ').unwrap_or((rest, "")));
+    }
+    rows
+});
 
 /// The words of each row with this fact about a program.
 pub(super) fn find_rows(fact: &str, name: &str) -> impl Iterator<Item = &'static str> {
-    TABLE.lines().filter_map(move |row| {
-        let row = row.strip_prefix(fact)?.strip_prefix(' ')?;
-        let (names, words) = row.split_once(' ').unwrap_or((row, ""));
-        names.split('|').any(|known| known == name).then_some(words)
-    })
+    let rows = ROWS.get(fact).into_iter().flatten();
+    rows.filter_map(move |(names, words)| names.split('|').any(|known| known == name).then_some(*words))
 }
 
 /// True if the table has this fact about a program.

@@ -20,14 +20,17 @@ pub fn select_names<'a>(patterns: &[String], choices: &[SelectableName<'a>]) -> 
     let mut taken = vec![false; choices.len()];
     for pattern in patterns {
         let (wanted, name) = pattern.strip_prefix('!').map_or((true, pattern.as_str()), |name| (false, name));
-        let glob = if name.contains(['*', '?', '[', '{']) { Some(compile_glob(name)?) } else { None };
+        // Each start selects by `*` alone, and an expression takes longer to compile than all names to compare.
+        let is_all = name == "*";
+        let is_glob = !is_all && name.contains(['*', '?', '[', '{']);
+        let glob = is_glob.then(|| compile_glob(name)).transpose()?;
         let is_meant = |choice: &SelectableName<'_>| match &glob {
             // It includes only the defaults, but excludes everything.
-            Some(_) if name == "*" => choice.default || !wanted,
+            None if is_all => choice.default || !wanted,
             Some(glob) => glob.is_match(choice.name),
             None => choice.name == name,
         };
-        let mut known = glob.is_some();
+        let mut known = is_all || is_glob;
         for (choice, taken) in choices.iter().zip(&mut taken) {
             if is_meant(choice) {
                 *taken = wanted;
