@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::puppet::{Act, Look, Looker, Puppet, Shared, Watching, text};
+use super::puppet::{Act, LookOutcome, Looker, Puppet, Shared, Watching, text};
 use crate::agent::run::compact::compress_conversation;
 use crate::agent::window::Budget;
 use crate::agent::window::tests::desk;
@@ -115,7 +115,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
 }
 
 /// A conversation in progress.
-struct Course {
+struct PlayedCourse {
     dir: tempfile::TempDir,
     store: Store,
     agent: Agent,
@@ -123,7 +123,7 @@ struct Course {
     run: Run,
 }
 
-impl Course {
+impl PlayedCourse {
     fn new(window: u64) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let shared = Shared::default();
@@ -228,11 +228,11 @@ impl Course {
 
 fn acts(window: usize) -> impl Strategy<Value = Vec<Act>> {
     let look = prop_oneof![
-        6 => (1..window / 3).prop_map(Look::Return),
-        1 => Just(Look::Fail),
-        1 => Just(Look::Hang),
-        1 => Just(Look::Garbage),
-        1 => Just(Look::Unknown),
+        6 => (1..window / 3).prop_map(LookOutcome::Return),
+        1 => Just(LookOutcome::Fail),
+        1 => Just(LookOutcome::Hang),
+        1 => Just(LookOutcome::Garbage),
+        1 => Just(LookOutcome::Unknown),
     ];
     let kind = || {
         prop_oneof![
@@ -283,7 +283,7 @@ proptest! {
 
 fn played(window: u64, moves: Vec<Move>) -> Result<(), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(Course::new(window).play(moves))
+    runtime.block_on(PlayedCourse::new(window).play(moves))
 }
 
 /// The budget learned from the refusal would leave no room for any message.

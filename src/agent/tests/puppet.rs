@@ -27,7 +27,7 @@ pub enum Act {
     /// An answer that the output limit cuts.
     RunOn(usize),
     /// Calls: their ids, and what the tool should do.
-    Call(Vec<(u8, Look)>),
+    Call(Vec<(u8, LookOutcome)>),
     Empty,
     Fail(ModelErrorKind),
     /// Streams this many tokens, then fails.
@@ -38,7 +38,7 @@ pub enum Act {
 
 /// The behaviour of a call.
 #[derive(Debug, Clone)]
-pub enum Look {
+pub enum LookOutcome {
     /// Returns this many tokens.
     Return(usize),
     Fail,
@@ -140,14 +140,14 @@ impl Puppet {
             Act::Hang(tokens) => vec![said(tokens)],
             Act::Call(calls) => {
                 let asked = self.shared.with(|stage| stage.asked);
-                let call = |(at, (id, look)): (usize, (u8, Look))| {
+                let call = |(at, (id, look)): (usize, (u8, LookOutcome))| {
                     let n = asked * 10 + at;
                     let (name, arguments) = match look {
-                        Look::Return(tokens) => ("look", json!({ "n": n, "tokens": tokens }).to_string()),
-                        Look::Fail => ("look", json!({ "n": n, "fail": true }).to_string()),
-                        Look::Hang => ("look", json!({ "n": n, "hang": true }).to_string()),
-                        Look::Garbage => ("look", "{\"n\": 1,,".to_owned()),
-                        Look::Unknown => ("no_such_tool", "{}".to_owned()),
+                        LookOutcome::Return(tokens) => ("look", json!({ "n": n, "tokens": tokens }).to_string()),
+                        LookOutcome::Fail => ("look", json!({ "n": n, "fail": true }).to_string()),
+                        LookOutcome::Hang => ("look", json!({ "n": n, "hang": true }).to_string()),
+                        LookOutcome::Garbage => ("look", "{\"n\": 1,,".to_owned()),
+                        LookOutcome::Unknown => ("no_such_tool", "{}".to_owned()),
                     };
                     ToolCall { id: format!("call_{id}"), name: name.to_owned(), arguments }
                 };

@@ -115,7 +115,7 @@ proptest! {
 /// The readings of a body that is cut at each byte in turn. The reading of the complete events is kept as long as the
 /// rest behind them is not a complete event: such a rest must leave no trace.
 struct Cuts<'a> {
-    case: &'a Case,
+    case: &'a WireCase,
     /// The end of the last whole event.
     complete: usize,
     /// The reading of what is complete; `None` once it is broken or spent.
@@ -123,7 +123,7 @@ struct Cuts<'a> {
 }
 
 impl<'a> Cuts<'a> {
-    fn of(case: &'a Case) -> Self {
+    fn of(case: &'a WireCase) -> Self {
         Self { case, complete: 0, kept: None }
     }
 
@@ -165,7 +165,7 @@ impl<'a> Cuts<'a> {
 }
 
 /// A file of the folder.
-pub(super) struct Case {
+pub(super) struct WireCase {
     name: String,
     pub wire: Wire,
     dialect: Dialect,
@@ -174,18 +174,18 @@ pub(super) struct Case {
 }
 
 /// All files of the folder.
-pub(super) static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+pub(super) static CASES: LazyLock<Vec<WireCase>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases");
-    let mut cases: Vec<Case> = Vec::new();
+    let mut cases: Vec<WireCase> = Vec::new();
     for wire in WIRES {
         let Ok(files) = std::fs::read_dir(folder.join(wire.name())) else { continue };
-        cases.extend(files.map(|entry| Case::open(wire, &entry.expect("an entry").path())));
+        cases.extend(files.map(|entry| WireCase::open(wire, &entry.expect("an entry").path())));
     }
     cases.sort_by(|one, other| one.name.cmp(&other.name));
     cases
 });
 
-impl Case {
+impl WireCase {
     fn open(wire: Wire, path: &Path) -> Self {
         let case = std::fs::read_to_string(path).expect("a readable case");
         let (text, expected) = case.split_once(EXPECTED).expect("`=== reads as`");

@@ -27,21 +27,21 @@ pub(super) struct Script {
     closing: bool,
     #[serde(default)]
     schema: Option<Value>,
-    pub items: Vec<Line>,
+    pub items: Vec<ScriptLine>,
 }
 
 /// An item: `user`, `summary`, `reply` or `foreign` with its content.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
-pub(super) enum Line {
+pub(super) enum ScriptLine {
     User(String),
     Summary(String),
-    Reply(Vec<Piece>),
+    Reply(Vec<ScriptPiece>),
     /// A reply of another server or model: `wire host model`.
-    Foreign(String, Vec<Piece>),
+    Foreign(String, Vec<ScriptPiece>),
 }
 
-impl TryFrom<Map<String, Value>> for Line {
+impl TryFrom<Map<String, Value>> for ScriptLine {
     type Error = serde_json::Error;
 
     fn try_from(map: Map<String, Value>) -> Result<Self, Self::Error> {
@@ -61,7 +61,7 @@ impl TryFrom<Map<String, Value>> for Line {
 /// A part of a reply.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Piece {
+pub(super) struct ScriptPiece {
     text: Option<String>,
     reasoning: Option<String>,
     /// The name of the tool.
@@ -122,7 +122,7 @@ pub(super) fn tool(name: &str) -> ToolDefinition {
     }
 }
 
-impl Line {
+impl ScriptLine {
     pub fn item(&self, origin: &Origin) -> Item {
         match self {
             Self::User(text) => Item::Said(UserText::by_person(text.clone())),
@@ -138,14 +138,14 @@ impl Line {
     }
 }
 
-fn step(pieces: &[Piece], origin: &Origin) -> Item {
+fn step(pieces: &[ScriptPiece], origin: &Origin) -> Item {
     let parts: Vec<ReplyPart> = pieces.iter().map(|piece| piece.part(origin)).collect();
     let has_calls = parts.iter().any(|part| matches!(part, ReplyPart::Call(_)));
     let finish_reason = if has_calls { FinishReason::ToolCalls } else { FinishReason::Stop };
     Item::Step(Step { parts, finish_reason, ..Step::default() })
 }
 
-impl Piece {
+impl ScriptPiece {
     fn part(&self, origin: &Origin) -> ReplyPart {
         let opaque = self.keeps.clone().map(|data| Opaque {
             origin: origin.clone(),

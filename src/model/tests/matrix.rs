@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::written::WrittenResults;
 use super::super::{anthropic, chat, responses};
-use super::conversations::{Line, Script, tool};
+use super::conversations::{ScriptLine, Script, tool};
 use crate::base::yaml;
 use crate::config::Wire;
 use crate::conversation::message::{Item, Opaque, ReplyPart, Step};
@@ -78,7 +78,7 @@ fn check(wire: Wire, body: &Value) -> Result<(), String> {
 
 /// The items as a compression leaves them: the first ones summarised, and nothing kept that was valid only before.
 fn compressed(items: &[Item]) -> Vec<Item> {
-    let summary: Vec<Line> = yaml::parse_document("- summary: '## Goal'").expect("a summary");
+    let summary: Vec<ScriptLine> = yaml::parse_document("- summary: '## Goal'").expect("a summary");
     let origin =
         crate::conversation::message::Origin { wire: String::new(), host: String::new(), model: String::new() };
     let mut rest: Vec<Item> = summary.iter().map(|line| line.item(&origin)).collect();
@@ -99,7 +99,7 @@ fn a_session_goes_on_with_every_other_model() {
     let tools = [tool("read_file")];
     for from in MODELS {
         let source = script(from).model().expect("a model").plan();
-        let lines: Vec<Line> = yaml::parse_document(&session(source.wire)).expect("a session");
+        let lines: Vec<ScriptLine> = yaml::parse_document(&session(source.wire)).expect("a session");
         let items: Vec<Item> = lines.iter().map(|line| line.item(&source.origin())).collect();
         for to in MODELS {
             let target = script(to).model().expect("a model").plan();
@@ -146,7 +146,7 @@ fn every_request_extends_the_one_before_it() {
     let tools = [tool("read_file")];
     for model in MODELS {
         let plan = script(model).model().expect("a model").plan();
-        let lines: Vec<Line> = yaml::parse_document(&session(plan.wire)).expect("a session");
+        let lines: Vec<ScriptLine> = yaml::parse_document(&session(plan.wire)).expect("a session");
         let items: Vec<Item> = lines.iter().map(|line| line.item(&plan.origin())).collect();
         let mut before: Option<(Vec<Value>, Value)> = None;
         for length in (1..=items.len()).filter(|length| ends_open(&items[..*length])) {

@@ -18,7 +18,7 @@ use crate::files::workspace::Workspace;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Case {
+struct PolicyCase {
     tool: Option<String>,
     command: Option<String>,
     /// The command of a configured tool: its words, or, with only one word, a line for the shell.
@@ -54,7 +54,7 @@ pub(super) fn workspace(dir: &Path) -> Workspace {
 }
 
 #[cfg(unix)]
-fn verdict(case: &Case, workspace: &Workspace) -> Verdict {
+fn verdict(case: &PolicyCase, workspace: &Workspace) -> Verdict {
     let rules = PolicyRules::new(&case.rules).expect("rules without mistakes");
     let tool = case.tool.as_deref().unwrap_or("run_command");
     let given: Vec<&str> = case.path.iter().map(String::as_str).collect();
@@ -113,7 +113,7 @@ fn every_case_is_judged_as_it_says() {
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&file).expect("readable");
-        let case: Case =
+        let case: PolicyCase =
             crate::base::yaml::parse_document(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let (what, why, always) = match verdict(&case, &workspace) {
             Verdict::Allow(Grounds::Reading) => ("read", String::new(), None),

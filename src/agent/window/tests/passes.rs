@@ -14,7 +14,7 @@ type Called = (usize, u8, u64, bool);
 
 /// A turn: a person's message, with or without a skill, and steps of calls.
 #[derive(Debug, Clone)]
-struct Turn {
+struct PastTurn {
     said: u64,
     skill: Option<u64>,
     steps: Vec<(u64, Vec<Called>)>,
@@ -23,12 +23,12 @@ struct Turn {
 
 const TOOLS: [&str; 6] = ["read_file", "run_command", "grep", "write_file", "load_skill", "todo"];
 
-fn turns() -> impl Strategy<Value = Vec<Turn>> {
+fn turns() -> impl Strategy<Value = Vec<PastTurn>> {
     let call = (0..TOOLS.len(), 0..4_u8, 5..900_u64, any::<bool>());
     let steps = proptest::collection::vec((0..600_u64, proptest::collection::vec(call, 0..4)), 1..8);
     let pins = proptest::collection::btree_set(0..60_u64, 0..2);
     let turn = (10..900_u64, proptest::option::of(100..400_u64), steps, pins);
-    let turn = turn.prop_map(|(said, skill, steps, pins)| Turn { said, skill, steps, pins });
+    let turn = turn.prop_map(|(said, skill, steps, pins)| PastTurn { said, skill, steps, pins });
     proptest::collection::vec(turn, 1..6)
 }
 
@@ -36,7 +36,7 @@ fn ways() -> impl Strategy<Value = Way> {
     prop_oneof![Just(Way::Staged), Just(Way::Summary), Just(Way::Window), Just(Way::Selective)]
 }
 
-fn take(desk: &mut Desk, turn: &Turn) {
+fn take(desk: &mut Desk, turn: &PastTurn) {
     let before = desk.session.ids().last().map_or(0, |id| id.number);
     let mut said = UserText::by_person(text(turn.said));
     said.skills.extend(turn.skill.map(|tokens| SkillText { name: "walk".to_owned(), text: text(tokens) }));
@@ -84,7 +84,7 @@ fn a_summary_that_grows_while_items_give_way_is_counted() {
         (138, vec![(0, 0, 396, true), (0, 0, 168, false)]),
         (516, vec![(4, 0, 746, false), (0, 1, 228, false), (4, 0, 16, true)]),
     ];
-    let turn = Turn { said: 696, skill: Some(230), steps, pins: BTreeSet::new() };
+    let turn = PastTurn { said: 696, skill: Some(230), steps, pins: BTreeSet::new() };
     let mut desk = Desk::new(Way::Staged, budget(4096), 300);
     take(&mut desk, &turn);
     desk.measure();

@@ -12,7 +12,7 @@ const CACHED: f64 = 0.1;
 
 /// The outcome of a conversation.
 #[derive(Debug, Default)]
-struct Course {
+struct SimulatedCourse {
     compressions: u64,
     summaries: u64,
     /// Input tokens at full price, including the requests for summaries.
@@ -25,16 +25,16 @@ struct Course {
 
 /// A conversation: the tokens of each result, and how many steps pass between a person's messages.
 #[derive(Debug, Clone, Copy)]
-struct Work {
+struct SimulatedWork {
     result: u64,
     turn: u64,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
-fn run(way: Option<Strategy>, window: u64, work: Work, steps: u64) -> Course {
+fn run(way: Option<Strategy>, window: u64, work: SimulatedWork, steps: u64) -> SimulatedCourse {
     let budget = budget(window);
     let mut desk = Desk::new(way.unwrap_or_default(), budget, (budget.tokens / 4).min(3000));
-    let mut course = Course { closest: steps, ..Course::default() };
+    let mut course = SimulatedCourse { closest: steps, ..SimulatedCourse::default() };
     let (mut random, mut last) = (fastrand::Rng::with_seed(window), 0);
     for number in 0..steps {
         if number % work.turn == 0 {
@@ -83,7 +83,7 @@ fn by_a_model(facts: &SummaryFacts) -> String {
         .fold(String::new(), |out, (part, _)| out + "## " + part + "\n" + &text(most.saturating_sub(6)) + "\n")
 }
 
-fn told(window: u64, work: Work, course: &Course) -> String {
+fn told(window: u64, work: SimulatedWork, course: &SimulatedCourse) -> String {
     format!(
         "{window:>7} window, results of {:>5}, turns of {:>3}: {:>2} compressions, {:>2} summaries, at least {:>2} steps apart",
         work.result, work.turn, course.compressions, course.summaries, course.closest
@@ -94,7 +94,7 @@ fn told(window: u64, work: Work, course: &Course) -> String {
 fn holds(window: u64) {
     let quarter = budget(window).tokens / 4;
     for (share, turn) in [(10, 15), (20, STEPS)] {
-        let work = Work { result: quarter / share, turn };
+        let work = SimulatedWork { result: quarter / share, turn };
         let staged = run(Some(Strategy::Staged), window, work, STEPS);
         let relative = staged.cost / run(None, window, work, STEPS).cost;
         let told = format!("{}, {relative:.2} of the price", told(window, work, &staged));
@@ -122,7 +122,7 @@ fn large_windows_are_compressed_once_in_ten_steps_at_half_the_price() {
 
 #[test]
 fn large_results_on_a_small_window_need_no_summary_at_each_step() {
-    let work = Work { result: 7000, turn: 40 };
+    let work = SimulatedWork { result: 7000, turn: 40 };
     let course = run(Some(Strategy::Staged), 32_000, work, 40);
     assert!(course.compressions <= 20 && course.summaries <= 2, "{course:?}");
 }
@@ -131,7 +131,7 @@ fn large_results_on_a_small_window_need_no_summary_at_each_step() {
 fn whatever_the_strategy_every_request_fits() {
     for way in [Strategy::Staged, Strategy::Summary, Strategy::Window, Strategy::Selective] {
         for (window, result) in [(4096, 900), (8192, 5000), (32_768, 600)] {
-            let work = Work { result, turn: 7 };
+            let work = SimulatedWork { result, turn: 7 };
             let course = run(Some(way), window, work, 60);
             assert!(course.largest <= budget(window).tokens, "{way:?}: {}", told(window, work, &course));
         }
