@@ -4,106 +4,21 @@
 //! is passed with a secret, by its name or in its value.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use crate::base::secrets::{Redactor, looks_secret, user_info};
 use crate::base::text::GlobPattern;
 use crate::files::workspace::Workspace;
 
-/// Restrictions on the value of a variable on the list.
-#[derive(Debug, Clone, Copy)]
-enum VariableTerms {
-    /// No credentials.
-    Plain,
-    /// No user and no password, even without a scheme: `me:pw@proxy:3128`.
-    Proxy,
-    /// None of these options: they make the program run other code.
-    Without(&'static [&'static str]),
-}
+const TABLE: &str = include_str!("variables.txt");
 
-/// Names, each of them whole or a beginning before a `*` → terms.
-const HARMLESS: &[(&str, VariableTerms)] = &[
-    // The user, the machine, the terminal.
-    (
-        "PATH HOME USER LOGNAME USERNAME SHELL PWD OLDPWD SHLVL TMPDIR TMP TEMP LANG LANGUAGE LC_* TZ \
-         TZDIR HOSTNAME HOSTTYPE MACHTYPE OSTYPE XDG_* MANPATH INFOPATH WSL_DISTRO_NAME",
-        VariableTerms::Plain,
-    ),
-    (
-        "TERM TERMINFO TERMINFO_DIRS TERM_PROGRAM TERM_PROGRAM_VERSION COLORTERM COLUMNS LINES NO_COLOR \
-         FORCE_COLOR CLICOLOR CLICOLOR_FORCE LS_COLORS GREP_COLORS LESSCHARSET EDITOR VISUAL PAGER",
-        VariableTerms::Plain,
-    ),
-    ("http_proxy https_proxy ftp_proxy all_proxy no_proxy", VariableTerms::Proxy),
-    ("HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY", VariableTerms::Proxy),
-    ("SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE GIT_SSL_CAINFO", VariableTerms::Plain),
-    ("CI SOURCE_DATE_EPOCH GIT_AUTHOR_* GIT_COMMITTER_*", VariableTerms::Plain),
-    // Compilers and builds.
-    (
-        "CC CXX CPP LD AR AS NM RANLIB STRIP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS ARFLAGS CPATH \
-         C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH PKG_CONFIG* CMAKE_* CTEST_* NINJA_STATUS CCACHE_* \
-         SCCACHE_DIR MAKELEVEL MFLAGS MACOSX_DEPLOYMENT_TARGET SDKROOT DEVELOPER_DIR",
-        VariableTerms::Plain,
-    ),
-    ("MAKEFLAGS", VariableTerms::Without(&["--eval"])),
-    ("CARGO CARGO_* RUST* LIBCLANG_PATH", VariableTerms::Plain),
-    // Python.
-    (
-        "PYTHON* VIRTUAL_ENV VIRTUAL_ENV_PROMPT CONDA_* MAMBA_* PIP_* UV_* PYENV_* POETRY_HOME \
-         POETRY_CACHE_DIR POETRY_VIRTUALENVS_* PIPENV_* PYTEST_ADDOPTS TOX_ENV MPLBACKEND JUPYTER_PATH",
-        VariableTerms::Plain,
-    ),
-    // JavaScript.
-    (
-        "NODE_ENV NODE_PATH NODE_EXTRA_CA_CERTS NODE_NO_WARNINGS NODE_VERSION NVM_* FNM_* VOLTA_HOME \
-         PNPM_HOME BUN_INSTALL DENO_DIR COREPACK_* YARN_CACHE_FOLDER npm_config_registry npm_config_cache \
-         npm_config_prefix npm_config_userconfig npm_config_offline NPM_CONFIG_REGISTRY NPM_CONFIG_CACHE \
-         NPM_CONFIG_PREFIX NPM_CONFIG_USERCONFIG NPM_CONFIG_OFFLINE",
-        VariableTerms::Plain,
-    ),
-    (
-        "NODE_OPTIONS",
-        VariableTerms::Without(&["-r", "--require", "--import", "--loader", "--experimental-loader", "--eval"]),
-    ),
-    // Go.
-    (
-        "GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOTMPDIR GOENV GOPROXY GOPRIVATE GONOPROXY GONOSUMDB \
-         GOSUMDB GOINSECURE GOVCS GOOS GOARCH GOARM GOAMD64 GOTOOLCHAIN GOWORK GO111MODULE GOEXPERIMENT \
-         GOMAXPROCS GOMEMLIMIT GOGC GODEBUG CGO_*",
-        VariableTerms::Plain,
-    ),
-    ("GOFLAGS", VariableTerms::Without(&["-toolexec", "--toolexec"])),
-    // Java and related tools.
-    (
-        "JAVA_HOME JDK_HOME JRE_HOME MAVEN_HOME M2_HOME GRADLE_HOME GRADLE_USER_HOME ANDROID_HOME \
-         ANDROID_SDK_ROOT KOTLIN_HOME SCALA_HOME SBT_HOME CLASSPATH",
-        VariableTerms::Plain,
-    ),
-    (
-        "MAVEN_OPTS MAVEN_ARGS GRADLE_OPTS SBT_OPTS",
-        VariableTerms::Without(&["-javaagent", "-agentlib", "-agentpath"]),
-    ),
-    // Ruby, Perl, PHP, .NET, Nix and others.
-    (
-        "GEM_HOME GEM_PATH BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN BUNDLE_WITH BUNDLE_WITHOUT BUNDLE_JOBS \
-         BUNDLE_FROZEN BUNDLE_DEPLOYMENT BUNDLE_USER_HOME RBENV_* RUBY_VERSION RAILS_ENV RACK_ENV \
-         PERL5LIB PERL_LOCAL_LIB_ROOT PERL_MB_OPT PERL_MM_OPT PERL_UNICODE COMPOSER_HOME \
-         COMPOSER_CACHE_DIR DOTNET_ROOT DOTNET_CLI_HOME DOTNET_CLI_TELEMETRY_OPTOUT DOTNET_NOLOGO \
-         NUGET_PACKAGES NIX_PATH NIX_PROFILES NIX_SSL_CERT_FILE IN_NIX_SHELL ASDF_DIR ASDF_DATA_DIR \
-         MISE_DATA_DIR SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX OPAMROOT OPAM_SWITCH_PREFIX MIX_ENV MIX_HOME \
-         HEX_HOME PLAYWRIGHT_BROWSERS_PATH CHROME_BIN",
-        VariableTerms::Plain,
-    ),
-];
+/// What holds for the names of each row, and the names.
+static ROWS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    TABLE.lines().filter_map(|row| row.split_once(": ")).filter(|(terms, _)| !terms.starts_with('#')).collect()
+});
 
-/// Names that make programs run other code. A pattern of `sandbox.env` does not cover them: they must be spelled
-/// out.
-const STEERING: &str = "\
-    LD_* DYLD_* GCONV_PATH BASH_ENV ENV BASH_FUNC_* SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND ZDOTDIR LESSOPEN \
-    LESSCLOSE PYTHONSTARTUP PYTHONBREAKPOINT PYTHONINSPECT PYTHONWARNINGS PERL5OPT PERL5DB RUBYOPT \
-    NODE_OPTIONS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS LUA_INIT* R_PROFILE* PHP_INI_SCAN_DIR \
-    PHPRC GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_EDITOR GIT_SEQUENCE_EDITOR \
-    GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_CONFIG* GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_DIR GIT_WORK_TREE \
-    npm_config_script_shell npm_config_node_options MAKEFILES";
+/// The terms of the variables that make programs run other code.
+const STEERING: &str = "steering";
 
 /// Variables that `sandbox.env` names: spelled out, or by a pattern.
 #[derive(Debug, Default)]
@@ -155,24 +70,23 @@ pub(super) fn value_for_commands<'v>(
 }
 
 fn is_harmless(name: &str, value: &str) -> bool {
-    let terms = || HARMLESS.iter().find(|(names, _)| matches_name(names, name));
-    let Some((_, terms)) = terms() else { return false };
-    // `NODE_OPTIONS` has its own terms; other names that steer get here only by a pattern.
-    let keeps_to_them = match terms {
-        VariableTerms::Plain => !is_steering(name),
-        VariableTerms::Proxy => !value.contains('@'),
-        VariableTerms::Without(options) => {
+    let is_listed = |(terms, names): &&(&str, &str)| *terms != STEERING && matches_name(names, name);
+    let Some((terms, _)) = ROWS.iter().find(is_listed) else { return false };
+    let keeps_to_them = match terms.split_once(' ') {
+        Some((_, options)) => {
             let holds_secret = |word: &str| word.split_once('=').is_some_and(|(key, _)| looks_secret(key));
             let is_refused =
-                |word: &str| options.iter().any(|option| is_option(word, option)) || holds_secret(word);
+                |word: &str| options.split(' ').any(|option| is_option(word, option)) || holds_secret(word);
             !value.split_whitespace().any(is_refused)
         }
+        None if *terms == "proxy" => !value.contains('@'),
+        None => !is_steering(name),
     };
     keeps_to_them && !holds_credentials(value)
 }
 
 fn is_steering(name: &str) -> bool {
-    matches_name(STEERING, name)
+    ROWS.iter().any(|(terms, names)| *terms == STEERING && matches_name(names, name))
 }
 
 /// True if `word` is the option, with or without a value after it.

@@ -5,9 +5,7 @@
 //! commands may write refs, the index and objects.
 
 use std::path::Path;
-
-use Guarded::{ByBoth, FromCommands, FromTools};
-use ProtectedKind::{Dir, File};
+use std::sync::LazyLock;
 
 /// One protected file, or a directory with everything in it.
 #[derive(Debug, Clone, Copy)]
@@ -23,96 +21,37 @@ pub enum ProtectedKind {
     Dir,
 }
 
-/// The actors from which a file is protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Guarded {
-    ByBoth,
-    FromTools,
-    FromCommands,
-}
+/// Where a row of `protected.txt` holds, from whom it protects, and what.
+type ProtectedRow = (&'static str, &'static str, ProtectedEntry);
 
-/// Protected files of one kind: the names of the rows are from the root of the workspace, or below any directory.
-type ProtectedGroup = (ProtectedKind, Guarded, &'static [&'static str]);
-
-/// In a git directory. `config` names programs, hooks are programs, `commondir` names the directory of both, and the
-/// state of a rebase names commands. A rebase that stops leaves that state behind, so commands may write it.
-#[rustfmt::skip]
-const OF_GIT: &[ProtectedGroup] = &[
-    (File, ByBoth, &["config", "config.worktree", "commondir", "info/attributes"]),
-    (Dir, ByBoth, &["hooks"]),
-    (Dir, FromTools, &["rebase-merge", "rebase-apply", "sequencer"]),
-];
-
-#[rustfmt::skip]
-const TABLE: &[ProtectedGroup] = &[
-    // git: tools must not touch it at all. For commands see `OF_GIT`; a file of this name points elsewhere.
-    (Dir, FromTools, &[".git"]),
-    (File, FromCommands, &[".git"]),
-    // With it, any directory becomes a repository.
-    (File, FromTools, &["HEAD"]),
-    (File, ByBoth, &[".gitconfig", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"]),
-    (Dir, ByBoth, &[".config/git", ".husky", ".githooks"]),
-    // this program
-    (Dir, ByBoth, &[".agent", ".agents"]),
-    // other agents, and the instructions that all of them read
-    (File, ByBoth, &[
-        "AGENTS.md", "AGENTS.override.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md",
-        "QWEN.md", ".github/copilot-instructions.md", ".cursorrules", ".windsurfrules", ".roorules",
-        ".goosehints", ".aider.conf.yml", ".mcp.json", "opencode.json",
-    ]),
-    (Dir, ByBoth, &[
-        ".github/instructions", ".github/prompts", ".github/chatmodes", ".github/agents", ".clinerules",
-        ".claude", ".cursor", ".codex", ".gemini", ".qwen", ".opencode", ".windsurf", ".roo", ".kiro",
-        ".continue", ".junie",
-    ]),
-    // editors, which run tasks and programs that these name
-    (Dir, ByBoth, &[".vscode", ".idea", ".zed", ".fleet", ".devcontainer"]),
-    (File, ByBoth, &[".devcontainer.json", ".vimrc", ".nvimrc", ".nvim.lua", ".exrc", ".dir-locals.el"]),
-    // shells, and files that run on entering a directory
-    (File, ByBoth, &[
-        ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-        ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc",
-        ".login", ".xonshrc", ".envrc", ".mise.toml", ".mise.local.toml", "mise.toml",
-        "mise.local.toml", ".config/mise.toml", ".rtx.toml", ".tool-versions", ".asdfrc",
-    ]),
-    (Dir, ByBoth, &[".config/fish", ".config/nushell", ".mise", ".config/mise"]),
-    // package managers: where packages come from, and programs that every use of them runs
-    (File, ByBoth, &[
-        ".cargo/config.toml", ".cargo/config", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs",
-        ".pnpmfile.mjs",
-    ]),
-    // Each `yarn install` writes these.
-    (Dir, FromTools, &[".yarn/releases", ".yarn/plugins"]),
-    (File, FromTools, &[".pnp.cjs", ".pnp.js", ".pnp.loader.mjs", ".pnp.data.json"]),
-    // services that run what a repository says
-    (Dir, ByBoth, &[
-        ".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".circleci",
-        ".buildkite", ".woodpecker", ".semaphore", ".teamcity",
-    ]),
-    (File, ByBoth, &[
-        ".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", ".drone.yml", ".cirrus.yml",
-        ".woodpecker.yml", ".appveyor.yml", "appveyor.yml", "azure-pipelines.yml",
-        "bitbucket-pipelines.yml", "buildspec.yml", "cloudbuild.yaml", "Jenkinsfile",
-    ]),
-];
+static ROWS: LazyLock<Vec<ProtectedRow>> = LazyLock::new(|| {
+    let mut rows = Vec::new();
+    for line in include_str!("protected.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let (Some(place), Some(kind), Some(guard)) = (words.next(), words.next(), words.next()) else { continue };
+        let kind = if kind == "dir" { ProtectedKind::Dir } else { ProtectedKind::File };
+        rows.extend(words.map(|path| (place, guard, ProtectedEntry { path, kind })));
+    }
+    rows
+});
 
 /// True if a tool's write to `path`, relative to the workspace, decides what runs later. Names are compared as the most
 /// lenient file system would.
 pub fn is_protected(path: &Path) -> bool {
     let names = fold_names(path);
-    let mut rows = list_rows(TABLE, FromCommands);
+    let mut rows = list_rows("any", "commands");
     rows.any(|row| (0..names.len()).any(|at| begins_with_row(&names[at..], row)))
 }
 
 /// True if a path in a git directory, relative to it, is one that decides what git runs.
 pub fn is_protected_in_git(path: &Path) -> bool {
     let names = fold_names(path);
-    list_rows(OF_GIT, FromCommands).any(|row| begins_with_row(&names, row))
+    list_rows("git", "commands").any(|row| begins_with_row(&names, row))
 }
 
 /// The rows that commands must not change, from the root of the workspace.
 pub fn from_commands() -> impl Iterator<Item = ProtectedEntry> {
-    list_rows(TABLE, FromTools)
+    list_rows("any", "tools")
 }
 
 /// The row by which commands must not change `path` itself, below another directory: a nested `AGENTS.md`.
@@ -126,13 +65,12 @@ pub fn nested_row(path: &Path) -> Option<ProtectedEntry> {
 
 /// The rows that commands must not change in a git directory.
 pub fn of_git() -> impl Iterator<Item = ProtectedEntry> {
-    list_rows(OF_GIT, FromTools)
+    list_rows("git", "tools")
 }
 
-/// The rows of the groups, without those whose guard is the `unmeant` one.
-fn list_rows(groups: &'static [ProtectedGroup], unmeant: Guarded) -> impl Iterator<Item = ProtectedEntry> {
-    let meant = groups.iter().filter(move |(_, guarded, _)| *guarded != unmeant);
-    meant.flat_map(|(kind, _, paths)| paths.iter().map(move |&path| ProtectedEntry { path, kind: *kind }))
+/// The rows of a place, without those that protect from the `unmeant` one alone.
+fn list_rows(place: &'static str, unmeant: &'static str) -> impl Iterator<Item = ProtectedEntry> {
+    ROWS.iter().filter(move |row| row.0 == place && row.1 != unmeant).map(|row| row.2)
 }
 
 /// True if these names begin with those of the row. A file has nothing below it, unless a directory replaced it, which
@@ -208,7 +146,10 @@ mod tests {
         for free in ["HEAD", "index", "refs", "objects", "rebase-merge", ".pnp.cjs"] {
             assert!(!places.contains(&free), "{free}");
         }
-        assert!(from_commands().any(|row| row.path == ".git" && row.kind == File), "a pointer elsewhere");
+        assert!(
+            from_commands().any(|row| row.path == ".git" && row.kind == ProtectedKind::File),
+            "a pointer elsewhere"
+        );
         assert!(places.contains(&"AGENTS.md") && places.contains(&"hooks"));
     }
 }
