@@ -4,7 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::base::output::ToolError;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::base::output::{ToolError, ToolOutput};
+use crate::conversation::knowledge::Ledger;
+use crate::safety::Reach;
+
+use super::{CallContext, ToolFuture, bytes_for, parse_arguments};
 
 /// Tells the work that its call was dropped.
 #[derive(Debug, Clone, Default)]
@@ -22,8 +29,34 @@ impl Abandoned {
     }
 }
 
+/// What a call on a separate thread may use.
+pub struct AsideContext {
+    pub reach: Arc<Reach>,
+    pub files: Arc<Ledger>,
+    /// The most bytes of the observation.
+    pub budget: usize,
+    pub abandoned: Abandoned,
+}
+
+/// Reads the arguments of a call and makes it on a separate thread.
+pub fn call_aside<A: DeserializeOwned + Send + 'static>(
+    given: Value,
+    context: CallContext<'_>,
+    call: fn(&A, &AsideContext) -> Result<ToolOutput, ToolError>,
+) -> ToolFuture<'_> {
+    let (reach, files) = (Arc::clone(context.reach), Arc::clone(context.files));
+    let budget = bytes_for(context.max_tokens);
+    Box::pin(async move {
+        let arguments: A = parse_arguments(given)?;
+        run_aside(move |abandoned| {
+            call(&arguments, &AsideContext { reach, files, budget, abandoned: abandoned.clone() })
+        })
+        .await
+    })
+}
+
 /// Runs `work` on a separate thread.
-pub async fn run_aside<T, W>(work: W) -> Result<T, ToolError>
+async fn run_aside<T, W>(work: W) -> Result<T, ToolError>
 where
     T: Send + 'static,
     W: FnOnce(&Abandoned) -> Result<T, ToolError> + Send + 'static,

@@ -74,10 +74,6 @@ impl Tool for EditFile {
         text_of(arguments, "path").into_iter().collect()
     }
 
-    fn subject(&self, arguments: &Value) -> String {
-        text_of(arguments, "path").unwrap_or_default().to_owned()
-    }
-
     fn preview(&self, given: &Value, reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
         let arguments: EditFileArguments = parse_arguments(given.clone())?;
         let planned = plan_edit(&arguments, reach)?;

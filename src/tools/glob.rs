@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,11 +11,10 @@ use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
 use crate::files::disk::{Dir, DirEntry};
 use crate::model::ToolDefinition;
-use crate::safety::Reach;
 
-use super::aside::{Abandoned, run_aside};
+use super::aside::{AsideContext, call_aside};
 use super::files::walk::{SearchPattern, walk_files};
-use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, text_of};
 
 const MOST_FILES: usize = 200;
 
@@ -71,21 +70,12 @@ impl Tool for Glob {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
-        let reach = Arc::clone(context.reach);
-        let budget = bytes_for(context.max_tokens);
-        Box::pin(async move {
-            let arguments: GlobArguments = parse_arguments(given)?;
-            run_aside(move |abandoned| find_paths(&arguments, &reach, budget, abandoned)).await
-        })
+        call_aside(given, context, find_paths)
     }
 }
 
-fn find_paths(
-    arguments: &GlobArguments,
-    reach: &Reach,
-    budget: usize,
-    abandoned: &Abandoned,
-) -> Result<ToolOutput, ToolError> {
+fn find_paths(arguments: &GlobArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
+    let AsideContext { reach, budget, abandoned, .. } = aside;
     let pattern = SearchPattern::new(&arguments.pattern)?;
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
     let found = Mutex::new(Vec::new());
@@ -110,7 +100,7 @@ fn find_paths(
     for path in &found {
         let name = reach.workspace().display(path);
         bytes += name.len() + 1;
-        if bytes > budget {
+        if bytes > *budget {
             break;
         }
         names.push(name);

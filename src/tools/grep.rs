@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -23,9 +23,9 @@ use crate::files::workspace::Workspace;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
-use super::aside::{Abandoned, run_aside};
+use super::aside::{Abandoned, AsideContext, call_aside};
 use super::files::walk::{SearchPattern, walk_files};
-use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, text_of};
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST_CONTEXT: usize = 20;
@@ -94,21 +94,12 @@ impl Tool for Grep {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
-        let reach = Arc::clone(context.reach);
-        let budget = bytes_for(context.max_tokens);
-        Box::pin(async move {
-            let arguments: GrepArguments = parse_arguments(given)?;
-            run_aside(move |abandoned| search_files(&arguments, &reach, budget, abandoned)).await
-        })
+        call_aside(given, context, search_files)
     }
 }
 
-fn search_files(
-    arguments: &GrepArguments,
-    reach: &Reach,
-    budget: usize,
-    abandoned: &Abandoned,
-) -> Result<ToolOutput, ToolError> {
+fn search_files(arguments: &GrepArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
+    let AsideContext { reach, budget, abandoned, .. } = aside;
     let path = arguments.path.as_deref().unwrap_or(".");
     let start = files::find_path(reach, path)?;
     files::refuse_special(path, start.facts.kind)?;
@@ -127,7 +118,7 @@ fn search_files(
     }
     abandoned.check()?;
     let found = search.found.into_inner().expect("no holder of the lock panics");
-    Ok(found.output(reach.workspace(), &arguments.pattern, search.limit, budget))
+    Ok(found.output(reach.workspace(), &arguments.pattern, search.limit, *budget))
 }
 
 /// # Errors

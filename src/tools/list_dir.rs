@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,8 +14,8 @@ use crate::files::{file_name, ignored::IgnoreFiles, regular::Links};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
-use super::aside::{Abandoned, run_aside};
-use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, files, parse_arguments, text_of};
+use super::aside::{Abandoned, AsideContext, call_aside};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, text_of};
 
 const MOST_ENTRIES: usize = 500;
 const MOST_DEPTH: usize = 8;
@@ -92,21 +91,12 @@ impl Tool for ListDir {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
-        let reach = Arc::clone(context.reach);
-        let budget = bytes_for(context.max_tokens);
-        Box::pin(async move {
-            let arguments: ListDirArguments = parse_arguments(given)?;
-            run_aside(move |abandoned| list_dir(&arguments, &reach, budget, abandoned)).await
-        })
+        call_aside(given, context, list_dir)
     }
 }
 
-fn list_dir(
-    arguments: &ListDirArguments,
-    reach: &Reach,
-    budget: usize,
-    abandoned: &Abandoned,
-) -> Result<ToolOutput, ToolError> {
+fn list_dir(arguments: &ListDirArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
+    let AsideContext { reach, budget, abandoned, .. } = aside;
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
     let path = reach.workspace().display(&dir);
     let depth = arguments.depth.unwrap_or(1).clamp(1, MOST_DEPTH);
@@ -120,7 +110,7 @@ fn list_dir(
     let mut shown = 0;
     for entry in listing.entries.iter().take(MOST_ENTRIES) {
         let line = entry.line();
-        if observation.len() + line.len() > budget {
+        if observation.len() + line.len() > *budget {
             break;
         }
         observation += &line;

@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,13 +12,11 @@ use serde_json::{Value, json};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::text;
 use crate::config::Permission;
-use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
-use crate::safety::Reach;
 
-use super::aside::{Abandoned, run_aside};
+use super::aside::{AsideContext, call_aside};
 use super::files::{self, WHOLE_BYTES};
-use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, text_of};
 
 const MOST_LINES: u64 = 2000;
 const MOST_BYTES: usize = 50 * 1024;
@@ -81,22 +78,13 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
-        let (reach, ledger) = (Arc::clone(context.reach), Arc::clone(context.files));
-        let budget = bytes_for(context.max_tokens).min(MOST_BYTES);
-        Box::pin(async move {
-            let arguments: ReadFileArguments = parse_arguments(given)?;
-            run_aside(move |abandoned| read_lines(&arguments, &reach, &ledger, budget, abandoned)).await
-        })
+        call_aside(given, context, read_lines)
     }
 }
 
-fn read_lines(
-    arguments: &ReadFileArguments,
-    reach: &Reach,
-    ledger: &Ledger,
-    budget: usize,
-    abandoned: &Abandoned,
-) -> Result<ToolOutput, ToolError> {
+fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
+    let AsideContext { reach, files: ledger, budget, abandoned } = aside;
+    let budget = MOST_BYTES.min(*budget);
     let path = arguments.path.as_str();
     let mut found = files::find_file(reach, path)?;
     let shown_path = reach.workspace().display(&found.path);

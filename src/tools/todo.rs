@@ -74,10 +74,6 @@ impl Tool for Todo {
         true
     }
 
-    fn subject(&self, _arguments: &Value) -> String {
-        String::new()
-    }
-
     fn call<'a>(&'a self, given: Value, _context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let TodoArguments { items } = parse_arguments(given)?;

@@ -19,6 +19,7 @@ use crate::model::ToolDefinition;
 use crate::safety::{Enclosure, Hold, Reach, Refused};
 
 use super::superior::Superior;
+use super::text_of;
 
 /// A tool: its definition and its code in one file.
 pub trait Tool: Send + Sync {
@@ -112,7 +113,9 @@ pub trait Tool: Send + Sync {
     }
 
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
-    fn subject(&self, arguments: &Value) -> String;
+    fn subject(&self, arguments: &Value) -> String {
+        text_of(arguments, "path").unwrap_or_default().to_owned()
+    }
 
     /// The preview that a person reads before allowing the call: the exact command, or the diff; the arguments if a
     /// tool has neither. Never shortened.

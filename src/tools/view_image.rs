@@ -44,10 +44,6 @@ impl Tool for ViewImage {
         text_of(arguments, "path").into_iter().collect()
     }
 
-    fn subject(&self, arguments: &Value) -> String {
-        text_of(arguments, "path").unwrap_or_default().to_owned()
-    }
-
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let ViewImageArguments { path } = parse_arguments(given)?;

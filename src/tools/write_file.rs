@@ -55,10 +55,6 @@ impl Tool for WriteFile {
         text_of(arguments, "path").into_iter().collect()
     }
 
-    fn subject(&self, arguments: &Value) -> String {
-        text_of(arguments, "path").unwrap_or_default().to_owned()
-    }
-
     fn preview(&self, given: &Value, reach: &Reach, files: &Ledger) -> Result<String, ToolError> {
         let arguments: WriteFileArguments = parse_arguments(given.clone())?;
         let planned = plan_write(&arguments, reach, files)?;
