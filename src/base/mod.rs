@@ -19,6 +19,7 @@ pub mod yaml;
 pub mod validator;
 pub mod output;
 pub mod diff;
+pub mod digest;
 pub mod frontmatter;
 pub mod tokens;
 pub mod present;

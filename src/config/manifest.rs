@@ -5,7 +5,6 @@
 //! refused and named.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use super::folders::{FOLDER, SHARED_SKILLS};
+use crate::base::digest::write_hex;
 use crate::files::file_name;
 use crate::files::regular::{Links, read_bytes};
 use crate::files::workspace::Workspace;
@@ -294,13 +294,6 @@ impl Making {
         }
         Ok(())
     }
-}
-
-fn write_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A path as one word on one line.

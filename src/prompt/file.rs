@@ -11,13 +11,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value as Json;
 
+use crate::base::digest::{hash_sha256, shorten_digest};
 use crate::base::frontmatter::{self, FrontmatterParts};
 use crate::base::yaml::{self, YamlError};
 use crate::conversation::event::PromptUsed;
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 
 use super::chat::{ChatTemplate, split_system};
-use super::digest::{self, hash_sha256};
 use super::error::PromptError;
 use super::head::PromptHead;
 use super::missed::{Missed, Unfilled};
@@ -218,7 +218,7 @@ impl Prompt {
 
     /// The first 12 hexadecimal digits of the digest.
     pub fn fingerprint(&self) -> &str {
-        digest::shorten_digest(&self.digest)
+        shorten_digest(&self.digest)
     }
 
     /// The SHA-256 of the composed template, in hexadecimal digits.

@@ -16,7 +16,6 @@
 
 mod context;
 mod error;
-mod digest;
 mod file;
 mod owner;
 mod messages;
@@ -42,7 +41,6 @@ pub use context::{
     AgentFacts, AnswerReader, AnswerWays, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryPart,
     SummaryRequirements, ToolFacts, WorkspaceFacts,
 };
-pub use digest::hash_sha256;
 pub use error::PromptError;
 pub use file::Prompt;
 pub use instructions::Instructions;

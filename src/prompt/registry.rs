@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::base::digest::shorten_digest;
 use crate::base::{builtin, frontmatter, text, yaml};
 use crate::config::{PromptDir, PromptSource};
 use crate::template::{Syntax, is_safe_name};
 
-use super::digest;
 use super::error::PromptError;
 use super::family::{PromptFamily, VersionPlace, did_you_mean};
 use super::file::{Prompt, PromptSection};
@@ -371,7 +371,7 @@ fn check_unchanged(layer: &PromptLayer, prompt: &Prompt, version: Version) -> Re
     let Some(text) = layer.read(&path)? else { return Ok(()) };
     let lock = release::read_lock(&layer.origin(&path), &text)?;
     let Some(digest) = lock.get(&version).filter(|digest| *digest != prompt.digest()) else { return Ok(()) };
-    let (before, now) = (digest::shorten_digest(digest), prompt.fingerprint());
+    let (before, now) = (shorten_digest(digest), prompt.fingerprint());
     let why = format!(
         "{version} was released as #{before} and has changed to #{now}, or a module, an included file or the \
          examples of it have"

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
+use crate::base::digest::hash_sha256;
 use crate::config::{AgentConfig, Config, SandboxMode};
 use crate::files::workspace::Workspace;
 use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Unavailable};
@@ -88,8 +87,7 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
 
 /// A short, stable name for a workspace.
 fn fingerprint_workspace(root: &Path) -> String {
-    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    hash.iter().take(8).fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
+    hash_sha256([root.as_os_str().as_encoded_bytes()])[..16].to_owned()
 }
 
 /// Returns the form in which commands are confined; `None` if the settings or the system do not confine them.

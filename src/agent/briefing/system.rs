@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::{Agent, Conversation, Run};
+use crate::base::digest::hash_cheaply;
 use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::SkillChange;
@@ -82,24 +82,16 @@ fn collect_ingredients(agent: &Agent, conversation: &Conversation) -> BTreeMap<S
         ("agent", agent.name.clone()),
         ("model", agent.model.info().id.clone()),
         (PROMPT_BASIS, prompt),
-        ("project instructions", hash_text(&facts.instructions)),
-        ("tools", hash_text(&tools.collect::<String>())),
-        ("skills", hash_text(&skills.collect::<String>())),
+        ("project instructions", hash_cheaply(&facts.instructions)),
+        ("tools", hash_cheaply(&tools.collect::<String>())),
+        ("skills", hash_cheaply(&skills.collect::<String>())),
         ("profile", facts.agent.profile.name().to_owned()),
-        ("variables", hash_text(&vars.collect::<String>())),
+        ("variables", hash_cheaply(&vars.collect::<String>())),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];
     let chosen = agent.briefing.choose_prompt(conversation);
     let messages = chosen.has_messages().then(|| (MESSAGES, chosen.id()));
     values.into_iter().chain(messages).map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-fn hash_text(text: &str) -> String {
-    use std::fmt::Write;
-    Sha256::digest(text.as_bytes()).iter().take(8).fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 impl Agent {

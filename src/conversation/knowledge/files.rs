@@ -2,12 +2,12 @@
 //! overwritten.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+
+use crate::base::digest::hash_sha256;
 
 /// The files that were read or written, with the digest of their content at that time.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl Ledger {
 
     /// Records `content` as the content of `path`.
     pub fn remember(&self, path: &Path, content: &[u8]) {
-        let digest = hash_content(content);
+        let digest = hash_sha256([content]);
         let mut inner = self.inner();
         if inner.seen.get(path) == Some(&digest) {
             return;
@@ -67,7 +67,7 @@ impl Ledger {
     pub fn familiarity(&self, path: &Path, content: &[u8]) -> Familiarity {
         match self.inner().seen.get(path) {
             None => Familiarity::Unseen,
-            Some(then) if *then == hash_content(content) => Familiarity::Current,
+            Some(then) if *then == hash_sha256([content]) => Familiarity::Current,
             Some(_) => Familiarity::Changed,
         }
     }
@@ -80,13 +80,6 @@ impl Ledger {
     fn inner(&self) -> MutexGuard<'_, SeenFilesState> {
         self.inner.lock().expect("no holder of the ledger panics")
     }
-}
-
-fn hash_content(content: &[u8]) -> String {
-    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use sha2::{Digest, Sha256};
-
+use crate::base::digest::hash_sha256;
 use crate::files::private::{make_private_dir, private_file};
 use crate::files::regular::{self, Links};
 
@@ -41,9 +40,8 @@ type Stamp = (u64, Option<SystemTime>);
 
 /// Returns the path of a workspace's history in the state directory.
 pub fn choose_file(state: &Path, workspace: &Path) -> PathBuf {
-    let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
-    let name = digest.iter().take(8).fold(0_u64, |name, byte| name << 8 | u64::from(*byte));
-    state.join("histories").join(format!("{name:016x}.jsonl"))
+    let name = hash_sha256([workspace.as_os_str().as_encoded_bytes()]);
+    state.join("histories").join(format!("{}.jsonl", &name[..16]))
 }
 
 impl SharedHistory {

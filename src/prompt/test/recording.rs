@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::prompt::digest::{hash_sha256, shorten_digest};
+use crate::base::digest::{hash_sha256, shorten_digest};
 
 use super::case::Case;
 use super::check::{JudgeAnswer, JudgeQuestion};

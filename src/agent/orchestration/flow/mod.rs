@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::digest::hash_sha256;
 use crate::config::{FlowConfig, FlowInput};
 use crate::model::ChatModel;
-use crate::prompt::{Released, hash_sha256};
+use crate::prompt::Released;
 
 /// The flows that are configured, and the one that was chosen.
 #[derive(Default)]

@@ -1,0 +1,30 @@
+//! Fingerprints: the SHA-256 of texts, whole and short, and a cheap hash for what only tells whether a text changed.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of texts one after another, in 64 hexadecimal digits.
+pub fn hash_sha256<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    write_hex(&texts.into_iter().fold(Sha256::new(), Sha256::chain_update).finalize())
+}
+
+/// Bytes as hexadecimal digits.
+pub fn write_hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+/// The digits of a digest that are shown.
+pub fn shorten_digest(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// A hash of a text for comparisons with an earlier one, where nobody gains by a collision: FNV-1a, far cheaper than
+/// SHA-256 and the same in every version.
+pub fn hash_cheaply(text: &str) -> String {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+}
