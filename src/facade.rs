@@ -2,20 +2,14 @@
 //! nothing uses; a test that needs one more name adds it here.
 
 pub mod base {
+    pub use crate::base::output::{Encoding, ResponseFormat, ToolError, ToolOutput};
+    pub use crate::base::validator::Validator;
+    pub use crate::base::yaml::parse_document;
     pub mod tokens {
         pub use crate::base::tokens::{Vocabulary, count_tokens, estimate_tokens};
     }
-    pub mod yaml {
-        pub use crate::base::yaml::parse_document;
-    }
-    pub mod validator {
-        pub use crate::base::validator::Validator;
-    }
     pub mod frontmatter {
         pub use crate::base::frontmatter::split_head;
-    }
-    pub mod output {
-        pub use crate::base::output::{Encoding, ResponseFormat, ToolError, ToolOutput};
     }
     pub mod present {
         pub use crate::base::present::{Occasion, ResultSource, encode_view, select_view};
@@ -81,31 +75,18 @@ pub mod safety {
     }
 }
 pub mod model {
+    pub use crate::model::asked::{OutgoingRequest, RequestSettings};
+    pub use crate::model::assembly::Assembly;
+    pub use crate::model::catalogue::providers::PROVIDERS;
+    pub use crate::model::decode::{Decode, ReplyReading};
+    pub use crate::model::plan::{KnownFacts, RequestPlan};
+    pub use crate::model::sse::{SseDecoder, SseEvent};
+    pub use crate::model::written::WrittenResults;
     pub use crate::model::{
         ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition,
     };
-    pub mod catalogue {
-        pub mod providers {
-            pub use crate::model::catalogue::providers::PROVIDERS;
-        }
-    }
     pub mod dialect {
         pub use crate::model::dialect::{list_names, resolve_dialect};
-    }
-    pub mod assembly {
-        pub use crate::model::assembly::Assembly;
-    }
-    pub mod decode {
-        pub use crate::model::decode::{Decode, ReplyReading};
-    }
-    pub mod plan {
-        pub use crate::model::plan::{KnownFacts, RequestPlan};
-    }
-    pub mod sse {
-        pub use crate::model::sse::{SseDecoder, SseEvent};
-    }
-    pub mod written {
-        pub use crate::model::written::WrittenResults;
     }
     pub mod anthropic {
         pub use crate::model::anthropic::AnthropicDecoder;
@@ -115,9 +96,6 @@ pub mod model {
     }
     pub mod responses {
         pub use crate::model::responses::ResponsesDecoder;
-    }
-    pub mod asked {
-        pub use crate::model::asked::{OutgoingRequest, RequestSettings};
     }
     pub mod history {
         pub use crate::model::history::{CallIds, HistoryRules, Pictures, write_turns};

@@ -10,9 +10,9 @@ use agent::facade::conversation::Archive;
 use agent::facade::conversation::message::{Item, Origin, ReplyPart};
 use agent::facade::conversation::spill::Spill;
 use agent::facade::model::ModelRequest;
-use agent::facade::model::asked::{OutgoingRequest, RequestSettings};
 use agent::facade::model::chat;
 use agent::facade::model::history::{self, CallIds, HistoryRules, Pictures};
+use agent::facade::model::{OutgoingRequest, RequestSettings};
 
 use crate::workload::{Fact, Kind};
 

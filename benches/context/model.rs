@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use agent::facade::agent::window;
-use agent::facade::base::output::{ToolError, ToolOutput};
+use agent::facade::base::{ToolError, ToolOutput};
 use agent::facade::base::{text, tokens};
 use agent::facade::conversation::message::{
     Author, CallStatus, FinishReason, Item, ReplyPart, ToolCall, Usage, UserText,

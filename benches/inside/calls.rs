@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use agent::facade::agent::{Agent, Cancel, Conversation, Emitter, Run, ToolTerms, call_by_hand};
-use agent::facade::base::output::{ToolError, ToolOutput};
+use agent::facade::base::{ToolError, ToolOutput};
 use agent::facade::config::Permission;
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::Event;

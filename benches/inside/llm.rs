@@ -8,12 +8,12 @@ use std::collections::HashSet;
 
 use agent::facade::config::{ModelConfig, Wire};
 use agent::facade::conversation::message::{Item, Opaque, ReplyPart};
-use agent::facade::model::assembly::Assembly;
-use agent::facade::model::decode::{Decode, ReplyReading};
-use agent::facade::model::plan::{KnownFacts, RequestPlan};
-use agent::facade::model::sse::SseDecoder;
-use agent::facade::model::written::WrittenResults;
+use agent::facade::model::Assembly;
+use agent::facade::model::SseDecoder;
+use agent::facade::model::WrittenResults;
+use agent::facade::model::{Decode, ReplyReading};
 use agent::facade::model::{Delta, ModelRequest, ReplyEnd};
+use agent::facade::model::{KnownFacts, RequestPlan};
 use agent::facade::model::{anthropic, chat, responses};
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -105,7 +105,7 @@ fn stream_split(bencher: Bencher<'_, '_>, events: usize) {
     bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
         let (mut decoder, mut data) = (SseDecoder::default(), 0);
         for read in stream.chunks(READ) {
-            let add = |event: agent::facade::model::sse::SseEvent<'_>| {
+            let add = |event: agent::facade::model::SseEvent<'_>| {
                 data += event.data.len();
                 true
             };

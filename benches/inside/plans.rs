@@ -6,7 +6,7 @@ use agent::facade::agent::orchestration::progress::{PlanAction, PlanProgress};
 use agent::facade::agent::orchestration::reference;
 use agent::facade::agent::orchestration::reply::{PlanReply, ReflectorReply, read_reply};
 use agent::facade::agent::orchestration::verdict;
-use agent::facade::base::validator::Validator;
+use agent::facade::base::Validator;
 use agent::facade::conversation::event::plan::{
     self, PlanCreated, Reflection, ScoreDecision, StepFinished, StepStarted, StepStatus,
 };

@@ -82,8 +82,7 @@ fn all_hold(folder: &str) {
 fn failure(file: &Path) -> Option<String> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let text = fs::read_to_string(file).expect("readable");
-    let case: Case =
-        agent::facade::base::yaml::parse_document(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let case: Case = agent::facade::base::parse_document(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     let web = Server::answering({
         let page = case.page.clone().unwrap_or_default();
         move |_, _| Reply::body(200, "text/plain; charset=utf-8", page.clone())

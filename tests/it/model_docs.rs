@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent::facade::model::catalogue::providers::PROVIDERS;
+use agent::facade::model::PROVIDERS;
 use agent::facade::model::dialect;
 
 fn path() -> PathBuf {

@@ -12,7 +12,7 @@ use agent::facade::agent::orchestration::graph::{self, Choices};
 use agent::facade::agent::orchestration::reply::{
     ExecutorReply, ParsedReply, PlanReply, ReflectorReply, RouteReply, read_reply,
 };
-use agent::facade::base::validator::Validator;
+use agent::facade::base::Validator;
 use agent::facade::conversation::event::plan::PlanStep;
 use agent::facade::prompt::Registry;
 use serde::de::DeserializeOwned;
@@ -57,7 +57,7 @@ fn cases<T: DeserializeOwned>(folder: &str) -> io::Result<Vec<(String, T)>> {
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder))? {
         let path = entry?.path();
         let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
-        let case = agent::facade::base::yaml::parse_document(&fs::read_to_string(&path)?)
+        let case = agent::facade::base::parse_document(&fs::read_to_string(&path)?)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         cases.push((name, case));
     }

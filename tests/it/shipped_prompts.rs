@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use agent::facade::base::Validator;
 use agent::facade::base::tokens::{Vocabulary, count_tokens};
-use agent::facade::base::validator::Validator;
 use agent::facade::config::GuidanceProfile;
 use agent::facade::prompt::test::{Suite, parse_suite, run_all_rendered};
 use agent::facade::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
