@@ -66,11 +66,19 @@ impl Mistake {
 
     /// A mistake in a file that is a template as a whole.
     pub(super) fn whole_template(file: &str, text: &str, error: &TemplateError) -> Self {
-        let mut mistake = Self::in_file(file, format!("template: {}", error.message));
-        mistake.line = error.line;
-        mistake.source_line = error.line.and_then(|line| source_line(text, line));
-        mistake.column = error.column;
-        mistake
+        Self::in_text(file, text, error.line, error.column, format!("template: {}", error.message))
+    }
+
+    /// A mistake at a place of a text, with the line itself.
+    pub fn in_text(
+        file: &str,
+        text: &str,
+        line: Option<usize>,
+        column: Option<usize>,
+        message: impl Into<String>,
+    ) -> Self {
+        let source_line = line.and_then(|line| source_line(text, line));
+        Self { line, column, source_line, ..Self::in_file(file, message) }
     }
 
     /// Adds a hint for fixing it.
@@ -98,7 +106,7 @@ pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 }
 
 /// The known name that may be meant, or else all of them after `lead`.
-pub(super) fn suggest(name: &str, known: &[&str], lead: &str) -> String {
+pub fn suggest(name: &str, known: &[&str], lead: &str) -> String {
     did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{lead}: {}", known.join(", ")))
 }
 

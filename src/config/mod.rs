@@ -69,7 +69,7 @@ pub use init::write_examples;
 pub use load::{check_config, load_config};
 pub use loaded::Config;
 pub use manifest::Manifest;
-pub use mistake::{ConfigError, Mistake};
+pub use mistake::{ConfigError, Mistake, suggest};
 pub use model::{
     Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall, ScriptCondition,
     ScriptError, ScriptReply, Timeouts,

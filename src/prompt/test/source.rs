@@ -1,9 +1,8 @@
 //! The text of a test file, and all its mistakes, each with its place and its line.
 
-use crate::base::secrets::mask_line;
-use crate::base::text::{self, find_nearest};
+use crate::base::text;
 use crate::base::yaml::{self, Node, NodeError, YamlError, YamlPlace};
-use crate::config::Mistake;
+use crate::config::{Mistake, suggest};
 
 /// A file that is being read, and the mistakes found so far.
 #[derive(Debug)]
@@ -59,14 +58,10 @@ impl CaseSource<'_> {
         place: YamlPlace,
         what: &str,
         name: &str,
-        known: impl IntoIterator<Item = &'k str> + Clone,
+        known: impl IntoIterator<Item = &'k str>,
     ) {
-        let near = find_nearest(name, known.clone());
-        let hint = if near.is_empty() {
-            format!("known: {}", known.into_iter().collect::<Vec<_>>().join(", "))
-        } else {
-            format!("did you mean `{}`?", near.join("` or `"))
-        };
+        let known: Vec<&str> = known.into_iter().collect();
+        let hint = suggest(name, &known, "known");
         self.wrong_with(place, format!("there is no {what} `{}`", text::one_line(name, 80)), hint);
     }
 
@@ -82,15 +77,6 @@ impl CaseSource<'_> {
     }
 
     fn mistake(&self, line: Option<usize>, column: Option<usize>, message: String) -> Mistake {
-        const LONGEST_LINE: usize = 240;
-        let shown = line.and_then(|line| mask_line(self.text, line));
-        Mistake {
-            file: self.file.to_owned(),
-            line,
-            column,
-            source_line: shown.map(|line| text::make_visible(text::take_head(&line, LONGEST_LINE)).into_owned()),
-            message,
-            hint: None,
-        }
+        Mistake::in_text(self.file, self.text, line, column, message)
     }
 }
