@@ -27,7 +27,7 @@ impl Wire {
 }
 
 /// `wire` in a model file: a protocol, or `auto`, which leaves it open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WireChoice {
     Auto,
@@ -38,13 +38,7 @@ pub(super) enum WireChoice {
 
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 pub(super) fn serialize<S: Serializer>(wire: &Option<Wire>, serializer: S) -> Result<S::Ok, S::Error> {
-    match wire {
-        None => WireChoice::Auto,
-        Some(Wire::Chat) => WireChoice::Chat,
-        Some(Wire::Responses) => WireChoice::Responses,
-        Some(Wire::Anthropic) => WireChoice::Anthropic,
-    }
-    .serialize(serializer)
+    wire.map_or("auto", Wire::name).serialize(serializer)
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Wire>, D::Error> {

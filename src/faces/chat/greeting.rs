@@ -15,7 +15,7 @@ pub fn format_greeting(outlook: &Outlook, directory: &Path, home: &Path, width: 
         .add(Ink::Dim, &text::make_visible(&server));
     let directory = format!("in {}", shorten_path(directory, home));
     let directory = Line::new().add(Inks::PLAIN, &end_of(&directory, width));
-    let powers = [in_words(outlook), in_short(outlook)];
+    let powers = describe_powers(outlook);
     let powers = powers.iter().find(|powers| text::count_columns(powers) <= width).unwrap_or(&powers[1]);
     let powers = Line::new().add(Ink::Dim, powers);
     [model, directory, powers].map(|line| line.cut(width)).into()
@@ -48,39 +48,23 @@ fn end_of(line: &str, width: usize) -> String {
     fits.unwrap_or_default()
 }
 
-fn in_words(outlook: &Outlook) -> String {
-    let may = match (outlook.mode, outlook.approval) {
-        (Mode::Explore, _) => "Reads, and proposes before it changes",
-        (_, ApprovalMode::Ask) => "Reads on its own, asks for the rest",
-        (_, ApprovalMode::Edits) => "Edits on its own, asks for the rest",
-        (_, ApprovalMode::All) => "Does almost all without asking",
-        (_, ApprovalMode::Never) => "Only reads; the rest is refused",
+/// What the agent may do and reach, in words, and shorter for a narrow terminal.
+fn describe_powers(outlook: &Outlook) -> [String; 2] {
+    let (may, short) = match (outlook.mode, outlook.approval) {
+        (Mode::Explore, _) => ("Reads, and proposes before it changes", "explore"),
+        (_, ApprovalMode::Ask) => ("Reads on its own, asks for the rest", "asks"),
+        (_, ApprovalMode::Edits) => ("Edits on its own, asks for the rest", "edits"),
+        (_, ApprovalMode::All) => ("Does almost all without asking", "all"),
+        (_, ApprovalMode::Never) => ("Only reads; the rest is refused", "reads"),
     };
-    let sandbox = if outlook.is_sandboxed { "sandbox on" } else { "sandbox off" };
-    let network = match outlook.network {
-        NetworkOf::Nothing => "no network".to_owned(),
-        NetworkOf::Hosts(1) => "1 host".to_owned(),
-        NetworkOf::Hosts(count) => format!("{count} hosts"),
-        NetworkOf::All => "with network".to_owned(),
+    let (sandbox, walls) =
+        if outlook.is_sandboxed { ("sandbox on", "sandbox") } else { ("sandbox off", "no sandbox") };
+    let [network, reach] = match outlook.network {
+        NetworkOf::Nothing => ["no network", "offline"].map(str::to_owned),
+        NetworkOf::Hosts(count) => [text::count_noun(count as u64, "host", "hosts"), format!("{count} hosts")],
+        NetworkOf::All => ["with network", "online"].map(str::to_owned),
     };
-    format!("{may} · {sandbox}, {network} · /help helps")
-}
-
-fn in_short(outlook: &Outlook) -> String {
-    let may = match (outlook.mode, outlook.approval) {
-        (Mode::Explore, _) => "explore",
-        (_, ApprovalMode::Ask) => "asks",
-        (_, ApprovalMode::Edits) => "edits",
-        (_, ApprovalMode::All) => "all",
-        (_, ApprovalMode::Never) => "reads",
-    };
-    let sandbox = if outlook.is_sandboxed { "sandbox" } else { "no sandbox" };
-    let network = match outlook.network {
-        NetworkOf::Nothing => "offline".to_owned(),
-        NetworkOf::Hosts(count) => format!("{count} hosts"),
-        NetworkOf::All => "online".to_owned(),
-    };
-    format!("{may} · {sandbox} · {network} · /help")
+    [format!("{may} · {sandbox}, {network} · /help helps"), format!("{short} · {walls} · {reach} · /help")]
 }
 
 #[cfg(test)]
