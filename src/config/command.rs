@@ -146,7 +146,7 @@ impl FoundCommand<'_> {
     }
 
     fn switches_only(&mut self) {
-        for key in ToolConfig::OF_COMMANDS {
+        for key in ToolConfig::OF_COMMANDS.split(' ') {
             let Some((key, _)) = self.node.entries().iter().find(|(other, _)| other.text == key) else { continue };
             let message = format!("`{}` is for a tool that has a `command`", key.text);
             self.mistakes.push(Mistake::place_at(self.sources, key.place, message));

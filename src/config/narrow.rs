@@ -83,7 +83,7 @@ fn ground_of_new_agents(documents: &[ConfigDocument], default: &str) -> Node {
     };
     documents.iter().filter(is_said).for_each(|document| lay_over(&mut ground, &document.node));
     if let YamlTree::Map(entries) = &mut ground.tree {
-        entries.retain(|(key, _)| STANDS_ON.contains(&&*key.text));
+        entries.retain(|(key, _)| STANDS_ON.split(' ').any(|other| other == key.text));
     }
     ground
 }

@@ -106,17 +106,8 @@ fn yes() -> bool {
 
 impl ToolConfig {
     /// The keys that only a command has.
-    pub(super) const OF_COMMANDS: [&str; 9] = [
-        "shell",
-        "description",
-        "parameters",
-        "workdir",
-        "env",
-        "permission",
-        "effects",
-        "idempotent",
-        "output_format",
-    ];
+    pub(super) const OF_COMMANDS: &str =
+        "shell description parameters workdir env permission effects idempotent output_format";
 
     /// The schema of its arguments: an object with only the properties that it names, unless it says otherwise.
     pub fn schema(&self) -> Value {

@@ -42,7 +42,7 @@ pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, Se
     let is_script = chosen.provider == ModelProvider::Scripted;
     let address = chosen.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
     let usual = || providers::by_id("openai").map_or("", |openai| openai.base_url);
-    let server = (!is_script).then(|| find_authority(address.unwrap_or_else(usual)).to_owned());
+    let server = (!is_script).then(|| providers::find_authority(address.unwrap_or_else(usual)).to_owned());
     let is_sandboxed = is_on(agent);
     let network = match agent.sandbox.network.as_slice() {
         _ if !is_sandboxed => NetworkOf::All,
@@ -68,16 +68,9 @@ pub async fn without_model(config: &Config, face: Face) -> String {
     model::advise_setup(&servers, &keys_set(config), face)
 }
 
-/// The `host[:port]` of an address, without user and password.
-fn find_authority(address: &str) -> &str {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::find_authority;
+    use super::providers::find_authority;
 
     #[test]
     fn an_address_is_shown_without_path_and_password() {

@@ -94,19 +94,8 @@ const OWN_TOOLS: &[NarrowRow] = &[
 const OWN_FLOWS: &[NarrowRow] = &[("name description inputs steps outputs answer", NarrowRule::Own)];
 
 /// The keys that an agent added by the project inherits from the user's default agent, so that it is not wider.
-pub(super) const STANDS_ON: [&str; 11] = [
-    "model",
-    "tools",
-    "skills",
-    "approval",
-    "mode",
-    "plan_approval",
-    "roles",
-    "permissions",
-    "limits",
-    "context",
-    "sandbox",
-];
+pub(super) const STANDS_ON: &str =
+    "model tools skills approval mode plan_approval roles permissions limits context sandbox";
 
 /// The keys of a kind with their rules. `is_own` is true if the project brings the thing itself.
 pub(super) fn list_keys(kind: SubjectKind, is_own: bool) -> impl Iterator<Item = (&'static str, NarrowRule)> {

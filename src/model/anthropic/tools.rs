@@ -69,31 +69,10 @@ fn input_schema(schema: &Value) -> Cow<'_, Value> {
 }
 
 /// The keywords that constrained decoding does not support. Any of them fails the whole request.
-const NOT_DECODED: [&str; 23] = [
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "maxItems",
-    "uniqueItems",
-    "contains",
-    "prefixItems",
-    "minProperties",
-    "maxProperties",
-    "patternProperties",
-    "propertyNames",
-    "dependentRequired",
-    "dependentSchemas",
-    "not",
-    "if",
-    "then",
-    "else",
-    "oneOf",
-];
+const NOT_DECODED: &str = "\
+    minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern maxItems \
+    uniqueItems contains prefixItems minProperties maxProperties patternProperties propertyNames \
+    dependentRequired dependentSchemas not if then else oneOf";
 
 /// The formats of strings that constrained decoding knows.
 const FORMATS: [&str; 10] =
@@ -105,6 +84,10 @@ pub(super) fn allows_strict(schema: &Value) -> bool {
     strict::allows_strict(schema) && matches!(input_schema(schema), Cow::Borrowed(_)) && is_decodable(schema)
 }
 
+fn can_be_decoded(keyword: &str) -> bool {
+    NOT_DECODED.split(' ').all(|other| other != keyword)
+}
+
 fn is_decodable(schema: &Value) -> bool {
     let Some(schema) = schema.as_object() else { return true };
     schema.iter().all(|(key, value)| match (key.as_str(), value) {
@@ -113,8 +96,8 @@ fn is_decodable(schema: &Value) -> bool {
         ("format", format) => format.as_str().is_some_and(|format| FORMATS.contains(&format)),
         ("minItems", least) => least.as_u64().is_some_and(|least| least <= 1),
         ("const" | "enum" | "default" | "examples", _) => true,
-        (key, Value::Array(list)) => !NOT_DECODED.contains(&key) && list.iter().all(is_decodable),
-        (key, value) => !NOT_DECODED.contains(&key) && is_decodable(value),
+        (key, Value::Array(list)) => can_be_decoded(key) && list.iter().all(is_decodable),
+        (key, value) => can_be_decoded(key) && is_decodable(value),
     })
 }
 

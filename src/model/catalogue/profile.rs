@@ -12,29 +12,11 @@ const GUIDED_UP_TO: f64 = 40.0;
 const SMALL: &[&str] =
     &["nano", "lite", "tiny", "micro", "small", "smollm", "smollm2", "smollm3", "ministral", "nemo", "phi"];
 /// Prefixes of the last part of an id whose models are small although nothing else says so.
-const SMALL_FAMILIES: &[&str] = &["gpt-3.5", "gpt-4o-mini", "gpt-4.1-mini", "command-r7b", "open-mistral-nemo"];
+const SMALL_FAMILIES: &str = "gpt-3.5 gpt-4o-mini gpt-4.1-mini command-r7b open-mistral-nemo";
 /// Prefixes of the last part of an id whose models are large, including those newer than the catalogue.
-const LARGE_FAMILIES: &[&str] = &[
-    "gpt-",
-    "chat-latest",
-    "o1",
-    "o3",
-    "o4",
-    "claude-",
-    "gemini-",
-    "grok-",
-    "deepseek-v",
-    "deepseek-chat",
-    "deepseek-reasoner",
-    "kimi-",
-    "glm-",
-    "minimax-",
-    "muse-",
-    "mistral-large",
-    "mistral-medium",
-    "qwen-max",
-    "qwen-plus",
-];
+const LARGE_FAMILIES: &str = "\
+    gpt- chat-latest o1 o3 o4 claude- gemini- grok- deepseek-v deepseek-chat deepseek-reasoner kimi- glm- \
+    minimax- muse- mistral-large mistral-medium qwen-max qwen-plus";
 
 /// The profile for the model with this id; `is_known`: the catalogue has facts about it.
 pub fn choose_profile(id: &str, is_known: bool) -> GuidanceProfile {
@@ -45,7 +27,7 @@ pub fn choose_profile(id: &str, is_known: bool) -> GuidanceProfile {
     if let Some(billions) = parts().filter_map(parse_billions).reduce(f64::max) {
         return if billions <= GUIDED_UP_TO { GuidanceProfile::Guided } else { GuidanceProfile::Concise };
     }
-    let begins = |families: &[&str]| families.iter().any(|family| name.starts_with(family));
+    let begins = |families: &str| families.split(' ').any(|family| name.starts_with(family));
     let is_small = begins(SMALL_FAMILIES) || parts().any(|part| SMALL.contains(&part));
     if !is_small && (is_known || begins(LARGE_FAMILIES)) {
         GuidanceProfile::Concise

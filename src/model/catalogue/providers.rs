@@ -130,11 +130,16 @@ pub fn place_of(base_url: Option<&str>) -> &str {
     base_url.map(str::trim).filter(|url| !url.is_empty()).map_or("openai", host_of)
 }
 
-/// The host of an address, without its port.
-fn host_of(address: &str) -> &str {
+/// The `host[:port]` of an address, without user and password.
+pub fn find_authority(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+/// The host of an address, without its port.
+fn host_of(address: &str) -> &str {
+    let host = find_authority(address);
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,

@@ -30,21 +30,9 @@ pub enum ImportedPrompt {
 }
 
 /// Assertions with the same name here.
-const SAME: &[&str] = &[
-    "equals",
-    "contains",
-    "icontains",
-    "contains-all",
-    "contains-any",
-    "icontains-all",
-    "icontains-any",
-    "regex",
-    "starts-with",
-    "is-json",
-    "contains-json",
-    "similar",
-    "llm-rubric",
-];
+const SAME: &str = "\
+    equals contains icontains contains-all contains-any icontains-all icontains-any regex starts-with is-json \
+    contains-json similar llm-rubric";
 /// Assertions with another name here, and the unit that their threshold needs.
 const RENAMED: &[(&str, &str, &str)] = &[("latency", "max_latency", "ms"), ("cost", "max_cost", "")];
 /// Keys of an assertion that change what is asserted.
@@ -210,7 +198,7 @@ impl PromptfooReading<'_, '_> {
         let (not, plain) = kind.strip_prefix("not-").map_or(("", kind.as_str()), |plain| ("not-", plain));
         let renamed = RENAMED.iter().find(|(name, ..)| *name == plain);
         let value = item.get("value").and_then(Node::text).unwrap_or_default();
-        let left_out = if renamed.is_none() && !SAME.contains(&plain) {
+        let left_out = if renamed.is_none() && SAME.split(' ').all(|same| same != plain) {
             Some(format!("the assertion `{}`", text::one_line(&kind, 60)))
         } else if let Some(key) = CHANGING.iter().find(|key| item.get(key).is_some()) {
             Some(format!("an assertion `{kind}` with `{key}`"))
