@@ -299,19 +299,8 @@ impl<'a> PageReader<'a> {
 
 /// True for elements that are never part of the text.
 fn is_silent(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b"script"
-            | b"style"
-            | b"noscript"
-            | b"template"
-            | b"svg"
-            | b"math"
-            | b"iframe"
-            | b"object"
-            | b"select"
-            | b"textarea"
-    )
+    const SILENT: &str = "script style noscript template svg math iframe object select textarea";
+    SILENT.split(' ').any(|silent| silent.as_bytes() == name)
 }
 
 /// True for elements around the content of most pages.

@@ -69,20 +69,8 @@ pub enum Speaker {
 }
 
 /// Keys of a case that `defaults` may have as well.
-const SHARED: &[&str] = &[
-    "vars",
-    "profile",
-    "render",
-    "messages",
-    "files",
-    "tools",
-    "weight",
-    "runs",
-    "threshold",
-    "min_score",
-    "assert",
-];
-const TOP: &[&str] = &["description", "defaults", "cases"];
+const SHARED: &str = "vars profile render messages files tools weight runs threshold min_score assert";
+const TOP: &str = "description defaults cases";
 
 /// Reads a `tests.yaml`; `file` is its name in mistakes.
 ///
@@ -269,15 +257,13 @@ pub(super) fn read_runs(source: &mut CaseSource<'_>, node: Option<&Node>, otherw
     runs
 }
 
-fn check_keys(source: &mut CaseSource<'_>, node: &Node, what: &str, known: &[&str], further: &[&str]) {
+fn check_keys(source: &mut CaseSource<'_>, node: &Node, what: &str, known: &str, further: &[&str]) {
     if !matches!(node.tree, YamlTree::Map(_)) {
         source.wrong(node.place, "a mapping is expected here");
     }
-    for (key, _) in node.entries() {
-        if !known.contains(&&*key.text) && !further.contains(&&*key.text) {
-            let all: Vec<&str> = further.iter().chain(known).copied().collect();
-            source.report_unknown(key.place, what, &key.text, all);
-        }
+    let all: Vec<&str> = further.iter().copied().chain(known.split(' ')).collect();
+    for (key, _) in node.entries().iter().filter(|(key, _)| !all.contains(&&*key.text)) {
+        source.report_unknown(key.place, what, &key.text, all.iter().copied());
     }
 }
 
