@@ -22,9 +22,10 @@ pub fn shorten_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// A hash of a text for comparisons with an earlier one, where nobody gains by a collision: FNV-1a, far cheaper than
-/// SHA-256 and the same in every version.
-pub fn hash_cheaply(text: &str) -> String {
+/// A hash of texts one after another for comparisons with earlier ones, where nobody gains by a collision: FNV-1a, far
+/// cheaper than SHA-256 and the same in every version.
+pub fn hash_cheaply<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+    let add = |hash: u64, text: T| text.as_ref().bytes().fold(hash, mix);
+    format!("{:016x}", texts.into_iter().fold(0xcbf2_9ce4_8422_2325, add))
 }

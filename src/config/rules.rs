@@ -97,7 +97,7 @@ fn check_context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnM
         ("compress_at", at.is_sound(), "a share of the budget: more than 0, at most 1"),
         (
             "compress_to",
-            to.is_sound() && (!is_whole || to.is_under(at)),
+            to.is_sound() && (!is_whole || to.value() < at.value()),
             "a share of the budget, smaller than compress_at",
         ),
         ("keep_recent", context.keep_recent.is_sound_or_zero(), "a share of the budget: from 0 to 1"),

@@ -239,11 +239,6 @@ impl Share {
         self.0 == 0.0 || self.is_sound()
     }
 
-    /// True if it is the smaller one.
-    pub fn is_under(self, other: Self) -> bool {
-        self.0 < other.0
-    }
-
     /// As a number, 0 to 1.
     pub fn value(self) -> f64 {
         self.0

@@ -14,9 +14,9 @@ pub struct Reach {
     /// The paths as the model wrote them, with their targets when the call was judged.
     judged: Vec<(String, PathBuf)>,
     /// Patterns of paths that a rule denies to this call.
-    denied: Vec<GlobPattern>,
+    pub denied: Vec<GlobPattern>,
     /// Patterns of paths that a rule denies for writing.
-    unwritten: Vec<GlobPattern>,
+    pub unwritten: Vec<GlobPattern>,
 }
 
 impl Reach {
@@ -28,16 +28,6 @@ impl Reach {
     /// Adds the patterns that are denied to a command, which may write.
     pub fn of_command(self, unwritten: Vec<GlobPattern>) -> Self {
         Self { unwritten, ..self }
-    }
-
-    /// The patterns of the paths that the call must not see.
-    pub fn list_denied(&self) -> &[GlobPattern] {
-        &self.denied
-    }
-
-    /// The patterns of the paths that a command must not write.
-    pub fn list_unwritten(&self) -> &[GlobPattern] {
-        &self.unwritten
     }
 
     pub fn workspace(&self) -> &Workspace {

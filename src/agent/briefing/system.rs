@@ -70,8 +70,8 @@ pub const PROMPT_BASIS: &str = "prompt";
 fn collect_ingredients(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
     let facts = &agent.briefing.facts;
     let prompt = agent.briefing.system_of(conversation).id();
-    let tools = facts.agent.tools.iter().flat_map(|tool| [&tool.name, "\0", &tool.description, "\n"]);
-    let skills = facts.agent.skills.iter().flat_map(|skill| [&skill.name, "\0", &skill.description, "\n"]);
+    let tools = facts.agent.tools.iter().flat_map(|tool| [tool.name.as_str(), "\0", &tool.description, "\n"]);
+    let skills = facts.agent.skills.iter().flat_map(|skill| [skill.name.as_str(), "\0", &skill.description, "\n"]);
     let line = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("{name}\0{text}\n"),
         other => format!("{name}\0{other}\n"),
@@ -82,11 +82,11 @@ fn collect_ingredients(agent: &Agent, conversation: &Conversation) -> BTreeMap<S
         ("agent", agent.name.clone()),
         ("model", agent.model.info().id.clone()),
         (PROMPT_BASIS, prompt),
-        ("project instructions", hash_cheaply(&facts.instructions)),
-        ("tools", hash_cheaply(&tools.collect::<String>())),
-        ("skills", hash_cheaply(&skills.collect::<String>())),
+        ("project instructions", hash_cheaply([&facts.instructions])),
+        ("tools", hash_cheaply(tools)),
+        ("skills", hash_cheaply(skills)),
         ("profile", facts.agent.profile.name().to_owned()),
-        ("variables", hash_cheaply(&vars.collect::<String>())),
+        ("variables", hash_cheaply(vars)),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];
     let chosen = agent.briefing.choose_prompt(conversation);

@@ -98,11 +98,6 @@ pub fn describe_mode(mode: Mode) -> &'static str {
     }
 }
 
-/// Lists the modes, with a mark on the one in use.
-pub fn list_modes(current: Mode) -> String {
-    list_words(Mode::ALL.map(|mode| (mode == current, mode.name(), describe_mode(mode))))
-}
-
 /// Lists the words that a command takes with their meanings, and a mark on the current one.
 pub fn list_words<const N: usize>(words: [(bool, &str, &str); N]) -> String {
     let row = |(is_current, word, about): (bool, &str, &str)| {

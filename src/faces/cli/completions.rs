@@ -16,10 +16,6 @@ pub(super) fn print_completions(shell: args::Shell) -> CommandOutcome {
     })
 }
 
-pub(super) fn print_manual() -> CommandOutcome {
-    print_text(args::write_manual()?)
-}
-
 fn in_bash(script: &str) -> String {
     let names = format!(
         r#"_agent_with_skills() {{

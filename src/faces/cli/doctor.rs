@@ -36,8 +36,10 @@ pub(super) fn run_doctor(setup: &CliSetup) -> CommandOutcome {
     }
     checks.push(("terminal", screen::check_screen(&screen::ScreenFacts::now(setup))));
     let sessions = config.as_ref().map_or_else(|| setup.env.dirs().data, |config| config.session_dir());
-    checks.push(("disk", disks::check_sessions(&sessions)));
-    checks.push(("state", disks::check_state(&setup.env.dirs().state)));
+    let otherwise = "`--ephemeral` keeps no session, XDG_DATA_HOME names another place";
+    checks.push(("disk", disks::check_disk("sessions go to", &sessions, otherwise)));
+    let (state, otherwise) = (setup.env.dirs().state, "XDG_STATE_HOME names another place");
+    checks.push(("state", disks::check_disk("histories and drafts go to", &state, otherwise)));
     checks.push(("git", check_git(&setup.env, &workspace)));
     print_text(format_checks(&checks, tables::find_edge()))?;
     Ok(if checks.iter().any(|(_, check)| check.health == Health::Bad) { exit::FAILED } else { exit::DONE })

@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
-    let setup = CliSetup::new(cli.global, env);
+    let setup = CliSetup { global: cli.global, env };
     match cli.command.expect("parsing fills in the default command") {
         CliCommand::Chat(args) => chat::run_chat(&setup, args),
         CliCommand::Run(args) => run::run_once(setup, args),
@@ -79,7 +79,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session, output),
         CliCommand::Doctor => doctor::run_doctor(&setup),
         CliCommand::Completions { shell } => completions::print_completions(shell),
-        CliCommand::Man => completions::print_manual(),
+        CliCommand::Man => print_text(args::write_manual()?),
     }
 }
 

@@ -28,10 +28,6 @@ pub(super) struct CliSetup {
 }
 
 impl CliSetup {
-    pub(super) fn new(global: GlobalArgs, env: Env) -> Self {
-        Self { global, env }
-    }
-
     pub(super) fn workspace(&self) -> Result<Workspace, CommandFailure> {
         let dir = self.global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
         Workspace::open(&dir)

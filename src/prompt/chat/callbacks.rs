@@ -65,9 +65,9 @@ type OnError = dyn Fn(&TemplateFailed<'_>) + Send + Sync;
 /// ```
 #[derive(Clone, Default)]
 pub struct Callbacks {
-    start: Vec<Arc<OnStart>>,
-    end: Vec<Arc<OnEnd>>,
-    error: Vec<Arc<OnError>>,
+    pub(super) start: Vec<Arc<OnStart>>,
+    pub(super) end: Vec<Arc<OnEnd>>,
+    pub(super) error: Vec<Arc<OnError>>,
 }
 
 impl Callbacks {
@@ -95,18 +95,6 @@ impl Callbacks {
         self.end.extend(others.end);
         self.error.extend(others.error);
         self
-    }
-
-    pub(super) fn handle_start(&self, started: &Started<'_>) {
-        self.start.iter().for_each(|call| call(started));
-    }
-
-    pub(super) fn handle_end(&self, ended: &TemplateFilled<'_>) {
-        self.end.iter().for_each(|call| call(ended));
-    }
-
-    pub(super) fn handle_failure(&self, failed: &TemplateFailed<'_>) {
-        self.error.iter().for_each(|call| call(failed));
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::template::{self, Syntax, Template, TemplateError, Undefined, Value};
 
-use super::callbacks::{Started, TemplateFailed, TemplateFilled};
+use super::callbacks::{Callbacks, Started, TemplateFailed, TemplateFilled};
 use super::entry::MessageTemplate;
 use super::error::{ChatError, MessageProblem};
 use super::message::ChatMessage;
@@ -62,11 +62,14 @@ impl ChatTemplate {
     pub fn format(&self, variables: &Value, options: &FillOptions) -> Result<Vec<ChatMessage>, ChatError> {
         let (templates, extra) = (self.entries.as_slice(), &options.extra);
         let variables = &options.variables(variables);
-        options.callbacks.handle_start(&Started { variables, templates, extra });
+        let Callbacks { start, end, error: failure } = &options.callbacks;
+        for call in start {
+            call(&Started { variables, templates, extra });
+        }
         let filled = self.fill(variables, options);
         match &filled {
-            Ok(result) => options.callbacks.handle_end(&TemplateFilled { result, templates, extra }),
-            Err(error) => options.callbacks.handle_failure(&TemplateFailed { error, templates, extra }),
+            Ok(result) => end.iter().for_each(|call| call(&TemplateFilled { result, templates, extra })),
+            Err(error) => failure.iter().for_each(|call| call(&TemplateFailed { error, templates, extra })),
         }
         filled
     }

@@ -116,25 +116,19 @@ fn load_grammars() -> &'static Grammars {
 /// Maps names of languages that models use to the names that the grammars know.
 fn resolve_alias(language: &str) -> &str {
     const ALIASES: &[(&str, &str)] = &[
-        ("console", "sh"),
-        ("shell", "sh"),
-        ("shellsession", "sh"),
-        ("zsh", "sh"),
-        ("jsonc", "json"),
-        ("json5", "json"),
-        ("jsonl", "json"),
-        ("csharp", "cs"),
-        ("c#", "cs"),
-        ("golang", "go"),
-        ("objective-c", "m"),
-        ("objc", "m"),
-        ("jsx", "tsx"),
-        ("docker", "dockerfile"),
-        ("terraform", "tf"),
-        ("proto", "protobuf"),
-        ("viml", "vim"),
+        ("sh", "console shell shellsession zsh"),
+        ("json", "jsonc json5 jsonl"),
+        ("cs", "csharp c#"),
+        ("go", "golang"),
+        ("m", "objective-c objc"),
+        ("tsx", "jsx"),
+        ("dockerfile", "docker"),
+        ("tf", "terraform"),
+        ("protobuf", "proto"),
+        ("vim", "viml"),
     ];
-    ALIASES.iter().find(|(name, _)| name.eq_ignore_ascii_case(language)).map_or(language, |(_, known)| known)
+    let is_meant = |names: &str| names.split(' ').any(|name| name.eq_ignore_ascii_case(language));
+    ALIASES.iter().find(|(_, names)| is_meant(names)).map_or(language, |(known, _)| known)
 }
 
 #[cfg(test)]

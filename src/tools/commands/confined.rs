@@ -107,8 +107,8 @@ impl Confined {
         let walls = sandbox.walls(profile);
         let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
         let find_below_root = |patterns| find_matches(context.reach.workspace().root(), patterns);
-        let unseen = find_below_root(context.reach.list_denied())?;
-        Ok(Some(walls.hiding(unseen, find_below_root(context.reach.list_unwritten())?)))
+        let unseen = find_below_root(&context.reach.denied)?;
+        Ok(Some(walls.hiding(unseen, find_below_root(&context.reach.unwritten)?)))
     }
 
     /// Runs a command to its end: inside the sandbox, unless this call may leave it.

@@ -90,7 +90,8 @@ pub(super) fn show_tools(chat: &mut Chat, _: &str) -> CommandAnswer {
 
 pub(super) fn change_mode(chat: &mut Chat, name: &str) -> CommandAnswer {
     if name.is_empty() {
-        return tell_text(tables::list_modes(chat.services.agent.mode));
+        let row = |mode: Mode| (mode == chat.services.agent.mode, mode.name(), tables::describe_mode(mode));
+        return tell_text(tables::list_words(Mode::ALL.map(row)));
     }
     let mode = Mode::find(name).ok_or_else(|| tables::refuse_word("mode", name, &Mode::ALL.map(Mode::name)))?;
     chat.switch_flag(SettingFlag::Mode, name)?;

@@ -9,18 +9,8 @@ use super::account::DoctorCheck;
 /// Free bytes below which a long session may run out of space.
 const LITTLE: u64 = 200 << 20;
 
-/// Checks the directory of sessions.
-pub(super) fn check_sessions(dir: &Path) -> DoctorCheck {
-    let otherwise = "`--ephemeral` keeps no session, XDG_DATA_HOME names another place";
-    check_disk("sessions go to", dir, otherwise)
-}
-
-/// Checks the directory of histories and drafts.
-pub(super) fn check_state(dir: &Path) -> DoctorCheck {
-    check_disk("histories and drafts go to", dir, "XDG_STATE_HOME names another place")
-}
-
-fn check_disk(what: &str, dir: &Path, otherwise: &str) -> DoctorCheck {
+/// Checks a directory of a run; `otherwise` says how to go on without it.
+pub(super) fn check_disk(what: &str, dir: &Path, otherwise: &str) -> DoctorCheck {
     match std::fs::create_dir_all(dir).and_then(|()| tempfile::tempfile_in(dir)) {
         Ok(_) => judge_space(what, dir, disk::free_bytes(dir), otherwise),
         Err(error) => DoctorCheck::bad(format!("{} cannot be written: {error}; {otherwise}", dir.display())),
