@@ -91,6 +91,7 @@ mod context;
 mod compaction;
 mod question;
 mod recall;
+mod refusals;
 mod oversize;
 mod hostile_server;
 mod llama;

@@ -26,6 +26,9 @@ use super::{Turn, TurnStop};
 impl Turn<'_> {
     /// Asks until there is a complete reply or an error that a retry cannot fix.
     pub(in crate::agent) async fn ask(&mut self, purpose: Purpose) -> Result<Step, TurnStop> {
+        if !purpose.is_aside() {
+            self.withheld = None;
+        }
         let mut size = self.make_fit(&purpose).await?;
         let mut with_tools = purpose.has_tools();
         let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
@@ -37,7 +40,12 @@ impl Turn<'_> {
             }
             let mut error = match self.attempt(&purpose, with_tools).await {
                 Err(TurnStop::Model(error)) => error,
-                outcome => return outcome,
+                outcome => {
+                    if outcome.is_ok() && !purpose.is_aside() {
+                        self.keep_withheld()?;
+                    }
+                    return outcome;
+                }
             };
             self.settle_attempt(&error);
             if error.is_lesson && lessons < MOST_LESSONS {
@@ -45,10 +53,14 @@ impl Turn<'_> {
                 continue;
             }
             let model = purpose.model().unwrap_or(&self.agent.model);
+            if !purpose.is_aside() && self.withhold(&purpose, &mut error) {
+                self.void_streamed(attempt, &error)?;
+                size = self.measure();
+                continue;
+            }
             if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_aside() {
-                if self.conversation.session.partial() != ("", "") {
-                    self.void(model.info(), attempt, Duration::ZERO, &error)?;
-                }
+                self.void_streamed(attempt, &error)?;
+                self.keep_withheld()?;
                 if !self.shrink(&error.message).await? {
                     return Err(error.into());
                 }
@@ -94,6 +106,14 @@ impl Turn<'_> {
             return None;
         }
         Some(delay)
+    }
+
+    /// Voids what this step has streamed, if anything, before its request is sent in another form.
+    fn void_streamed(&mut self, attempt: u32, error: &ModelError) -> Result<(), TurnStop> {
+        if self.conversation.session.partial() == ("", "") {
+            return Ok(());
+        }
+        self.void(self.agent.model.info(), attempt, Duration::ZERO, error)
     }
 
     /// Emits a `retry` event, and voids the text and reasoning that this step has streamed.

@@ -35,12 +35,13 @@ impl Turn<'_> {
     /// Measures the next request. From `threshold` on it is counted instead of estimated.
     pub(in crate::agent) fn measure_from(&mut self, threshold: u64) -> RequestSize {
         let Conversation { session, ruler, is_anchored, .. } = &mut *self.conversation;
+        let tried = self.withheld.as_ref().map(|withheld| &withheld.view);
         let request = window::MeasuredRequest {
             model: &self.agent.model.info().id,
             tools: self.agent.tools.definitions(),
             system: session.system().map_or("", |prompt| &prompt.text),
-            items: session.items(),
-            ids: session.ids(),
+            items: tried.map_or_else(|| session.items(), |view| &view.items),
+            ids: tried.map_or_else(|| session.ids(), |view| &view.ids),
         };
         // A resumed session starts from the server's last count.
         if !std::mem::replace(is_anchored, true)

@@ -6,6 +6,7 @@ mod settle;
 mod schema;
 mod closing;
 mod compress;
+mod refused;
 mod steering;
 
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use crate::config::Mode;
 use crate::conversation::event::{EventKind, EventMessage};
 use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::model::{ModelError, ModelErrorKind};
+
+use refused::Withheld;
 
 pub use schema::AnswerSchema;
 pub use steering::Steering;
@@ -106,6 +109,8 @@ pub(super) struct Turn<'a> {
     pub output_cap: Option<u64>,
     /// True if nothing may change until a person approves a proposal.
     pub is_exploring: bool,
+    /// What is left out of the running request because its provider refused it.
+    pub withheld: Option<Withheld>,
 }
 
 /// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
@@ -155,7 +160,7 @@ impl<'a> Turn<'a> {
         let (clock, loops) = (PausableClock::start(), LoopWatch::new(&agent.limits));
         let is_exploring = agent.mode == Mode::Explore;
         run.ledger.bind(agent.limits.spending_bounds());
-        Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring }
+        Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring, withheld: None }
     }
 
     async fn work(&mut self, input: TurnInput) -> Result<TurnEnd, TurnStop> {

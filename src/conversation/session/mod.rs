@@ -51,7 +51,7 @@ pub use lines::Far;
 pub use log::Syncing;
 pub use state::{SessionState, StateChange};
 pub use store::{SessionSummary, Store};
-pub use view::{ItemChange, ItemId, ViewEdit};
+pub use view::{ItemChange, ItemId, SessionView, ViewEdit};
 
 /// The workspace, agent and model of a session. The model is the provider's name for it.
 #[derive(Debug, Clone, Copy)]
@@ -164,6 +164,13 @@ impl Session {
     /// The archive of items that are no longer sent, for `recall`.
     pub fn archive(&self) -> Arc<dyn Archive> {
         Arc::clone(&self.originals) as Arc<dyn Archive>
+    }
+
+    /// What would be sent after these edits.
+    pub fn preview_edits(&self, edits: &[ViewEdit]) -> SessionView {
+        let mut view = self.transcript.view.clone();
+        view.edit(edits, None, |_, _| {});
+        view
     }
 
     /// Applies one compression to the items that are sent; the log keeps the originals.
@@ -331,7 +338,7 @@ impl Session {
     }
 
     /// The view without any edit.
-    fn original_view(&self) -> Result<view::SessionView, SessionError> {
+    fn original_view(&self) -> Result<SessionView, SessionError> {
         if let Some(path) = self.originals.log().filter(|path| path.exists()) {
             return replay::restore_view(path).map_err(|error| SessionError::io(path, "read", error));
         }
@@ -340,7 +347,7 @@ impl Session {
         for (id, item) in shown {
             all.entry(id.number).or_insert_with(|| item.clone());
         }
-        let mut view = view::SessionView::default();
+        let mut view = SessionView::default();
         for (number, item) in all {
             view.push(number, item);
         }

@@ -94,7 +94,7 @@ impl Transcript {
         kept: impl FnMut(u64, &Item),
     ) {
         self.spend(done.usage, done.cost_usd);
-        self.held = false;
+        self.held &= done.is_refusal();
         let summary = summary.map(|summary| {
             self.last += 1;
             (self.last, summary)

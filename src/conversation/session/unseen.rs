@@ -66,7 +66,10 @@ impl Unseen {
         match change {
             ItemChange::Remove => drop(self.items.insert(number)),
             ItemChange::Answer { call, .. } => drop(self.answers.insert((number, *call))),
-            ItemChange::Text { .. } | ItemChange::Arguments { .. } | ItemChange::Unload { .. } => {}
+            ItemChange::Text { .. }
+            | ItemChange::Arguments { .. }
+            | ItemChange::Unload { .. }
+            | ItemChange::Unpicture => {}
         }
     }
 }
