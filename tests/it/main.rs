@@ -80,6 +80,7 @@ mod tool_cli;
 mod tool_output;
 mod tokens;
 mod sessions;
+mod undo;
 mod provider;
 mod background;
 mod arguments;

@@ -35,7 +35,7 @@ use jiff::Timestamp;
 
 use crate::conversation::Archive;
 use crate::conversation::event::Compressed;
-use crate::conversation::message::{Item, Summary as ItemSummary, ToolCall, Usage};
+use crate::conversation::message::{Handle, Item, Summary as ItemSummary, ToolCall, Usage};
 use crate::conversation::telemetry::Tally;
 
 use archive::Originals;
@@ -217,6 +217,20 @@ impl Session {
         Ok(restored)
     }
 
+    /// Takes the person's last message and everything after it out of the conversation. The log keeps them, and whoever
+    /// opens it next has the conversation as it was before that message. Returns the message; `None` if there is none.
+    ///
+    /// # Errors
+    /// The log cannot be read or written.
+    pub fn undo(mut self, now: Timestamp) -> Result<Option<String>, SessionError> {
+        let Some(place) = self.transcript.messages.last().copied() else { return Ok(None) };
+        let said = self.originals.read(Handle::item(place.number));
+        let said = said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
+        self.push(&LogEntry::Undone { n: place.from, time: &format_stamp(now) });
+        self.sync()?;
+        Ok(Some(said.unwrap_or_default()))
+    }
+
     /// True if a person undid the compressions and wants none until they ask for one.
     pub fn is_held(&self) -> bool {
         self.transcript.held
@@ -340,7 +354,7 @@ impl Session {
     /// The view without any edit.
     fn original_view(&self) -> Result<SessionView, SessionError> {
         if let Some(path) = self.originals.log().filter(|path| path.exists()) {
-            return replay::restore_view(path).map_err(|error| SessionError::io(path, "read", error));
+            return replay::restore_view(path, |number| self.originals.is_out(number)).map_err(|error| SessionError::io(path, "read", error));
         }
         let mut all = self.originals.in_memory();
         let shown = self.ids().iter().zip(self.items()).filter(|(_, item)| !matches!(item, Item::Summary(_)));

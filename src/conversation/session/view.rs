@@ -61,6 +61,14 @@ impl SessionView {
         self.ids.push(ItemId { number, pass: 0 });
     }
 
+    /// Removes the items from this number on.
+    pub fn truncate(&mut self, from: u64) {
+        let stays: Vec<bool> = self.ids.iter().map(|id| id.number < from).collect();
+        let mut kept = stays.iter();
+        self.items.retain(|_| kept.next() == Some(&true));
+        self.ids.retain(|id| id.number < from);
+    }
+
     /// The step with this number.
     pub fn step_mut(&mut self, number: u64) -> Option<&mut Step> {
         let at = self.ids.iter().rposition(|id| id.number == number)?;
