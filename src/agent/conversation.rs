@@ -37,6 +37,12 @@ pub struct Conversation {
     /// The model, and the most tokens that its server accepts, learned from refusals. Kept for this process only:
     /// the next one tries the declared budget again.
     pub(super) learned: Option<(String, u64)>,
+    /// What compressions have taken out of requests so far in this process, in tokens.
+    pub(super) compressed_away: u64,
+    /// The size of the whole conversation when a summary last failed.
+    pub(super) failed_summary: Option<u64>,
+    /// The model, and the tokens of a request and its reply together that its server states as its limit.
+    pub(super) stated_limit: Option<(String, u64)>,
     /// The window that the server reports has been taken into account.
     pub(super) heeded_server: bool,
     /// The person was warned that the server cuts the conversation silently.
@@ -90,6 +96,9 @@ impl Conversation {
             ruler: Ruler::default(),
             is_anchored: false,
             learned: None,
+            compressed_away: 0,
+            failed_summary: None,
+            stated_limit: None,
             heeded_server: false,
             warned_of_cut: false,
             live: Arc::default(),

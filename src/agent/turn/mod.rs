@@ -7,6 +7,7 @@ mod schema;
 mod closing;
 mod compress;
 mod refused;
+mod reply_room;
 mod steering;
 
 use std::sync::Arc;
@@ -171,7 +172,10 @@ impl<'a> Turn<'a> {
         self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
         // An input that is too large is refused before it is recorded, so it leaves no trace in later requests.
         if let Some(why) = self.too_large(&opening, &input) {
-            return Err(TurnStop::ContextFull(why));
+            // By the server's ratio, which may have been wrong.
+            if !self.forget_server() || self.too_large(&opening, &input).is_some() {
+                return Err(TurnStop::ContextFull(why));
+            }
         }
         self.open_with(opening)?;
         let request = input.text.clone();
@@ -243,6 +247,7 @@ impl<'a> Turn<'a> {
     fn cut_by(&self, step: &Step) -> ReachedLimit {
         let window = self.agent.budget.window;
         // Servers end a little before the declared end of the window.
+        let window = self.stated_limit().unwrap_or(window).min(window);
         let is_full = step.usage.total() >= window - window / 50;
         match self.output_cap {
             _ if is_full => ReachedLimit::Window { tokens: window },

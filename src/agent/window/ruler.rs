@@ -174,6 +174,12 @@ impl Ruler {
         report
     }
 
+    /// Forgets the provider's counts: sizes are our own until the next report. False if there was none.
+    pub fn forget_reports(&mut self) -> bool {
+        let had_count = self.reported.take().is_some();
+        self.scale.take().is_some() || had_count
+    }
+
     /// The tokens of each item measured last, in order, scaled to the provider's count.
     pub fn weights(&self) -> Vec<u64> {
         self.entries.iter().map(|entry| self.scaled(entry.best())).collect()
