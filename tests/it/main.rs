@@ -87,6 +87,7 @@ mod arguments;
 mod calls;
 mod ledger;
 mod limits;
+mod money;
 mod loops;
 mod context;
 mod compaction;

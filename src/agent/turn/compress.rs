@@ -65,10 +65,15 @@ impl Turn<'_> {
     /// budget cannot be sent; but if anything about sizes was learned from the server, it is asked again without that.
     pub(in crate::agent) async fn fit(&mut self) -> Result<RequestSize, TurnStop> {
         self.heed_server()?;
-        match self.fit_into_budget().await {
-            Err(TurnStop::ContextFull(_)) if self.forget_server() => self.fit_into_budget().await,
-            fitted => fitted,
+        self.note_price_tier();
+        let mut fitted = self.fit_into_budget().await;
+        while matches!(fitted, Err(TurnStop::ContextFull(_))) && (self.cross_price_tier() || self.forget_server())
+        {
+            fitted = self.fit_into_budget().await;
         }
+        let size = fitted?;
+        self.tell_price_tier(size.tokens)?;
+        Ok(size)
     }
 
     /// Forgets what the server has taught about sizes: the budget of its refusals and the ratio of its counts, either of
@@ -334,7 +339,7 @@ impl Turn<'_> {
 
     /// The contents of the window.
     pub(in crate::agent) fn fill(&mut self) -> Fill {
-        self.measure();
+        self.note_price_tier();
         let ruler = &self.conversation.ruler;
         let (lists, instructions) = self.agent.briefing.elastic();
         let head = RequestHead {

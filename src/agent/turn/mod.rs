@@ -6,6 +6,7 @@ mod settle;
 mod schema;
 mod closing;
 mod compress;
+mod price;
 mod refused;
 mod reply_room;
 mod steering;
@@ -231,7 +232,7 @@ impl<'a> Turn<'a> {
         let before: u64 =
             opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
         let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
-        let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
+        let (shares, budget) = (&self.agent.context.layers, self.budget().divide_by_layers());
         let parts = [("your message", tokens), ("the messages of the prompt", before)];
         let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
         WindowLayer::Input.describe_excess(shares, budget, parts)

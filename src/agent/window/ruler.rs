@@ -393,12 +393,9 @@ fn tool_texts(tools: &[ToolDefinition]) -> impl Iterator<Item = String> {
 }
 
 fn count_tokens(item: &Item, encoding: Vocabulary) -> u64 {
-    item.texts().map(|text| tokens::count_tokens(text, encoding)).sum::<u64>() + estimate_images(item)
-}
-
-/// The estimated tokens of its pictures: no provider reports them before a request.
-fn estimate_images(item: &Item) -> u64 {
-    item.images().count() as u64 * image::TOKENS
+    // No provider reports the tokens of pictures before a request.
+    let images = item.images().count() as u64 * image::TOKENS;
+    item.texts().map(|text| tokens::count_tokens(text, encoding)).sum::<u64>() + images
 }
 
 #[cfg(test)]
