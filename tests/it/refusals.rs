@@ -143,3 +143,24 @@ fn every_result_at_which_the_provider_points_is_left_out() {
     assert_eq!(server.requests().len(), 7, "{}", output.shown());
     assert_eq!(statuses(&go_on(&output, &server, "more").success()), ["ok"]);
 }
+
+#[test]
+fn a_refused_message_does_not_end_a_session_that_is_compressed_after_it() {
+    for refuse in [|at: usize| format!("messages[{at}].content: refused"), |_: usize| "refused content".to_owned()]
+    {
+        let server =
+            Server::answering(move |request, _| match (find_bad(request), request.tool_results().len()) {
+                (Some(at), _) => Reply::error(400, &refuse(at)),
+                (None, read) if read < 5 && request.body["tool_choice"] != "none" => crate::context::read(read),
+                _ => Reply::text("Well."),
+            });
+        let first = crate::context::run(&server, "read").args(["-o", "jsonl"]).run().success();
+        go_on(&first, &server, BAD).exits(5);
+        for task in ["more", "and more"] {
+            Run::at(&first.place).args(["session", "compact", &id_of(&first)]).server(&server).run().success();
+            go_on(&first, &server, task).success();
+        }
+        let requests = server.requests();
+        assert!(find_bad(requests.last().expect("requests")).is_none());
+    }
+}

@@ -65,7 +65,6 @@ impl Turn<'_> {
     /// budget cannot be sent; but if anything about sizes was learned from the server, it is asked again without that.
     pub(in crate::agent) async fn fit(&mut self) -> Result<RequestSize, TurnStop> {
         self.heed_server()?;
-        self.note_price_tier();
         let mut fitted = self.fit_into_budget().await;
         while matches!(fitted, Err(TurnStop::ContextFull(_))) && (self.cross_price_tier() || self.forget_server())
         {
@@ -105,6 +104,7 @@ impl Turn<'_> {
 
     async fn fit_into_budget(&mut self) -> Result<RequestSize, TurnStop> {
         let size = self.measure();
+        self.note_price_tier(size.tokens);
         let (budget, fixed) = (self.budget(), self.conversation.ruler.measure_fixed());
         if let Some(why) = budget.too_small(fixed, self.agent.model.info(), &self.agent.context) {
             return Err(TurnStop::ContextFull(why));
@@ -339,7 +339,8 @@ impl Turn<'_> {
 
     /// The contents of the window.
     pub(in crate::agent) fn fill(&mut self) -> Fill {
-        self.note_price_tier();
+        let size = self.measure().tokens;
+        self.note_price_tier(size);
         let ruler = &self.conversation.ruler;
         let (lists, instructions) = self.agent.briefing.elastic();
         let head = RequestHead {

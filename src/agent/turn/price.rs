@@ -10,9 +10,8 @@ use crate::conversation::message::Item;
 use super::{Turn, TurnStop};
 
 impl Turn<'_> {
-    /// Measures the next request, and finds the price tier that the budget reaches to.
-    pub(super) fn note_price_tier(&mut self) {
-        let size = self.measure().tokens;
+    /// Finds the price tier that the budget reaches to, before a request of this size.
+    pub(super) fn note_price_tier(&mut self, size: u64) {
         let Some(here) = self.prices().map(|prices| prices.choose_tier(size).above) else { return };
         let model = self.agent.model.info().id.clone();
         let known = self.conversation.priced.take().filter(|priced| priced.model == model);

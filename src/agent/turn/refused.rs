@@ -190,6 +190,9 @@ impl Turn<'_> {
         let calls = items.get(last_step).and_then(Item::as_step).into_iter().flat_map(Step::calls);
         let long = calls.enumerate().filter(|(_, call)| call.request.arguments.len() > LONG_ARGUMENTS);
         parts.extend(long.map(|(call, _)| RefusedPart { at: last_step, kind: RefusedKind::Arguments(call) }));
+        // A summary may quote what is refused.
+        let summaries = (0..items.len()).filter(|at| matches!(items[*at], Item::Summary(_)));
+        parts.extend(summaries.map(|at| RefusedPart { at, kind: RefusedKind::Words }));
         parts
     }
 
@@ -211,7 +214,11 @@ impl RefusedPart {
         let note = |what: &str, handle: Handle| {
             format!("{NOTE} {what}{words}, so it is left out; recall id={handle} reads it]")
         };
+        let is_summary = matches!(session.items()[self.at], Item::Summary(_));
         let change = match self.kind {
+            RefusedKind::Words if is_summary => ItemChange::Text {
+                text: format!("{NOTE} summary{words}, so it is left out; recall finds what was said]"),
+            },
             RefusedKind::Words => ItemChange::Text { text: note("text", Handle::item(number)) },
             RefusedKind::Pictures => ItemChange::Unpicture,
             RefusedKind::Arguments(call) => {
