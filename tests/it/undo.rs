@@ -80,7 +80,12 @@ fn a_compression_after_the_message_is_undone_with_it() {
     let place = &first.place;
     let whole = server.requests().pop().expect("requests");
     go_on(place, &server, "and then");
-    Run::at(place).args(["session", "compact", &id_of(place)]).server(&server).run().success().stderr_has("summarised");
+    Run::at(place)
+        .args(["session", "compact", &id_of(place)])
+        .server(&server)
+        .run()
+        .success()
+        .stderr_has("summarised");
     go_on(place, &server, "at last");
     let compressed = server.requests().pop().expect("requests");
     assert!(compressed.raw.contains("short goal") && !compressed.raw.contains("marker-0"), "{}", compressed.raw);
@@ -93,7 +98,11 @@ fn a_compression_after_the_message_is_undone_with_it() {
     undo(place).success().stdout_is("and then\n");
     go_on(place, &server, "once more");
     let verbatim = server.requests().pop().expect("requests");
-    assert!(verbatim.prefix().0.starts_with(whole.prefix().0), "the view is that before the message: {}", verbatim.raw);
+    assert!(
+        verbatim.prefix().0.starts_with(whole.prefix().0),
+        "the view is that before the message: {}",
+        verbatim.raw
+    );
     assert!(!verbatim.raw.contains("and then") && !verbatim.raw.contains("short goal"), "{}", verbatim.raw);
     let whole_log = only_log(&first);
     assert!(whole_log.contains("and then") && whole_log.contains("short goal"), "the log keeps everything");

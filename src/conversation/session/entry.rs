@@ -284,7 +284,11 @@ impl LogLine {
     pub fn is_of_a_message(&self) -> bool {
         matches!(
             self,
-            Self::State { .. } | Self::Progress { .. } | Self::Flow { .. } | Self::Restored {} | Self::Pinned { .. }
+            Self::State { .. }
+                | Self::Progress { .. }
+                | Self::Flow { .. }
+                | Self::Restored {}
+                | Self::Pinned { .. }
         )
     }
 

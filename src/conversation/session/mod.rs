@@ -225,7 +225,8 @@ impl Session {
     pub fn undo(mut self, now: Timestamp) -> Result<Option<String>, SessionError> {
         let Some(place) = self.transcript.messages.last().copied() else { return Ok(None) };
         let said = self.originals.read(Handle::item(place.number));
-        let said = said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
+        let said =
+            said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
         self.push(&LogEntry::Undone { n: place.from, time: &format_stamp(now) });
         self.sync()?;
         Ok(Some(said.unwrap_or_default()))
@@ -354,7 +355,8 @@ impl Session {
     /// The view without any edit.
     fn original_view(&self) -> Result<SessionView, SessionError> {
         if let Some(path) = self.originals.log().filter(|path| path.exists()) {
-            return replay::restore_view(path, |number| self.originals.is_out(number)).map_err(|error| SessionError::io(path, "read", error));
+            return replay::restore_view(path, |number| self.originals.is_out(number))
+                .map_err(|error| SessionError::io(path, "read", error));
         }
         let mut all = self.originals.in_memory();
         let shown = self.ids().iter().zip(self.items()).filter(|(_, item)| !matches!(item, Item::Summary(_)));

@@ -298,7 +298,14 @@ mod tests {
         session.say(UserText::by_person("second"), NOON).expect("written");
         session.update_state(todo("second"), NOON);
         step(&mut session, "", &["c2"]);
-        session.compress(&compression(), &[ViewEdit { number: 2, change: ItemChange::Remove }], Some(Summary::default()), NOON).expect("written");
+        session
+            .compress(
+                &compression(),
+                &[ViewEdit { number: 2, change: ItemChange::Remove }],
+                Some(Summary::default()),
+                NOON,
+            )
+            .expect("written");
         session.stream_text("half");
         session.log_partial();
         let (id, usage) = (session.id().to_owned(), session.usage());

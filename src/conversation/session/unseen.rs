@@ -108,7 +108,9 @@ impl EditLines {
                 for edit in edits.iter().filter(|edit| edit.number <= last) {
                     match &edit.change {
                         ItemChange::Remove => self.edits.push((line_number, edit.number, None)),
-                        ItemChange::Answer { call, .. } => self.edits.push((line_number, edit.number, Some(*call))),
+                        ItemChange::Answer { call, .. } => {
+                            self.edits.push((line_number, edit.number, Some(*call)))
+                        }
                         ItemChange::Text { .. }
                         | ItemChange::Arguments { .. }
                         | ItemChange::Unload { .. }

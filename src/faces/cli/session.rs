@@ -19,7 +19,9 @@ use crate::screen::{Fanout, LookFacts, Outlets, Screen};
 use super::args::SessionCommand;
 use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, print_visible, warn_person};
+use super::{
+    CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, print_visible, warn_person,
+};
 
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
     let (workspace, config) = setup.load()?;
@@ -152,7 +154,9 @@ fn undo_message(
     let id = session.id().to_owned();
     match session.undo(now)? {
         Some(said) => {
-            note_progress(&format!("Undone in session {id}: the message below and what followed it. The log keeps them."));
+            note_progress(&format!(
+                "Undone in session {id}: the message below and what followed it. The log keeps them."
+            ));
             print_visible(&format!("{}\n", said.trim_end()))
         }
         None => {
