@@ -37,6 +37,14 @@ pub struct Conversation {
     /// The model, and the most tokens that its server accepts, learned from refusals. Kept for this process only:
     /// the next one tries the declared budget again.
     pub(super) learned: Option<(String, u64)>,
+    /// What compressions have taken out of requests so far in this process, in tokens.
+    pub(super) compressed_away: u64,
+    /// The size of the whole conversation when a summary last failed.
+    pub(super) failed_summary: Option<u64>,
+    /// The model, and the tokens of a request and its reply together that its server states as its limit.
+    pub(super) stated_limit: Option<(String, u64)>,
+    /// The price tier of its requests.
+    pub(super) priced: Option<PricedRequests>,
     /// The window that the server reports has been taken into account.
     pub(super) heeded_server: bool,
     /// The person was warned that the server cuts the conversation silently.
@@ -58,6 +66,17 @@ pub(super) struct CachedPrefix {
     pub model: String,
     pub tokens: u64,
     pub at: Instant,
+}
+
+/// The price tier that a conversation has reached with a model.
+#[derive(Debug, Clone)]
+pub(super) struct PricedRequests {
+    /// The provider's name for the model.
+    pub model: String,
+    /// The tokens above which the tier begins; 0 for the base prices.
+    pub above: u64,
+    /// That of the last request, which a person knows.
+    pub told: u64,
 }
 
 /// The part of a conversation that its calls share while they run.
@@ -90,6 +109,10 @@ impl Conversation {
             ruler: Ruler::default(),
             is_anchored: false,
             learned: None,
+            compressed_away: 0,
+            failed_summary: None,
+            stated_limit: None,
+            priced: None,
             heeded_server: false,
             warned_of_cut: false,
             live: Arc::default(),
@@ -137,8 +160,11 @@ impl Conversation {
 
     /// The tokens that a request may hold, lowered by the server's refusals.
     pub(super) fn budget(&self, agent: &Agent) -> Budget {
+        let info = agent.model.info();
+        let above = self.priced.as_ref().filter(|priced| priced.model == info.id).map_or(0, |priced| priced.above);
+        let budget = agent.budget.stop_below_tier(info, &agent.context, above);
         let learned = self.learned.as_ref().filter(|(model, _)| *model == agent.model.info().id);
-        agent.budget.at_most(learned.map(|(_, tokens)| *tokens))
+        budget.at_most(learned.map(|(_, tokens)| *tokens))
     }
 
     /// Records the files and skills that became known since the last call.

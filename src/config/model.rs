@@ -121,6 +121,13 @@ impl Prices {
         let reached = self.tiers.iter().filter(|tier| input_tokens > tier.above);
         reached.max_by_key(|tier| tier.above).copied().unwrap_or_else(|| self.base())
     }
+
+    /// The next tier above this one that costs more.
+    pub fn find_dearer(&self, than: &PriceTier) -> Option<PriceTier> {
+        let dearer =
+            |tier: &&PriceTier| tier.above > than.above && (tier.input > than.input || tier.output > than.output);
+        self.tiers.iter().filter(dearer).min_by_key(|tier| tier.above).copied()
+    }
 }
 
 /// Retries of transient failures. `Retry-After` is a lower bound of every delay.

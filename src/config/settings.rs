@@ -203,6 +203,9 @@ pub struct ContextSettings {
     pub strategy: Strategy,
     /// The share of the budget that each layer of a request may take.
     pub layers: LayerShares,
+    /// True if requests may grow beyond the size from which the model costs more. Otherwise the budget stops below it.
+    #[serde(default)]
+    pub cross_price_tier: bool,
     /// Tokens kept free for the reply; `null` means the model's `max_output_tokens`.
     pub reserve_output: Option<u64>,
     /// The most tokens that one result may bring in.

@@ -310,6 +310,13 @@ pub struct Compressed {
     pub cost_usd: Option<f64>,
 }
 
+impl Compressed {
+    /// True if the server refused what is left out; a warning tells a person.
+    pub fn is_refusal(&self) -> bool {
+        self.reason == CompressionReason::Refused
+    }
+}
+
 /// The reason that a conversation was compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -320,6 +327,8 @@ pub enum CompressionReason {
     Manual,
     /// The server refused a request as too long.
     Overflow,
+    /// The server refused a part of the conversation, which is left out.
+    Refused,
 }
 
 /// The answer to a permission question.

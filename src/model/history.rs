@@ -95,6 +95,11 @@ pub fn write_turns<'a>(request: &ModelRequest<'a>, rules: &HistoryRules<'_>) -> 
     turns
 }
 
+/// True if a call with this id may be known to a server as `sent`.
+pub fn is_sent_as(id: &str, sent: &str) -> bool {
+    [CallIds::Any, CallIds::Word64, CallIds::Word40, CallIds::Nine].iter().any(|ids| ids.fit(id) == sent)
+}
+
 /// The ids of all calls in a conversation.
 pub fn call_ids(items: &[Item]) -> HashSet<String> {
     let calls = items.iter().filter_map(Item::as_step).flat_map(Step::calls);

@@ -38,6 +38,7 @@ mod frame;
 mod lenient;
 mod stated;
 mod errors;
+mod refused;
 mod bounds;
 pub mod assembly;
 mod usage;
@@ -83,6 +84,7 @@ pub use interface::{
 };
 pub use local::{LocalServer, probe_local};
 pub use probe::Probed;
+pub use refused::PointedPart;
 pub use stated::Stated;
 pub use tool_definition::ToolDefinition;
 pub use unconfigured::{Face, advise_setup};

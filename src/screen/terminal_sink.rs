@@ -380,6 +380,7 @@ impl EventSink for Screen {
                 self.work(CurrentWork::Compressing);
                 Ok(())
             }
+            EventKind::ContextCompressed(done) if done.is_refusal() => Ok(()),
             EventKind::ContextCompressed(done) => {
                 self.rest();
                 self.say(&views::draw_compression(done, self.room()))

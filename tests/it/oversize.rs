@@ -150,6 +150,53 @@ fn text_that_an_overflow_in_mid_stream_voids_is_told_by_an_event() {
     assert_eq!(output.events().one("run.completed")["result"], "The whole answer.");
 }
 
+#[test]
+fn a_reply_limit_that_the_window_leaves_too_little_for_is_lowered_to_what_is_left() {
+    const LIMIT: u64 = 12_000;
+    let server = Server::answering(|request, _| {
+        let (input, output) = (tokens(request), request.body["max_tokens"].as_u64().unwrap_or(0));
+        if input + output > LIMIT {
+            let words = format!(
+                "'max_tokens' or 'max_completion_tokens' is too large: {output}. This model's maximum context length is \
+                 {LIMIT} tokens and your request has {input} input tokens ({output} > {LIMIT} - {input})."
+            );
+            return Reply::error(400, &words);
+        }
+        match request.raw.matches("marker-").count() {
+            _ if request.raw.contains("marker-19") => Reply::text("Fini."),
+            _ => {
+                let read = (0..20).rev().find(|index| request.raw.contains(&format!("f{index}.txt")));
+                Reply::call("read_file", &json!({"path": format!("f{}.txt", read.map_or(0, |index| index + 1))}))
+            }
+        }
+    });
+    let run = with_files(Run::task(&server, "Read them all.")).config("agent.yaml", "");
+    let model = "context_window: 32000\nmax_output_tokens: 4096\n";
+    let output = run.config("models/default.yaml", model).args(["-o", "jsonl"]).run().success();
+    assert_eq!(output.events().one("run.completed")["result"], "Fini.");
+    let requests = server.requests();
+    let refused =
+        output.events().of("request.finished").iter().filter(|event| event["status"] == "refused").count();
+    assert!((1..=6).contains(&refused), "{refused} of {} were refused", requests.len());
+    let limits: Vec<u64> = requests.iter().filter_map(|request| request.body["max_tokens"].as_u64()).collect();
+    assert!(limits.iter().any(|limit| *limit < 4096) && limits.iter().all(|limit| *limit >= 1024), "{limits:?}");
+}
+
+#[test]
+fn one_report_that_is_too_high_does_not_end_a_small_session() {
+    for window in [8192, 4096] {
+        let server = Server::answering(move |request, index| {
+            Reply::text("Well.").counted(if index == 0 { window * 9 / 10 } else { tokens(request) })
+        });
+        let model = format!("context_window: {window}\n");
+        let first = Run::task(&server, "hello").config("models/default.yaml", &model).run().success();
+        for _ in 0..3 {
+            Run::at(&first.place).args(["run", "--continue", "more"]).server(&server).run().success();
+        }
+        assert_eq!(server.requests().len(), 4, "asked again by our own count");
+    }
+}
+
 /// The text that was shown, with a mark where it was voided.
 fn shown(output: &Output) -> String {
     let events = output.events();

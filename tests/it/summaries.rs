@@ -86,8 +86,8 @@ fn a_summary_that_fails_or_lies_is_asked_once_more_and_then_made_in_code() {
         ("calls", read(1), 2),
         // Once without tools in between.
         ("refused", Reply::error(400, "not like this"), 3),
-        // Each of them in three attempts.
-        ("broken", Reply::error(500, "out of order"), 6),
+        // In three attempts; a shorter one would not help.
+        ("broken", Reply::error(500, "out of order"), 3),
         ("too long", Reply::error(400, "prompt is too long: 9000 tokens > 8000 maximum"), 2),
     ] {
         let server = talks_at_length(11, move |_| reply.clone());
@@ -152,4 +152,21 @@ fn a_summary_that_fails_for_good_keeps_what_the_earlier_one_said() {
         }
         assert!(standing[0].contains("- step-1"), "{fault}: what came since is added: {}", standing[0]);
     }
+}
+
+#[test]
+fn after_a_failed_summary_none_is_asked_for_until_the_conversation_has_grown_by_a_fifth() {
+    let server = talks_at_length(34, |_| Reply::error(503, "overloaded"));
+    let retry = "retry: { attempts: 5, base_delay: 1ms, max_delay: 5ms }\n";
+    let small = "context: { budget: 8000 }\n";
+    let output = run(&server, TASK).config("models/default.yaml", retry).config("agent.yaml", small);
+    let output = output.args(["-o", "jsonl"]).run().success();
+    let requests = server.requests();
+    let asked = requests.iter().filter(|request| wants_summary(request)).count();
+    let mut in_a_row = requests.chunk_by(|a, b| wants_summary(a) == wants_summary(b));
+    assert!(in_a_row.all(|row| !wants_summary(&row[0]) || row.len() == 3), "two retries");
+    let done = compressions(&output).len();
+    assert!(asked / 3 < done && asked < requests.len() / 2, "asked {asked} times in {done} compressions");
+    let warnings = output.events().of("warning").len();
+    assert_eq!(warnings, asked / 3, "told each time that one failed: {}", output.shown());
 }

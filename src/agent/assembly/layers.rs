@@ -37,7 +37,7 @@ pub(super) fn nobody_spoke(agent: &Agent) -> Conversation {
 fn find_over_limit(agent: &Agent) -> Vec<(WindowLayer, String)> {
     let (lists, instructions) = agent.briefing.elastic();
     let definitions = agent.tools.definitions();
-    let (shares, budget) = (&agent.context.layers, agent.budget.tokens);
+    let (shares, budget) = (&agent.context.layers, agent.budget.divide_by_layers());
     // A token has at least one byte: if the bytes fit, nothing needs to be rendered or counted.
     let size = |tool: &ToolDefinition| tool.description.len() + json::most_bytes(&tool.parameters);
     let of_tools: usize = definitions.iter().map(size).sum();

@@ -37,6 +37,9 @@ pub(super) struct OpenRequest {
     reservation: Option<Reservation>,
     prices: Option<Prices>,
     is_configured: bool,
+    /// The most tokens that the reply may have beside the request in the server's window, if that is known to be less
+    /// than the model could write.
+    pub reply_room: Option<u64>,
     /// The size that was reserved for its input, in tokens.
     pub input_tokens: u64,
     started: Instant,
@@ -84,6 +87,7 @@ impl RequestDesk {
             emitter,
             prices: claim.prices.cloned(),
             is_configured: true,
+            reply_room: None,
             input_tokens: claim.input_tokens,
             started: Instant::now(),
             report,
@@ -98,7 +102,7 @@ impl OpenRequest {
         model: &dyn ChatModel,
         request: ModelRequest<'_>,
     ) -> Result<Box<dyn ReplyStream>, ModelError> {
-        model.ask(ModelRequest { output_cap: self.output_cap(), ..request }).await
+        model.ask(ModelRequest { output_cap: self.output_cap().or(self.reply_room), ..request }).await
     }
 
     /// The most tokens that the reply may have, if what is left is less than the model could write.

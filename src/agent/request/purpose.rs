@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::conversation::message::{Call, Item, ReplyPart, ToolCall};
 use crate::model::{ChatModel, ToolChoice};
 
+/// Who asks for the summary of a compression, in events.
+pub(in crate::agent) const SUMMARY_ROLE: &str = "summary";
+
 /// The purpose of a request.
 #[derive(Clone)]
 pub(in crate::agent) enum Purpose {
@@ -57,6 +60,13 @@ impl Purpose {
             Self::Closing => "closing",
             Self::Aside(aside) => &aside.role,
         }
+    }
+
+    /// The attempts at a request that is configured to have so many. A summary has a substitute made in code, so that
+    /// it is not worth a long wait.
+    pub(in crate::agent) fn limit_attempts(&self, configured: u32) -> u32 {
+        const OF_A_SUMMARY: u32 = 3;
+        if self.role() == SUMMARY_ROLE { configured.min(OF_A_SUMMARY) } else { configured }
     }
 
     /// The model to ask, if it is not the agent's.

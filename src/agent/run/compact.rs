@@ -63,7 +63,9 @@ pub fn preview_compression(agent: &Agent, conversation: &mut Conversation, run: 
             Edited::Remove if summarises => "summarise",
             Edited::Remove => "leave out",
             Edited::Unload { .. } => "unload",
-            Edited::Text { .. } | Edited::Arguments { .. } | Edited::Answer { .. } => "shorten",
+            Edited::Text { .. } | Edited::Arguments { .. } | Edited::Answer { .. } | Edited::Unpicture => {
+                "shorten"
+            }
         };
         what.entry(edit.number).or_insert(word);
     }

@@ -15,17 +15,20 @@ use crate::agent::request::retry::{self, RetryReaction};
 use crate::agent::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
 use crate::agent::window::{Basis, Break, RequestSize};
 use crate::base::tokens;
-use crate::config::format_duration;
+use crate::config::{RetryConfig, format_duration};
 use crate::conversation::event::EventKind;
 use crate::conversation::message::{FinishReason, Item, Step};
 use crate::model::ledger::{Claim, ClosingNeed};
-use crate::model::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ToolChoice};
+use crate::model::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
 
 use super::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// Asks until there is a complete reply or an error that a retry cannot fix.
     pub(in crate::agent) async fn ask(&mut self, purpose: Purpose) -> Result<Step, TurnStop> {
+        if !purpose.is_aside() {
+            self.withheld = None;
+        }
         let mut size = self.make_fit(&purpose).await?;
         let mut with_tools = purpose.has_tools();
         let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
@@ -37,7 +40,12 @@ impl Turn<'_> {
             }
             let mut error = match self.attempt(&purpose, with_tools).await {
                 Err(TurnStop::Model(error)) => error,
-                outcome => return outcome,
+                outcome => {
+                    if outcome.is_ok() && !purpose.is_aside() {
+                        self.keep_withheld()?;
+                    }
+                    return outcome;
+                }
             };
             self.settle_attempt(&error);
             if error.is_lesson && lessons < MOST_LESSONS {
@@ -45,10 +53,18 @@ impl Turn<'_> {
                 continue;
             }
             let model = purpose.model().unwrap_or(&self.agent.model);
+            if !purpose.is_aside() && self.make_reply_fit(&error, &size) {
+                self.void_streamed(attempt, &error)?;
+                continue;
+            }
+            if !purpose.is_aside() && self.withhold(&purpose, &mut error) {
+                self.void_streamed(attempt, &error)?;
+                size = self.measure();
+                continue;
+            }
             if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_aside() {
-                if self.conversation.session.partial() != ("", "") {
-                    self.void(model.info(), attempt, Duration::ZERO, &error)?;
-                }
+                self.void_streamed(attempt, &error)?;
+                self.keep_withheld()?;
                 if !self.shrink(&error.message).await? {
                     return Err(error.into());
                 }
@@ -64,15 +80,16 @@ impl Turn<'_> {
                 continue;
             }
             attempt += 1;
-            let Some(delay) = self.delay(model.info(), &mut error, attempt) else { return Err(error.into()) };
-            self.void(model.info(), attempt, delay, &error)?;
+            let attempts = purpose.limit_attempts(model.info().retry.attempts);
+            let config = RetryConfig { attempts, ..model.info().retry.clone() };
+            let Some(delay) = self.delay(&config, &mut error, attempt) else { return Err(error.into()) };
+            self.void(attempts, attempt, delay, &error)?;
             tokio::time::sleep(delay).await;
         }
     }
 
     /// The delay before the next attempt; `None` if there is no further attempt.
-    fn delay(&self, model: &ModelInfo, error: &mut ModelError, attempt: u32) -> Option<Duration> {
-        let config = &model.retry;
+    fn delay(&self, config: &RetryConfig, error: &mut ModelError, attempt: u32) -> Option<Duration> {
         let delay = match retry::decide_retry(config, error, attempt, fastrand::f64()) {
             RetryReaction::Again(delay) => delay,
             RetryReaction::Never => return None,
@@ -96,18 +113,20 @@ impl Turn<'_> {
         Some(delay)
     }
 
+    /// Voids what this step has streamed, if anything, before its request is sent in another form.
+    fn void_streamed(&mut self, attempt: u32, error: &ModelError) -> Result<(), TurnStop> {
+        if self.conversation.session.partial() == ("", "") {
+            return Ok(());
+        }
+        self.void(self.agent.model.info().retry.attempts, attempt, Duration::ZERO, error)
+    }
+
     /// Emits a `retry` event, and voids the text and reasoning that this step has streamed.
-    fn void(
-        &mut self,
-        model: &ModelInfo,
-        attempt: u32,
-        delay: Duration,
-        error: &ModelError,
-    ) -> Result<(), TurnStop> {
+    fn void(&mut self, attempts: u32, attempt: u32, delay: Duration, error: &ModelError) -> Result<(), TurnStop> {
         self.run.emitter.emit(EventKind::Retry {
             attempt,
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-            attempts: model.retry.attempts,
+            attempts,
             cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
         })?;
         self.conversation.session.clear_partial();
@@ -153,7 +172,10 @@ impl Turn<'_> {
         attempt: u32,
     ) -> Result<(), TurnStop> {
         let model = purpose.model().unwrap_or(&self.agent.model);
+        let room = if purpose.is_aside() { None } else { self.find_reply_room(size.tokens) };
         let claim = self.claim(purpose, with_tools, size, model.as_ref());
+        let largest_output = claim.largest_output.min(room.unwrap_or(u64::MAX));
+        let claim = Claim { largest_output, ..claim };
         let desk = RequestDesk {
             ledger: self.run.ledger.clone(),
             emitter: Arc::clone(&self.run.emitter),
@@ -162,7 +184,9 @@ impl Turn<'_> {
         };
         let opened = desk.open(model.info(), &claim, attempt).await;
         let refused = |refusal| TurnStop::Limit(ReachedLimit::Spending(refusal));
-        self.conversation.asking = Some(opened.map_err(refused)?);
+        let mut opened = opened.map_err(refused)?;
+        opened.reply_room = room;
+        self.conversation.asking = Some(opened);
         Ok(())
     }
 

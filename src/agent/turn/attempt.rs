@@ -55,7 +55,10 @@ impl Turn<'_> {
     pub(in crate::agent) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> ModelRequest<'r> {
         let session = &self.conversation.session;
         let (items, aside) = match purpose {
-            Purpose::Answer | Purpose::Closing => (session.items(), None),
+            Purpose::Answer | Purpose::Closing => match &self.withheld {
+                Some(withheld) => (withheld.view.items.as_slice(), None),
+                None => (session.items(), None),
+            },
             Purpose::Aside(aside) => (aside.items.as_slice(), Some(aside.prompt.as_str())),
         };
         let (system, schema) = match purpose {

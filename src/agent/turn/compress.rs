@@ -10,7 +10,7 @@ use std::pin::Pin;
 use jiff::Timestamp;
 
 use crate::agent::Conversation;
-use crate::agent::request::purpose::{Aside, Purpose};
+use crate::agent::request::purpose::{Aside, Purpose, SUMMARY_ROLE};
 use crate::agent::window::{
     self, Budget, CompressionPlan, Fill, Goal, Learned, Material, RequestHead, RequestSize, SizeReport,
     SummaryFacts,
@@ -35,12 +35,13 @@ impl Turn<'_> {
     /// Measures the next request. From `threshold` on it is counted instead of estimated.
     pub(in crate::agent) fn measure_from(&mut self, threshold: u64) -> RequestSize {
         let Conversation { session, ruler, is_anchored, .. } = &mut *self.conversation;
+        let tried = self.withheld.as_ref().map(|withheld| &withheld.view);
         let request = window::MeasuredRequest {
             model: &self.agent.model.info().id,
             tools: self.agent.tools.definitions(),
             system: session.system().map_or("", |prompt| &prompt.text),
-            items: session.items(),
-            ids: session.ids(),
+            items: tried.map_or_else(|| session.items(), |view| &view.items),
+            ids: tried.map_or_else(|| session.ids(), |view| &view.ids),
         };
         // A resumed session starts from the server's last count.
         if !std::mem::replace(is_anchored, true)
@@ -61,15 +62,24 @@ impl Turn<'_> {
     }
 
     /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
-    /// budget cannot be sent; but if the budget was learned from a refusal, the server is asked again.
+    /// budget cannot be sent; but if anything about sizes was learned from the server, it is asked again without that.
     pub(in crate::agent) async fn fit(&mut self) -> Result<RequestSize, TurnStop> {
         self.heed_server()?;
-        match self.fit_into_budget().await {
-            Err(TurnStop::ContextFull(_)) if self.conversation.learned.take().is_some() => {
-                self.fit_into_budget().await
-            }
-            fitted => fitted,
+        let mut fitted = self.fit_into_budget().await;
+        while matches!(fitted, Err(TurnStop::ContextFull(_))) && (self.cross_price_tier() || self.forget_server())
+        {
+            fitted = self.fit_into_budget().await;
         }
+        let size = fitted?;
+        self.tell_price_tier(size.tokens)?;
+        Ok(size)
+    }
+
+    /// Forgets what the server has taught about sizes: the budget of its refusals and the ratio of its counts, either of
+    /// which may have been wrong. False if there was nothing.
+    pub(in crate::agent) fn forget_server(&mut self) -> bool {
+        let had_budget = self.conversation.learned.take().is_some();
+        self.conversation.ruler.forget_reports() || had_budget
     }
 
     /// Lowers the budget to the window that the server reports, once it has reported one.
@@ -94,6 +104,7 @@ impl Turn<'_> {
 
     async fn fit_into_budget(&mut self) -> Result<RequestSize, TurnStop> {
         let size = self.measure();
+        self.note_price_tier(size.tokens);
         let (budget, fixed) = (self.budget(), self.conversation.ruler.measure_fixed());
         if let Some(why) = budget.too_small(fixed, self.agent.model.info(), &self.agent.context) {
             return Err(TurnStop::ContextFull(why));
@@ -123,7 +134,7 @@ impl Turn<'_> {
     pub(in crate::agent) async fn shrink(&mut self, refusal: &str) -> Result<bool, TurnStop> {
         let sent = self.measure().tokens;
         let Learned { budget, limit } =
-            window::learn_window(refusal, sent, self.conversation.ruler.measure_fixed());
+            window::learn_window(refusal, sent, self.conversation.ruler.measure_fixed(), self.least_output());
         let budget = budget.min(self.budget().tokens);
         self.conversation.learned = Some((self.agent.model.info().id.clone(), budget));
         let message = match limit {
@@ -201,15 +212,29 @@ impl Turn<'_> {
         let todo = self.conversation.session.state().keys.get("todo");
         let facts = SummaryFacts::collect(self.material(&weights), plan, todo);
         let asks = matches!(self.agent.context.strategy, Strategy::Staged | Strategy::Summary);
-        let body = if asks { self.ask_for_summary(plan, &facts, focus, done).await? } else { None };
+        let body = if asks && self.may_ask_for_summary(done) {
+            let body = self.ask_for_summary(plan, &facts, focus, done).await?;
+            let whole = done.tokens_before + self.conversation.compressed_away;
+            self.conversation.failed_summary = body.is_none().then_some(whole);
+            body
+        } else {
+            None
+        };
         Ok(window::compose_summary(&facts, &body.unwrap_or_else(|| window::in_code(&facts))))
+    }
+
+    /// False if a summary failed and the conversation has not grown by a fifth since, unless a person asks for one.
+    fn may_ask_for_summary(&self, due: &Compressed) -> bool {
+        let whole = due.tokens_before + self.conversation.compressed_away;
+        let has_grown = |failed: u64| whole >= failed + failed / 5;
+        due.reason == CompressionReason::Manual || self.conversation.failed_summary.is_none_or(has_grown)
     }
 
     /// The parts of a summary; `None`, with a warning, when the model gave no usable ones. The usage is added to
     /// `done`.
     ///
     /// The first attempt uses the same prefix, to profit from a provider's cache; the second is shorter; there is
-    /// no third.
+    /// no third, and no second if the server is out of order.
     async fn ask_for_summary(
         &mut self,
         plan: &CompressionPlan,
@@ -232,7 +257,12 @@ impl Turn<'_> {
                         Some(mistake) => why = mistake,
                     }
                 }
-                Err(TurnStop::Model(error)) => why = self.agent.redactor.redact(&error.to_string()).into_owned(),
+                Err(TurnStop::Model(error)) => {
+                    why = self.agent.redactor.redact(&error.to_string()).into_owned();
+                    if error.is_transient() {
+                        break;
+                    }
+                }
                 Err(TurnStop::ContextFull(error)) => why = self.agent.redactor.redact(&error).into_owned(),
                 Err(stop) => return Err(stop),
             }
@@ -264,7 +294,7 @@ impl Turn<'_> {
             (material.items[..prefix].to_vec(), material.fixed + weights[..prefix].iter().sum::<u64>())
         };
         Some(Aside {
-            role: "summary".to_owned(),
+            role: SUMMARY_ROLE.to_owned(),
             model: None,
             schema: None,
             items,
@@ -290,6 +320,7 @@ impl Turn<'_> {
         self.conversation.note_knowledge(now);
         self.render_again()?;
         done.tokens_after = self.measure().tokens;
+        self.conversation.compressed_away += done.tokens_before.saturating_sub(done.tokens_after);
         self.run.emitter.emit(EventKind::ContextCompressed(done.clone()))?;
         Ok(())
     }
@@ -308,7 +339,8 @@ impl Turn<'_> {
 
     /// The contents of the window.
     pub(in crate::agent) fn fill(&mut self) -> Fill {
-        self.measure();
+        let size = self.measure().tokens;
+        self.note_price_tier(size);
         let ruler = &self.conversation.ruler;
         let (lists, instructions) = self.agent.briefing.elastic();
         let head = RequestHead {

@@ -6,6 +6,9 @@ mod settle;
 mod schema;
 mod closing;
 mod compress;
+mod price;
+mod refused;
+mod reply_room;
 mod steering;
 
 use std::sync::Arc;
@@ -25,6 +28,8 @@ use crate::config::Mode;
 use crate::conversation::event::{EventKind, EventMessage};
 use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::model::{ModelError, ModelErrorKind};
+
+use refused::Withheld;
 
 pub use schema::AnswerSchema;
 pub use steering::Steering;
@@ -106,6 +111,8 @@ pub(super) struct Turn<'a> {
     pub output_cap: Option<u64>,
     /// True if nothing may change until a person approves a proposal.
     pub is_exploring: bool,
+    /// What is left out of the running request because its provider refused it.
+    pub withheld: Option<Withheld>,
 }
 
 /// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
@@ -155,7 +162,7 @@ impl<'a> Turn<'a> {
         let (clock, loops) = (PausableClock::start(), LoopWatch::new(&agent.limits));
         let is_exploring = agent.mode == Mode::Explore;
         run.ledger.bind(agent.limits.spending_bounds());
-        Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring }
+        Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring, withheld: None }
     }
 
     async fn work(&mut self, input: TurnInput) -> Result<TurnEnd, TurnStop> {
@@ -166,7 +173,10 @@ impl<'a> Turn<'a> {
         self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
         // An input that is too large is refused before it is recorded, so it leaves no trace in later requests.
         if let Some(why) = self.too_large(&opening, &input) {
-            return Err(TurnStop::ContextFull(why));
+            // By the server's ratio, which may have been wrong.
+            if !self.forget_server() || self.too_large(&opening, &input).is_some() {
+                return Err(TurnStop::ContextFull(why));
+            }
         }
         self.open_with(opening)?;
         let request = input.text.clone();
@@ -222,7 +232,7 @@ impl<'a> Turn<'a> {
         let before: u64 =
             opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
         let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
-        let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
+        let (shares, budget) = (&self.agent.context.layers, self.budget().divide_by_layers());
         let parts = [("your message", tokens), ("the messages of the prompt", before)];
         let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
         WindowLayer::Input.describe_excess(shares, budget, parts)
@@ -238,6 +248,7 @@ impl<'a> Turn<'a> {
     fn cut_by(&self, step: &Step) -> ReachedLimit {
         let window = self.agent.budget.window;
         // Servers end a little before the declared end of the window.
+        let window = self.stated_limit().unwrap_or(window).min(window);
         let is_full = step.usage.total() >= window - window / 50;
         match self.output_cap {
             _ if is_full => ReachedLimit::Window { tokens: window },

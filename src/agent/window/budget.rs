@@ -14,6 +14,8 @@ pub struct Budget {
     pub tokens: u64,
     /// The budget before a server's refusal lowered it.
     pub declared: u64,
+    /// The budget without regard to prices.
+    pub whole: u64,
 }
 
 /// The smallest window that is supported.
@@ -40,7 +42,22 @@ impl Budget {
                  lower context.reserve_output or the model's max_output_tokens"
             ));
         }
-        Ok(Self { window, reserve, tokens, declared: tokens })
+        let budget = Self { window, reserve, tokens, declared: tokens, whole: tokens };
+        Ok(budget.stop_below_tier(model, settings, 0))
+    }
+
+    /// The budget of a session whose requests cost what those with more than `above` tokens cost: it stops below the next
+    /// tier that costs more, unless the settings allow to cross it.
+    pub fn stop_below_tier(self, model: &ModelInfo, settings: &ContextSettings, above: u64) -> Self {
+        let prices = model.prices.as_ref().filter(|_| !settings.cross_price_tier);
+        let next = prices.and_then(|prices| prices.find_dearer(&prices.choose_tier(above + 1)));
+        let tokens = next.map_or(self.whole, |tier| self.whole.min(tier.above - tier.above / MARGIN_SHARE));
+        Self { tokens, declared: tokens, ..self }
+    }
+
+    /// The tokens that layers have shares of: a price is no reason to refuse a message.
+    pub fn divide_by_layers(&self) -> u64 {
+        if self.tokens < self.declared { self.tokens } else { self.whole }
     }
 
     /// The budget with at most `tokens`, as learned from a server.
@@ -114,10 +131,11 @@ pub fn result_cap(budget: &Budget, fixed: u64, setting: usize, calls: usize) -> 
 mod tests {
     use super::super::tests::desk::{model, settings};
     use super::*;
+    use crate::config::{PriceTier, Prices};
 
     #[test]
     fn a_step_s_results_never_take_more_than_half_of_what_is_free() {
-        let budget = Budget { window: 32_000, reserve: 8000, tokens: 23_000, declared: 23_000 };
+        let budget = Budget { window: 32_000, reserve: 8000, tokens: 23_000, declared: 23_000, whole: 23_000 };
         for (calls, cap) in [(0, 5000), (1, 5000), (2, 5000), (4, 2500), (1000, 64)] {
             assert_eq!(result_cap(&budget, 3000, 8000, calls), cap, "{calls}");
         }
@@ -132,6 +150,25 @@ mod tests {
         let tokens = |most| Budget::new(&model(most), &settings).expect("a budget").tokens;
         assert_eq!(tokens(Some(272_000)), 272_000 - 5440);
         assert_eq!(tokens(Some(399_999)), tokens(None));
+    }
+
+    #[test]
+    fn a_budget_stops_below_the_next_tier_that_costs_more() {
+        let tier = |above, input| PriceTier { above, input, cached_input: None, cache_write: None, output: 8.0 };
+        let prices =
+            Prices::new(tier(0, 1.0), vec![tier(50_000, 1.0), tier(100_000, 2.0), tier(200_000, 4.0)], false);
+        let model = ModelInfo { prices: Some(prices), ..model(400_000) };
+        let settings = settings();
+        let budget = Budget::new(&model, &settings).expect("a budget");
+        assert_eq!((budget.tokens, budget.whole, budget.divide_by_layers()), (98_000, 383_808, 383_808));
+        let tokens = |above| budget.stop_below_tier(&model, &settings, above).tokens;
+        assert_eq!([tokens(50_000), tokens(100_000), tokens(200_000)], [98_000, 196_000, 383_808]);
+        assert_eq!(
+            budget.stop_below_tier(&model, &settings, 100_000).at_most(Some(150_000)).divide_by_layers(),
+            150_000
+        );
+        let cross = ContextSettings { cross_price_tier: true, ..settings };
+        assert_eq!(Budget::new(&model, &cross).expect("a budget").tokens, 383_808);
     }
 
     #[test]

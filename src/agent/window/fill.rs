@@ -181,7 +181,7 @@ mod tests {
             Item::Step(Step { parts, ..Step::default() }),
             Item::Said(UserText::by_program("x")),
         ];
-        let budget = Budget { window: 2000, reserve: 100, tokens: 1800, declared: 1800 };
+        let budget = Budget { window: 2000, reserve: 100, tokens: 1800, declared: 1800, whole: 1800 };
         let head = RequestHead { tools: 90, system: 10, lists: 3, instructions: 2 };
         let fill = Fill::new(&items, &[20, 7, 40, 240, 80], head, budget, 1440);
         let tokens: Vec<u64> = fill.rows.iter().map(|row| row.tokens).collect();

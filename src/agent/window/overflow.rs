@@ -15,11 +15,11 @@ pub struct Learned {
 /// the minimum of any budget.
 ///
 /// A server's count differs from ours. If it states both the size and the limit, our budget is scaled by their
-/// ratio. If it states only the limit, that limit is used if it is smaller than what was sent. Without either, the
+/// ratio; of the tokens that the request keeps for the reply, `least_output` are enough. If it states only the limit, that limit is used if it is smaller than what was sent. Without either, the
 /// budget is three quarters of what was sent.
-pub fn learn_window(refusal: &str, sent: u64, fixed: u64) -> Learned {
+pub fn learn_window(refusal: &str, sent: u64, fixed: u64, least_output: u64) -> Learned {
     let Stated { limit, input, output } = Stated::read(refusal);
-    let room = limit.map(|limit| limit.saturating_sub(output.unwrap_or(0)));
+    let room = limit.map(|limit| limit.saturating_sub(output.unwrap_or(0).min(least_output)));
     let budget = match (room, input) {
         (Some(room), Some(input)) if 0 < room && room < input => less_a_margin(scale_room(sent, room, input)),
         (Some(room), _) if 0 < room && room < sent => less_a_margin(room),
@@ -56,7 +56,7 @@ mod tests {
                 Some(8192),
             ),
             // Tokens reserved for the reply are not room for the request.
-            ("exceed context limit: 190000 + 20000 > 200000", 95_000, 0, 88_200, Some(200_000)),
+            ("exceed context limit: 199500 + 20000 > 200000", 99_750, 0, 97_499, Some(200_000)),
             // One number: the limit, if it is less than what was sent.
             ("the available context size (4096 tokens)", 5000, 0, 4015, Some(4096)),
             ("the available context size (4096 tokens)", 4000, 0, 3000, Some(4096)),
@@ -75,7 +75,11 @@ mod tests {
             ("context_length_exceeded", 1000, 900, 900, None),
             ("context_length_exceeded", 0, 0, 1, None),
         ] {
-            assert_eq!(learn_window(refusal, sent, fixed), Learned { budget, limit }, "{refusal} {sent} {fixed}");
+            assert_eq!(
+                learn_window(refusal, sent, fixed, 1024),
+                Learned { budget, limit },
+                "{refusal} {sent} {fixed}"
+            );
         }
     }
 }

@@ -174,6 +174,12 @@ impl Ruler {
         report
     }
 
+    /// Forgets the provider's counts: sizes are our own until the next report. False if there was none.
+    pub fn forget_reports(&mut self) -> bool {
+        let had_count = self.reported.take().is_some();
+        self.scale.take().is_some() || had_count
+    }
+
     /// The tokens of each item measured last, in order, scaled to the provider's count.
     pub fn weights(&self) -> Vec<u64> {
         self.entries.iter().map(|entry| self.scaled(entry.best())).collect()
@@ -387,12 +393,9 @@ fn tool_texts(tools: &[ToolDefinition]) -> impl Iterator<Item = String> {
 }
 
 fn count_tokens(item: &Item, encoding: Vocabulary) -> u64 {
-    item.texts().map(|text| tokens::count_tokens(text, encoding)).sum::<u64>() + estimate_images(item)
-}
-
-/// The estimated tokens of its pictures: no provider reports them before a request.
-fn estimate_images(item: &Item) -> u64 {
-    item.images().count() as u64 * image::TOKENS
+    // No provider reports the tokens of pictures before a request.
+    let images = item.images().count() as u64 * image::TOKENS;
+    item.texts().map(|text| tokens::count_tokens(text, encoding)).sum::<u64>() + images
 }
 
 #[cfg(test)]

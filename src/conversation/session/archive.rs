@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -23,11 +24,24 @@ pub(super) struct Originals {
     log: Option<PathBuf>,
     /// The hidden items by number. With a log, only the numbers are kept.
     hidden: Mutex<BTreeMap<u64, Option<Box<Item>>>>,
+    /// The numbers of the items that an undo took out of the conversation.
+    out: Vec<RangeInclusive<u64>>,
 }
 
 impl Originals {
     pub fn new(log: Option<PathBuf>) -> Self {
-        Self { log, hidden: Mutex::default() }
+        Self { log, hidden: Mutex::default(), out: Vec::new() }
+    }
+
+    /// Takes items out of the conversation.
+    pub fn take_out(&mut self, numbers: RangeInclusive<u64>) {
+        self.lock_hidden().retain(|number, _| !numbers.contains(number));
+        self.out.push(numbers);
+    }
+
+    /// True if an item was taken out of the conversation.
+    pub fn is_out(&self, number: u64) -> bool {
+        self.out.iter().any(|numbers| numbers.contains(&number))
     }
 
     /// Stores an item before its first change.
@@ -112,7 +126,7 @@ impl Originals {
             return Ok(self.lock_hidden().get(&number).and_then(|item| item.as_deref().cloned()));
         };
         let mut found = None;
-        if log.exists() {
+        if log.exists() && !self.is_out(number) {
             let keep = |_, item| {
                 found = Some(item);
                 false

@@ -15,6 +15,7 @@
 //! {"type":"compressed","time":…,"done":{…},"edits":[…],"summary":{…}}   fewer tokens are sent
 //! {"type":"unloaded","time":…,"skills":[…],"edits":[…]}                 instructions of skills are not sent
 //! {"type":"restored","time":…}                          everything is sent verbatim again
+//! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
 //! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
@@ -104,6 +105,8 @@ pub(super) enum LogEntry<'a> {
     Unloaded { time: &'a str, skills: &'a [String], edits: &'a [ViewEdit] },
     #[serde(rename = "restored")]
     Restored { time: &'a str },
+    #[serde(rename = "undone")]
+    Undone { n: u64, time: &'a str },
     #[serde(rename = "pinned")]
     Pinned { numbers: &'a [u64], time: &'a str },
     #[serde(rename = "spent")]
@@ -194,6 +197,8 @@ pub(super) enum LogLine {
     Unloaded { edits: Vec<ViewEdit> },
     #[serde(rename = "restored")]
     Restored {},
+    #[serde(rename = "undone")]
+    Undone { n: u64 },
     #[serde(rename = "pinned")]
     Pinned { numbers: Vec<u64> },
     #[serde(rename = "spent")]
@@ -258,7 +263,12 @@ impl LineHead {
 
     /// True if a line changes what is sent, judging only by its beginning.
     pub fn is_edit(line: &[u8]) -> bool {
-        const EDITS: [&[u8]; 3] = [br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#];
+        const EDITS: [&[u8]; 4] = [
+            br#"{"type":"compressed""#,
+            br#"{"type":"unloaded""#,
+            br#"{"type":"restored""#,
+            br#"{"type":"undone""#,
+        ];
         EDITS.iter().any(|start| line.starts_with(start))
     }
 }
@@ -270,6 +280,18 @@ fn parse_digits(text: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 impl LogLine {
+    /// True if it changes something that an undo of a message takes back with it, beside items and compressions.
+    pub fn is_of_a_message(&self) -> bool {
+        matches!(
+            self,
+            Self::State { .. }
+                | Self::Progress { .. }
+                | Self::Flow { .. }
+                | Self::Restored {}
+                | Self::Pinned { .. }
+        )
+    }
+
     /// # Errors
     /// The line is not an entry.
     pub fn parse(line: &[u8]) -> serde_json::Result<Self> {

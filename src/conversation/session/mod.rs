@@ -35,7 +35,7 @@ use jiff::Timestamp;
 
 use crate::conversation::Archive;
 use crate::conversation::event::Compressed;
-use crate::conversation::message::{Item, Summary as ItemSummary, ToolCall, Usage};
+use crate::conversation::message::{Handle, Item, Summary as ItemSummary, ToolCall, Usage};
 use crate::conversation::telemetry::Tally;
 
 use archive::Originals;
@@ -51,7 +51,7 @@ pub use lines::Far;
 pub use log::Syncing;
 pub use state::{SessionState, StateChange};
 pub use store::{SessionSummary, Store};
-pub use view::{ItemChange, ItemId, ViewEdit};
+pub use view::{ItemChange, ItemId, SessionView, ViewEdit};
 
 /// The workspace, agent and model of a session. The model is the provider's name for it.
 #[derive(Debug, Clone, Copy)]
@@ -166,6 +166,13 @@ impl Session {
         Arc::clone(&self.originals) as Arc<dyn Archive>
     }
 
+    /// What would be sent after these edits.
+    pub fn preview_edits(&self, edits: &[ViewEdit]) -> SessionView {
+        let mut view = self.transcript.view.clone();
+        view.edit(edits, None, |_, _| {});
+        view
+    }
+
     /// Applies one compression to the items that are sent; the log keeps the originals.
     ///
     /// # Errors
@@ -208,6 +215,21 @@ impl Session {
         self.originals.clear();
         self.transcript.restore(view);
         Ok(restored)
+    }
+
+    /// Takes the person's last message and everything after it out of the conversation. The log keeps them, and whoever
+    /// opens it next has the conversation as it was before that message. Returns the message; `None` if there is none.
+    ///
+    /// # Errors
+    /// The log cannot be read or written.
+    pub fn undo(mut self, now: Timestamp) -> Result<Option<String>, SessionError> {
+        let Some(place) = self.transcript.messages.last().copied() else { return Ok(None) };
+        let said = self.originals.read(Handle::item(place.number));
+        let said =
+            said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
+        self.push(&LogEntry::Undone { n: place.from, time: &format_stamp(now) });
+        self.sync()?;
+        Ok(Some(said.unwrap_or_default()))
     }
 
     /// True if a person undid the compressions and wants none until they ask for one.
@@ -331,16 +353,17 @@ impl Session {
     }
 
     /// The view without any edit.
-    fn original_view(&self) -> Result<view::SessionView, SessionError> {
+    fn original_view(&self) -> Result<SessionView, SessionError> {
         if let Some(path) = self.originals.log().filter(|path| path.exists()) {
-            return replay::restore_view(path).map_err(|error| SessionError::io(path, "read", error));
+            return replay::restore_view(path, |number| self.originals.is_out(number))
+                .map_err(|error| SessionError::io(path, "read", error));
         }
         let mut all = self.originals.in_memory();
         let shown = self.ids().iter().zip(self.items()).filter(|(_, item)| !matches!(item, Item::Summary(_)));
         for (id, item) in shown {
             all.entry(id.number).or_insert_with(|| item.clone());
         }
-        let mut view = view::SessionView::default();
+        let mut view = SessionView::default();
         for (number, item) in all {
             view.push(number, item);
         }

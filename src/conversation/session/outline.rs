@@ -6,7 +6,7 @@ use serde::de::{Error, IgnoredAny};
 
 use crate::conversation::event::CallTelemetry;
 use crate::conversation::message::{
-    Call, CallAnswer, CallStatus, FinishReason, ReplyPart, Step, ToolCall, Usage, UserText,
+    Author, Call, CallAnswer, CallStatus, FinishReason, ReplyPart, Step, ToolCall, Usage, UserText,
 };
 
 use super::entry::LogLine;
@@ -19,6 +19,8 @@ struct Outline {
     n: u64,
     /// The text of a person's message.
     text: Option<IgnoredAny>,
+    #[serde(default)]
+    author: Author,
     /// The fields of a reply follow.
     parts: Option<Vec<PartOutline>>,
     finish_reason: Option<FinishReason>,
@@ -69,7 +71,7 @@ pub(super) fn parse_outline(line: &[u8]) -> serde_json::Result<LogLine> {
     Ok(match outline.kind {
         OutlineKind::Said => {
             outline.text.ok_or_else(|| missing("text"))?;
-            LogLine::Said { n, said: UserText::by_person("") }
+            LogLine::Said { n, said: UserText { author: outline.author, ..UserText::by_person("") } }
         }
         OutlineKind::Reply => {
             let parts = outline.parts.ok_or_else(|| missing("parts"))?;

@@ -135,7 +135,7 @@ impl Session {
 
     /// Records the start of a turn. Written to disk with the user's message.
     pub fn start_turn(&mut self, run_id: &str, now: Timestamp) {
-        self.transcript.turns += 1;
+        self.transcript.start_turn();
         self.push(&LogEntry::TurnStarted { run_id, time: &format_stamp(now) });
     }
 
@@ -226,8 +226,10 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{NOON, begun, last, reply};
+    use super::super::tests::{NOON, begun, compression, found, last, reply, step};
+    use super::super::{ItemChange, StateChange, ViewEdit};
     use super::*;
+    use crate::conversation::message::Summary;
 
     #[test]
     fn settling_answers_each_open_call_once() {
@@ -280,5 +282,47 @@ mod tests {
         session.reply(reply("whole", &[]), NOON).expect("written");
         session.settle("interrupted", NOON).expect("nothing is open");
         assert_eq!(last(&session).text(), "whole");
+    }
+
+    #[test]
+    fn an_undo_takes_back_what_came_with_the_message_and_keeps_what_it_cost() {
+        let (_dir, store, mut session) = begun();
+        step(&mut session, "", &["c1"]);
+        let todo = |text: &str| StateChange {
+            changes: [("todo".to_owned(), serde_json::json!(text))].into_iter().collect(),
+            ..StateChange::default()
+        };
+        session.update_state(todo("first"), NOON);
+        session.start_turn("run", NOON);
+        session.say(UserText::by_program("a note before it"), NOON).expect("written");
+        session.say(UserText::by_person("second"), NOON).expect("written");
+        session.update_state(todo("second"), NOON);
+        step(&mut session, "", &["c2"]);
+        session
+            .compress(
+                &compression(),
+                &[ViewEdit { number: 2, change: ItemChange::Remove }],
+                Some(Summary::default()),
+                NOON,
+            )
+            .expect("written");
+        session.stream_text("half");
+        session.log_partial();
+        let (id, usage) = (session.id().to_owned(), session.usage());
+        assert_eq!(session.undo(NOON).expect("written").as_deref(), Some("second"));
+        let (mut session, warnings) = store.open(&id, NOON).expect("sound");
+        assert_eq!(warnings, Vec::<String>::new());
+        assert_eq!(session.ids().iter().map(|id| id.number).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(session.originals().expect("readable").len(), 2);
+        assert_eq!((session.state().keys["todo"].as_str(), session.partial().0), (Some("first"), ""));
+        assert_eq!((session.usage(), session.steps(), session.calls()), (usage, 2, 2));
+        assert_eq!(found(&session, "second"), Vec::<String>::new());
+        session.say(UserText::by_person("third"), NOON).expect("written");
+        assert_eq!(session.ids().last().expect("an item").number, 7, "numbers are never used twice");
+        assert_eq!(session.undo(NOON).expect("written").as_deref(), Some("third"));
+        let (session, _) = store.open(&id, NOON).expect("sound");
+        assert_eq!(session.undo(NOON).expect("written").as_deref(), Some("hello"));
+        let (session, _) = store.open(&id, NOON).expect("sound");
+        assert!(session.items().is_empty() && session.undo(NOON).expect("read").is_none());
     }
 }

@@ -71,8 +71,9 @@ pub(super) fn replay_log(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result
     for number in 2.. {
         let Some(line) = lines.read().map_err(unreadable)? else { break };
         let whole = line.ends_with(b"\n");
-        let entry = if unseen.covers(line) { outline::parse_outline(line) } else { LogLine::parse(line) };
+        let entry = if unseen.covers(number, line) { outline::parse_outline(line) } else { LogLine::parse(line) };
         match entry {
+            Ok(entry) if unseen.is_taken_out(number) && entry.is_of_a_message() => {}
             Ok(entry) => log.apply(entry, unseen.is_undone(number)),
             Err(_) if !whole => {
                 let beginning = text::one_line(&String::from_utf8_lossy(&line[..line.len().min(256)]), 60);
@@ -125,14 +126,14 @@ pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
     SessionError::NotALog { path: path.to_path_buf(), why: why.to_string() }
 }
 
-/// The view of a log with every item as it was recorded.
-pub(super) fn restore_view(path: &Path) -> io::Result<SessionView> {
+/// The view of a log with every item as it was recorded, but for those that `is_out` names.
+pub(super) fn restore_view(path: &Path, is_out: impl Fn(u64) -> bool) -> io::Result<SessionView> {
     let mut view = SessionView::default();
     let push = |number, item| {
         view.push(number, item);
         true
     };
-    each_item(path, |_| true, push)?;
+    each_item(path, |number| !is_out(number), push)?;
     Ok(view)
 }
 
@@ -140,7 +141,7 @@ impl Replayed {
     /// Takes in a line. `is_undone` is true if a later line restores what this one removes.
     fn apply(&mut self, line: LogLine, is_undone: bool) {
         let transcript = &mut self.transcript;
-        let originals = &self.originals;
+        let originals = &mut self.originals;
         match line {
             LogLine::Said { n, said } => {
                 transcript.last = transcript.last.max(n.saturating_sub(1));
@@ -167,6 +168,11 @@ impl Replayed {
                 transcript.edit(&edits, None, |number, item| originals.hide(number, item));
             }
             LogLine::Restored {} => transcript.hold(),
+            LogLine::Undone { n } => {
+                self.partial = (String::new(), String::new());
+                originals.take_out(n..=transcript.last);
+                transcript.undo(n);
+            }
             LogLine::Pinned { numbers } => transcript.pinned.extend(numbers),
             LogLine::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
             LogLine::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
@@ -182,7 +188,7 @@ impl Replayed {
             LogLine::Taint { source } => {
                 transcript.taint.get_or_insert(source);
             }
-            LogLine::TurnStarted {} => transcript.turns += 1,
+            LogLine::TurnStarted {} => transcript.start_turn(),
             LogLine::TurnCompleted { code } => *transcript.codes.entry(code).or_default() += 1,
             LogLine::Other => {}
         }

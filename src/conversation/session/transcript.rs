@@ -11,6 +11,15 @@ use super::entry::SystemPrompt;
 use super::state::SessionState;
 use super::view::{SessionView, ViewEdit};
 
+/// A message of the person in the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MessagePlace {
+    /// The number of the message.
+    pub number: u64,
+    /// The number of the first item that came with it: the messages of a prompt and notes precede it.
+    pub from: u64,
+}
+
 /// Items and sums.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
@@ -24,6 +33,10 @@ pub(super) struct Transcript {
     pub counted: Option<(u64, u64)>,
     /// The number of the last item.
     pub last: u64,
+    /// The person's messages, oldest first, whether they are still sent or not.
+    pub messages: Vec<MessagePlace>,
+    /// The number of the first item of the turn whose input is coming in.
+    opening: Option<u64>,
     /// The numbers of the items that no compression touches.
     pub pinned: BTreeSet<u64>,
     /// True if a person undid the compressions and wants none until they ask for one.
@@ -51,8 +64,20 @@ impl Transcript {
         Self { agent: agent.to_owned(), model: model.to_owned(), ..Self::default() }
     }
 
+    /// Begins a turn: what is said before the first reply is its input.
+    pub fn start_turn(&mut self) {
+        self.turns += 1;
+        self.opening = Some(self.last + 1);
+    }
+
+    /// Adds text in the person's place.
     pub fn say(&mut self, said: UserText) {
         self.last += 1;
+        if said.author.is_person() {
+            let from = self.opening.unwrap_or(self.last);
+            self.messages.pop_if(|before| before.from == from);
+            self.messages.push(MessagePlace { number: self.last, from });
+        }
         self.view.push(self.last, Item::Said(said));
     }
 
@@ -62,7 +87,9 @@ impl Transcript {
         self.system = Some(prompt);
     }
 
+    /// Adds a reply; its calls are open.
     pub fn reply(&mut self, step: Step) {
+        self.opening = self.opening.filter(|_| step.given);
         self.steps += u64::from(!step.given);
         self.spend(step.usage, step.cost_usd);
         self.last += 1;
@@ -94,7 +121,7 @@ impl Transcript {
         kept: impl FnMut(u64, &Item),
     ) {
         self.spend(done.usage, done.cost_usd);
-        self.held = false;
+        self.held &= done.is_refusal();
         let summary = summary.map(|summary| {
             self.last += 1;
             (self.last, summary)
@@ -113,6 +140,15 @@ impl Transcript {
     pub fn edit(&mut self, edits: &[ViewEdit], summary: Option<(u64, Summary)>, kept: impl FnMut(u64, &Item)) {
         self.counted = None;
         self.view.edit(edits, summary, kept);
+    }
+
+    /// Takes item `from` and everything after it out of the conversation. What they cost stays counted.
+    pub fn undo(&mut self, from: u64) {
+        self.counted = None;
+        self.opening = None;
+        self.view.truncate(from);
+        self.messages.retain(|message| message.from < from);
+        self.pinned.retain(|number| *number < from);
     }
 
     /// Shows every item again in its original form, and keeps it that way.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 
 use super::entry::{LineHead, LogLine};
 use super::lines::LogLines;
@@ -17,6 +18,19 @@ pub(super) struct Unseen {
     answers: HashSet<(u64, usize)>,
     /// The number of the line that undid all compressions before it; 0 if there is none.
     restored: usize,
+    /// The lines that an undo took out of the conversation, from the first to that of the undo.
+    undone: Vec<RangeInclusive<usize>>,
+}
+
+/// The lines that change what is sent, as they come.
+#[derive(Default)]
+struct EditLines {
+    /// What each edit removed or replaced, with the number of its line: an item, or the answer to a call of it.
+    edits: Vec<(usize, u64, Option<usize>)>,
+    /// The lines that restore everything.
+    restored: Vec<usize>,
+    /// The lines of undos, with the number of the first item that each takes out.
+    undone: Vec<(usize, u64)>,
 }
 
 impl Unseen {
@@ -25,48 +39,88 @@ impl Unseen {
     /// # Errors
     /// The log cannot be read.
     pub fn find(log: impl Read) -> io::Result<Self> {
-        let mut unseen = Self::default();
+        let mut found = EditLines::default();
+        // The line of each item, by its number.
+        let mut places: Vec<(u64, usize)> = Vec::new();
         let mut lines = LogLines::new(log);
         let (mut line_number, mut last, mut numbers_grow) = (0, 0, true);
         while let Some(line) = lines.read()? {
             line_number += 1;
             if let Some(head) = LineHead::parse(line) {
+                if head.call.is_none() {
+                    places.push((head.number, line_number));
+                }
                 numbers_grow &= head.call.is_some() || head.number > last;
                 last = last.max(head.number);
             } else if LineHead::is_edit(line) {
-                match LogLine::parse(line) {
-                    Ok(LogLine::Compressed { edits, .. } | LogLine::Unloaded { edits }) => {
-                        let known = edits.iter().filter(|edit| edit.number <= last);
-                        known.for_each(|edit| unseen.note(edit.number, &edit.change));
-                    }
-                    Ok(LogLine::Restored {}) => unseen = Self { restored: line_number, ..Self::default() },
-                    _ => {}
-                }
+                found.add(line_number, line, last);
             }
         }
-        if !numbers_grow {
-            // A number is not unique: every text is read.
-            unseen = Self { restored: unseen.restored, ..Self::default() };
+        Ok(Self::new(&found, &places, numbers_grow))
+    }
+
+    fn new(found: &EditLines, places: &[(u64, usize)], numbers_grow: bool) -> Self {
+        let line_of = |from: u64, end: usize| {
+            let before = places.iter().filter(|(number, line)| *number >= from && *line < end);
+            before.map(|(_, line)| *line).min().unwrap_or(end)
+        };
+        let undone = found.undone.iter().map(|(end, from)| line_of(*from, *end)..=*end).collect();
+        let mut unseen = Self { undone, ..Self::default() };
+        let stands = |line: usize| !unseen.undone.iter().any(|lines| lines.contains(&line));
+        let restored = found.restored.iter().copied().filter(|line| stands(*line)).max().unwrap_or(0);
+        // A number that is not unique names no text: every one is read.
+        let edits = found.edits.iter().filter(|(line, ..)| numbers_grow && *line > restored && stands(*line));
+        let (mut items, mut answers) = (HashSet::new(), HashSet::new());
+        for (_, number, call) in edits {
+            match call {
+                None => drop(items.insert(*number)),
+                Some(call) => drop(answers.insert((*number, *call))),
+            }
         }
-        Ok(unseen)
+        (unseen.items, unseen.answers, unseen.restored) = (items, answers, restored);
+        unseen
     }
 
     /// True if the texts of a line no longer count.
-    pub fn covers(&self, line: &[u8]) -> bool {
+    pub fn covers(&self, line_number: usize, line: &[u8]) -> bool {
         let Some(LineHead { number, call }) = LineHead::parse(line) else { return false };
-        self.items.contains(&number) || call.is_some_and(|call| self.answers.contains(&(number, call)))
+        self.is_taken_out(line_number)
+            || self.items.contains(&number)
+            || call.is_some_and(|call| self.answers.contains(&(number, call)))
     }
 
-    /// True if an edit in this line was undone later.
+    /// True if a compression in this line was undone later.
     pub fn is_undone(&self, line_number: usize) -> bool {
-        line_number < self.restored
+        line_number < self.restored || self.is_taken_out(line_number)
     }
 
-    fn note(&mut self, number: u64, change: &ItemChange) {
-        match change {
-            ItemChange::Remove => drop(self.items.insert(number)),
-            ItemChange::Answer { call, .. } => drop(self.answers.insert((number, *call))),
-            ItemChange::Text { .. } | ItemChange::Arguments { .. } | ItemChange::Unload { .. } => {}
+    /// True if an undo took this line out of the conversation.
+    pub fn is_taken_out(&self, line_number: usize) -> bool {
+        self.undone.iter().any(|lines| lines.contains(&line_number))
+    }
+}
+
+impl EditLines {
+    /// Takes in a line; `last` is the largest number of an item before it.
+    fn add(&mut self, line_number: usize, line: &[u8], last: u64) {
+        match LogLine::parse(line) {
+            Ok(LogLine::Compressed { edits, .. } | LogLine::Unloaded { edits }) => {
+                for edit in edits.iter().filter(|edit| edit.number <= last) {
+                    match &edit.change {
+                        ItemChange::Remove => self.edits.push((line_number, edit.number, None)),
+                        ItemChange::Answer { call, .. } => {
+                            self.edits.push((line_number, edit.number, Some(*call)))
+                        }
+                        ItemChange::Text { .. }
+                        | ItemChange::Arguments { .. }
+                        | ItemChange::Unload { .. }
+                        | ItemChange::Unpicture => {}
+                    }
+                }
+            }
+            Ok(LogLine::Restored {}) => self.restored.push(line_number),
+            Ok(LogLine::Undone { n }) => self.undone.push((line_number, n)),
+            _ => {}
         }
     }
 }

@@ -42,11 +42,13 @@ pub enum ItemChange {
     Answer { call: usize, content: String },
     /// Replaces the instructions of a skill that came with a user's text by a stub.
     Unload { skill: String },
+    /// Removes the pictures of a user's text.
+    Unpicture,
 }
 
 /// The items that are sent, with their ids.
-#[derive(Debug, Default)]
-pub(super) struct SessionView {
+#[derive(Debug, Clone, Default)]
+pub struct SessionView {
     pub items: Vec<Item>,
     /// One id per item.
     pub ids: Vec<ItemId>,
@@ -57,6 +59,14 @@ impl SessionView {
     pub fn push(&mut self, number: u64, item: Item) {
         self.items.push(item);
         self.ids.push(ItemId { number, pass: 0 });
+    }
+
+    /// Removes the items from this number on.
+    pub fn truncate(&mut self, from: u64) {
+        let stays: Vec<bool> = self.ids.iter().map(|id| id.number < from).collect();
+        let mut kept = stays.iter();
+        self.items.retain(|_| kept.next() == Some(&true));
+        self.ids.retain(|id| id.number < from);
     }
 
     /// The step with this number.
@@ -123,6 +133,7 @@ impl Item {
                 let held = said.skills.iter_mut().filter(|held| held.name == *skill);
                 held.for_each(|held| held.text = SkillText::stub(skill));
             }
+            (Self::Said(said), ItemChange::Unpicture) => said.images.clear(),
             (Self::Step(step), ItemChange::Arguments { call, arguments }) => {
                 if let Some(call) = step.calls_mut().nth(*call) {
                     call.request.arguments.clone_from(arguments);

@@ -100,7 +100,11 @@ fn describe_window(usage: &Fill, model: &ModelInfo) -> String {
         WindowSource::Catalogue => "known",
         WindowSource::Assumed => "assumed: declare context_window",
     };
-    let learned = if usage.budget.tokens < usage.budget.declared { ", as the server says" } else { "" };
+    let learned = match &usage.budget {
+        budget if budget.tokens < budget.declared => ", as the server says",
+        budget if budget.tokens < budget.whole => ", below the size from which the model costs more",
+        _ => "",
+    };
     format!("The budget is {}{learned}, the window {} ({source}).", usage.budget.tokens, usage.budget.window)
 }
 
@@ -135,7 +139,7 @@ mod tests {
                 row("words", 20),
             ],
             used: 40,
-            budget: Budget { window: 100, reserve: 20, tokens: 80, declared: 80 },
+            budget: Budget { window: 100, reserve: 20, tokens: 80, declared: 80, whole: 80 },
             threshold: 64,
         };
         assert_eq!(draw_bar(&usage, 23), "[PPTTIIII····│···░░░░]");

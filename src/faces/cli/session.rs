@@ -19,7 +19,9 @@ use crate::screen::{Fanout, LookFacts, Outlets, Screen};
 use super::args::SessionCommand;
 use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, print_visible};
+use super::{
+    CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, print_visible, warn_person,
+};
 
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
     let (workspace, config) = setup.load()?;
@@ -57,6 +59,7 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
         SessionCommand::Compact { id, focus, dry_run } => {
             compact_by_id(setup, &config, &workspace, &id, &focus, dry_run)
         }
+        SessionCommand::Undo { id } => undo_message(setup, &config, &workspace, id),
         SessionCommand::Show { id, context: false } => {
             print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)
         }
@@ -126,6 +129,41 @@ fn compact_by_id(
         note_progress("Nothing to compact. Recent steps and pinned messages stay whole.");
     }
     Ok(exit::DONE)
+}
+
+/// Undoes the last message of a session, and prints it.
+fn undo_message(
+    setup: &CliSetup,
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    id: Option<String>,
+) -> CommandOutcome {
+    let store = setup.store(config);
+    let latest = || store.latest(workspace.root()).map(|found| found.map(|summary| summary.id));
+    let Some(id) = id.map_or_else(latest, |id| Ok(Some(id)))? else {
+        let why = "this workspace has no session to undo in: `agent session list --all` shows those of others";
+        return Err(CommandFailure::word(exit::FAILED, why));
+    };
+    let now = Timestamp::now();
+    let (session, warnings) = store.open(&id, now).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+    // And its bar.
+    drop(store);
+    for warning in &warnings {
+        warn_person(warning);
+    }
+    let id = session.id().to_owned();
+    match session.undo(now)? {
+        Some(said) => {
+            note_progress(&format!(
+                "Undone in session {id}: the message below and what followed it. The log keeps them."
+            ));
+            print_visible(&format!("{}\n", said.trim_end()))
+        }
+        None => {
+            let why = format!("session {id} has no message of yours left to undo");
+            Err(CommandFailure::word(exit::FAILED, why))
+        }
+    }
 }
 
 fn write_transcript(session: &Session) -> Result<String, SessionError> {

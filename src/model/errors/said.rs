@@ -109,11 +109,20 @@ impl StatedError {
     }
 }
 
-/// The parameter that an error is about: `param`, or the end of the path to it (`loc`).
+/// The parameter that an error is about: `param`, or the path to it (`loc`): its end, or the place of a message.
 fn find_parameter(level: &Value) -> Option<String> {
-    let loc = || level.get("loc")?.as_array()?.iter().rev().find_map(Value::as_str);
-    let name = level.get("param").and_then(Value::as_str).or_else(loc)?;
-    Some(name.to_owned()).filter(|name| !matches!(name.as_str(), "" | "body"))
+    let loc = || {
+        let path = level.get("loc")?.as_array()?;
+        match path.iter().position(|part| matches!(part.as_str(), Some("messages" | "input"))) {
+            Some(list) if path.get(list + 1).is_some_and(Value::is_number) => {
+                let parts = path[list..].iter().map(|part| part.as_str().map_or(part.to_string(), str::to_owned));
+                Some(parts.collect::<Vec<_>>().join("."))
+            }
+            _ => path.iter().rev().find_map(Value::as_str).map(str::to_owned),
+        }
+    };
+    let name = level.get("param").and_then(Value::as_str).map(str::to_owned).or_else(loc)?;
+    Some(name).filter(|name| !matches!(name.as_str(), "" | "body"))
 }
 
 pub(in crate::model) fn looks_like_html(body: &str) -> bool {
@@ -176,6 +185,12 @@ mod tests {
                 r#"{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}"#,
                 "field required",
                 "missing",
+                None,
+            ),
+            (
+                r#"{"detail":[{"loc":["body","messages",3,"content"],"msg":"no","type":"string_type"}]}"#,
+                "no: messages.3.content",
+                "string_type",
                 None,
             ),
             (

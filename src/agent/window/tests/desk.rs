@@ -65,7 +65,7 @@ pub fn settings() -> ContextSettings {
 pub fn budget(window: u64) -> Budget {
     let reserve = 8192.min(window / 4);
     let tokens = window - reserve - window / 50;
-    Budget { window, reserve, tokens, declared: tokens }
+    Budget { window, reserve, tokens, declared: tokens, whole: tokens }
 }
 
 /// Text of this many tokens, in lines.

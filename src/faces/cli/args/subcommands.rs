@@ -246,4 +246,15 @@ pub enum SessionCommand {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Take your last message, and everything after it, out of a session, and print it
+    #[command(
+        after_help = "Example:\n  agent session undo > message.txt\n\nThe log keeps what was undone; files and what commands \
+                      did stay as they are. Again, it goes one message further back. Exit codes: 1 when there is nothing \
+                      to undo."
+    )]
+    Undo {
+        /// The session's id, or the start of it [default: this workspace's latest]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        id: Option<String>,
+    },
 }

@@ -1,0 +1,166 @@
+//! A part of the conversation that a provider refuses: it is left out, and the session goes on.
+
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::{Request, Server, assert_answered_once};
+
+/// The text that the provider refuses, wherever it stands.
+const BAD: &str = "FORBIDDEN-WORDS";
+
+/// The number of the first message with the refused text.
+fn find_bad(request: &Request) -> Option<usize> {
+    request.messages().iter().position(|message| message.to_string().contains(BAD))
+}
+
+/// A server that reads `files` one after another, refuses the text with `refuse`, and then answers.
+fn refuses(files: &'static [&'static str], refuse: fn(usize) -> String) -> Server {
+    Server::answering(move |request, _| {
+        let read = request.tool_results().len();
+        match find_bad(request) {
+            Some(at) => Reply::error(400, &refuse(at)),
+            None if read < files.len() && request.body["tool_choice"] != "none" => {
+                Reply::call("read_file", &json!({"path": files[read]}))
+            }
+            None => Reply::text(&format!("Answer to {}.", request.user().lines().last().unwrap_or_default())),
+        }
+    })
+}
+
+fn with_files(run: Run) -> Run {
+    (run.file("good.txt", "all is well\n").file("bad.txt", format!("{BAD}\n")).file("other.txt", "other\n"))
+        .args(["-o", "jsonl"])
+}
+
+/// The requests of a run, by status.
+fn statuses(output: &Output) -> Vec<String> {
+    let events = output.events();
+    let of = |event: &&Value| event["status"].as_str().unwrap_or_default().to_owned();
+    events.of("request.finished").iter().map(of).collect()
+}
+
+fn go_on(output: &Output, server: &Server, task: &str) -> Output {
+    Run::at(&output.place).args(["run", "--continue", task, "-o", "jsonl"]).server(server).run()
+}
+
+#[test]
+fn a_result_at_which_the_provider_points_is_left_out_and_the_session_goes_on() {
+    let server =
+        refuses(&["good.txt", "bad.txt", "other.txt"], |at| format!("Invalid 'messages[{at}].content': refused"));
+    let output = with_files(Run::task(&server, "read")).run().success();
+    assert_eq!(statuses(&output), ["ok", "ok", "refused", "ok", "ok"], "{}", output.shown());
+    let told = output.events();
+    let warning = told.one("warning")["message"].as_str().expect("words").to_owned();
+    assert!(
+        warning.contains("c3.1") && warning.contains("read_file") && warning.contains("HTTP 400"),
+        "{warning}"
+    );
+    assert_eq!(told.one("context.compressed")["reason"], "refused");
+    let requests = server.requests();
+    let last = requests.last().expect("requests");
+    assert_answered_once(last);
+    let results = last.tool_results();
+    assert!(results[0].1.contains("all is well"), "only what was refused is left out: {results:?}");
+    assert!(results[1].1.contains("recall id=c3.1") && results[1].1.contains("HTTP 400"), "{results:?}");
+    // The next run sends nothing that was refused, and the text is still there.
+    let again = go_on(&output, &server, "more").success();
+    assert_eq!(statuses(&again), ["ok"], "{}", again.shown());
+    Run::at(&output.place).args(["session", "show", &id_of(&output)]).run().success().stdout_has(BAD);
+}
+
+fn id_of(output: &Output) -> String {
+    output.events().0[0]["session_id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn without_a_pointer_the_newest_results_are_left_out_one_by_one() {
+    let files = &["bad.txt"];
+    let server = refuses(files, |_| "The content was refused.".to_owned());
+    let output = with_files(Run::task(&server, "read")).run().success();
+    assert_eq!(statuses(&output), ["ok", "refused", "ok"], "{}", output.shown());
+    assert_eq!(statuses(&go_on(&output, &server, "more").success()), ["ok"]);
+    // Three at once, the oldest of which is refused.
+    let server = Server::answering(|request, _| match (find_bad(request), request.tool_results().len()) {
+        (Some(_), _) => Reply::error(422, "inappropriate content"),
+        (None, 0) => {
+            let call = |path: &str| ("read_file", json!({ "path": path }).to_string());
+            Reply::calls(&["bad.txt", "good.txt", "other.txt"].map(call))
+        }
+        _ => Reply::text("done"),
+    });
+    let output = with_files(Run::task(&server, "read")).run().success();
+    assert_eq!(statuses(&output), ["ok", "refused", "refused", "refused", "ok"], "{}", output.shown());
+    assert_eq!(output.events().of("warning").len(), 1, "told in one line: {}", output.shown());
+}
+
+#[test]
+fn what_was_not_at_fault_stays_in_the_conversation() {
+    let server = Server::answering(|request, _| match request.tool_results().len() {
+        0 => Reply::call("read_file", &json!({"path": "good.txt"})),
+        _ => Reply::error(400, "this content type is not supported"),
+    });
+    let output = with_files(Run::task(&server, "read")).run().exits(5);
+    assert_eq!(statuses(&output), ["ok", "refused", "refused"], "{}", output.shown());
+    let well = Server::always(Reply::text("fine"));
+    go_on(&output, &well, "more").success();
+    assert!(well.only_request().last_result().contains("all is well"), "{}", well.only_request().raw);
+}
+
+#[test]
+fn the_person_s_newest_message_stays_and_they_are_told() {
+    for words in [|at: usize| format!("messages.{at}.content: refused"), |_: usize| "content refused".to_owned()] {
+        let server = refuses(&[], words);
+        let first = Run::task(&server, "hello").args(["-o", "jsonl"]).run().success();
+        let refused = go_on(&first, &server, BAD).exits(5);
+        assert_eq!(statuses(&refused), ["refused"], "{}", refused.shown());
+        let points = words(1).contains("messages.");
+        assert_eq!(refused.reason().contains("your message m3 was refused"), points, "{}", refused.reason());
+        let again = go_on(&first, &server, "in other words").success();
+        assert_eq!(statuses(&again), ["refused", "ok"], "{}", again.shown());
+        assert!(again.stdout.contains("your message m3"), "{}", again.shown());
+        assert_eq!(statuses(&go_on(&first, &server, "and more").success()), ["ok"]);
+    }
+}
+
+#[test]
+fn a_refusal_that_repeats_the_text_does_not_come_back_through_the_note() {
+    let server = refuses(&["bad.txt"], |at| format!("messages[{at}].content says {BAD}, which is refused"));
+    let output = with_files(Run::task(&server, "read")).run().success();
+    assert_eq!(statuses(&output), ["ok", "refused", "refused", "ok"], "{}", output.shown());
+    assert_eq!(statuses(&go_on(&output, &server, "more").success()), ["ok"]);
+}
+
+#[test]
+fn every_result_at_which_the_provider_points_is_left_out() {
+    let server = Server::answering(|request, _| match (find_bad(request), request.tool_results().len()) {
+        (Some(at), _) => Reply::error(400, &format!("messages.{at}.content: no")),
+        (None, 0) => Reply::calls(&[0; 5].map(|_| ("read_file", json!({"path": "bad.txt"}).to_string()))),
+        _ => Reply::text("done"),
+    });
+    let output = with_files(Run::task(&server, "read")).run().success();
+    assert_eq!(server.requests().len(), 7, "{}", output.shown());
+    assert_eq!(statuses(&go_on(&output, &server, "more").success()), ["ok"]);
+}
+
+#[test]
+fn a_refused_message_does_not_end_a_session_that_is_compressed_after_it() {
+    for refuse in [|at: usize| format!("messages[{at}].content: refused"), |_: usize| "refused content".to_owned()]
+    {
+        let server =
+            Server::answering(move |request, _| match (find_bad(request), request.tool_results().len()) {
+                (Some(at), _) => Reply::error(400, &refuse(at)),
+                (None, read) if read < 5 && request.body["tool_choice"] != "none" => crate::context::read(read),
+                _ => Reply::text("Well."),
+            });
+        let first = crate::context::run(&server, "read").args(["-o", "jsonl"]).run().success();
+        go_on(&first, &server, BAD).exits(5);
+        for task in ["more", "and more"] {
+            Run::at(&first.place).args(["session", "compact", &id_of(&first)]).server(&server).run().success();
+            go_on(&first, &server, task).success();
+        }
+        let requests = server.requests();
+        assert!(find_bad(requests.last().expect("requests")).is_none());
+    }
+}
