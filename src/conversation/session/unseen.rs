@@ -109,7 +109,7 @@ impl EditLines {
                     match &edit.change {
                         ItemChange::Remove => self.edits.push((line_number, edit.number, None)),
                         ItemChange::Answer { call, .. } => {
-                            self.edits.push((line_number, edit.number, Some(*call)))
+                            self.edits.push((line_number, edit.number, Some(*call)));
                         }
                         ItemChange::Text { .. }
                         | ItemChange::Arguments { .. }

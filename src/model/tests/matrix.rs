@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::written::WrittenResults;
 use super::super::{anthropic, chat, responses};
-use super::conversations::{ScriptLine, Script, tool};
+use super::conversations::{Script, ScriptLine, tool};
 use crate::base::yaml;
 use crate::config::Wire;
 use crate::conversation::message::{Item, Opaque, ReplyPart, Step};

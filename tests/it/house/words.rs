@@ -12,7 +12,7 @@ const LONGEST_FILE: usize = 400;
 
 /// Lines of code of the program: no blank lines, no comments, no tests. The goal is 72,000; until then it may only fall, and
 /// a new capability names its own budget.
-const MOST_CODE_LINES: usize = 72_017;
+const MOST_CODE_LINES: usize = 72_788;
 
 const ALL: &[&str] = &["src", "build", "tests", "benches"];
 
