@@ -40,7 +40,8 @@ pub mod conversation {
         pub use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason, Event, EventKind};
         pub mod plan {
             pub use crate::conversation::event::plan::{
-                PlanCreated, PlanEvent, PlanStep, Reflection, ScoreDecision, StepFinished, StepStarted, StepStatus,
+                PlanAuthor, PlanCreated, PlanEvent, PlanStep, Reflection, ScoreDecision, StepFinished,
+                StepStarted, StepStatus,
             };
         }
     }

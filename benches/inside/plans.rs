@@ -37,8 +37,8 @@ fn plan_of_eight_steps(bencher: Bencher<'_, '_>) {
         let reply = read_reply::<PlanReply>(black_box(&plan), &planner).expect("it matches").value;
         let steps = graph::check_plan(&reply, &choices).expect("it stands");
         let mut machine = PlanProgress::new();
-        let (request, revision, analysis, kept) = (String::new(), 1, reply.analysis, Vec::new());
-        machine.apply(&plan::PlanEvent::Planned(PlanCreated { request, revision, analysis, steps, kept }));
+        let (revision, analysis) = (1, reply.analysis);
+        machine.apply(&plan::PlanEvent::Planned(PlanCreated { revision, analysis, steps, ..PlanCreated::default() }));
         while let PlanAction::Start(ready) = machine.next() {
             let step = machine.step(ready[0]).expect("it is of the plan").clone();
             let input =
@@ -67,6 +67,7 @@ fn follow(machine: &mut PlanProgress, step_id: u32, result: &Value) {
         summary: String::new(),
         check: None,
         duration_ms: 0,
+        cut: false,
         result: result.clone(),
     }));
 }

@@ -117,17 +117,11 @@ pub struct Agent {
     pub redactor: Arc<Redactor>,
     /// The schema that the final answer must match.
     pub schema: Option<AnswerSchema>,
-    /// The roles, in the modes that use them.
-    pub orchestration: Option<Orchestration>,
+    /// What plans and flows need.
+    pub orchestration: Orchestration,
 }
 
 impl Agent {
-    /// The flow that carries out every input, if one was chosen.
-    pub(super) fn flow(&self) -> Option<(&Orchestration, &ChosenFlow)> {
-        let orchestration = self.orchestration.as_ref()?;
-        Some((orchestration, orchestration.flows.chosen.as_ref()?))
-    }
-
     /// The most bytes that one result may have, as an estimate.
     pub fn result_bytes(&self) -> usize {
         self.context.tool_result_max_tokens.saturating_mul(BYTES_PER_TOKEN)
@@ -154,6 +148,8 @@ pub struct Run {
     pub steering: Steering,
     /// True if the first request is shown instead of sent: [`TurnStop::Shown`].
     pub is_dry: bool,
+    /// True if the person wants the plan that waits to go on with the next message.
+    pub resumes_plan: bool,
 }
 
 /// The calls of a run, without those of its helpers.
@@ -178,6 +174,7 @@ impl Run {
             outputs: None,
             steering: Steering::default(),
             is_dry: false,
+            resumes_plan: false,
         }
     }
 

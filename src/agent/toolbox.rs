@@ -158,6 +158,18 @@ impl Toolbox {
         name == CALL_TOOL && self.in_two_stages()
     }
 
+    /// The names of the tools that fit a request: those whose definitions are sent, and the best matches of the rest.
+    pub fn find_fitting(&self, request: &str) -> Vec<&str> {
+        const MOST_FOUND: usize = 10;
+        if !self.in_two_stages() {
+            return self.names().collect();
+        }
+        let (sent, further): (Vec<&ToolDefinition>, Vec<&ToolDefinition>) =
+            self.all().partition(|tool| !self.is_left_out(&tool.name));
+        let found = tools::rank_tools(request, &further).into_iter().take(MOST_FOUND).map(|at| further[at]);
+        sent.iter().copied().chain(found).map(|tool| tool.name.as_str()).collect()
+    }
+
     /// True if only some definitions are sent.
     pub fn in_two_stages(&self) -> bool {
         self.tools.len() > MOST_SENT && self.tools.iter().any(ToolEntry::is_further)

@@ -30,6 +30,8 @@ pub struct ToolOutput {
     /// The exit of the program that the call ran to its end; `None` if it ran none. With any but code 0 the call is
     /// not done.
     pub exit: Option<Exit>,
+    /// True if the work ended before it was finished: the call is not done, although it has a result.
+    pub unfinished: bool,
     /// Data for debugging. Never sent to the model, in any format.
     pub metadata: Map<String, Value>,
 }

@@ -78,7 +78,10 @@ pub struct AgentConfig {
     /// The way to carry out a request.
     #[serde(default)]
     pub mode: Mode,
-    /// Mode `plan`: a person sees the plan before it runs.
+    /// The model may propose plans: the tool `propose_plan`.
+    #[serde(default = "yes")]
+    pub plans: bool,
+    /// A person sees a plan before it runs.
     #[serde(default = "yes")]
     pub plan_approval: bool,
     /// Models, prompts and reasoning of the roles of the modes `route` and `plan`.

@@ -402,7 +402,9 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::plan::{Evaluation, PlanStep, ProgramCheck, Score, ScoreDecision, StepCheck, StepStatus};
+    use super::plan::{
+        Evaluation, PlanAuthor, PlanStep, ProgramCheck, Score, ScoreDecision, StepCheck, StepStatus,
+    };
     use super::*;
 
     /// Objects with a table of their own.
@@ -427,13 +429,22 @@ mod tests {
                 step_id: 1,
                 description: text(),
                 tool_name: text(),
-                tool_input: Value::Null,
-                depends_on: Vec::new(),
                 check: Some(check).filter(|_| full),
+                replaces: name(),
+                ..PlanStep::default()
             };
             let kept = if full { vec![1] } else { Vec::new() };
             let (request, analysis) = (text(), text());
-            EventKind::PlanCreated(PlanCreated { request, revision: 1, analysis, steps: vec![step], kept })
+            let (author, steps) = (PlanAuthor::Planner, vec![step]);
+            EventKind::PlanCreated(PlanCreated {
+                request,
+                revision: 1,
+                analysis,
+                author,
+                approved: full,
+                steps,
+                kept,
+            })
         };
         let telemetry = CallTelemetry {
             latency_ms: full.then_some(1.0),
@@ -550,6 +561,7 @@ mod tests {
                 summary: text(),
                 check: full.then(|| ProgramCheck { passed: true, detail: text() }),
                 duration_ms: 1,
+                cut: full,
                 result: if full { json!(1) } else { Value::Null },
             }),
             reflection(ScoreDecision::Accept),

@@ -59,6 +59,7 @@ impl PlanSheet<'_> {
 const HEAD: &str = "# The steps of the plan. They are checked when you close the editor, and shown to you again before anything runs.
 #   tool_input    the arguments; $step_1_result stands for the result of step 1, $step_1_result.items[0] for a part of it
 #   depends_on    the steps whose results a step needs; steps that need nothing of one another may run side by side
+#   replaces      optional: a file that the step may replace although it was not read
 #   check         optional: { command: \"cargo test\" }, { file: out.txt } or { schema: {...} }
 
 ";
@@ -91,7 +92,7 @@ mod tests {
 
     fn step(step_id: u32, tool_input: Value, check: Option<StepCheck>) -> PlanStep {
         let (description, tool_name) = ("Does it: now".to_owned(), "grep".to_owned());
-        PlanStep { step_id, description, tool_name, tool_input, depends_on: vec![], check }
+        PlanStep { step_id, description, tool_name, tool_input, check, ..PlanStep::default() }
     }
 
     #[test]
@@ -112,13 +113,7 @@ mod tests {
             .zip(checks.into_iter().zip(inputs))
             .map(|(id, (check, input))| PlanStep { depends_on: (1..id).collect(), ..step(id, input, check) })
             .collect();
-        let plan = PlanCreated {
-            request: String::new(),
-            revision: 1,
-            analysis: String::new(),
-            steps: steps.clone(),
-            kept: Vec::new(),
-        };
+        let plan = PlanCreated { revision: 1, steps: steps.clone(), ..PlanCreated::default() };
         let sheet = PlanSheet::Plan { plan: &plan, previews: &BTreeMap::new(), mistakes: &[], draft: None };
         assert_eq!(read_form(&sheet.form()).expect("it is a plan"), steps, "{}", sheet.form());
     }

@@ -89,6 +89,7 @@ mod tests {
             tool_input,
             depends_on: depends_on.to_vec(),
             check,
+            ..PlanStep::default()
         };
         PlanCreated {
             request: "x".to_owned(),
@@ -100,6 +101,7 @@ mod tests {
                 step(3, "write_file", json!({"path": "b"}), &[1, 2], Some(StepCheck::File("b".to_owned()))),
             ],
             kept: vec![1],
+            ..PlanCreated::default()
         }
     }
 

@@ -35,6 +35,8 @@ pub struct AsideContext {
     pub files: Arc<Ledger>,
     /// The most bytes of the observation.
     pub budget: usize,
+    /// As in [`CallContext`].
+    pub whole: bool,
     pub abandoned: Abandoned,
 }
 
@@ -45,11 +47,11 @@ pub fn call_aside<A: DeserializeOwned + Send + 'static>(
     call: fn(&A, &AsideContext) -> Result<ToolOutput, ToolError>,
 ) -> ToolFuture<'_> {
     let (reach, files) = (Arc::clone(context.reach), Arc::clone(context.files));
-    let budget = bytes_for(context.max_tokens);
+    let (budget, whole) = (bytes_for(context.max_tokens), context.whole);
     Box::pin(async move {
         let arguments: A = parse_arguments(given)?;
         run_aside(move |abandoned| {
-            call(&arguments, &AsideContext { reach, files, budget, abandoned: abandoned.clone() })
+            call(&arguments, &AsideContext { reach, files, budget, whole, abandoned: abandoned.clone() })
         })
         .await
     })

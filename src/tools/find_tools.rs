@@ -20,6 +20,8 @@ pub const FIND_TOOLS: &str = "find_tools";
 pub const CALL_TOOL: &str = "call_tool";
 /// The most definitions in one answer.
 const MOST: usize = 5;
+/// The most bytes of an answer that found nothing.
+const MOST_OF_A_MISS: usize = 2000;
 
 /// `find_tools`: full definitions by a search.
 pub struct FindTools {
@@ -90,7 +92,11 @@ impl Tool for FindTools {
             }
             if found.is_empty() {
                 let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
-                observation = format!("No tool fits. There are: {}.", text::take_head(&names.join(", "), most));
+                let near = text::find_nearest(&query, names.iter().copied());
+                let names = if near.is_empty() { names } else { near };
+                let listed = text::take_head(&names.join(", "), most.min(MOST_OF_A_MISS)).to_owned();
+                let count = self.tools.len();
+                observation = format!("None of {count} tools fits: try other words. There are: {listed}.");
             }
             let count = shown.len();
             Ok(ToolOutput {
@@ -102,6 +108,12 @@ impl Tool for FindTools {
             })
         })
     }
+}
+
+/// The positions of the tools that fit a request, best first.
+pub fn rank_tools(request: &str, tools: &[&ToolDefinition]) -> Vec<usize> {
+    let texts: Vec<String> = tools.iter().map(|tool| write_searched(tool)).collect();
+    rank_texts(request, &texts)
 }
 
 /// The definition of `call_tool`. Nothing runs under this name: a call of it is treated as a call of the tool it
@@ -130,4 +142,49 @@ fn write_searched(tool: &ToolDefinition) -> String {
 
 fn describe_tool(tool: &ToolDefinition) -> String {
     format!("{}: {}\nparameters: {}\n\n", tool.name, tool.description, tool.parameters)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::Place;
+    use super::*;
+
+    /// The rows of a file of `tests/tool_queries/`, two texts each.
+    fn rows(name: &str) -> Vec<(String, String)> {
+        let path = format!("{}/tests/tool_queries/{name}.tsv", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).expect("the file is there");
+        let row = |line: &str| line.split_once('\t').map(|(a, b)| (a.to_owned(), b.to_owned()));
+        text.lines().filter_map(row).collect()
+    }
+
+    fn thousand() -> FindTools {
+        let tool = |(name, description): (String, String)| ToolDefinition {
+            name,
+            description,
+            parameters: Arc::new(json!({ "type": "object", "properties": {} })),
+            permission: Permission::Read,
+            effects: Vec::new(),
+            default: true,
+        };
+        FindTools::new(rows("tools").into_iter().map(tool).collect())
+    }
+
+    #[test]
+    fn the_right_tool_of_a_thousand_is_among_the_first_five() {
+        let (find, queries) = (thousand(), rows("queries"));
+        assert_eq!((find.tools.len(), queries.len()), (1000, 200));
+        let is_missed =
+            |(query, name): &&(String, String)| find.find(query).iter().all(|found| found.name != *name);
+        let missed: Vec<_> = queries.iter().filter(is_missed).collect();
+        assert!(missed.len() <= queries.len() / 20, "{} are not found: {missed:#?}", missed.len());
+    }
+
+    #[test]
+    fn a_miss_is_short() {
+        let output = Place::new().call(&thousand(), json!({ "query": "qqqq zzzz" })).expect("an answer");
+        assert!(output.observation.len() < 2200, "{}", output.observation.len());
+        assert!(output.observation.starts_with("None of 1000 tools fits"));
+    }
 }

@@ -75,7 +75,8 @@ impl Tool for Glob {
 }
 
 fn find_paths(arguments: &GlobArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
-    let AsideContext { reach, budget, abandoned, .. } = aside;
+    let AsideContext { reach, budget, abandoned, whole, .. } = aside;
+    let most = if *whole { usize::MAX } else { MOST_FILES };
     let pattern = SearchPattern::new(&arguments.pattern)?;
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
     let found = Mutex::new(Vec::new());
@@ -90,9 +91,9 @@ fn find_paths(arguments: &GlobArguments, aside: &AsideContext) -> Result<ToolOut
     abandoned.check()?;
     let total = found.len();
     // If there are too many, only the shown ones need an order.
-    if total > MOST_FILES {
-        found.select_nth_unstable(MOST_FILES);
-        found.truncate(MOST_FILES);
+    if total > most {
+        found.select_nth_unstable(most);
+        found.truncate(most);
     }
     found.sort_unstable();
     let mut names: Vec<String> = Vec::new();

@@ -99,7 +99,7 @@ impl Tool for Grep {
 }
 
 fn search_files(arguments: &GrepArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
-    let AsideContext { reach, budget, abandoned, .. } = aside;
+    let AsideContext { reach, budget, abandoned, whole, .. } = aside;
     let path = arguments.path.as_deref().unwrap_or(".");
     let start = files::find_path(reach, path)?;
     files::refuse_special(path, start.facts.kind)?;
@@ -107,7 +107,7 @@ fn search_files(arguments: &GrepArguments, aside: &AsideContext) -> Result<ToolO
         matcher: build_matcher(&arguments.pattern, arguments.ignore_case.unwrap_or(false))?,
         only: arguments.glob.as_deref().map(SearchPattern::new).transpose()?,
         context: arguments.context.unwrap_or(0).min(MOST_CONTEXT),
-        limit: arguments.limit.unwrap_or(DEFAULT_LIMIT),
+        limit: arguments.limit.unwrap_or(if *whole { usize::MAX } else { DEFAULT_LIMIT }),
         root: &start.path,
         found: Mutex::default(),
     };

@@ -96,7 +96,8 @@ impl Tool for ListDir {
 }
 
 fn list_dir(arguments: &ListDirArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
-    let AsideContext { reach, budget, abandoned, .. } = aside;
+    let AsideContext { reach, budget, abandoned, whole, .. } = aside;
+    let most = if *whole { usize::MAX } else { MOST_ENTRIES };
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
     let path = reach.workspace().display(&dir);
     let depth = arguments.depth.unwrap_or(1).clamp(1, MOST_DEPTH);
@@ -108,7 +109,7 @@ fn list_dir(arguments: &ListDirArguments, aside: &AsideContext) -> Result<ToolOu
 
     let mut observation = String::new();
     let mut shown = 0;
-    for entry in listing.entries.iter().take(MOST_ENTRIES) {
+    for entry in listing.entries.iter().take(most) {
         let line = entry.line();
         if observation.len() + line.len() > *budget {
             break;

@@ -192,6 +192,7 @@ mod tests {
                 timeout: Duration::from_secs(1),
                 clocks: Clocks { most: Duration::from_secs(1), idle: None, run: None },
                 max_tokens: 2000,
+                whole: false,
                 live: &|_| {},
                 enclosure: crate::safety::Enclosure::Write,
                 variables: &[],

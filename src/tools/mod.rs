@@ -29,6 +29,7 @@ mod background;
 mod ask_user;
 mod recall;
 mod todo;
+mod propose_plan;
 mod fetch_url;
 mod view_image;
 mod load_skill;
@@ -73,10 +74,11 @@ use write_file::WriteFile;
 pub use background::BACKGROUND;
 pub use command::ConfiguredCommand;
 pub use commands::{BoundedInput, Environment, Jobs, PlainState};
-pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
+pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
+pub use propose_plan::{PROPOSE_PLAN, ProposePlan};
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;
 pub use superior::Superior;
@@ -104,7 +106,7 @@ pub const TASK: &str = "task";
 
 /// The names of all built-in tools, including those that exist only with a person, skills or many tools. No
 /// configured tool may have such a name.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 20] = [
     "apply_patch",
     "ask_user",
     BACKGROUND,
@@ -117,6 +119,7 @@ pub const NAMES: [&str; 19] = [
     "list_dir",
     "load_skill",
     "load_skill_reference",
+    PROPOSE_PLAN,
     "read_file",
     "recall",
     RUN_COMMAND,
@@ -226,7 +229,8 @@ mod tests {
     }
 
     fn all() -> Vec<Arc<dyn Tool>> {
-        list_builtin(kit(true))
+        let plan: Arc<dyn Tool> = Arc::new(ProposePlan::new());
+        list_builtin(kit(true)).into_iter().chain([plan]).collect()
     }
 
     /// Head and definitions have 2,000 tokens together, which a test of the whole request counts. That test has no

@@ -83,8 +83,7 @@ impl Tool for ReadFile {
 }
 
 fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<ToolOutput, ToolError> {
-    let AsideContext { reach, files: ledger, budget, abandoned } = aside;
-    let budget = MOST_BYTES.min(*budget);
+    let AsideContext { reach, files: ledger, budget, whole: as_data, abandoned } = aside;
     let path = arguments.path.as_str();
     let mut found = files::find_file(reach, path)?;
     let shown_path = reach.workspace().display(&found.path);
@@ -106,7 +105,12 @@ fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<Too
         return Ok(describe_file(&shown_path, kind, size));
     }
     let counts_all = size <= WHOLE_BYTES;
-    let mut lines = RequestedLines::new(arguments, budget, counts_all);
+    let mut lines = if *as_data {
+        let limit = arguments.limit.unwrap_or(u64::MAX);
+        RequestedLines { limit, line_bytes: usize::MAX, ..RequestedLines::new(arguments, *budget, counts_all) }
+    } else {
+        RequestedLines::new(arguments, MOST_BYTES.min(*budget), counts_all)
+    };
     let mut source = start.as_slice().chain(source);
     while lines.next(&mut source).map_err(failed)? {
         abandoned.check()?;
@@ -120,6 +124,7 @@ struct RequestedLines {
     first: u64,
     limit: u64,
     budget: usize,
+    line_bytes: usize,
     /// Continue to the end after the last wanted line, to know the total.
     counts_all: bool,
     /// Lines begun so far.
@@ -142,6 +147,7 @@ impl RequestedLines {
             first: arguments.offset.unwrap_or(1).max(1),
             limit: arguments.limit.unwrap_or(MOST_LINES),
             budget,
+            line_bytes: LINE_BYTES,
             counts_all,
             ..Self::default()
         }
@@ -152,7 +158,7 @@ impl RequestedLines {
         let mut kept = Vec::new();
         let full = self.more || self.taken >= self.limit;
         let wanted = !full && self.number + 1 >= self.first;
-        let Some(line) = read_line(source, if wanted { LINE_BYTES } else { 0 }, &mut kept)? else {
+        let Some(line) = read_line(source, if wanted { self.line_bytes } else { 0 }, &mut kept)? else {
             self.total = Some(self.number);
             return Ok(false);
         };

@@ -132,6 +132,7 @@ impl Place {
             timeout: tool.time_asked(&arguments).unwrap_or(self.timeout),
             clocks: self.clocks,
             max_tokens: self.max_tokens,
+            whole: false,
             live,
             enclosure: crate::safety::Enclosure::Write,
             variables: &[],

@@ -34,7 +34,9 @@ struct TodoItem {
 #[serde(rename_all = "snake_case")]
 enum TodoStatus {
     Pending,
+    #[serde(alias = "in_progress")]
     Doing,
+    #[serde(alias = "completed")]
     Done,
 }
 
@@ -49,7 +51,7 @@ impl Todo {
                     "type": "object",
                     "properties": {
                         "text": { "type": "string" },
-                        "status": { "enum": ["pending", "doing", "done"] },
+                        "status": { "enum": ["pending", "doing", "done", "in_progress", "completed"] },
                     },
                     "required": ["text", "status"],
                     "additionalProperties": false,
@@ -145,6 +147,9 @@ mod tests {
         let output = Place::new().call(&Todo::new(), plan.clone()).expect("it is kept");
         assert_eq!(output.observation, "The plan is kept: 1 of 3 done.");
         assert_eq!(output.summary, "1 of 3 done\n✓ look\n▸ change it\n☐ check");
+        assert_eq!(output.state_update["todo"], plan["items"]);
+        let words = items(&[("look", "completed"), ("change\nit", "in_progress"), ("check", "pending")]);
+        let output = Place::new().call(&Todo::new(), words).expect("the words of others are known");
         assert_eq!(output.state_update["todo"], plan["items"]);
         let output = Place::new().call(&Todo::new(), items(&[])).expect("it is cleared");
         assert_eq!(output.state_update["todo"], Value::Null);

@@ -191,6 +191,8 @@ pub struct CallContext<'a> {
     pub max_tokens: usize,
     /// Receives live output of a running command, for observers.
     pub live: &'a (dyn Fn(&str) + Send + Sync),
+    /// True if a step of a plan or a flow reads the result as data: nothing is left out that was not asked to be.
+    pub whole: bool,
     /// The store for text that a tool's observation leaves out; `None` if nothing could read it again.
     pub keep: Option<Keep<'a>>,
     /// The walls around a command that the call runs.

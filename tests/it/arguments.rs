@@ -86,7 +86,7 @@ fn each_mistake_names_the_path_what_was_expected_and_what_was_given() {
         (
             "todo",
             json!({"items": [{"text": "a", "status": "finished"}]}),
-            "- `items[0].status`: expected one of \"pending\", \"doing\", \"done\", got \"finished\"",
+            "- `items[0].status`: expected one of \"pending\", \"doing\", \"done\", \"in_progress\", \"completed\", got \"finished\"",
         ),
         ("todo", json!({"items": ["a"]}), "- `items[0]`: expected an object, got \"a\""),
         ("recall", json!({"id": ["r1"]}), "- `id`: expected a string, got a list of 1 item"),

@@ -194,6 +194,51 @@ answer: '{{ steps.ask }} {{ steps.gate.text }}'
 }
 
 #[test]
+fn a_failed_command_fails_its_step_and_large_data_is_whole() {
+    let file = "
+steps:
+  - { id: bad, tool: run_command, with: { command: exit 3 } }
+  - { id: after, tool: write_file, with: { path: out.txt, content: '{{ steps.bad.exit_code }}' } }
+";
+    let args = ["--approve", "all"];
+    let output = flow(file, &args).run().exits(1).reason_has("the flow `f` ended at its step `bad`");
+    assert!(!output.place.exists("out.txt"));
+    let file = "
+steps:
+  - { id: list, tool: list_dir, with: { path: many } }
+  - { id: found, tool: glob, with: { pattern: 'many/*' } }
+  - { id: lines, tool: grep, with: { pattern: x, path: many } }
+answer: '{{ steps.list.entries | length }} {{ steps.found.files | length }} {{ steps.lines.matches | length }}'
+";
+    let run = (0..700).fold(flow(file, &[]), |run, n| run.file(&format!("many/{n}"), "x\n"));
+    run.run().success().stdout_is("700 700 700\n");
+}
+
+#[test]
+fn a_flow_takes_no_mode() {
+    let file = "steps: [{ id: look, tool: list_dir }]\n";
+    flow(file, &["--mode", "plan"]).run().exits(2).reason_has("leave out --mode");
+}
+
+#[test]
+fn a_router_that_gives_a_flow_bad_inputs_is_told_once() {
+    let route = |input: &Value| {
+        let reply = json!({ "reasoning": "r", "tool_name": "flow:count", "tool_input": input, "confidence": 0.9 });
+        Reply::text(&reply.to_string())
+    };
+    let server = Server::start([route(&json!({ "dri": "in" })), route(&json!({ "dir": "in" }))]);
+    let file = "
+description: Counts the entries of a directory.
+inputs: { dir: { description: which directory } }
+steps: [{ id: list, tool: list_dir, with: { path: '{{ inputs.dir }}' } }]
+answer: 'There are {{ steps.list.total }}.'
+";
+    let run = Run::task(&server, "how many?").config("flows/count.yaml", file).args(["--mode", "route"]);
+    run.file("in/a", "").run().success().stdout_is("There are 1.\n");
+    assert!(server.requests()[1].user().contains("it has no input `dri`"), "{}", server.requests()[1].user());
+}
+
+#[test]
 fn a_router_picks_a_flow() {
     let route = json!({
         "reasoning": "it counts", "tool_name": "flow:count", "tool_input": { "dir": "in" }, "confidence": 0.9,

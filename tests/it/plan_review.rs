@@ -121,3 +121,46 @@ fn a_chat_shows_the_plan_and_drops_one() {
     let id = shown.split_whitespace().next().expect("a session").to_owned();
     Run::at(&terminal.place).args(["session", "show", &id]).run().success().stdout_has("── plan\nplan (answered)");
 }
+
+#[test]
+fn a_plan_that_a_person_approved_replaces_the_file_that_it_names() {
+    let input = json!({ "path": "a.txt", "content": "planned\n" });
+    let mut replacing = step(1, "write_file", &input, &[]);
+    replacing["replaces"] = json!("a.txt");
+    let server =
+        || roles(vec![(Role::Planner, vec![plan(&[replacing.clone()])]), (Role::Reflector, vec![accepted()])]);
+    let (approved, unread) = (server(), server());
+    let mut terminal = Terminal::start(&run(&approved).file("a.txt", "old\n"));
+    terminal.wait_for("Run it?");
+    assert!(terminal.screen().contains("-old"), "the change is shown: {}", terminal.screen());
+    terminal.line("y");
+    assert_eq!(terminal.exit_code(), 0);
+    assert_eq!(terminal.place.read("a.txt"), "planned\n");
+    let output = run(&unread).file("a.txt", "old\n").run();
+    assert_eq!(output.place.read("a.txt"), "old\n", "nobody approved it: {}", output.shown());
+}
+
+#[test]
+fn a_person_stops_a_plan_by_words_and_lets_it_go_on() {
+    let hang = json!({ "command": "echo mail >> log.txt; while [ ! -e go ]; do sleep 0.05; done" });
+    let steps = [step(1, "run_command", &hang, &[]), step(2, "list_dir", &json!({"path": "."}), &[1])];
+    let server = roles(vec![(Role::Planner, vec![plan(&steps)]), (Role::Reflector, vec![accepted()])]);
+    let run = Run::new().arg("chat").args(["--approve", "all", "--mode", "plan"]).server(&server);
+    let mut terminal = Terminal::start(&run.args(["--set", "agents.default.plan_approval=false"]));
+    terminal.wait_for("> ");
+    terminal.line("the request");
+    let place = std::sync::Arc::clone(&terminal.place);
+    terminal.wait_until("the step runs", |_| place.exists("log.txt"));
+    terminal.keys("\u{3}");
+    terminal.wait_for("interrupted");
+    terminal.line("No! Stop.");
+    terminal.wait_for("a plan waits, 0 of 2 steps done");
+    std::fs::write(terminal.place.workspace().join("go"), "").expect("written");
+    terminal.line("/plan go");
+    terminal.wait_for("Step 1 may have run in part");
+    terminal.line("yes");
+    terminal.wait_for("judged: complete");
+    assert_eq!(terminal.place.read("log.txt"), "mail\nmail\n");
+    terminal.keys("\u{4}");
+    assert_eq!(terminal.exit_code(), 0);
+}

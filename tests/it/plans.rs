@@ -341,3 +341,133 @@ fn a_dry_run_shows_the_request_to_the_first_role() {
     }
     assert!(server.requests().is_empty());
 }
+
+#[test]
+fn a_failed_command_is_no_success_and_what_needs_it_does_not_run() {
+    for command in ["exit 1", "kill -SEGV $$"] {
+        let steps = [
+            step(1, "run_command", &json!({ "command": command }), &[]),
+            step(2, "write_file", &json!({ "path": "out.txt", "content": "$step_1_result.output" }), &[1]),
+        ];
+        let server = roles(vec![
+            (Role::Planner, vec![plan(&steps)]),
+            (Role::Reflector, vec![judged([5, 5, 5], "escalate", None)]),
+        ]);
+        let output = run(&server, &["--approve", "all", "-o", "jsonl"]).run().exits(1);
+        let events = output.events();
+        let states: Vec<&str> =
+            events.of("step.finished").iter().filter_map(|event| event["status"].as_str()).collect();
+        assert_eq!(states, ["failed", "skipped"], "{command}\n{}", output.shown());
+        assert!(!output.place.exists("out.txt"));
+    }
+}
+
+#[test]
+fn a_step_that_is_not_allowed_is_told_and_not_tried_again() {
+    let steps = [step(1, "run_command", &json!({ "command": "touch denied" }), &[])];
+    let server =
+        roles(vec![(Role::Planner, vec![plan(&steps)]), (Role::Model, vec![Reply::text("It was not allowed.")])]);
+    let output = run(&server, &["--approve", "never", "-o", "jsonl"]).run().exits(1);
+    assert_eq!(asked(&server), [Role::Planner, Role::Model], "{}", output.shown());
+    assert_eq!(output.events().one("step.finished")["status"], "denied");
+    assert!(told(&server, Role::Model, 0).contains("step 1 was not allowed"));
+}
+
+#[test]
+fn a_new_plan_that_changes_nothing_is_refused() {
+    let steps = [step(1, "list_dir", &json!({ "path": "." }), &[])];
+    let server = roles(vec![
+        (Role::Planner, vec![plan(&steps)]),
+        (Role::Reflector, vec![judged([5, 2, 5], "replan", None)]),
+    ]);
+    let output = run(&server, &["-o", "jsonl"]).run().exits(1);
+    assert_eq!(output.events().of("plan.created").len(), 1, "{}", output.shown());
+    let expected = [Role::Planner, Role::Reflector, Role::Planner, Role::Planner, Role::Model];
+    assert_eq!(asked(&server), expected, "the planner is told once");
+}
+
+#[test]
+fn a_result_is_whole_however_large_and_the_reflector_reads_what_was_written_once() {
+    let text: String = (0..20_000).map(|n| format!("line {n} of a long file\n")).collect();
+    let steps = [
+        step(1, "read_file", &json!({ "path": "long.txt" }), &[]),
+        step(2, "write_file", &json!({ "path": "copy.txt", "content": "$step_1_result.text" }), &[1]),
+        step(3, "write_file", &json!({ "path": "note.txt", "content": "a heron stands there" }), &[]),
+    ];
+    let server = roles(vec![(Role::Planner, vec![plan(&steps)]), (Role::Reflector, vec![accepted()])]);
+    let output = run(&server, &[]).file("long.txt", &text).run().success();
+    assert_eq!(output.place.read("copy.txt"), text);
+    assert_eq!(told(&server, Role::Reflector, 0).matches("a heron stands there").count(), 1);
+}
+
+#[test]
+fn a_part_of_a_result_that_was_cut_off_fails_the_step_that_needs_it() {
+    let steps = [
+        step(1, "run_command", &json!({ "command": "head -c 6000000 /dev/zero | tr '\\0' x" }), &[]),
+        step(2, "write_file", &json!({ "path": "copy.txt", "content": "$step_1_result.output" }), &[1]),
+        step(3, "write_file", &json!({ "path": "code.txt", "content": "code $step_1_result.exit_code" }), &[1]),
+    ];
+    let server = roles(vec![
+        (Role::Planner, vec![plan(&steps)]),
+        (Role::Reflector, vec![judged([5, 5, 5], "escalate", None)]),
+    ]);
+    let output = run(&server, &["--approve", "all", "-o", "jsonl"]).run().exits(1);
+    assert!(output.stdout.contains("`$step_1_result.output` is not whole"), "{}", output.shown());
+    assert!(!output.place.exists("copy.txt"));
+    assert_eq!(output.place.read("code.txt"), "code 0");
+}
+
+/// What a model proposes with the tool.
+fn proposed(steps: &Value) -> Reply {
+    Reply::call("propose_plan", &json!({ "steps": steps, "why": "two things" }))
+}
+
+#[test]
+fn a_model_proposes_a_plan_in_its_conversation_and_goes_on_from_the_results() {
+    let steps = json!([
+        { "id": 1, "description": "look", "tool": "read_file", "input": { "path": "a.txt" } },
+        { "id": 2, "description": "keep", "tool": "write_file", "depends_on": [1],
+          "input": { "path": "b.txt", "content": "$step_1_result.text" } },
+        { "id": 3, "description": "fail", "tool": "read_file", "input": { "path": "missing.txt" } },
+    ]);
+    let wrong = json!([{ "id": 1, "description": "look", "tool": "raed_file", "input": {} }]);
+    let server = Server::start([proposed(&wrong), proposed(&steps), Reply::text("done")]);
+    let run = Run::task(&server, "copy it").args(["--approve", "edits", "-o", "jsonl"]).file("a.txt", "alpha");
+    let output = run.run().success();
+    assert_eq!(output.place.read("b.txt"), "alpha");
+    let events = output.events();
+    assert_eq!(events.one("plan.created")["author"], "model");
+    assert_eq!(events.of("step.finished").len(), 3);
+    let requests = server.requests();
+    assert!(requests[1].body.to_string().contains("there is no tool or agent `raed_file`"));
+    let last = requests[2].body.to_string();
+    for part in ["1. look · read_file: done", "3. fail · read_file: failed", "Go on from the results above"] {
+        assert!(last.contains(part), "{part}: {last}");
+    }
+    assert!(!output.stdout.contains("a plan waits"), "{}", output.shown());
+    let (before, after) = (requests[1].messages(), requests[2].messages());
+    assert_eq!(&after[..before.len()], before, "the prefix stays");
+}
+
+#[test]
+fn helpers_those_who_explore_and_agents_without_plans_have_no_tool_for_them() {
+    let offered = |extra: &[&str]| {
+        let server = Server::always(Reply::text("done"));
+        Run::task(&server, "look").args(extra.to_vec()).run().success();
+        server.requests()[0].body["tools"].to_string().contains("propose_plan")
+    };
+    assert!(offered(&[]));
+    assert!(!offered(&["--mode", "explore"]));
+    assert!(!offered(&["--set", "agents.default.plans=false"]));
+}
+
+#[test]
+fn a_routed_call_that_fails_returns_to_the_loop() {
+    let server = roles(vec![
+        (Role::Router, vec![routed("read_file", &json!({ "path": "READM.md" }), 0.9)]),
+        (Role::Model, vec![Reply::call("read_file", &json!({ "path": "README.md" })), Reply::text("It says hi.")]),
+    ]);
+    let output = route(&server).file("README.md", "hi").run().success();
+    assert_eq!(output.events().one("run.completed")["result"], "It says hi.");
+    assert_eq!(asked(&server), [Role::Router, Role::Model, Role::Model]);
+}

@@ -154,7 +154,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
             person: Some(approver).filter(|approver| approver.present()).cloned(),
         };
         let for_helpers = || ground.share_with(SharedServices { around: Arc::clone(&services), sandbox });
-        toolbox::assemble_toolbox(config, settings, &catalogue, kit, for_helpers)?
+        toolbox::assemble_toolbox(config, settings, &catalogue, kit, shared.is_some(), for_helpers)?
     } else {
         Toolbox::default()
     };

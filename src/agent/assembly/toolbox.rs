@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::agent::{ToolTerms, Toolbox};
 use crate::base::text;
-use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
+use crate::config::{AgentConfig, Config, Mistake, Mode, Permission, ToolConfig, format_duration};
 use crate::model::ToolDefinition;
 use crate::skills::SkillCatalogue;
 use crate::tools::{
-    self, BACKGROUND, ConfiguredCommand, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND, SelectableName, TASK,
-    Tool,
+    self, BACKGROUND, ConfiguredCommand, Kit, LoadSkill, LoadSkillReference, ProposePlan, RUN_COMMAND,
+    SelectableName, TASK, Tool,
 };
 
 use super::ground::AgentInputs;
@@ -23,6 +23,7 @@ pub(super) fn assemble_toolbox(
     agent: &AgentConfig,
     catalogue: &Arc<SkillCatalogue>,
     kit: Kit,
+    is_helper: bool,
     for_helpers: impl FnOnce() -> AgentInputs,
 ) -> Result<Toolbox, SetupError> {
     if let Some(mistake) = find_misnamed(config).into_iter().chain(too_slow(config, agent)).next() {
@@ -38,6 +39,10 @@ pub(super) fn assemble_toolbox(
         let disclosure = agent.skill_disclosure;
         register_tool(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), disclosure)));
         register_tool(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
+    }
+    let may_change = agent.mode != Mode::Explore && agent.permissions.max != Permission::Read;
+    if agent.plans && may_change && !is_helper {
+        register_tool(&mut toolbox, config, Arc::new(ProposePlan::new()));
     }
     for tool in list_commands(config) {
         let command = ConfiguredCommand::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone());

@@ -31,6 +31,8 @@ pub enum CallFailure {
     Tool(ToolErrorKind),
     /// The tool ran a program to its end, and that failed. The result is whole.
     Program(Exit),
+    /// The tool returned a result, but the work was not finished: a helper reached a limit.
+    Unfinished,
 }
 
 impl CallEnd {
@@ -38,6 +40,7 @@ impl CallEnd {
     pub(super) fn of_output(output: &ToolOutput) -> Self {
         match &output.exit {
             Some(exit) if *exit != Exit::Code(0) => Self::Failed(CallFailure::Program(exit.clone())),
+            _ if output.unfinished => Self::Failed(CallFailure::Unfinished),
             _ => Self::Done,
         }
     }
@@ -48,7 +51,7 @@ impl CallEnd {
 
     /// True if the tool returned a result: it did what was asked, or the program that it ran failed.
     pub fn has_result(&self) -> bool {
-        matches!(self, Self::Done | Self::Failed(CallFailure::Program(_)))
+        matches!(self, Self::Done | Self::Failed(CallFailure::Program(_) | CallFailure::Unfinished))
     }
 
     /// The status of the call in events and in the log.
@@ -67,6 +70,7 @@ impl CallEnd {
         Some(match self {
             Self::Done => return None,
             Self::Failed(CallFailure::Invalid) => "invalid_call",
+            Self::Failed(CallFailure::Unfinished) => "unfinished",
             Self::Failed(CallFailure::Program(Exit::Code(_))) => CallTelemetry::EXIT,
             Self::Failed(CallFailure::Program(Exit::Signal(_))) => CallTelemetry::SIGNAL,
             Self::Failed(CallFailure::Tool(kind)) => match kind {
@@ -96,6 +100,7 @@ mod tests {
             (program(Exit::Signal("SIGSEGV".to_owned())), CallStatus::Error, Some("signal"), true),
             (tool(ToolErrorKind::Permanent), CallStatus::Error, Some("permanent"), false),
             (tool(ToolErrorKind::Timeout), CallStatus::Timeout, Some("timeout"), false),
+            (CallEnd::Failed(CallFailure::Unfinished), CallStatus::Error, Some("unfinished"), true),
             (CallEnd::Failed(CallFailure::Invalid), CallStatus::Error, Some("invalid_call"), false),
             (CallEnd::Denied(DecidedBy::Rule), CallStatus::Denied, Some("denied"), false),
             (CallEnd::Cancelled { ran_for: None }, CallStatus::Cancelled, Some("cancelled"), false),

@@ -19,7 +19,7 @@ mod given;
 mod by_hand;
 
 pub use by_hand::{CalledByHand, call_by_hand};
-pub use end::CallEnd;
+pub use end::{CallEnd, CallFailure};
 pub(super) use given::{GivenCall, GivenOutcome};
 pub(super) use prepare::CallLane;
 pub(super) use schedule::{CallScheduler, OutcomeOrder};

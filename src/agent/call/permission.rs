@@ -8,6 +8,7 @@ use crate::conversation::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::conversation::message::ToolCall;
 use crate::safety::policy::{Grant, Grounds, SessionGrants, Verdict};
 use crate::safety::{Approval, Enclosure, Question};
+use crate::tools::PROPOSE_PLAN;
 
 use super::end::{CallEnd, CallFailure};
 use super::prepare::{CallPlan, PreparedCall};
@@ -43,6 +44,12 @@ impl<'t> Turn<'t> {
         let PreparedCall { call, arguments, plan: Ok(CallPlan { tool, reach, .. }), .. } = prepared else {
             return Ok(PermissionDecision::Run);
         };
+        if call.name == PROPOSE_PLAN {
+            let reviewed = self.review_proposal(arguments).await?;
+            return Ok(reviewed
+                .err()
+                .map_or(PermissionDecision::Run, |(end, why)| PermissionDecision::Refuse(end, why)));
+        }
         let (why, always) = match verdict {
             Verdict::Allow(Grounds::Mode | Grounds::Reading) => return Ok(PermissionDecision::Run),
             Verdict::Allow(Grounds::Rule) => {

@@ -25,6 +25,11 @@ use super::given::GivenOutcome;
 use super::measure;
 use super::shape::ResultShaper;
 
+/// True if the arguments of a call say which part of a result it wants.
+fn asks_for_part(arguments: &Value) -> bool {
+    ["offset", "limit", "max_tokens"].iter().any(|name| arguments.get(name).is_some_and(|value| !value.is_null()))
+}
+
 impl Turn<'_> {
     /// Gives a call its one answer, after checking for a loop. Only for a plan is the outcome complete.
     pub(in crate::agent) fn answer_call(
@@ -34,12 +39,14 @@ impl Turn<'_> {
     ) -> Result<GivenOutcome, TurnStop> {
         let unavailable = outcome.unavailable().map(str::to_owned);
         let mut verdict = LoopVerdict::Progress;
-        let mut given = GivenOutcome { end: outcome.end.clone(), summary: String::new(), value: Value::Null };
+        let end = outcome.end.clone();
+        let mut given = GivenOutcome { end, summary: String::new(), value: Value::Null, cut: false };
         let (spill, emitter) = (Arc::clone(&self.conversation.shared.spill), Arc::clone(&self.run.emitter));
         let shaper = ResultShaper { agent: self.agent, spill, emitter, limits };
         let answer = shaper.shape(&mut outcome, |outcome| {
             if limits.of_plan {
                 let output = &outcome.output;
+                given.cut = output.truncated && !asks_for_part(&outcome.prepared.arguments);
                 let told = if given.end.has_result() { &output.summary } else { &output.observation };
                 given.summary.clone_from(told);
                 given.value = match &output.result {

@@ -27,13 +27,17 @@ impl Turn<'_> {
     ) -> Result<GivenCall, StepFailure> {
         let results = machine.results();
         let modification = machine.modification(step.step_id);
-        let id = self.call_id(machine, step.step_id, machine.next_attempt(step.step_id));
+        let id = self.call_id(step.step_id, machine.next_attempt(step.step_id));
+        machine.find_cut(step).map_or(Ok(()), Err)?;
         let filled = fill_call(&id, step, &results).and_then(|job| self.check_call(job));
         let mistake = match (filled, modification) {
             (Ok(job), None) => return Ok(job),
             (Ok(_), Some(_)) => String::new(),
             (Err(mistake), _) => mistake,
         };
+        if orchestration.roles.is_none() {
+            return Err(mistake.into());
+        }
         self.ask_executor(orchestration, step, id, &results, modification, &mistake).await
     }
 
@@ -74,7 +78,7 @@ impl Turn<'_> {
             Some(call) if call.name != tool => Err(format!("The step's tool is `{tool}`, not `{}`.", call.name)),
             Some(call) => Ok(Ok(call.arguments)),
         };
-        let decided = self.ask_role(&orchestration.roles.executor, variables, accept).await;
+        let decided = self.ask_role(&orchestration.roles()?.executor, variables, accept).await;
         let decided = decided.map_err(|failure| failure.explain("the executor gave no usable call: "))?;
         let arguments = decided.map_err(|why| format!("the executor handed it back: {why}"))?;
         let given = PlanStep { tool_input: arguments, ..step.clone() };
@@ -87,9 +91,9 @@ impl Turn<'_> {
     }
 
     /// An id for the call of a step that no other call of the session has.
-    pub(super) fn call_id(&self, machine: &PlanProgress, step: u32, attempt: u32) -> String {
-        let (turn, revision) = (self.conversation.session.turns(), machine.plan().map_or(0, |plan| plan.revision));
-        format!("plan_{turn}_{revision}_{step}_{attempt}")
+    pub(super) fn call_id(&self, step: u32, attempt: u32) -> String {
+        let turn = self.conversation.session.turns();
+        format!("plan_{turn}_{}_{step}_{attempt}", self.plans)
     }
 }
 

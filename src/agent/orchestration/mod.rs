@@ -19,6 +19,7 @@ mod steps;
 mod reflect;
 mod review;
 mod plan;
+mod proposal;
 mod routing;
 mod flow;
 mod explore;
@@ -33,16 +34,18 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::config::Mode;
-use crate::tools::{BACKGROUND, CALL_TOOL, FIND_TOOLS, TASK};
+use crate::tools::{BACKGROUND, CALL_TOOL, FIND_TOOLS, PROPOSE_PLAN, TASK};
 
 use super::Agent;
 use graph::Choices;
 
-/// The means of the modes `route` and `plan`, and of flows.
+/// The means of plans and flows.
+#[derive(Default)]
 pub struct Orchestration {
     /// A person sees a plan before it runs.
     pub plan_approval: bool,
-    pub roles: Roles,
+    /// The roles, in the modes that use them and for flows.
+    pub roles: Option<Roles>,
     /// The agents that take jobs, besides the running one, with the text that says when to use each.
     pub agents: BTreeMap<String, String>,
     pub flows: Flows,
@@ -53,7 +56,9 @@ impl Orchestration {
     fn candidates(&self, agent: &Agent, request: &str) -> Value {
         let told = |(name, description)| json!({ "name": name, "description": description });
         let agents: Value = self.agents.iter().map(told).collect();
-        json!({ "tools": shown::list_tools(agent, is_for_plans), "agents": agents, "user_request": request })
+        let fitting = agent.tools.find_fitting(request);
+        let tools = shown::list_tools(agent, |name| is_for_plans(name) && fitting.contains(&name));
+        json!({ "tools": tools, "agents": agents, "user_request": request })
     }
 
     /// The names that steps and routes may use.
@@ -67,6 +72,14 @@ impl Orchestration {
         }
     }
 
+    /// The roles.
+    ///
+    /// # Errors
+    /// The mode has none.
+    fn roles(&self) -> Result<&Roles, String> {
+        self.roles.as_ref().ok_or_else(|| "no role is asked in this mode".to_owned())
+    }
+
     /// True if a mode needs roles.
     pub fn is_for(mode: Mode) -> bool {
         matches!(mode, Mode::Route | Mode::Plan)
@@ -76,5 +89,5 @@ impl Orchestration {
 /// True if a step of a plan may call this tool. Agents are named directly, and the other excluded tools only serve a
 /// model that thinks between its calls.
 fn is_for_plans(tool: &str) -> bool {
-    ![TASK, "todo", BACKGROUND, FIND_TOOLS, CALL_TOOL].contains(&tool)
+    ![TASK, "todo", BACKGROUND, FIND_TOOLS, CALL_TOOL, PROPOSE_PLAN].contains(&tool)
 }

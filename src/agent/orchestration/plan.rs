@@ -1,5 +1,5 @@
 //! Mode `plan`: a planner lists steps, a person may review them, the steps run, a reflector judges, and the model
-//! answers from the results. The next message of a session continues an interrupted plan.
+//! answers from the results. An interrupted plan waits: see `proposal`.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::agent::request::purpose::Purpose;
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::conversation::event::EventKind;
-use crate::conversation::event::plan::{PlanCreated, PlanEvent as Happened, PlanStep, StepFinished};
+use crate::conversation::event::plan::{PlanCreated, PlanEvent as Happened, PlanStep, StepFinished, StepStatus};
 use crate::conversation::message::{FinishReason, Step, UserText};
 
 use super::Orchestration;
@@ -27,24 +27,9 @@ impl Turn<'_> {
     pub(in crate::agent) async fn by_plan(
         &mut self,
         orchestration: &Orchestration,
-        said: &str,
+        mut machine: PlanProgress,
+        mut request: String,
     ) -> Result<TurnEnd, TurnStop> {
-        let mut machine = PlanProgress::replay(self.conversation.session.progress());
-        let mut request = said.to_owned();
-        match machine.plan().filter(|_| machine.is_unfinished()) {
-            Some(plan) => {
-                request = format!("{}\n\n{said}", plan.request);
-                // Observers learn about the plan and the steps that are already done.
-                let kept = plan
-                    .steps
-                    .iter()
-                    .map(|step| step.step_id)
-                    .filter(|step| machine.has_succeeded(*step))
-                    .collect();
-                self.run.emitter.emit(EventKind::PlanCreated(PlanCreated { kept, ..plan.clone() }))?;
-            }
-            None => machine = PlanProgress::new(),
-        }
         // The person's wish for the next plan.
         let mut wanted: Option<String> = None;
         loop {
@@ -74,7 +59,7 @@ impl Turn<'_> {
                         },
                     }
                 }
-                PlanAction::Start(_) | PlanAction::Skip(_) | PlanAction::Wait => {
+                PlanAction::Start(_) | PlanAction::Doubt(_) | PlanAction::Skip(_) | PlanAction::Wait => {
                     self.run_steps(orchestration, &mut machine).await?;
                     continue;
                 }
@@ -121,16 +106,20 @@ impl Turn<'_> {
                 return Ok((reply.analysis, Vec::new()));
             }
             let steps = graph::check_plan(&reply, &choices).map_err(|mistakes| mistakes.join("\n"))?;
+            if machine.has_same_steps(&steps) {
+                return Err("This is the plan that was not good enough: nothing in it would run anew.".to_owned());
+            }
             Ok((reply.analysis, steps))
         };
-        let made = self.ask_role(&orchestration.roles.planner, variables, accept).await;
+        let made = self.ask_role(&orchestration.roles()?.planner, variables, accept).await;
         let (analysis, steps) =
             made.map_err(|failure| failure.explain("the planner made no plan that can run:\n"))?;
         if steps.is_empty() {
             return Err(analysis.into());
         }
         let (kept, revision) = (machine.find_kept(&steps), machine.next_revision());
-        Ok(PlanCreated { request: request.to_owned(), revision, analysis, steps, kept })
+        let request = request.to_owned();
+        Ok(PlanCreated { request, revision, analysis, steps, kept, ..PlanCreated::default() })
     }
 
     /// The facts for the planner before a new plan; empty before the first.
@@ -138,26 +127,28 @@ impl Turn<'_> {
         if modification.is_none() && machine.steps().is_empty() {
             return String::new();
         }
-        let mut known = json!({ "steps": self.list_outcomes(machine) });
+        let mut known = json!({ "steps": self.list_outcomes(machine, true) });
         if let Some(modification) = modification {
             known["what_the_new_plan_needs"] = modification.into();
         }
         known.to_string()
     }
 
-    /// The steps of a plan with their outcomes, for a role.
-    pub(super) fn list_outcomes(&self, machine: &PlanProgress) -> Value {
+    /// The steps of a plan with their outcomes, for a role that sees what each was given beside them or not.
+    pub(super) fn list_outcomes(&self, machine: &PlanProgress, with_inputs: bool) -> Value {
         let shown = RoleResultSize::share_among(self.agent.result_bytes(), machine.steps().len());
         let told = |step: &PlanStep| {
-            let mut told = json!({
-                "step_id": step.step_id, "description": step.description, "tool_name": step.tool_name,
-                "tool_input": step.tool_input,
-            });
+            let mut told = json!({ "step_id": step.step_id });
+            if with_inputs {
+                told = json!(step);
+            }
             match machine.find_end(step.step_id) {
                 None => told["status"] = "not run".into(),
                 Some(StepFinished { status, summary, check, result, .. }) => {
                     told["status"] = json!(status);
-                    told["summary"] = summary.as_str().into();
+                    // Further lines are for the person: a diff of what the plan holds anyway.
+                    let first = summary.lines().next().unwrap_or_default();
+                    told["summary"] = if *status == StepStatus::Ok { first } else { summary }.into();
                     told["result"] = shown.show_value(result);
                     if let Some(check) = check {
                         told["check"] = json!(check);
@@ -181,6 +172,7 @@ impl Turn<'_> {
             Happened::Reflected(reflection) => Some(EventKind::Reflection(reflection.clone())),
             Happened::Closed { .. } => None,
         };
+        self.plans += u32::from(matches!(happened, Happened::Planned(_)));
         machine.apply(&happened);
         self.conversation.session.note_progress(happened, Timestamp::now()).map_err(anyhow::Error::from)?;
         Ok(event.map_or(Ok(()), |event| self.run.emitter.emit(event))?)

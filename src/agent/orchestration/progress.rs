@@ -8,7 +8,7 @@ use crate::conversation::event::plan::{
 };
 
 use super::graph;
-use super::reference::Results;
+use super::reference::{self, Reference, Results};
 
 /// The progress of a request that is carried out by a plan.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +31,8 @@ pub struct PlanProgress {
 pub enum PlanStepState {
     Waiting,
     Running,
+    /// It was running when the work on the plan was dropped: it may have run in part.
+    Interrupted,
     /// It ended, with or without success.
     Ended(StepFinished),
 }
@@ -42,6 +44,8 @@ pub enum PlanAction {
     Plan { modification: Option<String> },
     /// Skip these steps: a step that they need failed.
     Skip(Vec<u32>),
+    /// Decide whether these steps, which may have run in part, run again: [`PlanProgress::allow_again`].
+    Doubt(Vec<u32>),
     /// Start these steps.
     Start(Vec<u32>),
     /// Wait: steps are running, and no other may start.
@@ -101,18 +105,33 @@ impl PlanProgress {
         }
     }
 
-    /// Resets running steps, because the work on them was dropped: they may start again.
+    /// Marks running steps, because the work on them was dropped.
     pub fn interrupt(&mut self) {
         let running = self.states.values_mut().filter(|state| **state == PlanStepState::Running);
-        running.for_each(|state| *state = PlanStepState::Waiting);
+        running.for_each(|state| *state = PlanStepState::Interrupted);
+    }
+
+    /// Lets a step run again that may have run in part.
+    pub fn allow_again(&mut self, step: u32) {
+        if let Some(state) = self.states.get_mut(&step).filter(|state| **state == PlanStepState::Interrupted) {
+            *state = PlanStepState::Waiting;
+        }
     }
 
     fn accept_plan(&mut self, created: &PlanCreated) {
-        let old = std::mem::take(self);
+        let mut old = std::mem::take(self);
+        old.interrupt();
         if created.revision > 1 && old.closed.is_none() {
             let kept = old.find_kept(&created.steps);
-            let is_kept = |step: &u32| kept.contains(step) && created.kept.contains(step);
-            self.states = old.states.into_iter().filter(|(step, _)| is_kept(step)).collect();
+            // What may have run in part stays in doubt, unless a person who read the plan wants it to run.
+            let in_doubt = |step: &PlanStep| {
+                let state = old.states.get(&step.step_id);
+                !created.approved && state == Some(&PlanStepState::Interrupted) && old.has_same_call(step)
+            };
+            let doubted: BTreeSet<u32> =
+                created.steps.iter().filter(|step| in_doubt(step)).map(|step| step.step_id).collect();
+            let stays = |step: &u32| kept.contains(step) && created.kept.contains(step) || doubted.contains(step);
+            self.states = old.states.into_iter().filter(|(step, _)| stays(step)).collect();
             self.reflections = old.reflections;
             self.retries = old.retries;
         }
@@ -156,11 +175,27 @@ impl PlanProgress {
         if !blocked.is_empty() {
             return PlanAction::Skip(blocked);
         }
+        let doubted = self.list_in(&PlanStepState::Interrupted);
+        if !doubted.is_empty() {
+            return PlanAction::Doubt(doubted);
+        }
         match self.ready() {
             ready if !ready.is_empty() => PlanAction::Start(ready),
             _ if self.states.values().any(|state| *state == PlanStepState::Running) => PlanAction::Wait,
-            _ => PlanAction::Reflect,
+            _ => self.find_denial().map_or(PlanAction::Reflect, |why| PlanAction::Escalate { why }),
         }
+    }
+
+    /// Says which steps were not allowed, if any: no retry changes that.
+    fn find_denial(&self) -> Option<String> {
+        let denied = self.list_ended().filter(|finished| finished.status == StepStatus::Denied);
+        let told: Vec<String> =
+            denied.map(|one| format!("step {} was not allowed: {}", one.step_id, one.summary)).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    fn list_in(&self, state: &PlanStepState) -> Vec<u32> {
+        self.states.iter().filter(|(_, now)| *now == state).map(|(step, _)| *step).collect()
     }
 
     /// The steps that may start, in the order of the plan: all steps that they need have succeeded.
@@ -204,7 +239,7 @@ impl PlanProgress {
     pub fn list_ended(&self) -> impl Iterator<Item = &StepFinished> {
         self.states.values().filter_map(|state| match state {
             PlanStepState::Ended(finished) => Some(finished),
-            PlanStepState::Waiting | PlanStepState::Running => None,
+            PlanStepState::Waiting | PlanStepState::Running | PlanStepState::Interrupted => None,
         })
     }
 
@@ -218,22 +253,49 @@ impl PlanProgress {
         self.list_ended().filter(|finished| is_good(finished)).map(|one| (one.step_id, &one.result)).collect()
     }
 
+    /// Says which part of a result a step needs that was cut off, if there is one.
+    pub fn find_cut(&self, step: &PlanStep) -> Option<String> {
+        let results = self.results();
+        let lacks = |read: &Reference| {
+            let is_cut = self.find_end(read.step).is_some_and(|ended| ended.cut);
+            is_cut && read.value(&results).is_ok_and(|value| !(value.is_number() || value.is_boolean()))
+        };
+        let read = reference::find_references(&step.tool_input).references.into_iter().find(lacks)?;
+        let summary = self.find_end(read.step).map_or("", |ended| ended.summary.as_str());
+        Some(format!(
+            "`{read}` is not whole: the result of step {} was cut ({summary}); let that step ask for less",
+            read.step
+        ))
+    }
+
     /// The steps of a new plan whose results stay valid: they succeeded, and they and all steps that they need are the
     /// same, apart from their descriptions.
     pub fn find_kept(&self, steps: &[PlanStep]) -> Vec<u32> {
         let mut kept = Vec::new();
         for step in steps {
-            let same = |old: &PlanStep| {
-                (&old.tool_name, &old.tool_input, &old.check) == (&step.tool_name, &step.tool_input, &step.check)
-                    && collect_set(&old.depends_on) == collect_set(&step.depends_on)
-            };
-            let before = self.step(step.step_id).filter(|old| same(old));
             let stands = step.depends_on.iter().all(|on| kept.contains(on)) && self.has_succeeded(step.step_id);
-            if before.is_some() && stands {
+            if stands && self.has_same(step) {
                 kept.push(step.step_id);
             }
         }
         kept
+    }
+
+    /// True if these are the steps of the plan, apart from their descriptions.
+    pub fn has_same_steps(&self, steps: &[PlanStep]) -> bool {
+        steps.len() == self.steps().len() && steps.iter().all(|step| self.has_same(step))
+    }
+
+    fn has_same(&self, step: &PlanStep) -> bool {
+        let same = |old: &PlanStep| {
+            old.check == step.check && collect_set(&old.depends_on) == collect_set(&step.depends_on)
+        };
+        self.has_same_call(step) && self.step(step.step_id).is_some_and(same)
+    }
+
+    fn has_same_call(&self, step: &PlanStep) -> bool {
+        let same = |old: &PlanStep| (&old.tool_name, &old.tool_input) == (&step.tool_name, &step.tool_input);
+        self.step(step.step_id).is_some_and(same)
     }
 
     /// The facts for the decision.

@@ -30,8 +30,9 @@ impl Turn<'_> {
         request: &str,
     ) -> Result<(), StepFailure> {
         let facts = machine.facts();
-        let told =
-            json!({ "user_request": request, "plan": machine.steps(), "results": self.list_outcomes(machine) });
+        // The plan holds what each step was given.
+        let results = self.list_outcomes(machine, false);
+        let told = json!({ "user_request": request, "plan": machine.steps(), "results": results });
         let (reply, decision) = self.ask_reflector(orchestration, told, &facts).await?;
         let ReflectorReply { evaluation, overall_pass, .. } = reply;
         let reflection = Reflection { evaluation, overall_pass, decision, retries: facts.retries };
@@ -50,7 +51,7 @@ impl Turn<'_> {
             let decision = verdict::decide_step(&reply, facts);
             Ok((reply, decision))
         };
-        let judged = self.ask_role(&orchestration.roles.reflector, told, accept).await;
+        let judged = self.ask_role(&orchestration.roles()?.reflector, told, accept).await;
         judged.map_err(|failure| failure.explain("the reflector gave no usable judgement: "))
     }
 
@@ -70,7 +71,7 @@ impl Turn<'_> {
             StepCheck::Command(line) => match command::for_command(line, &results) {
                 Err(why) => (false, why),
                 Ok((command, variables)) => {
-                    let id = format!("{}_check", self.call_id(machine, step.step_id, attempt));
+                    let id = format!("{}_check", self.call_id(step.step_id, attempt));
                     let arguments = json!({ "command": command });
                     let given = GivenCall { id, tool: RUN_COMMAND.to_owned(), arguments, variables };
                     let outcome = self.run_given(given).await?;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::agent::turn::{Turn, TurnStop};
-use crate::conversation::event::plan::{PlanCreated, PlanStep};
+use crate::conversation::event::plan::{PlanAuthor, PlanCreated, PlanStep};
+use crate::conversation::knowledge::Ledger;
+use crate::files::regular::{self, Links};
 use crate::safety::{PlanReview, PlanSheet, read_form};
 
 use super::Orchestration;
@@ -11,6 +13,9 @@ use super::graph;
 use super::input::fill_call;
 use super::reference::Results;
 use super::reply::PlanReply;
+
+/// The most bytes of a file that a step may replace.
+const MOST_REPLACED: u64 = 64 << 20;
 
 impl Turn<'_> {
     /// Asks the person to review a plan, if one is present and the configuration asks for it. A refusal is the reason;
@@ -20,7 +25,7 @@ impl Turn<'_> {
         orchestration: &Orchestration,
         mut plan: PlanCreated,
     ) -> Result<Result<PlanCreated, String>, TurnStop> {
-        if !orchestration.plan_approval || !self.agent.approver.present() {
+        if !orchestration.plan_approval || plan.approved || !self.agent.approver.present() {
             return Ok(Ok(plan));
         }
         let (mut mistakes, mut draft) = (Vec::new(), None);
@@ -33,12 +38,15 @@ impl Turn<'_> {
                 self.agent.approver.review_plan(sheet).await
             };
             match review {
-                PlanReview::Run => return Ok(Ok(plan)),
+                PlanReview::Run => return Ok(Ok(PlanCreated { approved: true, ..plan })),
                 PlanReview::Refuse(why) => return Ok(Err(why)),
                 PlanReview::Edited(text) => {
                     let text = self.agent.redactor.redact_known(&text).into_owned();
                     match self.read_edited(orchestration, &text) {
-                        Ok(steps) => (plan.steps, mistakes, draft) = (steps, Vec::new(), None),
+                        Ok(steps) => {
+                            plan.author = PlanAuthor::Person;
+                            (plan.steps, mistakes, draft) = (steps, Vec::new(), None);
+                        }
                         Err(wrong) => (mistakes, draft) = (wrong, Some(text)),
                     }
                 }
@@ -52,13 +60,29 @@ impl Turn<'_> {
         graph::check_plan(&PlanReply { plan, ..PlanReply::default() }, &orchestration.choices(self.agent))
     }
 
+    /// Takes note of a file of the workspace that a step may replace, as if it had been read.
+    pub(super) fn learn_file(&self, path: &str, files: &Ledger) {
+        let found = self.agent.workspace.resolve(path);
+        let bytes = regular::read_bytes(&found.path, Links::Refuse, MOST_REPLACED).ok().flatten();
+        if let Some(bytes) = bytes.filter(|_| found.inside) {
+            files.remember(&found.path, &bytes);
+        }
+    }
+
     /// Previews of steps, as far as they are known before the plan runs: commands and diffs.
     fn previews(&self, steps: &[PlanStep]) -> BTreeMap<u32, String> {
         let preview = |step: &PlanStep| {
             let job = fill_call("", step, &Results::new()).ok()?;
             let prepared = self.judge_given(&job);
             let plan = prepared.plan.as_ref().ok()?;
-            let files = &self.conversation.shared.files;
+            let replaced = Ledger::default();
+            let files = match &step.replaces {
+                None => &*self.conversation.shared.files,
+                Some(path) => {
+                    self.learn_file(path, &replaced);
+                    &replaced
+                }
+            };
             let shown = plan.tool.preview(&prepared.arguments, &plan.reach, files).ok()?;
             Some((step.step_id, self.agent.redactor.redact_known(&shown).into_owned()))
         };

@@ -27,15 +27,12 @@ impl Turn<'_> {
         orchestration: &Orchestration,
         said: &str,
     ) -> Result<TurnEnd, TurnStop> {
-        if PlanProgress::replay(self.conversation.session.progress()).is_unfinished() {
-            return self.by_plan(orchestration, said).await;
-        }
         let mut request = said.to_owned();
         loop {
             self.heed_in(&mut request)?;
             let question = match self.pick(orchestration, &request).await? {
                 Route::Direct => return self.converse().await,
-                Route::Plan => return self.by_plan(orchestration, &request).await,
+                Route::Plan => return self.by_plan(orchestration, PlanProgress::new(), request).await,
                 Route::Tool { name, input } => {
                     let step = one_step(name, input, &request);
                     return self.by_one_call(orchestration, &step).await;
@@ -48,7 +45,7 @@ impl Turn<'_> {
                 }
                 Route::Ask { question } | Route::Unknown { error: question } => question,
                 Route::Flow { name, input } => {
-                    return Box::pin(self.by_chosen_flow(orchestration, &name, input, said)).await;
+                    return Box::pin(self.by_chosen_flow(orchestration, &name, &input, said)).await;
                 }
             };
             match self.ask_person(&question).await? {
@@ -78,9 +75,13 @@ impl Turn<'_> {
         let choices = orchestration.choices(self.agent);
         let accept = |reply: RouteReply| match route::choose_route(&reply, &choices) {
             Route::Unknown { error } => Err(error),
+            Route::Flow { name, input } => orchestration.flows.check_inputs(&name, &input, request).map(|()| {
+                let route = Route::Flow { name, input };
+                (reply, route)
+            }),
             route => Ok((reply, route)),
         };
-        let routed = self.ask_role(&orchestration.roles.router, variables, accept).await;
+        let routed = self.ask_role(&orchestration.roles()?.router, variables, accept).await;
         let (reply, route) = routed.map_err(|failure| failure.explain("the router gave no usable reply: "))?;
         let (kind, name) = route.describe_route();
         self.run.emitter.emit(EventKind::RouteDecided(Routed {
@@ -105,18 +106,13 @@ impl Turn<'_> {
                 self.keep_reply(Step::of_text(report.to_owned(), FinishReason::Stop))?;
                 self.answer(report.to_owned()).await
             }
+            // What the router chose did not do it: the model sees why, and goes on.
+            _ if !outcome.end.is_done() => self.converse().await,
             _ => self.conclude(ANSWER, &machine).await,
         }
     }
 }
 
 fn one_step(tool_name: String, tool_input: Value, request: &str) -> PlanStep {
-    PlanStep {
-        step_id: 1,
-        description: request.to_owned(),
-        tool_name,
-        tool_input,
-        depends_on: Vec::new(),
-        check: None,
-    }
+    PlanStep { step_id: 1, description: request.to_owned(), tool_name, tool_input, ..PlanStep::default() }
 }

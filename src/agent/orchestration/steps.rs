@@ -2,9 +2,10 @@
 //! allows it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
-use crate::agent::call::{CallLane, CallScheduler, GivenCall, GivenOutcome, OutcomeOrder};
+use crate::agent::call::{CallEnd, CallLane, CallScheduler, GivenCall, GivenOutcome, OutcomeOrder};
 use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::plan::{
     PlanEvent as Happened, PlanStep, StepCheck, StepFinished, StepStarted, StepStatus,
@@ -65,6 +66,12 @@ impl<'t> Turn<'t> {
                     }
                     continue;
                 }
+                PlanAction::Doubt(steps) => {
+                    for step in steps {
+                        self.settle_doubt(machine, step).await?;
+                    }
+                    continue;
+                }
                 PlanAction::Start(ready) if field.unchecked.is_empty() => {
                     if self.begin_some(orchestration, machine, &ready, &mut field).await? {
                         continue;
@@ -112,6 +119,10 @@ impl<'t> Turn<'t> {
                 continue;
             }
             self.start(machine, &step)?;
+            if let Some(path) = step.replaces.as_ref().filter(|_| machine.plan().is_some_and(|plan| plan.approved))
+            {
+                self.learn_file(path, &self.conversation.shared.files);
+            }
             let begun = StartedStep { step, attempt, at: Instant::now() };
             let prepared = self.begin_given(call)?;
             self.begin_call(&mut field.scheduler, begun, prepared).await?;
@@ -139,18 +150,47 @@ impl<'t> Turn<'t> {
         &mut self,
         machine: &mut PlanProgress,
         StartedStep { step, attempt, at }: StartedStep,
-        GivenOutcome { end, summary, value }: GivenOutcome,
+        GivenOutcome { end, summary, value, cut }: GivenOutcome,
     ) -> Result<(), TurnStop> {
-        let ok = end.has_result();
+        let ok = end.is_done();
         let check = match &step.check {
             Some(check) if ok => Some(self.check_step(machine, &step, attempt, check, &value).await?),
             _ => None,
         };
-        let status = if ok { StepStatus::Ok } else { StepStatus::Failed };
+        let status = match end {
+            CallEnd::Done => StepStatus::Ok,
+            CallEnd::Denied(_) => StepStatus::Denied,
+            _ => StepStatus::Failed,
+        };
         let duration_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (step_id, result) = (step.step_id, value);
-        let finished = StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, result };
+        let finished =
+            StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, cut, result };
         self.note(machine, Happened::Finished(finished))
+    }
+
+    /// Decides about a step that may have run in part: what only reads runs again, anything else by a person's yes.
+    async fn settle_doubt(&mut self, machine: &mut PlanProgress, id: u32) -> Result<(), TurnStop> {
+        let Some(step) = machine.step(id) else { return Ok(()) };
+        let tool = self.agent.tools.get(&step.tool_name).map(|found| Arc::clone(&found.tool));
+        let words = format!("Step {id} may have run in part: {} · {}", step.description, step.tool_name);
+        if tool.is_some_and(|tool| tool.idempotent()) || self.confirm(&format!("{words}. Run it again?")).await {
+            machine.allow_again(id);
+            return Ok(());
+        }
+        let why =
+            "it may have run in part before it was interrupted, and nothing repeats it without a person's yes";
+        self.end_without_call(machine, id, machine.next_attempt(id), StepStatus::Failed, why.to_owned())
+    }
+
+    /// Asks a person a question of yes or no; no if nobody is there.
+    pub(super) async fn confirm(&mut self, question: &str) -> bool {
+        if !self.agent.approver.present() {
+            return false;
+        }
+        let _pause = self.clock.pause();
+        let answer = self.agent.approver.answer(question, &["yes".to_owned(), "no".to_owned()]).await;
+        answer.is_some_and(|answer| ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
     }
 
     fn start(&mut self, machine: &mut PlanProgress, step: &PlanStep) -> Result<(), TurnStop> {
@@ -172,8 +212,9 @@ impl<'t> Turn<'t> {
         status: StepStatus,
         summary: String,
     ) -> Result<(), TurnStop> {
-        let (check, duration_ms, result) = (None, 0, serde_json::Value::Null);
-        let finished = StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, result };
+        let (check, duration_ms, cut, result) = (None, 0, false, serde_json::Value::Null);
+        let finished =
+            StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, cut, result };
         self.note(machine, Happened::Finished(finished))
     }
 }

@@ -103,7 +103,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         tool_output: ToolOutputSettings::default(),
         approval: ApprovalMode::All,
         mode: Mode::Direct,
-        orchestration: None,
+        orchestration: crate::agent::Orchestration::default(),
         rules: PolicyRules::new(&[]).expect("no rules"),
         workspace: Workspace::open(dir).expect("a directory"),
         readable: Vec::new(),

@@ -25,6 +25,7 @@ use crate::agent::request::purpose::Purpose;
 use crate::agent::window::WindowLayer;
 use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::config::Mode;
+use crate::conversation::event::plan::PlanCreated;
 use crate::conversation::event::{EventKind, EventMessage};
 use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::model::{ModelError, ModelErrorKind};
@@ -100,6 +101,14 @@ impl From<ModelError> for TurnStop {
     }
 }
 
+/// A plan that a reply proposed, that is allowed, and that has not begun.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ProposedPlan {
+    New(PlanCreated),
+    /// The plan that waits goes on.
+    Waiting,
+}
+
 /// A running turn.
 pub(super) struct Turn<'a> {
     pub agent: &'a Agent,
@@ -113,6 +122,10 @@ pub(super) struct Turn<'a> {
     pub is_exploring: bool,
     /// What is left out of the running request because its provider refused it.
     pub withheld: Option<Withheld>,
+    /// The plan that the running reply proposed.
+    pub proposed: Option<ProposedPlan>,
+    /// The plans made in this turn.
+    pub plans: u32,
 }
 
 /// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
@@ -162,7 +175,18 @@ impl<'a> Turn<'a> {
         let (clock, loops) = (PausableClock::start(), LoopWatch::new(&agent.limits));
         let is_exploring = agent.mode == Mode::Explore;
         run.ledger.bind(agent.limits.spending_bounds());
-        Self { agent, conversation, run, clock, loops, output_cap: None, is_exploring, withheld: None }
+        Self {
+            agent,
+            conversation,
+            run,
+            clock,
+            loops,
+            output_cap: None,
+            is_exploring,
+            withheld: None,
+            proposed: None,
+            plans: 0,
+        }
     }
 
     async fn work(&mut self, input: TurnInput) -> Result<TurnEnd, TurnStop> {
@@ -183,15 +207,9 @@ impl<'a> Turn<'a> {
         if let Some(note) = self.agent.before_input() {
             self.say(note)?;
         }
-        self.say(input)?;
-        if let Some((orchestration, chosen)) = self.agent.flow() {
-            return self.by_flow(orchestration, chosen, &request).await;
-        }
-        match (self.agent.mode, self.agent.orchestration.as_ref()) {
-            (Mode::Plan, Some(orchestration)) => self.by_plan(orchestration, &request).await,
-            (Mode::Route, Some(orchestration)) => self.by_route(orchestration, &request).await,
-            _ => self.converse().await,
-        }
+        let end = self.take_input(input, request).await?;
+        self.warn_of_waiting()?;
+        Ok(end)
     }
 
     /// Asks the model and runs its calls until it answers.
@@ -204,6 +222,7 @@ impl<'a> Turn<'a> {
             let (number, step) = self.step(Purpose::Answer).await?;
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
+                self.carry_out_proposal().await?;
                 continue;
             }
             let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);

@@ -64,6 +64,7 @@ const AGENTS: &[NarrowRow] = &[
     // The other modes allow the same calls; the user decides what they may spend.
     ("mode", NarrowRule::OneOf(&["explore"])),
     ("plan_approval", NarrowRule::OneOf(&["true"])),
+    ("plans", NarrowRule::OneOf(&["false"])),
 ];
 
 /// For models of the user: a project brings none.
@@ -95,7 +96,7 @@ const OWN_FLOWS: &[NarrowRow] = &[("name description inputs steps outputs answer
 
 /// The keys that an agent added by the project inherits from the user's default agent, so that it is not wider.
 pub(super) const STANDS_ON: &str =
-    "model tools skills approval mode plan_approval roles permissions limits context sandbox";
+    "model tools skills approval mode plan_approval plans roles permissions limits context sandbox";
 
 /// The keys of a kind with their rules. `is_own` is true if the project brings the thing itself.
 pub(super) fn list_keys(kind: SubjectKind, is_own: bool) -> impl Iterator<Item = (&'static str, NarrowRule)> {

@@ -17,14 +17,16 @@ pub struct Routed {
 }
 
 /// One step of a plan: one call of one tool, or one job for an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanStep {
+    #[serde(alias = "id")]
     pub step_id: u32,
     pub description: String,
     /// A tool, or an agent.
+    #[serde(alias = "tool")]
     pub tool_name: String,
     /// Its arguments. `$step_N_result` stands for the result of an earlier step.
-    #[serde(default)]
+    #[serde(default, alias = "input")]
     pub tool_input: Value,
     /// The steps whose results it needs.
     #[serde(default)]
@@ -32,6 +34,22 @@ pub struct PlanStep {
     /// The check of the program after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<StepCheck>,
+    /// A file that the step may replace unread, if a person approved the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+}
+
+/// Who wrote a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanAuthor {
+    /// The planner, asked beside the conversation.
+    #[default]
+    Planner,
+    /// The model of the conversation, with the tool `propose_plan`.
+    Model,
+    /// A person, who edited what a model wrote.
+    Person,
 }
 
 /// A check by the program after a step. It overrides the scores of a model.
@@ -47,13 +65,18 @@ pub enum StepCheck {
 }
 
 /// A valid plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanCreated {
     /// The request that it answers.
     pub request: String,
     /// Counts the plans of the request, from 1.
     pub revision: u32,
     pub analysis: String,
+    #[serde(default)]
+    pub author: PlanAuthor,
+    /// True if a person read it and let it run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approved: bool,
     pub steps: Vec<PlanStep>,
     /// The steps whose results of an earlier revision stay valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,10 +102,24 @@ pub struct StepStarted {
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     Ok,
-    /// The tool failed, the call was denied, or its arguments could not be made.
+    /// The tool or the program that it ran failed, or its arguments could not be made.
     Failed,
+    /// A person, a rule or the policy did not allow its call.
+    Denied,
     /// A step that it depends on failed.
     Skipped,
+}
+
+impl StepStatus {
+    /// The word for a step that did not end well; empty for one that did.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+            Self::Skipped => "skipped",
+        }
+    }
 }
 
 /// The result of a program's check.
@@ -107,6 +144,9 @@ pub struct StepFinished {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<ProgramCheck>,
     pub duration_ms: u64,
+    /// True if the result lacks a part that the call asked for: it was too large.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// The result as data. The log keeps it; observers read it in the call's own events.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub result: Value,

@@ -30,14 +30,15 @@ pub fn format_table(happened: &[plan::PlanEvent]) -> Option<String> {
 fn format_step(step: &PlanStep, state: Option<&PlanStepState>) -> String {
     let (mark, told) = match state {
         None | Some(PlanStepState::Waiting | PlanStepState::Running) => ("☐", String::new()),
+        Some(PlanStepState::Interrupted) => ("☐", "may have run in part".to_owned()),
         Some(PlanStepState::Ended(ended)) => {
             let is_refuted = ended.check.as_ref().is_some_and(|check| !check.passed);
-            let (mark, word) = match ended.status {
-                StepStatus::Ok if is_refuted => ("☒", ""),
-                StepStatus::Ok => ("☑", ""),
-                StepStatus::Failed => ("☒", "failed"),
-                StepStatus::Skipped => ("☐", "skipped"),
+            let mark = match ended.status {
+                StepStatus::Ok if !is_refuted => "☑",
+                StepStatus::Skipped => "☐",
+                _ => "☒",
             };
+            let word = ended.status.word();
             let check = ended.check.as_ref().map(|check| {
                 let held = if check.passed { "checked" } else { "check failed" };
                 format!("{held}: {}", check.detail)
@@ -82,7 +83,7 @@ mod tests {
             json!({"what": "started", "step_id": 4, "attempt": 1, "tool_name": "grep", "description": "Step 4"}),
         ];
         let shown = "plan (not finished): Four steps.\n☑ 1. Step 1 · grep · 3 hits\n☒ 2. Step 2 · grep · failed: no such \
-                     file\n☐ 3. Step 3 · grep · skipped\n☐ 4. Step 4 · grep\n";
+                     file\n☐ 3. Step 3 · grep · skipped\n☐ 4. Step 4 · grep · may have run in part\n";
         assert_eq!(format_table(&happened(&entries)).as_deref(), Some(shown));
         entries
             .push(json!({"what": "reflected", "overall_pass": false, "action": "escalate", "why": "step 2 fails",

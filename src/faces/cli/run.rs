@@ -148,6 +148,10 @@ pub(super) fn choose_flow(
     vars: &[(String, Value)],
 ) -> Result<Option<FlowChoice>, CommandFailure> {
     let Some(name) = &args.flow else { return Ok(None) };
+    if args.mode.is_some() {
+        let message = "--flow carries out the input itself: leave out --mode";
+        return Err(CommandFailure::usage(message));
+    }
     let goes_on = args.continue_latest || args.session.is_some();
     Ok(Some(FlowChoice::choose_flow(config, name, (says, goes_on), vars)?))
 }

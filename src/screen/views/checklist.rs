@@ -49,7 +49,7 @@ impl ChecklistState {
         match step.status {
             StepStatus::Ok if is_refuted => Self::Failed,
             StepStatus::Ok => Self::Done,
-            StepStatus::Failed => Self::Failed,
+            StepStatus::Failed | StepStatus::Denied => Self::Failed,
             StepStatus::Skipped => Self::Skipped,
         }
     }
@@ -123,11 +123,7 @@ impl Checklist {
 
     /// Draws a step that ended: `☑ 2/3 Run the tests · 12 passed`.
     fn draw_finished(&self, step: &StepFinished, room: usize) -> Line {
-        let word = match step.status {
-            StepStatus::Ok => "",
-            StepStatus::Failed => "failed",
-            StepStatus::Skipped => "skipped",
-        };
+        let word = step.status.word();
         let check = step.check.as_ref().map(|check| {
             let held = if check.passed { "checked" } else { "check failed" };
             format!("{held}: {}", check.detail)
@@ -213,9 +209,8 @@ mod tests {
             step_id,
             description: description.to_owned(),
             tool_name: tool.to_owned(),
-            tool_input: Value::Null,
             depends_on: depends_on.to_vec(),
-            check: None,
+            ..PlanStep::default()
         }
     }
 
@@ -229,6 +224,7 @@ mod tests {
                 step(2, "Run\u{1b} the tests", "run_command", &[1]),
             ],
             kept: vec![1],
+            ..PlanCreated::default()
         })
     }
 
@@ -248,6 +244,7 @@ mod tests {
             summary,
             check,
             duration_ms: 5,
+            cut: false,
             result,
         })
     }

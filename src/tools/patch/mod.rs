@@ -101,7 +101,13 @@ impl<'a> PatchHunk<'a> {
 pub fn parse_patch(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut lines = PatchLines::split(text);
     lines.skip_blank();
-    if lines.peek().is_some_and(|line| line.trim_start().starts_with("```")) {
+    let is_around = |line: &str| {
+        let line = line.trim_start();
+        // A fence, or the line of a shell that passes the patch as a here-document: what comes after the envelope is
+        // not read.
+        line.starts_with("```") || line.trim_start_matches("apply_patch").trim_start().starts_with("<<")
+    };
+    if lines.peek().is_some_and(is_around) {
         lines.next();
         lines.skip_blank();
     }
@@ -222,6 +228,8 @@ mod tests {
                 "update x 3+2; move y to z ",
             ),
             ("*** Begin Patch\n*** Update File: x\n--- a\n+++ b\n*** End of File\n*** End Patch", "update x 2"),
+            ("apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: y\n*** End Patch\nEOF\n", "delete y "),
+            ("<<EOF\n*** Begin Patch\n*** Delete File: y\n*** End Patch\nEOF\n", "delete y "),
         ];
         for (text, expected) in cases {
             assert_eq!(told(text), expected, "{text}");

@@ -295,6 +295,7 @@ fn report_end(
         result,
         observation: format!("{stopped}{answer}\n\n({notes})"),
         summary: if is_whole { counts.join(", ") } else { reason },
+        unfinished: !is_whole,
         ..ToolOutput::default()
     })
 }

@@ -100,8 +100,8 @@ impl Turn<'_> {
         duration_ms: u64,
     ) -> Result<(), TurnStop> {
         let (name, summary) = (Some(name), text::one_line(summary, 200));
-        let (attempt, check, result) = (1, None, Value::Null);
-        let finished = StepFinished { step_id, name, attempt, status, summary, check, duration_ms, result };
+        let (attempt, check, cut, result) = (1, None, false, Value::Null);
+        let finished = StepFinished { step_id, name, attempt, status, summary, check, duration_ms, cut, result };
         Ok(self.run.emitter.emit(EventKind::StepFinished(finished))?)
     }
 

@@ -11,15 +11,15 @@ use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::PlanProgress;
 use crate::agent::orchestration::role::StepFailure;
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
-use crate::config::{FlowConfig, FlowStep};
+use crate::config::FlowStep;
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::FlowNote;
 use crate::conversation::message::{FinishReason, Step};
 
-use super::ChosenFlow;
 use super::course::{Course, Spot};
 use super::machine::{FlowJob, Machine};
 use super::values::FlowScope;
+use super::{ChosenFlow, fill_task};
 
 /// The result of a flow.
 pub(super) struct FlowResult {
@@ -43,22 +43,16 @@ impl Turn<'_> {
         self.begin_flow(orchestration, &chosen.name, &chosen.given, given).await
     }
 
-    /// Carries out a request by the flow that the router chose. If the router did not fill in the task, it is the
-    /// request.
+    /// Carries out a request by the flow that the router chose.
     pub(in crate::agent::orchestration) async fn by_chosen_flow(
         &mut self,
         orchestration: &Orchestration,
         name: &str,
-        input: Value,
+        input: &Value,
         said: &str,
     ) -> Result<TurnEnd, TurnStop> {
-        let mut given = match input {
-            Value::Object(given) => given,
-            _ => Map::new(),
-        };
-        if let Some(task) = orchestration.flows.all.get(name).and_then(FlowConfig::task_input) {
-            given.entry(task).or_insert_with(|| said.into());
-        }
+        let flow = orchestration.flows.all.get(name);
+        let given = flow.map(|flow| fill_task(flow, input, said)).unwrap_or_default();
         let stated = given.clone();
         self.begin_flow(orchestration, name, &stated, given).await
     }

@@ -42,6 +42,15 @@ pub struct FlowPrompt {
     pub model: Arc<dyn ChatModel>,
 }
 
+/// The inputs that a router gives a flow. If it did not fill in the task, that is the request.
+fn fill_task(flow: &FlowConfig, input: &Value, request: &str) -> Map<String, Value> {
+    let mut given = input.as_object().cloned().unwrap_or_default();
+    if let Some(task) = flow.task_input() {
+        given.entry(task).or_insert_with(|| request.into());
+    }
+    given
+}
+
 impl Flows {
     /// The flows as the router reads them.
     pub(super) fn list_flows(&self) -> Value {
@@ -56,6 +65,11 @@ impl Flows {
             json!({ "name": flow.name, "description": flow.description, "inputs": inputs })
         };
         self.all.values().map(flow).collect()
+    }
+
+    /// Checks the inputs that a router gives a flow for a request.
+    pub(super) fn check_inputs(&self, name: &str, input: &Value, request: &str) -> Result<(), String> {
+        self.all.get(name).map_or(Ok(()), |flow| flow.inputs_of(&fill_task(flow, input, request)).map(drop))
     }
 
     /// A digest of all flows, because recorded results are valid only for the flows that they came from.

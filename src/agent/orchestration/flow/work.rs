@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::call::{GivenCall, GivenOutcome};
+use crate::agent::call::{CallEnd, GivenCall, GivenOutcome};
 use crate::agent::orchestration::FlowPrompt;
 use crate::agent::orchestration::graph;
 use crate::agent::orchestration::progress::{PlanFacts, PlanProgress};
@@ -30,7 +30,11 @@ type Worked = (Value, String);
 impl GivenOutcome {
     /// Turns an outcome into the result of a step.
     pub(super) fn into_result(self) -> Result<Worked, String> {
-        if self.end.has_result() { Ok((self.value, self.summary)) } else { Err(self.summary) }
+        match self.end {
+            CallEnd::Done if self.cut => Err(format!("its result is not whole: {}", self.summary)),
+            CallEnd::Done => Ok((self.value, self.summary)),
+            _ => Err(self.summary),
+        }
     }
 }
 
@@ -167,7 +171,7 @@ impl Turn<'_> {
             let (revision, kept) = (machine.next_revision(), Vec::new());
             let request = read_text_value(with, "request");
             let analysis = reply.analysis;
-            let created = PlanCreated { request, revision, analysis, steps, kept };
+            let created = PlanCreated { request, revision, analysis, steps, kept, ..PlanCreated::default() };
             self.note(&mut machine, Happened::Planned(created))?;
         }
         self.run_steps(orchestration, &mut machine).await?;

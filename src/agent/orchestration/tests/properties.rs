@@ -104,6 +104,7 @@ proptest! {
                     chooser.outcome(id)
                 }
                 PlanAction::Skip(blocked) => finished(blocked[0], StepStatus::Skipped, None, Value::Null),
+                PlanAction::Doubt(steps) => panic!("nothing was interrupted: {steps:?}"),
                 PlanAction::Reflect => {
                     prop_assert!(running.is_empty() && machine.is_done());
                     judged(&machine, chooser.reply())

@@ -14,11 +14,10 @@ use super::super::verdict::{MOST_RETRIES, decide_step};
 pub(super) fn step(step_id: u32, input: Value, depends_on: &[u32]) -> PlanStep {
     PlanStep {
         step_id,
-        description: String::new(),
         tool_name: "t".to_owned(),
         tool_input: input,
         depends_on: depends_on.to_vec(),
-        check: None,
+        ..PlanStep::default()
     }
 }
 
@@ -31,9 +30,9 @@ pub(super) fn planned(revision: u32, steps: &[PlanStep], kept: &[u32]) -> plan::
     plan::PlanEvent::Planned(PlanCreated {
         request: "r".to_owned(),
         revision,
-        analysis: String::new(),
         steps: steps.to_vec(),
         kept: kept.to_vec(),
+        ..PlanCreated::default()
     })
 }
 
@@ -52,6 +51,7 @@ pub(super) fn finished(step_id: u32, status: StepStatus, check: Option<bool>, re
         summary: String::new(),
         check: check.map(|passed| ProgramCheck { passed, detail: String::new() }),
         duration_ms: 0,
+        cut: false,
         result,
     })
 }
@@ -111,6 +111,11 @@ fn what_is_next_follows_from_what_happened() {
         ("both are done", vec![diamond(), ok(1), ok(2)], PlanAction::Start(vec![3])),
         ("all is done", vec![diamond(), ok(1), ok(2), ok(3)], PlanAction::Reflect),
         ("one failed", vec![diamond(), begun(2), failed(1)], PlanAction::Skip(vec![3])),
+        (
+            "one was not allowed",
+            vec![planned(1, &steps(&[&[], &[]]), &[]), ok(2), finished(1, StepStatus::Denied, None, Value::Null)],
+            PlanAction::Escalate { why: "step 1 was not allowed: ".to_owned() },
+        ),
         (
             "one failed and the other runs",
             vec![diamond(), begun(2), failed(1), finished(3, StepStatus::Skipped, None, Value::Null)],
@@ -172,7 +177,7 @@ fn a_plan_is_gone_on_with_until_it_is_over() {
     for (happened, is_unfinished, next) in [
         (vec![], false, PlanAction::Plan { modification: None }),
         (vec![plan()], true, PlanAction::Start(vec![1])),
-        (vec![plan(), running], true, PlanAction::Start(vec![1])),
+        (vec![plan(), running], true, PlanAction::Doubt(vec![1])),
         (vec![plan(), ok(1)], true, PlanAction::Start(vec![2])),
         (vec![plan(), ok(1), ok(2)], true, PlanAction::Reflect),
         (vec![plan(), ok(1), ok(2), anew()], true, PlanAction::Plan { modification: Some("m".to_owned()) }),
@@ -267,4 +272,19 @@ fn a_planner_that_loops_and_a_reflector_that_always_praises_come_to_an_end() {
         assert!(why.starts_with("3 retries are used up"), "{why}");
         assert_eq!((machine.retries(), runs), (MOST_RETRIES, expected));
     }
+}
+
+#[test]
+fn what_may_have_run_in_part_stays_in_doubt_until_somebody_decides() {
+    let steps = steps(&[&[], &[]]);
+    let begun = started(&PlanProgress::new(), 1);
+    let mut machine = PlanProgress::replay(&[planned(1, &steps, &[]), begun]);
+    machine.apply(&planned(2, &steps, &[]));
+    assert_eq!(machine.next(), PlanAction::Doubt(vec![1]), "the same step in a new plan");
+    let mut approved = machine.clone();
+    let plan::PlanEvent::Planned(created) = planned(3, &steps, &[]) else { unreachable!("it is a plan") };
+    approved.apply(&plan::PlanEvent::Planned(PlanCreated { approved: true, ..created }));
+    assert_eq!(approved.next(), PlanAction::Start(vec![1, 2]), "a person read it");
+    machine.allow_again(1);
+    assert_eq!(machine.next(), PlanAction::Start(vec![1, 2]));
 }

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use super::{CommandAnswer, tell_text};
+use super::{CommandAnswer, SlashOutcome, tell_text};
 use crate::agent::assembly::{self, ListedModel, RunOptions};
 use crate::base::text;
 use crate::config::{ApprovalMode, Changed, Mode, SettingFlag, SettingFlags};
@@ -98,22 +98,27 @@ pub(super) fn change_mode(chat: &mut Chat, name: &str) -> CommandAnswer {
     tell_text(format!("The mode is now {name}: {}.", tables::describe_mode(mode)))
 }
 
-/// `/plan` shows the last plan; `/plan drop` closes it, so the next message begins a new one.
+/// `/plan` shows the last plan. `/plan go` lets one that waits go on, `/plan edit` after it was edited, and `/plan drop`
+/// ends it.
 pub(super) fn show_plan(chat: &mut Chat, what: &str) -> CommandAnswer {
     let happened = chat.conversation.session.progress();
     let shown =
         progress::format_table(happened).ok_or("there is no plan yet; /mode plan makes one for what follows")?;
     match what {
         "" => tell_text(shown),
-        "drop" if matches!(happened.last(), Some(PlanEvent::Closed { .. })) => {
+        "go" | "drop" if matches!(happened.last(), Some(PlanEvent::Closed { .. })) => {
             Err("the plan is already over".into())
+        }
+        "go" => {
+            chat.run.resumes_plan = true;
+            Ok(SlashOutcome::Turn("Go on with the plan.".to_owned()))
         }
         "drop" => {
             let closed = PlanEvent::Closed { why: "dropped".to_owned() };
             chat.conversation.session.note_progress(closed, Timestamp::now())?;
-            tell_text("The plan is dropped. What is done stays; the next message begins anew.")
+            tell_text("The plan is dropped. What is done stays.")
         }
-        _ => Err("write /plan, or /plan drop".into()),
+        _ => Err("write /plan, /plan go or /plan drop".into()),
     }
 }
 

@@ -32,8 +32,8 @@ const AGENT: &[SlashCommand] = &[
         .takes("[NAME]", Completes::Agents),
     now("mode", "list the modes, or carry out what follows in another", settings::change_mode)
         .takes("[NAME]", Completes::Modes),
-    now("plan", "show the plan and how far it has come, or give it up", settings::show_plan)
-        .takes("[drop]", Completes::Words(&["drop"])),
+    now("plan", "show the plan; let one that waits go on, or give it up", settings::show_plan)
+        .takes("[go | drop]", Completes::Words(&["go", "drop"])),
     now("prompt", "list the prompts, or use another as the system prompt", settings::change_prompt)
         .takes("[NAME[@VERSION]]", Completes::Prompts),
     now("tools", "list the tools that the model may call", settings::show_tools),
