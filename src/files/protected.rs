@@ -59,7 +59,8 @@ pub fn nested_row(path: &Path) -> Option<ProtectedEntry> {
     let names = fold_names(path);
     from_commands().find(|row| {
         let length = row.path.split('/').count();
-        (names.len() > length || row.path.starts_with('*')) && begins_with_row(&names[names.len() - length..], *row)
+        (names.len() > length || row.path.starts_with('*'))
+            && begins_with_row(&names[names.len() - length..], *row)
     })
 }
 
@@ -144,9 +145,16 @@ mod tests {
         ] {
             assert!(is_protected(Path::new(path)), "{path}");
         }
-        for path in
-            ["src/main.rs", ".gitignore", ".github/CODEOWNERS", ".cargo/registry", "git", "README.md", "a~1", "x.code-workspaces"]
-        {
+        for path in [
+            "src/main.rs",
+            ".gitignore",
+            ".github/CODEOWNERS",
+            ".cargo/registry",
+            "git",
+            "README.md",
+            "a~1",
+            "x.code-workspaces",
+        ] {
             assert!(!is_protected(Path::new(path)), "{path}");
         }
         assert!(is_protected_in_git(Path::new("hooks/post-commit")) && is_protected_in_git(Path::new("CONFIG")));

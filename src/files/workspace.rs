@@ -59,7 +59,14 @@ impl Workspace {
         }
         let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
         let nobody = LazyLock::new(Box::new(Vec::new) as Box<_>);
-        Ok(Self { root, git_root, holds_home: false, secrets: Arc::new(nobody), programs: Vec::new(), private: None })
+        Ok(Self {
+            root,
+            git_root,
+            holds_home: false,
+            secrets: Arc::new(nobody),
+            programs: Vec::new(),
+            private: None,
+        })
     }
 
     /// Absolute, without symbolic links.

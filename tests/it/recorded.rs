@@ -10,9 +10,7 @@ use std::process::Command;
 use agent::facade::config::{ApprovalMode, Permission, ToolEffect};
 use agent::facade::files::workspace::Workspace;
 use agent::facade::safety::Hold;
-use agent::facade::safety::policy::{
-    Invocation, ParsedLine, PolicyRules, ProposedCall, Verdict, judge_call,
-};
+use agent::facade::safety::policy::{Invocation, ParsedLine, PolicyRules, ProposedCall, Verdict, judge_call};
 use agent::facade::safety::sandbox::{Boundary, Network, explain_denial};
 use serde::Deserialize;
 
@@ -27,11 +25,16 @@ struct RecordedCommand {
 /// The commands of the recordings; `None`, said aloud, where there are none.
 fn read_commands() -> Option<Vec<RecordedCommand>> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/recordings");
-    let file = std::env::var_os("AGENT_TEST_RECORDINGS").map_or_else(beside, PathBuf::from).join("commands.jsonl.xz");
+    let file =
+        std::env::var_os("AGENT_TEST_RECORDINGS").map_or_else(beside, PathBuf::from).join("commands.jsonl.xz");
     let text = Command::new("xz").arg("-dc").arg(&file).output().ok().filter(|output| output.status.success());
     if text.is_none() {
         // The handle, because what `eprintln!` writes is shown only when a test fails.
-        let _ = writeln!(std::io::stderr(), "SKIPPED: no recorded commands, or no xz to read them: {}", file.display());
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: no recorded commands, or no xz to read them: {}",
+            file.display()
+        );
     }
     let text = String::from_utf8(text?.stdout).expect("UTF-8");
     Some(text.lines().map(|line| serde_json::from_str(line).expect("a command")).collect())

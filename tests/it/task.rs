@@ -149,7 +149,6 @@ fn a_helper_gets_no_right_that_its_caller_lacks() {
         ("ask",   "",                              "write_file",  &write,  json!("denied")),
         ("never", "",                              "write_file",  &write,  json!("denied")),
         ("ask",   "",                              "run_command", &touch,  json!("denied")),
-        ("edits", "sandbox: { mode: off }\n",      "run_command", &touch,  json!("denied")),
         ("all",   "permissions: { max: read }\n",  "write_file",  &write,  json!("error")),
         ("all",   "tools: [read_file, task]\n",    "write_file",  &write,  json!("error")),
         ("all",   denied,                          "read_file",   &secret, json!("denied")),

@@ -23,7 +23,9 @@ pub(super) fn workspace_of(
     let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan));
     // Only the tools that run commands keep the sandbox and its files alive.
     let sandbox = sandbox.map(Arc::downgrade).unwrap_or_default();
-    workspace.with_programs(config.env.list_program_dirs()).of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
+    workspace
+        .with_programs(config.env.list_program_dirs())
+        .of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
 }
 
 /// The approval mode that an agent's setting means. `sandbox` is that of its commands.

@@ -307,7 +307,10 @@ mod tests {
             ("\"Authorization\": \"Basic dXNlcjpwYXNzd29yZA==\"".to_owned(), "\"Authorization\": \"Basic ***\""),
             ("X_API_TOKEN=q7Rt-22_pLx9\n".to_owned(), "X_API_TOKEN=***\n"),
             ("export DB_PASSWORD='hunter2hunter2'".to_owned(), "export DB_PASSWORD='***'"),
-            ("machine h.example login me password s3cr3t\n".to_owned(), "machine h.example login me password ***\n"),
+            (
+                "machine h.example login me password s3cr3t\n".to_owned(),
+                "machine h.example login me password ***\n",
+            ),
             ("machine h\n  login me\n  password s3cr3t".to_owned(), "machine h\n  login me\n  password ***"),
             ("redis://:s3cr3t@cache".to_owned(), "redis://:***@cache"),
             ("(mongodb+srv://u:a@b@host/)".to_owned(), "(mongodb+srv://u:***@host/)"),

@@ -19,7 +19,9 @@ pub struct AutoFacts {
 pub fn choose_approval(setting: ApprovalMode, facts: AutoFacts, is_walled: impl FnOnce() -> bool) -> ApprovalMode {
     let AutoFacts { is_chat, is_undone_exactly, waits_for_trust } = facts;
     match setting {
-        ApprovalMode::Auto if is_chat && is_undone_exactly && !waits_for_trust && is_walled() => ApprovalMode::Edits,
+        ApprovalMode::Auto if is_chat && is_undone_exactly && !waits_for_trust && is_walled() => {
+            ApprovalMode::Edits
+        }
         ApprovalMode::Auto => ApprovalMode::Ask,
         chosen => chosen,
     }
@@ -40,7 +42,11 @@ mod tests {
             (AutoFacts { waits_for_trust: true, ..best }, true, ApprovalMode::Ask),
         ];
         for (facts, is_walled, expected) in table {
-            assert_eq!(choose_approval(ApprovalMode::Auto, facts, || is_walled), expected, "{facts:?}, {is_walled}");
+            assert_eq!(
+                choose_approval(ApprovalMode::Auto, facts, || is_walled),
+                expected,
+                "{facts:?}, {is_walled}"
+            );
             for chosen in ApprovalMode::ALL.into_iter().filter(|mode| *mode != ApprovalMode::Auto) {
                 assert_eq!(choose_approval(chosen, facts, || is_walled), chosen);
             }

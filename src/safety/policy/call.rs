@@ -169,7 +169,8 @@ impl ParsedLine {
 
     /// The protected file that one of its commands changes, as far as its words show.
     pub(super) fn changes_protected(&self) -> Option<&PathTarget> {
-        let named = self.commands().filter(|(command, _)| changes_files(command)).flat_map(|(_, part)| &part.named);
+        let named =
+            self.commands().filter(|(command, _)| changes_files(command)).flat_map(|(_, part)| &part.named);
         self.list_opened(|opens| opens == Opens::ToWrite).chain(named).find(|target| target.is_protected)
     }
 

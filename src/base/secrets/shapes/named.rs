@@ -50,8 +50,9 @@ pub(super) fn value_of_variable(before: &[u8], after: &[u8]) -> Option<Range<usi
         return None;
     }
     let start = usize::from(after.first().is_some_and(|byte| matches!(byte, b'"' | b'\'')));
-    let is_of_value =
-        |byte: &u8| is_in_word(*byte) || is_base64(*byte) || matches!(byte, b'.' | b'~' | b'!' | b'@' | b'#' | b'%');
+    let is_of_value = |byte: &u8| {
+        is_in_word(*byte) || is_base64(*byte) || matches!(byte, b'.' | b'~' | b'!' | b'@' | b'#' | b'%')
+    };
     let length = count_run(&after[start..], is_of_value);
     let (value, next) = after[start..].split_at(length);
     let is_call = next.first().is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'$'));
