@@ -63,7 +63,7 @@ fn ordinary_errors_are_not_blamed_on_the_sandbox() {
 #[test]
 fn inside_whole_walls_hardly_a_command_is_asked_about() {
     let Some(commands) = read_commands() else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory outside of `/tmp`");
     let (root, temp) = (dir.path().join("testbed"), dir.path().join("tmp"));
     for made in [&root, &temp] {
         std::fs::create_dir(made).expect("made");
