@@ -92,6 +92,7 @@ mod loops;
 mod context;
 mod compaction;
 mod question;
+mod reading_walls;
 mod recall;
 mod recorded;
 mod refusals;

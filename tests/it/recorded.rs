@@ -52,6 +52,7 @@ fn ordinary_errors_are_not_blamed_on_the_sandbox() {
         temp_base: "/tmp".into(),
         undone: "/undone".into(),
         caches: "/caches".into(),
+        programs: Vec::new(),
         namespaces: true,
     };
     let failures: Vec<&str> = commands.iter().filter_map(|command| command.failed_output.as_deref()).collect();

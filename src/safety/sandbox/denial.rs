@@ -94,6 +94,7 @@ mod tests {
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
             caches: "/caches".into(),
+            programs: Vec::new(),
             namespaces: false,
         };
         let table = [

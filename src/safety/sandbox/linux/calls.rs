@@ -41,6 +41,9 @@ const SECOND_NUMBERS: u32 = 0x4000_0000;
 /// Requests that insert input into a terminal as if typed (`TIOCSTI`, `TIOCLINUX`).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
+/// The bits of a socket's type that are its kind; the others are flags.
+const SOCKET_KIND: u64 = 0xf;
+
 /// Limits that stay as they are: the size of files, memory, processes.
 const FIXED_LIMITS: [u64; 3] = [1, 2, 6];
 
@@ -53,6 +56,8 @@ pub(super) struct OtherGuards {
     pub network: bool,
     /// True if namespaces keep Unix sockets and processes of the machine out of reach.
     pub namespaces: bool,
+    /// True if no Unix socket from outside can be found in the view.
+    pub sockets: bool,
     /// True if Landlock is too old to guard files against truncation.
     pub truncation: bool,
 }
@@ -79,12 +84,21 @@ pub(super) fn build_filter(around: OtherGuards) -> Result<BpfProgram, String> {
 fn list_refused(around: OtherGuards) -> Result<SeccompRules, BackendError> {
     let mut rules: SeccompRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let sockets = match around {
-        OtherGuards { namespaces: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?,
+        OtherGuards { namespaces: true, sockets: true, .. } => {
+            sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?
+        }
         // The servers of Unix sockets (a container engine, a key agent) act outside.
+        // A reading command has its own network, or none.
         OtherGuards { network: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6])?,
         _ => Vec::new(),
     };
     rules.insert(libc::SYS_socket, sockets);
+    if !(around.namespaces && around.sockets) {
+        // One of a pair of these sends to any path.
+        let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| u64::from(kind.unsigned_abs()));
+        let pairs = kinds.map(|kind| match_argument(1, MaskedEq(SOCKET_KIND), kind));
+        rules.insert(libc::SYS_socketpair, pairs.into_iter().collect::<Result<_, _>>()?);
+    }
     let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
     rules.insert(libc::SYS_clone, vec![match_argument(0, MaskedEq(user), user)?]);
     rules.insert(libc::SYS_ioctl, vec![match_argument(1, Eq, TYPING[0])?, match_argument(1, Eq, TYPING[1])?]);
@@ -157,10 +171,10 @@ mod tests {
 
     #[test]
     fn every_combination_makes_a_filter() {
-        for number in 0..8 {
-            let [network, namespaces, truncation] = [1, 2, 4].map(|bit| number & bit != 0);
-            let made =
-                build_filter(OtherGuards { network, namespaces, truncation }).expect("this processor is known");
+        for number in 0..16 {
+            let [network, namespaces, truncation, sockets] = [1, 2, 4, 8].map(|bit| number & bit != 0);
+            let guards = OtherGuards { network, namespaces, sockets, truncation };
+            let made = build_filter(guards).expect("this processor is known");
             assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
         }
     }

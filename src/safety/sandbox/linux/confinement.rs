@@ -39,6 +39,7 @@ impl Confinement {
         let calls = calls::build_filter(calls::OtherGuards {
             network: plan.network == Network::Open,
             namespaces: false,
+            sockets: true,
             truncation: !knows_truncate,
         })?;
         powers::lower_our_limits();
@@ -51,8 +52,12 @@ impl Confinement {
     /// This processor is not supported.
     pub(super) fn create_in_stage(stage: &RunStage, profile: SandboxProfile) -> Result<Self, String> {
         let files = files::build_stage_ruleset(stage, profile);
-        let calls =
-            calls::build_filter(calls::OtherGuards { network: true, namespaces: true, truncation: false })?;
+        let calls = calls::build_filter(calls::OtherGuards {
+            network: true,
+            namespaces: true,
+            sockets: profile == SandboxProfile::Write,
+            truncation: false,
+        })?;
         Ok(Self { files, calls, ground: RuleGround::default(), limits: false })
     }
 

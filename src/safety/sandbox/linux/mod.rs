@@ -6,6 +6,7 @@ mod messages;
 mod wire;
 mod part;
 mod mounts;
+mod reading;
 mod lids;
 mod calls;
 mod files;
