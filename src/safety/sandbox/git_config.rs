@@ -43,7 +43,8 @@ pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
 pub(super) fn keep_harmless(text: &str) -> String {
     let settings = read_settings(text).unwrap_or_default();
     let kept = settings.iter().filter(|setting| setting.is_harmless() && !setting.value.contains("://"));
-    kept.map(|Setting { heading, key, value, .. }| format!("[{heading}]\n\t{key} = {value}\n")).collect()
+    let lines = kept.map(|Setting { heading, key, value, .. }| format!("[{heading}]\n\t{key} = {value}\n"));
+    lines.collect::<Vec<_>>().concat()
 }
 
 /// The value of a setting.

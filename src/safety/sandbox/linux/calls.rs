@@ -18,6 +18,8 @@ use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
+use crate::safety::sandbox::SandboxProfile;
+
 /// Calls that are refused whatever the arguments.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_unshare,
@@ -54,10 +56,8 @@ type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) struct OtherGuards {
     /// True if internet sockets are allowed, or lead nowhere.
     pub network: bool,
-    /// True if namespaces keep Unix sockets and processes of the machine out of reach.
-    pub namespaces: bool,
-    /// True if no Unix socket from outside can be found in the view.
-    pub sockets: bool,
+    /// The profile, if namespaces keep processes of the machine out of reach, and in `Write` its Unix sockets.
+    pub namespaces: Option<SandboxProfile>,
     /// True if Landlock is too old to guard files against truncation.
     pub truncation: bool,
 }
@@ -84,16 +84,15 @@ pub(super) fn build_filter(around: OtherGuards) -> Result<BpfProgram, String> {
 fn list_refused(around: OtherGuards) -> Result<SeccompRules, BackendError> {
     let mut rules: SeccompRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let sockets = match around {
-        OtherGuards { namespaces: true, sockets: true, .. } => {
+        OtherGuards { namespaces: Some(SandboxProfile::Write), .. } => {
             sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?
         }
         // The servers of Unix sockets (a container engine, a key agent) act outside.
-        // A reading command has its own network, or none.
         OtherGuards { network: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6])?,
         _ => Vec::new(),
     };
     rules.insert(libc::SYS_socket, sockets);
-    if !(around.namespaces && around.sockets) {
+    if around.namespaces != Some(SandboxProfile::Write) {
         // One of a pair of these sends to any path.
         let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| u64::from(kind.unsigned_abs()));
         let pairs = kinds.map(|kind| match_argument(1, MaskedEq(SOCKET_KIND), kind));
@@ -107,7 +106,7 @@ fn list_refused(around: OtherGuards) -> Result<SeccompRules, BackendError> {
         SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, limit)?, sets])
     };
     let mut limits = FIXED_LIMITS.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
-    if !around.namespaces {
+    if around.namespaces.is_none() {
         // Those of another process, as others are visible.
         limits.push(match_argument(0, Ne, 0)?);
     }
@@ -167,15 +166,17 @@ fn build_unknown_filter(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram
 
 #[cfg(test)]
 mod tests {
-    use super::{OtherGuards, build_filter};
+    use super::{OtherGuards, SandboxProfile, build_filter};
 
     #[test]
     fn every_combination_makes_a_filter() {
-        for number in 0..16 {
-            let [network, namespaces, truncation, sockets] = [1, 2, 4, 8].map(|bit| number & bit != 0);
-            let guards = OtherGuards { network, namespaces, sockets, truncation };
-            let made = build_filter(guards).expect("this processor is known");
-            assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
+        for namespaces in [None, Some(SandboxProfile::Read), Some(SandboxProfile::Write)] {
+            for number in 0..4 {
+                let [network, truncation] = [1, 2].map(|bit| number & bit != 0);
+                let guards = OtherGuards { network, namespaces, truncation };
+                let made = build_filter(guards).expect("this processor is known");
+                assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
+            }
         }
     }
 }

@@ -38,8 +38,7 @@ impl Confinement {
         let (files, ground) = files::build_ruleset(plan, temp, profile)?;
         let calls = calls::build_filter(calls::OtherGuards {
             network: plan.network == Network::Open,
-            namespaces: false,
-            sockets: true,
+            namespaces: None,
             truncation: !knows_truncate,
         })?;
         powers::lower_our_limits();
@@ -54,8 +53,7 @@ impl Confinement {
         let files = files::build_stage_ruleset(stage, profile);
         let calls = calls::build_filter(calls::OtherGuards {
             network: true,
-            namespaces: true,
-            sockets: profile == SandboxProfile::Write,
+            namespaces: Some(profile),
             truncation: false,
         })?;
         Ok(Self { files, calls, ground: RuleGround::default(), limits: false })
