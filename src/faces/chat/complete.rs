@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::commands::{Completes, find_command, list_commands};
 use super::find::Finder;
-use super::offered::Offer;
 use super::own::takes_arguments;
 use crate::config::{ApprovalMode, Config, Mode, OwnCommand};
 use crate::model::effort::Effort;
 use crate::prompt::{MODULES, Registry};
+use crate::screen::line::Offer;
 
 /// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
