@@ -51,6 +51,7 @@ pub fn main() -> ExitCode {
     if let Some(served) = sandbox::serve_part(&args) {
         return ExitCode::from(if served.is_ok() { exit::DONE } else { exit::FAILED });
     }
+    sandbox::guard_templates();
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let env = Env::capture();
     let code = match args::parse_cli(&args, interactive) {
