@@ -1,10 +1,13 @@
 //! Jinja: compiled and rendered by minijinja, in the one environment that everything shares.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::LazyLock;
 
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value, tests};
 use minijinja_contrib::pycompat;
+use serde::Serialize;
+use serde_json::ser::Formatter;
 
 use super::error::{TemplateError, cut_excerpt};
 use super::nesting::check_nesting;
@@ -27,6 +30,14 @@ pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_recursion_limit(DEEPEST);
     environment
         .add_filter("count", |state: &mut State<'_, '_>, value: Value| state.apply_filter("length", &[value]));
+    environment.add_filter("json", |state: &mut State<'_, '_>, value: Value| {
+        let mut text = Vec::new();
+        let written = value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, SpacedJson));
+        let text = written.map(|()| String::from_utf8_lossy(&text).into_owned());
+        let text = text
+            .map_err(|error| Error::new(ErrorKind::BadSerialization, format!("the value is not data: {error}")))?;
+        state.consume_fuel(text.len() as u64 / BYTES_A_STEP).map(|()| text)
+    });
     // The engine reads the whole text for these two without counting it.
     for (name, is_so) in [("lower", tests::is_lower as fn(&Value) -> bool), ("upper", tests::is_upper)] {
         environment.add_test(name, move |state: &State<'_, '_>, value: Value| {
@@ -36,6 +47,23 @@ pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
     }
     environment
 });
+
+/// JSON on one line with spaces, as in prompts and in Python.
+struct SpacedJson;
+
+impl Formatter for SpacedJson {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, is_first: bool) -> io::Result<()> {
+        if is_first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, is_first: bool) -> io::Result<()> {
+        self.begin_array_value(out, is_first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+}
 
 /// A compiled Jinja template.
 #[derive(Debug)]
