@@ -7,7 +7,7 @@ use crate::template::Value;
 impl Prompt {
     /// Its path below a directory of prompts.
     pub(super) fn path(&self) -> Option<String> {
-        let kind = if self.origin.ends_with(".txt") { "txt" } else { "md" };
+        let kind = self.origin.rsplit('.').next().filter(|kind| *kind == "txt").unwrap_or("md");
         self.version.map(|version| format!("{}/{version}.{kind}", self.name))
     }
 
