@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::{BoundedOutput, STEPS, sizes};
+use super::{BoundedOutput, STEPS};
 
 /// The most failures before rendering is abandoned.
 const MOST_ROUNDS: usize = 256;
@@ -142,7 +142,6 @@ impl MissingSearch<'_> {
     fn render(&self, environment: &Environment<'_>) -> RenderEnd {
         let Some(left) = self.left.get().checked_sub(1) else { return RenderEnd::Done };
         self.left.set(left);
-        sizes::begin_rendering();
         let context = fill_value(self.context.clone(), self.fills.clone());
         let rendered = environment
             .get_template(self.name)

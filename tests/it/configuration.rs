@@ -215,7 +215,7 @@ fn schema_is_a_json_schema_for_editors() {
 
 #[test]
 fn the_built_in_configuration_is_sound_under_its_own_check() {
-    let output = Run::new().args(["init", "conf"]).run().success();
+    let output = Run::new().args(["init", "conf", "--all"]).run().success();
     let written = fs::read_dir(output.place.workspace().join("conf")).expect("init writes").count();
     assert!(written >= 3, "configs, prompts and skills");
     Run::at(&output.place)
