@@ -112,7 +112,7 @@ fn open(columns: u16, command: &str) -> (Server, Terminal) {
     let mut terminal = Terminal::sized(&Run::new().arg("chat").server(&server), columns, 40);
     terminal.wait_for("> ");
     terminal.line("go");
-    terminal.wait_for("Allow?");
+    terminal.wait_for("(y or n");
     (server, terminal)
 }
 
@@ -163,7 +163,7 @@ fn no_command_can_write_a_row_that_looks_like_the_question() {
     for columns in [40, 80, 200] {
         let room = usize::from(columns);
         let forged =
-            format!("true {}It would only read.{}Allow? yes", " ".repeat(room - 7), " ".repeat(room - 21));
+            format!("touch {}It would only read.{}Allow? yes", " ".repeat(room - 8), " ".repeat(room - 21));
         let (_server, terminal) = open(columns, &forged);
         let screen = terminal.screen();
         let (_, question) = screen.rsplit_once("┌ ").expect("a question");

@@ -150,7 +150,7 @@ mod tests {
             ("/model f", 7, vec!["fast"]),
             ("/model fast h", 7, vec!["fast high"]),
             ("/agent d", 7, vec!["default"]),
-            ("/approve a", 9, vec!["ask", "all"]),
+            ("/approve a", 9, vec!["auto", "ask", "all"]),
             ("/prompt rev", 8, vec!["review"]),
             ("/set limits.max_tu", 5, vec!["limits.max_turns="]),
             ("/last r", 6, vec!["reasoning"]),

@@ -207,11 +207,15 @@ impl AskedQuestion {
 
     /// The choices side by side.
     fn lay_out_choices(&self, at: Option<usize>, room: usize) -> Vec<Line> {
+        const GAP: &str = "  ";
         let mut rows: Vec<Line> = Vec::new();
         for (index, choice) in self.choices.iter().enumerate().filter(|(_, choice)| !choice.label.is_empty()) {
             let shown = mark_choice(&choice.label, at == Some(index));
             match rows.last_mut() {
-                Some(row) if row.columns() + shown.columns() <= room => row.append(shown),
+                Some(row) if row.columns() + GAP.len() + shown.columns() <= room => {
+                    row.push(Inks::PLAIN, GAP);
+                    row.append(shown);
+                }
                 _ => rows.extend(frame("├ ", &shown, room)),
             }
         }
@@ -235,9 +239,9 @@ impl AskedQuestion {
 
 fn mark_choice(label: &str, is_marked: bool) -> Line {
     if is_marked {
-        return Line::from((Inks::from(Ink::Bold).add(Ink::Cyan), format!("❯ {label}  ")));
+        return Line::from((Inks::from(Ink::Bold).add(Ink::Cyan), format!("❯ {label}")));
     }
-    Line::from((Inks::PLAIN, format!("  {label}  ")))
+    Line::from((Inks::PLAIN, format!("  {label}")))
 }
 
 #[cfg(test)]
@@ -337,11 +341,11 @@ mod tests {
         };
         let wide = text(approval(), &[Key::Tab, Key::Tab], 80, 20);
         assert_eq!(wide[1], "├ Allow? (y or n and Enter; Tab: to the list)");
-        assert_eq!(wide[2], "└   Yes, once  ❯ Always: ls *    No, because…  ");
+        assert_eq!(wide[2], "└   Yes, once  ❯ Always: ls *    No, because…");
         let narrow = text(approval(), &[], 32, 20);
         assert_eq!(
             narrow[narrow.len() - 2..],
-            ["├   Yes, once    Always: ls *  ".to_owned(), "└   No, because…  ".to_owned()]
+            ["├   Yes, once    Always: ls *".to_owned(), "└   No, because…".to_owned()]
         );
         let choices = (1..=50).map(|number| choice(' ', &format!("choice {number}"))).collect();
         let many = AskedQuestion { choices, takes: Takes::WordsOrNumber, ..AskedQuestion::default() };
