@@ -84,6 +84,14 @@ impl Registry {
         match source {
             PromptSource::Registered(prompt) => self.get_released(&prompt.reference),
             PromptSource::Inline(text) => {
+                if let Some((name, _)) =
+                    text.trim().split_once('@').filter(|_| !text.trim().contains(char::is_whitespace))
+                    && is_name(name)
+                {
+                    let told = format!("`{}` would be the whole prompt, word for word", text.trim());
+                    let hint = format!("Write `{{ ref: {} }}` for the prompt of that name.", text.trim());
+                    return Err(PromptError::of_file(origin, told).hint(hint));
+                }
                 let prompt = Prompt::inline(text, origin)?;
                 Ok(Released::only(Arc::new(if of_project { prompt.owned_by(Owner::Project) } else { prompt })))
             }

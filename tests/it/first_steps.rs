@@ -131,7 +131,7 @@ fn init_without_a_terminal_copies_one_file_and_with_flags_what_is_asked_for() {
     Run::at(&place).args(["init", "--prompts"]).run().success();
     let diff = ["prompt", "diff", "system@user", "system@built-in"];
     let shown = Run::at(&place).args(diff).run().success().stdout;
-    assert!(shown.contains("\n-# Copied from agent ") && shown.contains("prompts/system/v2.0.md"), "{shown}");
+    assert!(shown.contains("\n-# Copied from agent ") && shown.contains("prompts/system/v2.1.md"), "{shown}");
     Run::new().args(diff).run().exits(2).stderr_has("there is no `system` of the user");
 }
 
