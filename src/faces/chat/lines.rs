@@ -157,6 +157,11 @@ impl MessageLines {
         self.interactive
     }
 
+    /// The way to stop running work.
+    pub(super) fn interrupter(&self) -> &Interrupter {
+        &self.interrupter
+    }
+
     fn keys(&self) -> Option<&KeyTerminal> {
         match &self.source {
             LineSource::Keys(keys) => Some(keys),

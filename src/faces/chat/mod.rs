@@ -76,8 +76,10 @@ pub async fn run_chat(
         // Without a receiver the chat is over.
         let _ = look.send(());
     });
+    let interrupter = lines.interrupter().clone();
+    let stop = Box::new(move || interrupter.stop());
     if let Some(typing) = lines.typing() {
-        typing.connect(LineWishes { steer, look });
+        typing.connect(LineWishes { steer, look, stop });
     }
     let mut beside = Beside { lines, outlets: outlets.clone(), looks };
     if chat.is_asked()
@@ -163,7 +165,10 @@ async fn hear_line(
         }
         LineInput::Cleared => return Continue(None),
         LineInput::Interrupted => {
-            tell_person(outlets, "Ctrl-D or /exit leaves.");
+            if interrupts.ends_chat() {
+                return Break(None);
+            }
+            tell_person(outlets, "Ctrl-C again, Ctrl-D or /exit leaves.");
             return Continue(None);
         }
         LineInput::Eof => return Break(None),

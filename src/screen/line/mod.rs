@@ -1,7 +1,7 @@
 //! The line that a person types, the queue of messages behind it and the question above it.
 //!
-//! While the agent works, Enter queues the line, Alt-Enter gives it to the running turn, Up takes the last queued message
-//! back. Text that is not sent when the turn ends continues in the line editor.
+//! While the agent works, Enter queues the line, Alt-Up gives it to the running turn, Up takes the last queued message back,
+//! Esc stops the turn. Text that is not sent when the turn ends continues in the line editor.
 
 mod multiline;
 mod offered;
@@ -82,6 +82,8 @@ pub struct LineWishes {
     pub steer: Box<dyn Fn(String) + Send>,
     /// Shows the full output of its last call.
     pub look: Box<dyn Fn() + Send>,
+    /// Stops it.
+    pub stop: Box<dyn Fn() + Send>,
 }
 
 impl InputLine {
@@ -195,9 +197,9 @@ impl InputLine {
         let is_answer = state.takes_words();
         match key {
             Key::Enter if is_answer || !state.settings.takes_messages => {}
-            Key::AltEnter if is_answer => state.edited().insert("\n"),
             Key::Enter => state.enter(),
-            Key::AltEnter => {
+            Key::AltEnter => state.edited().insert("\n"),
+            Key::AltUp if !is_answer => {
                 if let Some(said) = state.steer() {
                     let said = format!("for the next step: {}", text::one_line(&said, 200));
                     self.display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
@@ -206,6 +208,11 @@ impl InputLine {
             Key::Ctrl('o') => {
                 if let Some(wishes) = &state.wishes {
                     (wishes.look)();
+                }
+            }
+            Key::Escape => {
+                if let Some(wishes) = &state.wishes {
+                    (wishes.stop)();
                 }
             }
             Key::Up if !is_answer => state.take_back(),
@@ -490,9 +497,13 @@ mod tests {
         typing.press(&Key::Paste(lines.clone()), true);
         typing.press(&Key::Backspace, true);
         assert!(typing.lock().field.is_empty(), "it is deleted as one thing");
-        typing.connect(LineWishes { steer: Box::new(move |said| assert_eq!(said, lines)), look: Box::new(|| ()) });
+        typing.connect(LineWishes {
+            steer: Box::new(move |said| assert_eq!(said, lines)),
+            look: Box::new(|| ()),
+            stop: Box::new(|| ()),
+        });
         typing.press(&Key::Paste(vec!["line"; 84].join("\n")), true);
-        typing.press(&Key::AltEnter, true);
+        typing.press(&Key::AltUp, true);
         assert!(typing.lock().field.is_empty(), "it was given to the turn");
     }
 
