@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn a_line_that_begins_with_an_exclamation_mark_is_a_command_line() {
         for (line, expected) in [
-            ("!ls -l", Some(("ls -l", false))),
-            (" !! make ", Some(("make", true))),
-            ("!", Some(("", false))),
-            ("!!", Some(("", true))),
+            ("!ls -l", Some(("ls -l", true))),
+            (" !! make ", Some(("make", false))),
+            ("!", Some(("", true))),
+            ("!!", Some(("", false))),
             ("wait!", None),
             ("", None),
         ] {
