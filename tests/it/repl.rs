@@ -229,7 +229,7 @@ fn a_write_is_asked_for_and_shows_what_it_would_do() {
     terminal.wait_for("Written.");
     assert_eq!(terminal.place.read("yes.txt"), "the new text\n");
     terminal.line("write no");
-    terminal.wait_until("the second question", |screen| screen.contains("  no.txt") && screen.contains("[y]es"));
+    terminal.wait_until("the second question", |screen| screen.contains("│ no.txt") && screen.contains("(y or n"));
     terminal.line("n");
     terminal.wait_for("Left it.");
     assert!(!terminal.place.exists("no.txt"));

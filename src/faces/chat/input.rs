@@ -23,17 +23,14 @@ use rustyline::{
 use super::complete::{ArgumentNames, complete_line, find_mention};
 use super::history::{MOST_ENTRIES, SharedHistory};
 use super::lines::{EditorSetup, LineInput};
-use super::multiline::Joined;
-use super::offered::{Offer, Offered, fit_offers};
-use super::pastes::Pastes;
 use super::reflow::{self, Width};
 use super::strokes::{LineAtKey, Stroke, StrokeEffect, Strokes};
-use super::typing::TypedText;
 use super::{commands, shell};
 use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::PROMPT;
 use crate::screen::ink::{Ink, Style};
+use crate::screen::line::{Joined, Offer, Offered, Pastes, TypedText, fit_offers};
 use crate::screen::terminal;
 
 /// The prompt of the second and later lines of a message.

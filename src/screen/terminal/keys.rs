@@ -5,10 +5,10 @@
 
 use crate::screen::ink::Theme;
 
-/// The receiver of keys while no question is asked, and of the terminal's answers. Called on the reading thread.
+/// The receiver of keys and of the terminal's answers. Called on the reading thread.
 pub trait Listener: Send {
-    /// Takes a key.
-    fn press(&mut self, key: Key);
+    /// Takes a key. `by_hand` is false for one that came together with a paste.
+    fn press(&mut self, key: Key, by_hand: bool);
     /// Takes the theme for the terminal's background.
     fn learn(&mut self, theme: Theme);
     /// Prepares the screen before the program stops (Ctrl-Z), and after it continues. Returns once the screen is ready.
@@ -23,6 +23,7 @@ pub enum Key {
     Char(char),
     Enter,
     Tab,
+    BackTab,
     Backspace,
     Delete,
     Left,
@@ -168,6 +169,7 @@ fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
         (b'C', _) => Key::Right,
         (b'D', _) => Key::Left,
         (b'H', _) | (b'~', 1 | 7) => Key::Home,
+        (b'Z', _) => Key::BackTab,
         (b'F', _) | (b'~', 4 | 8) => Key::End,
         (b'~', 3) => Key::Delete,
         // Enter with modifiers, from terminals that report them.

@@ -20,6 +20,11 @@ enum CharKind {
 }
 
 impl Vi {
+    /// True if letters are inserted.
+    pub fn inserts(&self) -> bool {
+        !self.is_command_mode
+    }
+
     /// Takes a key. Returns the key that is left to be handled as without these keys.
     pub fn press(&mut self, field: &mut TextField, key: &Key) -> Option<Key> {
         match key {
