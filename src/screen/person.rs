@@ -225,7 +225,7 @@ fn explain_answers(question: &Question<'_>) -> Vec<Line> {
             .map(|always| meaning("a", &format!("runs it, and no longer asks in this session about: {always}"))),
     );
     let walls = match question.enclosure {
-        Some(Enclosure::Read | Enclosure::Write) => {
+        Some(Enclosure::Read | Enclosure::Write | Enclosure::Opened) => {
             "The system enforces these limits, whatever the command tries; credentials are hidden from it."
         }
         Some(Enclosure::Outside) => "Nothing limits the command: it can do whatever you can.",
@@ -303,6 +303,7 @@ mod tests {
             why: "it executes",
             always,
             workspace,
+            opened: &[],
             enclosure: None,
             network: false,
             hidden: false,
@@ -362,6 +363,7 @@ mod tests {
             why: "",
             always: None,
             workspace,
+            opened: &[],
             enclosure: None,
             network: false,
             hidden: false,

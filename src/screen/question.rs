@@ -50,7 +50,14 @@ fn describe_place(question: &Question<'_>) -> Option<String> {
     let network = if question.network { "with the network" } else { "no network" };
     Some(match question.enclosure? {
         Enclosure::Read => format!("It would run in the sandbox: only reads, {network}."),
-        Enclosure::Write => format!("It would run in the sandbox: writes in the workspace, {network}."),
+        Enclosure::Write | Enclosure::Opened => {
+            let also: String = question
+                .opened
+                .iter()
+                .map(|dir| format!(" and {}", reveal_in_line(&dir.to_string_lossy())))
+                .collect();
+            format!("It would run in the sandbox: writes in the workspace{also}, {network}.")
+        }
         Enclosure::Outside => {
             "It would run outside the sandbox: with your own permissions on this machine, it can read \
                                your keys and change any of your files."
@@ -80,6 +87,7 @@ mod tests {
             workspace,
             enclosure: None,
             network: false,
+            opened: &[],
             hidden: false,
             editable: None,
         }
