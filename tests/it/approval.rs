@@ -23,6 +23,7 @@ fn the_table_of_modes() {
     let write = json!({"path": "new.txt", "content": "x\n"});
     let outside = json!({"path": "../outside.txt", "content": "x\n"});
     let touch = json!({"command": "touch touched.txt"});
+    let protect = json!({"command": "touch AGENTS.md"});
     let read = json!({"path": "a.txt"});
     #[rustfmt::skip]
     let table = [
@@ -31,7 +32,8 @@ fn the_table_of_modes() {
         ("ask",   "run_command", &touch,   7, Some("touched.txt")),
         ("edits", "write_file",  &write,   0, Some("new.txt")),
         ("edits", "write_file",  &outside, 7, Some("../outside.txt")),
-        ("edits", "run_command", &touch,   7, Some("touched.txt")),
+        ("edits", "run_command", &touch,   0, Some("touched.txt")),
+        ("edits", "run_command", &protect, 7, Some("AGENTS.md")),
         ("all",   "write_file",  &write,   0, Some("new.txt")),
         ("all",   "run_command", &touch,   0, Some("touched.txt")),
         ("never", "read_file",   &read,    0, None),

@@ -164,7 +164,7 @@ fn approve_shows_and_changes_what_runs_without_a_question() {
     let output = output
         .stderr_has("*  ask    reading runs; writing and executing ask")
         .stderr_has("approval: ask (reading runs; writing and executing ask) → edits")
-        .stderr_has("error: there is no approval mode `yes`; there are ask, edits, all, never")
+        .stderr_has("error: there is no approval mode `yes`; there are auto, ask, edits, all, never")
         .stderr_has("*  edits");
     assert_eq!(output.place.read("a.txt"), "x\n");
 }

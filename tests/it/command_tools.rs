@@ -66,7 +66,7 @@ fn a_command_asks_unless_it_only_reads_and_confirmation_always_asks() {
     #[rustfmt::skip]
     let table = [
         ("",                                                 "ask",   7),
-        ("effects: [files]\n",                               "edits", 7),
+        ("effects: [files]\n",                               "edits", 0),
         ("",                                                 "all",   0),
         ("permission: read\n",                               "ask",   0),
         ("permission: read\nrequires_confirmation: true\n",  "ask",   7),

@@ -148,7 +148,7 @@ fn a_helper_gets_no_right_that_its_caller_lacks() {
         ("all",   "",                              "write_file",  &write,  json!("ok")),
         ("ask",   "",                              "write_file",  &write,  json!("denied")),
         ("never", "",                              "write_file",  &write,  json!("denied")),
-        ("edits", "",                              "run_command", &touch,  json!("denied")),
+        ("ask",   "",                              "run_command", &touch,  json!("denied")),
         ("all",   "permissions: { max: read }\n",  "write_file",  &write,  json!("error")),
         ("all",   "tools: [read_file, task]\n",    "write_file",  &write,  json!("error")),
         ("all",   denied,                          "read_file",   &secret, json!("denied")),

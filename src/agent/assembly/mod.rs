@@ -38,7 +38,7 @@ use crate::safety::policy::PolicyRules;
 use crate::skills::{RunVariables, SkillCatalogue};
 use crate::tools::{self, Environment, Jobs, Kit, SelectableName};
 
-pub use boundary::{Bounds, find_confinement};
+pub use boundary::{Bounds, FREEDOM, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models};
 pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};
@@ -129,6 +129,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let sandbox = shared.and_then(|shared| shared.sandbox.clone());
     let sandbox = sandbox.or_else(|| boundary::create_sandbox(settings, &plan));
     let workspace = &boundary::workspace_of(config, &plan, &ground.workspace, sandbox.as_ref());
+    let approval = boundary::choose_mode(config, settings, options.chat, sandbox.as_deref());
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
@@ -205,7 +206,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         budget,
         context: settings.context.clone(),
         tool_output: settings.tool_output,
-        approval: settings.approval,
+        approval,
         mode: settings.mode,
         orchestration,
         rules: PolicyRules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,

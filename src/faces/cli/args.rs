@@ -162,8 +162,8 @@ pub struct TurnArgs {
     /// The prompt to use: the system prompt, and the messages that open the conversation
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
-    /// Which calls run without asking: ask (those that only read), edits (also edits in the workspace), all (almost
-    /// all), never (those that only read; the rest is refused)
+    /// Which calls run without asking: ask (those that only read), edits (also changes in the workspace), all (almost
+    /// all), never (those that only read; the rest is refused), auto (edits in a chat where it is safe, else ask)
     #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
     /// Run this flow (flows/NAME.yaml): --var gives its inputs, the task is its input `task`

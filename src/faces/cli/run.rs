@@ -10,7 +10,7 @@ use crate::agent::assembly::{self, FlowChoice, OpenedConversation, RunOptions, S
 use crate::agent::{
     Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, exit, run_input,
 };
-use crate::config::Config;
+use crate::config::{ApprovalMode, Config};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachment;
 use crate::conversation::event::{Event, EventKind};
@@ -97,6 +97,9 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     warnings.extend(repairs);
     let say = if setup.global.quiet { |_: &str| {} } else { super::note_progress };
     note.as_deref().into_iter().for_each(say);
+    if services.agent.approval == ApprovalMode::Edits && !setup.global.quiet {
+        warnings.insert(0, assembly::FREEDOM.to_owned());
+    }
     let screen = Screen::new(&outlets, look, CliSetup::manner(&config));
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {

@@ -160,6 +160,11 @@ impl Sandbox {
         })
     }
 
+    /// True if commands are confined in the whole form of the boundary.
+    pub fn is_whole(&self) -> bool {
+        self.form().is_ok_and(|form| form == BoundaryForm::Whole)
+    }
+
     /// True if walls can hide paths from a command.
     pub fn hides(&self) -> bool {
         self.form().is_ok_and(|form| !matches!(form, BoundaryForm::WithoutNamespaces(_)))

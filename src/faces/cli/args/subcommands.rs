@@ -211,7 +211,7 @@ pub struct CallArgs {
     /// The notation: text, json, yaml, xml, compact
     #[arg(long, value_name = "ENCODING", value_parser = parse_encoding)]
     pub encoding: Option<Encoding>,
-    /// Which calls run without asking: ask, edits, all, never
+    /// Which calls run without asking: auto, ask, edits, all, never
     #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
     /// The agent whose tool to call
