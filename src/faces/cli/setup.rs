@@ -149,7 +149,7 @@ impl CliSetup {
         config: &Config,
         workspace: &Workspace,
     ) -> Result<Option<String>, SessionError> {
-        let (latest, left_out) = assembly::open_store(config).latest(workspace.root(), Timestamp::now())?;
+        let (latest, left_out) = self.store(config).latest(workspace.root(), Timestamp::now())?;
         warn_of_left_out(&left_out);
         Ok(latest.map(|summary| summary.id))
     }
@@ -181,7 +181,9 @@ impl CliSetup {
 }
 
 fn warn_of_left_out(errors: &[SessionError]) {
-    errors.iter().for_each(|error| warn_person(&format!("left out: {error}")));
+    for error in errors {
+        warn_person(&format!("left out: {error}"));
+    }
 }
 
 /// Returns the flags of a turn that name a setting.
