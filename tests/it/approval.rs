@@ -232,11 +232,35 @@ fn rules_decide_and_the_events_and_the_model_say_so() {
 }
 
 #[test]
+fn a_tool_that_would_be_denied_in_every_case_is_not_offered_and_the_model_is_told() {
+    let request = |args: &[&str], settings: &str| {
+        let server = Server::start([Reply::text("done")]);
+        let run = Run::task(&server, "task").config("agent.yaml", settings).args(args.iter().copied());
+        run.run().success();
+        server.only_request()
+    };
+    for mode in ["ask", "never"] {
+        let asked = request(&["--approve", mode], "");
+        assert!(
+            !asked.tool_names().contains(&"write_file") && asked.tool_names().contains(&"run_command"),
+            "{mode}"
+        );
+        assert!(asked.system().contains("what changes something is refused"), "{}", asked.system());
+    }
+    let allowed = "permissions: { rules: [ { allow: write_file, path: \"notes/**\" } ] }\n";
+    let allowed = request(&["--approve", "ask"], allowed);
+    assert!(allowed.tool_names().contains(&"write_file") && !allowed.tool_names().contains(&"edit_file"));
+    let denied = request(&["--approve", "all"], "permissions: { rules: [ { deny: run_command } ] }\n");
+    assert!(denied.tool_names().contains(&"write_file") && !denied.tool_names().contains(&"run_command"));
+    assert!(denied.system().contains("so does almost everything else"), "{}", denied.system());
+}
+
+#[test]
 fn a_tool_above_the_level_is_not_shown() {
     let names = |settings: &str, agent: &str| {
         let server = Server::start([Reply::text("done")]);
         let run = Run::task(&server, "task").config("agent.yaml", settings).config("agents/default.yaml", agent);
-        run.run().success();
+        run.args(["--approve", "edits"]).run().success();
         server.only_request().tool_names().iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
     };
     let read = "permissions: { max: read }\n";

@@ -222,7 +222,7 @@ fn a_helper_stops_where_the_tokens_of_its_caller_end() {
     let server = serving(vec![task("explore", "look")], |_, results| {
         Reply::call("list_dir", &json!({ "depth": results % 8 + 1, "path": "." }))
     });
-    let most = 30_000;
+    let most = 31_000;
     let run = Run::task(&server, "task").args(["-o", "jsonl", "--max-tokens", &most.to_string()]);
     let output = run.run().success();
     let events = output.events();

@@ -23,7 +23,7 @@ fn a_log_of_format_2_is_read_and_continued() {
     let (_dir, store, path) = store_of_format_2();
     let (mut session, warnings) = store.open("20270115", NOON).expect("readable");
     assert_eq!(warnings, Vec::<String>::new());
-    let shown = ["in short", "|grep|{}|digest", "go on"];
+    let shown = ["in short", "grep|{}|digest", "go on"];
     assert_eq!((texts(session.items()), session.calls()), (shown.map(str::to_owned).to_vec(), 2));
     session.say(user("and on"), NOON).expect("written");
     drop(session);

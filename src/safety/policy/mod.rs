@@ -161,6 +161,20 @@ pub fn judge_exploring(
 const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
+/// True if no call of this tool can run: a rule denies all of them, or each would have to ask, and nobody answers.
+pub fn is_always_denied(
+    mode: ApprovalMode,
+    rules: &PolicyRules,
+    tool: &str,
+    effects: &[ToolEffect],
+    is_answered: bool,
+) -> bool {
+    // A command may only read, and another tool than those for files may do anything.
+    let must_ask = matches!(mode, ApprovalMode::Ask | ApprovalMode::Never) && effects == [ToolEffect::Files];
+    let is_refused = !is_answered || mode == ApprovalMode::Never;
+    rules.deny_all_of(tool) || must_ask && is_refused && !rules.could_allow(tool)
+}
+
 /// True if a command that was held to reading, and needs more, may write as well without a question.
 pub fn frees_writing(mode: ApprovalMode, call: &ProposedCall<'_>, taint: Option<&str>) -> bool {
     let line = call.walled_line().filter(|_| mode == ApprovalMode::Edits && taint.is_none());

@@ -90,6 +90,8 @@ pub enum PromptCommand {
     },
     /// Undo the last release: the canary, else the version in production
     Rollback { name: String },
+    /// Mend its releases: labels of versions that are gone, files that cannot be read
+    Repair { name: String },
     /// Create a prompt, or the next version of one
     #[command(after_help = "Prints the files that it wrote. Overwrites nothing.")]
     New { name: String },
