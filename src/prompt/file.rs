@@ -362,12 +362,11 @@ impl Prompt {
             let included = Arc::clone(&self.included);
             let load = move |name: &str| included.get(name).cloned();
             let compiled = match self.head.format {
+                Syntax::Jinja if self.is_built_in() => Template::compile_trusted(&self.origin, self.body()),
                 Syntax::Jinja => Template::compile_with(&self.origin, self.body(), Undefined::Error, load),
                 syntax => Template::compile_as(syntax, &self.origin, self.body(), Undefined::Error),
             };
-            let is_ours = self.is_built_in();
-            let guarded = compiled.map(|template| if is_ours { template.trusted() } else { template });
-            guarded.map_err(|error| self.error(&error))
+            compiled.map_err(|error| self.error(&error))
         };
         self.template.get_or_init(compile).as_ref().map_err(PromptError::clone)
     }

@@ -81,6 +81,17 @@ impl Jinja {
         undefined: Undefined,
         loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, TemplateError> {
+        let is_plain = check_nesting(source)?;
+        Self::compile_trusted(name, source, undefined, loader).map(|jinja| Self { is_plain, ..jinja })
+    }
+
+    /// Compiles a template whose nesting is known to be harmless.
+    pub(super) fn compile_trusted(
+        name: &str,
+        source: &str,
+        undefined: Undefined,
+        loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, TemplateError> {
         let mut environment = GROUND.clone();
         environment.set_undefined_behavior(match undefined {
             Undefined::Empty => UndefinedBehavior::Chainable,
@@ -92,10 +103,9 @@ impl Jinja {
             let checked = check_nesting(&source).map(|_| Some(source));
             checked.map_err(|error| Error::new(ErrorKind::SyntaxError, error.message))
         });
-        let is_plain = check_nesting(source)?;
         let added = environment.add_template_owned(name.to_owned(), source.to_owned());
         added.map_err(|error| word_error(&error))?;
-        Ok(Self { environment, name: name.to_owned(), is_plain })
+        Ok(Self { environment, name: name.to_owned(), is_plain: true })
     }
 
     pub(super) fn render(&self, context: &Value) -> Result<String, TemplateError> {

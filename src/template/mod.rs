@@ -171,9 +171,11 @@ impl Template {
         Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), defaults: None, guard })
     }
 
-    /// Renders it in this process whatever it contains: the program brings it along.
-    pub fn trusted(self) -> Self {
-        Self { guard: RenderGuard::here(), ..self }
+    /// Compiles a Jinja template that the program brings along: nothing in it is checked, and it is rendered in this
+    /// process.
+    pub fn compile_trusted(name: &str, source: &str) -> Result<Self, TemplateError> {
+        let jinja = jinja::Jinja::compile_trusted(name, source, Undefined::Error, |_| None)?;
+        Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), defaults: None, guard: RenderGuard::here() })
     }
 
     /// Adds defaults for names that a context does not define. Maps are merged deeply.

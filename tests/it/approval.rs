@@ -109,11 +109,11 @@ fn what_reads_and_could_not_write_is_asked_about_again() {
     let server = Server::start([call(), call(), Reply::text("Both are done.")]);
     let mut terminal = Terminal::start(&Run::new().arg("chat").server(&server));
     terminal.line("go");
-    terminal.wait_for("run it again where it may write in the workspace?");
+    terminal.wait_for("and could not write; run it again");
     terminal.wait_for("Allow?");
     terminal.tell("not there");
     terminal.wait_until("the second question", |screen| {
-        screen.matches("run it again where it may write").count() == 2 && screen.contains("[y]es")
+        screen.matches("and could not write; run it again").count() == 2 && screen.contains("(y or n")
     });
     terminal.line("y");
     terminal.wait_for("Both are done.");
@@ -169,13 +169,14 @@ fn a_page_is_asked_about_by_its_host_and_shown_whole() {
     terminal.line("go");
     terminal.wait_for("it sends a request to 127.0.0.1:");
     terminal.wait_for("a?long=query");
-    terminal.wait_for("[a]lways");
+    terminal.wait_for("Always: ");
     terminal.line("y");
     // The page has entered the conversation: what is granted from here on holds.
     terminal.wait_for("has entered this conversation");
-    terminal
-        .wait_until("the second question", |screen| screen.contains("Allow? yes") && screen.contains("[a]lways"));
-    terminal.line("a");
+    terminal.wait_until("the second question", |screen| {
+        screen.contains("Allow? Yes, once") && screen.contains("(y or n")
+    });
+    terminal.pick("Always");
     terminal.wait_for("Done.");
     assert_eq!(web.requests().len(), 3, "the host is allowed for the session");
 }
@@ -322,13 +323,13 @@ fn always_holds_for_the_session_and_for_no_more_than_it_said() {
     let place = run.place();
     let mut terminal = Terminal::start(&run);
     terminal.line("go");
-    terminal.wait_for("a = always in this session: run_command `touch one`");
-    terminal.wait_for("[a]lways");
-    terminal.line("a");
+    terminal.wait_for("Always: run_command `touch one`");
+    terminal.wait_for("Always: ");
+    terminal.pick("Always");
     // The second call of the same words is not asked about; the third is another.
     // Text typed before the question appears does not answer it.
     terminal.wait_until("the second question", |screen| {
-        screen.contains("Allow? always") && screen.contains("[a]lways")
+        screen.contains("Allow? Always: ") && screen.contains("(y or n")
     });
     terminal.line("n");
     terminal.wait_for("First.");
@@ -345,8 +346,8 @@ fn in_a_run_a_person_may_say_always_too() {
     let run = Run::task(&server, "task");
     let place = run.place();
     let mut terminal = Terminal::start(&run);
-    terminal.wait_for("[a]lways");
-    terminal.line("a");
+    terminal.wait_for("Always: ");
+    terminal.pick("Always");
     terminal.wait_for("Done.");
     assert_eq!(terminal.exit_code(), 0);
     assert!(place.exists("one"));

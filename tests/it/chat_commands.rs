@@ -59,7 +59,8 @@ fn a_person_picks_the_model_by_number() {
     let screen = terminal.screen();
     let row = screen.lines().find(|line| line.contains("other-model")).expect("it is offered");
     assert!(row.contains("32k") && row.contains("$0.5/$2"), "{row}");
-    let number = row.trim().split('.').next().expect("a number").to_owned();
+    let number =
+        row.trim_start_matches(|c: char| !c.is_ascii_digit()).split('.').next().expect("a number").to_owned();
     terminal.line(&number);
     terminal.wait_for("The model is now other-model.");
     terminal.line("hello");
