@@ -3,6 +3,8 @@
 //! Characters that would be invisible or misleading (controls, unusual spaces, marks that reorder a line) are shown as
 //! codes.
 
+use std::iter;
+
 use super::sheet::{Sheet, SheetBody};
 use crate::base::text;
 use crate::safety::{Enclosure, Question};
@@ -38,12 +40,9 @@ fn describe_place(question: &Question<'_>) -> Option<String> {
     Some(match question.enclosure? {
         Enclosure::Read => format!("only reads, {network}"),
         Enclosure::Write | Enclosure::Opened => {
-            let also: String = question
-                .opened
-                .iter()
-                .map(|dir| format!(" and {}", reveal_in_line(&dir.to_string_lossy())))
-                .collect();
-            format!("writes in the workspace{also}, {network}")
+            let opened = question.opened.iter().map(|dir| reveal_in_line(&dir.to_string_lossy()));
+            let dirs: Vec<String> = iter::once("the workspace".to_owned()).chain(opened).collect();
+            format!("writes in {}, {network}", dirs.join(" and "))
         }
         Enclosure::Outside => "outside the sandbox".to_owned(),
     })

@@ -365,18 +365,16 @@ fn a_question_about_what_lies_beyond_the_walls_opens_exactly_that() {
     let mut terminal = Terminal::sized(&run.server(&server), 200, 24);
     terminal.line("go");
     let parent = place.workspace().parent().expect("a parent").to_string_lossy().into_owned();
-    terminal.wait_for("It would run in the sandbox: writes in the workspace");
+    terminal.wait_for("writes in the workspace and");
     assert!(terminal.screen().contains(&format!("and {shared}")), "{}", terminal.screen());
     assert!(
         !terminal.screen().contains(&format!("and {parent},")),
         "the workspace is in it: {}",
         terminal.screen()
     );
-    terminal.wait_for("[a]lways");
+    terminal.wait_for("Yes, once");
     terminal.line("y");
-    terminal.wait_until("the second question", |screen| {
-        screen.contains("run it again without any sandbox") && screen.contains("[y]es")
-    });
+    terminal.wait_for("run it again without any sandbox");
     terminal.line("n");
     terminal.wait_for("Done.");
     let told = server.requests()[1].last_output().to_owned();
@@ -390,8 +388,7 @@ fn a_command_that_found_no_network_is_offered_again_with_it() {
     let mut terminal = Terminal::sized(&Run::new().args(["chat", "--approve", "edits"]).server(&server), 200, 24);
     terminal.line("go");
     terminal.wait_for("run it again, once, with more opened?");
-    terminal.wait_for("It would run in the sandbox: writes in the workspace, with the network.");
-    terminal.wait_for("[y]es");
+    terminal.wait_for("writes in the workspace, with the network");
     terminal.line("y");
     terminal.wait_for("Done.");
     let told = server.requests()[1].last_output().to_owned();

@@ -228,11 +228,11 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     };
     let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge_call };
     let verdict = judge(agent.approval, &agent.rules, &call, trust.taint.as_deref());
-    let hole = call.find_hole(workspace);
+    let opening = call.find_hole(workspace);
     let enclosure = match &verdict {
         Verdict::Allow(Grounds::Reading) => Enclosure::Read,
         // Whoever is asked is told what is opened.
-        Verdict::Ask { .. } if !hole.is_empty() => Enclosure::Opened,
+        Verdict::Ask { .. } if !opening.is_empty() => Enclosure::Opened,
         _ => Enclosure::Write,
     };
     let is_reading = tool.runs_beside(arguments) || enclosure == Enclosure::Read;
@@ -243,7 +243,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
         .extend(written.into_iter().zip(call.reads.iter().chain(&call.writes).map(|target| target.real.clone())));
     let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
     let reach =
-        if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file"), hole) } else { reach };
+        if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file"), opening) } else { reach };
     let reach = Arc::new(reach);
     CallPlan { tool, terms, verdict, enclosure, reach, reads: is_reading, leaves, frees_writing, brings, trust }
 }

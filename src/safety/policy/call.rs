@@ -102,10 +102,11 @@ impl ProposedCall<'_> {
         let is_beyond = |target: &&PathTarget| {
             target.place == PathPlace::Outside && target.presence != Presence::No && !is_device(target)
         };
-        let dirs = written.filter(is_beyond).filter_map(|target| match target.is_dir {
-            true => Some(target.real.clone()),
-            false => target.real.parent().map(Path::to_path_buf),
-        });
+        let find_dir = |target: &PathTarget| {
+            let dir = if target.is_dir { Some(&*target.real) } else { target.real.parent() };
+            dir.map(Path::to_path_buf)
+        };
+        let dirs = written.filter(is_beyond).filter_map(find_dir);
         let mut dirs: Vec<PathBuf> = dirs.filter(|dir| !workspace.is_in(dir)).collect();
         dirs.sort();
         dirs.dedup();
