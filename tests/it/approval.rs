@@ -352,3 +352,48 @@ fn in_a_run_a_person_may_say_always_too() {
     assert_eq!(terminal.exit_code(), 0);
     assert!(place.exists("one"));
 }
+
+#[test]
+fn a_question_about_what_lies_beyond_the_walls_opens_exactly_that() {
+    let run = Run::new().arg("chat");
+    let place = run.place();
+    let shared = place.workspace().with_file_name("shared");
+    std::fs::create_dir(&shared).expect("made");
+    let shared = shared.to_string_lossy().into_owned();
+    let command = json!({ "command": format!("touch {shared}/new && touch {shared}/../other") });
+    let server = Server::start([Reply::call("run_command", &command), Reply::text("Done.")]);
+    let mut terminal = Terminal::sized(&run.server(&server), 200, 24);
+    terminal.line("go");
+    let parent = place.workspace().parent().expect("a parent").to_string_lossy().into_owned();
+    terminal.wait_for("writes in the workspace and");
+    assert!(terminal.screen().contains(&format!("and {shared}")), "{}", terminal.screen());
+    assert!(
+        !terminal.screen().contains(&format!("and {parent},")),
+        "the workspace is in it: {}",
+        terminal.screen()
+    );
+    terminal.wait_for("Yes, once");
+    terminal.line("y");
+    terminal.wait_for("run it again without any sandbox");
+    terminal.line("n");
+    terminal.wait_for("Done.");
+    let told = server.requests()[1].last_output().to_owned();
+    assert!(place.exists("../shared/new") && !place.exists("../other"), "{told}");
+}
+
+#[test]
+fn a_command_that_found_no_network_is_offered_again_with_it() {
+    let command = "echo 'Could not resolve host: x'; exit 6";
+    let server = Server::start([Reply::call("run_command", &json!({ "command": command })), Reply::text("Done.")]);
+    let mut terminal = Terminal::sized(&Run::new().args(["chat", "--approve", "edits"]).server(&server), 200, 24);
+    terminal.line("go");
+    terminal.wait_for("run it again, once, with more opened?");
+    terminal.wait_for("writes in the workspace, with the network");
+    terminal.line("y");
+    terminal.wait_for("Done.");
+    let told = server.requests()[1].last_output().to_owned();
+    assert!(
+        told.contains("exit 6") && !told.contains("the sandbox may be the reason"),
+        "it had the network: {told}"
+    );
+}

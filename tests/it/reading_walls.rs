@@ -42,7 +42,7 @@ fn read_unasked(form: Form, prepare: impl FnOnce(Run) -> Run, lines: &[&str]) ->
 
 #[test]
 fn nothing_is_sent_whatever_the_network_is() {
-    for form in FORMS {
+    for form in FORMS.into_iter().chain([Form::Rules]) {
         for network in ["*", "127.0.0.1"] {
             let web = Server::start([Reply::text("heard")]);
             let port = web.url().rsplit(':').next().expect("a port").split('/').next().expect("one").to_owned();
@@ -118,6 +118,26 @@ fn no_unix_socket_is_opened_but_pairs_of_streams() {
         let (socket, datagrams) = kept.expect("bound");
         assert!(socket.accept().is_err() && datagrams.recv(&mut [0]).is_err(), "{form:?}: {results:?}");
         assert!(results[2].starts_with("exit 0\nb'1'"), "{form:?}: {}", results[2]);
+    }
+}
+
+#[test]
+fn no_attribute_of_a_file_changes() {
+    let lines = ["chmod 666 notes || chmod 666 $HOME/notes", "touch -d @0 notes || touch -d @0 $HOME/notes"];
+    for form in FORMS.into_iter().chain([Form::Rules]) {
+        let prepare = |run: Run| {
+            let notes = run.place().home().join("notes");
+            fs::write(&notes, "").expect("written");
+            fs::set_permissions(&notes, fs::Permissions::from_mode(0o600)).expect("ours");
+            run.file("notes", "")
+        };
+        let Some((output, results)) = read_unasked(form, prepare, &lines) else { return };
+        assert!(results.iter().all(|result| !result.starts_with("exit 0")), "{form:?}: {results:?}");
+        for dir in [output.place.home(), output.place.workspace()] {
+            let entry = fs::metadata(dir.join("notes")).expect("it is there");
+            assert_ne!(entry.permissions().mode() & 0o777, 0o666, "{form:?}");
+            assert_ne!(entry.modified().expect("a time"), std::time::UNIX_EPOCH, "{form:?}");
+        }
     }
 }
 

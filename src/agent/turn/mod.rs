@@ -22,7 +22,7 @@ use crate::agent::emitter::SinkClosed;
 use crate::agent::limits::ReachedLimit;
 use crate::agent::loops::LoopWatch;
 use crate::agent::request::purpose::Purpose;
-use crate::agent::window::WindowLayer;
+use crate::agent::window::{WindowLayer, describe_enough};
 use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::config::Mode;
 use crate::conversation::event::{EventKind, EventMessage};
@@ -235,7 +235,8 @@ impl<'a> Turn<'a> {
         let (shares, budget) = (&self.agent.context.layers, self.budget().divide_by_layers());
         let parts = [("your message", tokens), ("the messages of the prompt", before)];
         let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
-        WindowLayer::Input.describe_excess(shares, budget, parts)
+        let enough = |tokens| describe_enough(tokens, self.agent.model.info(), &self.agent.context);
+        WindowLayer::Input.describe_excess(shares, budget, parts, enough)
     }
 
     /// The time limit, if the remaining time is reserved for the closing answer.

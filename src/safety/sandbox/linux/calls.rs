@@ -37,6 +37,38 @@ const REFUSED: &[libc::c_long] = &[
 const UNKNOWN: [libc::c_long; 4] =
     [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
 
+/// Calls that change modes, owners, times and other attributes of files, for which Landlock has no rule. The kernels of
+/// all processors share the number of the newest ones.
+const OF_ATTRIBUTES: &[libc::c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    452, // fchmodat2
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    463, // setxattrat
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    466, // removexattrat
+    469, // file_setattr
+];
+
 /// Some x86-64 kernels also accept every call by a second number, from here on (the x32 interface).
 const SECOND_NUMBERS: u32 = 0x4000_0000;
 
@@ -58,6 +90,8 @@ pub(super) struct OtherGuards {
     pub network: bool,
     /// The profile, if namespaces keep processes of the machine out of reach, and in `Write` its Unix sockets.
     pub namespaces: Option<SandboxProfile>,
+    /// True if attributes of files are guarded by read-only mounts, or may be changed.
+    pub attributes: bool,
     /// True if Landlock is too old to guard files against truncation.
     pub truncation: bool,
 }
@@ -92,6 +126,9 @@ fn list_refused(around: OtherGuards) -> Result<SeccompRules, BackendError> {
         _ => Vec::new(),
     };
     rules.insert(libc::SYS_socket, sockets);
+    if !around.attributes {
+        rules.extend(OF_ATTRIBUTES.iter().map(|call| (*call, Vec::new())));
+    }
     if around.namespaces != Some(SandboxProfile::Write) {
         // One of a pair of these sends to any path.
         let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| u64::from(kind.unsigned_abs()));
@@ -171,9 +208,9 @@ mod tests {
     #[test]
     fn every_combination_makes_a_filter() {
         for namespaces in [None, Some(SandboxProfile::Read), Some(SandboxProfile::Write)] {
-            for number in 0..4 {
-                let [network, truncation] = [1, 2].map(|bit| number & bit != 0);
-                let guards = OtherGuards { network, namespaces, truncation };
+            for number in 0..8 {
+                let [network, truncation, attributes] = [1, 2, 4].map(|bit| number & bit != 0);
+                let guards = OtherGuards { network, namespaces, attributes, truncation };
                 let made = build_filter(guards).expect("this processor is known");
                 assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
             }

@@ -37,8 +37,9 @@ impl Confinement {
         let knows_truncate = files::supports_truncate();
         let (files, ground) = files::build_ruleset(plan, temp, profile)?;
         let calls = calls::build_filter(calls::OtherGuards {
-            network: plan.network == Network::Open,
+            network: plan.network == Network::Open && profile == SandboxProfile::Write,
             namespaces: None,
+            attributes: profile == SandboxProfile::Write,
             truncation: !knows_truncate,
         })?;
         powers::lower_our_limits();
@@ -54,6 +55,7 @@ impl Confinement {
         let calls = calls::build_filter(calls::OtherGuards {
             network: true,
             namespaces: Some(profile),
+            attributes: true,
             truncation: false,
         })?;
         Ok(Self { files, calls, ground: RuleGround::default(), limits: false })
