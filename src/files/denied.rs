@@ -94,7 +94,8 @@ fn find_identity(root: &Path, identity: FileIdentity) -> Option<PathBuf> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
