@@ -90,6 +90,7 @@ mod limits;
 mod money;
 mod loops;
 mod context;
+mod dense;
 mod compaction;
 mod question;
 mod recall;

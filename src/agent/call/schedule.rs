@@ -331,7 +331,12 @@ impl<'t> Turn<'t> {
             emitter: Arc::clone(&self.run.emitter),
             live: Arc::clone(&self.conversation.live),
             helpers: Arc::new(self.helper_terms()),
-            limits: CallLimits { shown_tokens: tokens, held_tokens: tokens, of_plan: false },
+            limits: CallLimits {
+                shown_tokens: tokens,
+                held_tokens: tokens,
+                rates: self.conversation.ruler.rates(),
+                of_plan: false,
+            },
         }
     }
 }

@@ -9,7 +9,7 @@ mod budget;
 mod layers;
 mod overflow;
 mod report;
-mod scale;
+mod rates;
 mod ruler;
 mod fill;
 // Decisions.
@@ -43,5 +43,6 @@ pub use layers::WindowLayer;
 pub use overflow::{Learned, learn_window};
 pub use plan::{CompressionPlan, Material, plan_compression};
 pub use report::SizeReport;
+pub use rates::Rates;
 pub use ruler::{Basis, Break, MeasuredRequest, RequestSize, Ruler};
 pub use summary::{PARTS, SummaryFacts, compose_summary, mistake_in};
