@@ -94,6 +94,7 @@ mod dense;
 mod compaction;
 mod question;
 mod recall;
+mod recorded;
 mod refusals;
 mod oversize;
 mod hostile_server;
