@@ -24,7 +24,8 @@ fn noise(seed: u64, letters: &[u8], width: usize, bytes: usize) -> String {
 /// A server that counts as models of OpenAI do, and asks for so many files at a time.
 fn reads(calls: usize, steps: usize) -> Server {
     Server::answering(move |request, index| {
-        let read = |call: usize| ("read_file", json!({"path": format!("f{}.txt", index * calls + call)}).to_string());
+        let read =
+            |call: usize| ("read_file", json!({"path": format!("f{}.txt", index * calls + call)}).to_string());
         let reply = match index {
             _ if wants_summary(request) => Reply::text(&summary("short")),
             _ if index < steps => Reply::calls(&(0..calls).map(read).collect::<Vec<_>>()),
@@ -56,11 +57,11 @@ fn no_dense_result_is_hidden_before_the_model_has_read_it() {
         let run = Run::task(&server, "Read them all.")
             .config("models/default.yaml", &format!("context_window: {window}\n"))
             .args(["--set", "agents.default.profile=concise"]);
-        let files = (0..calls * 4).fold(run, |run, file| {
-            run.file(&format!("f{file}.txt"), noise(file as u64, letters, width, 60_000))
-        });
+        let files = (0..calls * 4)
+            .fold(run, |run, file| run.file(&format!("f{file}.txt"), noise(file as u64, letters, width, 60_000)));
         files.run().success().stdout_is("Done.\n");
-        let requests: Vec<Request> = server.requests().into_iter().filter(|request| !wants_summary(request)).collect();
+        let requests: Vec<Request> =
+            server.requests().into_iter().filter(|request| !wants_summary(request)).collect();
         for request in &requests[1..] {
             assert_answered_once(request);
             let shown = newest(request, calls);

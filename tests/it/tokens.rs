@@ -122,6 +122,9 @@ proptest! {
 
 /// Texts of one kind each: what people and programs write, and what machines do.
 fn kinds() -> Vec<(&'static str, String)> {
+    const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const HEX: &[u8] = b"0123456789abcdef";
+    const IDS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let mut random = fastrand::Rng::with_seed(3);
     let mut many = |count: usize, make: &mut dyn FnMut(&mut fastrand::Rng) -> String| -> String {
         (0..count).map(|_| make(&mut random)).collect()
@@ -131,16 +134,16 @@ fn kinds() -> Vec<(&'static str, String)> {
             (0..length).map(|_| char::from(letters[random.usize(..letters.len())])).collect()
         }
     };
-    const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const HEX: &[u8] = b"0123456789abcdef";
-    const IDS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let (base64, hex, id) = (of(BASE64, 76), of(HEX, 64), of(IDS, 12));
     vec![
         ("documentation", include_str!("../../docs/context.md").to_owned()),
         ("code", include_str!("../../src/agent/window/ruler.rs").to_owned()),
         ("a lock file", include_str!("../../Cargo.lock").to_owned()),
         ("settings", include_str!("../../Cargo.toml").to_owned()),
-        ("prose", "She had not slept well; the letter was still in her pocket, and she knew what it said. ".repeat(9)),
+        (
+            "prose",
+            "She had not slept well; the letter was still in her pocket, and she knew what it said. ".repeat(9),
+        ),
         ("the output of tests", many(99, &mut |random| format!("test window::fits_{} ... ok\n", random.u32(..)))),
         ("base64", many(99, &mut |random| base64(random) + "\n")),
         ("base64 in one line", many(99, &mut |random| base64(random))),
@@ -154,13 +157,12 @@ fn kinds() -> Vec<(&'static str, String)> {
             "a log",
             many(99, &mut |random| {
                 let (time, number) = (random.u32(10..60), random.u32(1000..99999));
-                format!("2026-11-24T20:{time}:07.{time}3Z INFO [worker-7] request {number} took {time}ms status=200\n")
+                format!(
+                    "2026-11-24T20:{time}:07.{time}3Z INFO [worker-7] request {number} took {time}ms status=200\n"
+                )
             }),
         ),
-        (
-            "data",
-            many(99, &mut |random| format!("{{\"id\":{},\"name\":\"alpha\",\"ok\":true}},", random.u16(..))),
-        ),
+        ("data", many(99, &mut |random| format!("{{\"id\":{},\"name\":\"alpha\",\"ok\":true}},", random.u16(..)))),
     ]
 }
 

@@ -73,8 +73,9 @@ impl ResultShaper<'_> {
             output.observation = broken.unwrap_or_else(|| std::mem::take(&mut output.observation));
             return;
         }
+        let was_cut = output.kept.is_some();
         let kept = output.kept.take().or_else(|| self.keep_whole(&prepared.call.name, &output.observation));
-        output.observation = self.cut_middle(shown, most, kept.as_ref());
+        output.observation = self.cut_middle(shown, most, kept.as_ref(), was_cut);
         output.kept = kept;
         output.truncated = true;
     }
@@ -163,7 +164,7 @@ impl ResultShaper<'_> {
     }
 
     /// Keeps the head and the tail of a long text, with a notice about the gap: its size, and how to read it.
-    fn cut_middle(&self, observation: &str, most: usize, kept: Option<&Kept>) -> String {
+    fn cut_middle(&self, observation: &str, most: usize, kept: Option<&Kept>, was_cut: bool) -> String {
         let rates = &self.limits.rates;
         let (head, tail) = (
             rates.take_tokens(observation, most * 2 / 3, text::take_head),
@@ -172,6 +173,8 @@ impl ResultShaper<'_> {
         let left_out = &observation[head.len()..observation.len() - tail.len()];
         let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
         let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));
-        format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
+        // A tool has cut this before: there is more missing than can be counted here.
+        let size = if was_cut { String::new() } else { format!("{bytes} bytes, {lines} lines ") };
+        format!("{head}\n[… {size}left out{how} …]\n{tail}")
     }
 }

@@ -22,7 +22,7 @@ use crate::agent::emitter::SinkClosed;
 use crate::agent::limits::ReachedLimit;
 use crate::agent::loops::LoopWatch;
 use crate::agent::request::purpose::Purpose;
-use crate::agent::window::WindowLayer;
+use crate::agent::window::{Ruler, WindowLayer};
 use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::config::Mode;
 use crate::conversation::event::{EventKind, EventMessage};
@@ -229,13 +229,19 @@ impl<'a> Turn<'a> {
 
     /// The reason that an input is too large for the window, if it is.
     pub(super) fn too_large(&mut self, opening: &[Item], input: &UserText) -> Option<String> {
-        let before: u64 =
-            opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
-        let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
-        let (shares, budget) = (&self.agent.context.layers, self.budget().divide_by_layers());
-        let parts = [("your message", tokens), ("the messages of the prompt", before)];
-        let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
-        WindowLayer::Input.describe_excess(shares, budget, parts)
+        /// An estimate may be too high, but never by more than this.
+        const FARTHEST: u64 = 3;
+        let (ruler, layers, budget) = (&self.conversation.ruler, &self.agent.context.layers, self.budget());
+        let excess = |weigh: fn(&Ruler, &str) -> u64| {
+            let before: u64 = opening.iter().flat_map(Item::texts).map(|text| weigh(ruler, text)).sum();
+            let tokens: u64 = input.texts().map(|text| weigh(ruler, text)).sum();
+            let parts = [("your message", tokens), ("the messages of the prompt", before)];
+            let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
+            let why = WindowLayer::Input.describe_excess(layers, budget.divide_by_layers(), parts)?;
+            Some((why, tokens + before))
+        };
+        let (why, tokens) = excess(Ruler::weigh)?;
+        if tokens > budget.tokens * FARTHEST { Some(why) } else { excess(Ruler::count).map(|(why, _)| why) }
     }
 
     /// The time limit, if the remaining time is reserved for the closing answer.

@@ -9,11 +9,12 @@
 use std::collections::HashMap;
 
 use crate::base::image;
-use crate::base::tokens::{self, TokenMix, Vocabulary};
-use crate::conversation::message::{Item, Step};
+use crate::base::tokens::{self, Vocabulary};
+use crate::conversation::message::Item;
 use crate::conversation::session::ItemId;
 use crate::model::ToolDefinition;
 
+use super::entry::{MeasuredEntry, SizeOrigin, count_answers, list_tool_texts};
 use super::rates::{Rates, SizeParts, round_tokens, to_float};
 use super::report::{self, Earlier, SentSize, SizeReport};
 
@@ -74,47 +75,11 @@ pub struct Ruler {
     rates: Rates,
 }
 
-/// One part of a request.
-#[derive(Debug, Clone, Copy, Default)]
-struct MeasuredEntry {
-    id: ItemId,
-    /// The number of the item's calls that have an answer.
-    answers: usize,
-    /// The bytes of its texts: no token is shorter than a byte.
-    texts: u64,
-    /// The tokens of its frames and pictures, as we assume them.
-    around: u64,
-    images: u64,
-    parts: SizeParts,
-    origin: SizeOrigin,
-}
-
-/// The origin of a size.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-enum SizeOrigin {
-    #[default]
-    Expected,
-    /// Counted here; the parts add up to the count.
-    Counted,
-    /// Its share of what the server counted.
-    Reported(f64),
-}
-
 /// The provider's count of a request that ended with the entry before `entries`.
 #[derive(Debug, Clone, Copy)]
 struct ReportedSize {
     entries: usize,
     tokens: u64,
-}
-
-impl MeasuredEntry {
-    fn bytes(&self) -> u64 {
-        self.texts + self.around
-    }
-
-    fn is_reported(&self) -> bool {
-        matches!(self.origin, SizeOrigin::Reported(_))
-    }
 }
 
 impl Ruler {
@@ -162,7 +127,8 @@ impl Ruler {
         let heads: u64 = self.heads().map(|head| head.bytes()).sum();
         let sent = SentSize {
             texts: texts(seen) + system,
-            frames: heads - system + seen.iter().map(|entry| entry.around - entry.images * image::TOKENS).sum::<u64>(),
+            frames: heads - system
+                + seen.iter().map(|entry| entry.around - entry.images * image::TOKENS).sum::<u64>(),
             images: seen.iter().map(|entry| entry.images).sum(),
         };
         let earlier = self.reported.filter(|reported| reported.entries <= entries);
@@ -250,6 +216,13 @@ impl Ruler {
         round_tokens(self.rates.weigh_text(text).ceil())
     }
 
+    /// The tokens of a text that was not measured yet, counted with the model's encoding or a public one.
+    pub fn count(&self, text: &str) -> u64 {
+        let mut entry = MeasuredEntry::of_system(text);
+        entry.count(|| tokens::count_tokens(text, self.vocabulary.unwrap_or(Vocabulary::O200k)));
+        round_tokens(self.size(&entry).ceil())
+    }
+
     /// The server's tokens by kind of content, as known now.
     pub fn rates(&self) -> Rates {
         self.rates
@@ -261,7 +234,7 @@ impl Ruler {
             return true;
         }
         self.definitions = definitions.to_vec();
-        let tools = tools_entry(definitions);
+        let tools = MeasuredEntry::of_tools(definitions);
         let same = self.tools.is_none_or(|known| (known.texts, known.parts) == (tools.texts, tools.parts));
         if self.tools.is_none() || !same {
             self.tools = Some(tools);
@@ -276,11 +249,7 @@ impl Ruler {
         if self.system.as_ref().is_some_and(|(known, _)| known == text) {
             return true;
         }
-        let entry = if text.is_empty() {
-            MeasuredEntry::default()
-        } else {
-            MeasuredEntry::of_messages([text], FRAME, 0)
-        };
+        let entry = if text.is_empty() { MeasuredEntry::default() } else { MeasuredEntry::of_system(text) };
         self.system = Some((text.to_owned(), entry));
         self.reported = None;
         is_first
@@ -297,7 +266,7 @@ impl Ruler {
             old.iter().map(|entry| ((entry.id, entry.answers), *entry)).collect();
         let new = request.ids[same..].iter().zip(&request.items[same..]);
         let entry = |(id, item): (&ItemId, &Item)| {
-            known.get(&(*id, count_answers(item))).copied().unwrap_or_else(|| measure_entry(*id, item))
+            known.get(&(*id, count_answers(item))).copied().unwrap_or_else(|| MeasuredEntry::of_item(*id, item))
         };
         self.entries.extend(new.map(entry));
     }
@@ -309,7 +278,9 @@ impl Ruler {
                 entry.count(|| item.texts().map(|text| tokens::count_tokens(text, encoding)).sum());
             }
             if let Some(tools) = &mut self.tools {
-                tools.count(|| tool_texts(request.tools).map(|text| tokens::count_tokens(&text, encoding)).sum());
+                tools.count(|| {
+                    list_tool_texts(request.tools).map(|text| tokens::count_tokens(&text, encoding)).sum()
+                });
             }
             if let Some((text, system)) = &mut self.system {
                 system.count(|| tokens::count_tokens(text, encoding));
@@ -365,58 +336,11 @@ impl Ruler {
     }
 }
 
-/// The tokens for the role and the ids of a message. An answer is a message of its own.
-pub(super) const FRAME: u64 = 4;
-
-pub(super) fn measure_frame(item: &Item) -> u64 {
-    FRAME * (1 + count_answers(item) as u64)
-}
-
-/// The number of an item's calls that have an answer.
-fn count_answers(item: &Item) -> usize {
-    item.as_step().into_iter().flat_map(Step::calls).filter(|call| call.answer.is_some()).count()
-}
-
-impl MeasuredEntry {
-    fn of_messages<'t>(texts: impl IntoIterator<Item = &'t str>, frames: u64, images: u64) -> Self {
-        let mut entry = Self { around: frames + images * image::TOKENS, images, ..Self::default() };
-        let mixes = texts.into_iter().inspect(|text| entry.texts += text.len() as u64).map(TokenMix::of_text);
-        entry.parts = SizeParts::of_messages(mixes, frames, images * image::TOKENS);
-        entry
-    }
-
-    /// Counts its texts, unless a count is known.
-    fn count(&mut self, texts: impl FnOnce() -> u64) {
-        if self.origin == SizeOrigin::Expected {
-            self.parts.recount(to_float(texts()));
-            self.origin = SizeOrigin::Counted;
-        }
-    }
-}
-
-fn measure_entry(id: ItemId, item: &Item) -> MeasuredEntry {
-    let entry = MeasuredEntry::of_messages(item.texts(), measure_frame(item), item.images().count() as u64);
-    MeasuredEntry { id, answers: count_answers(item), ..entry }
-}
-
-fn tools_entry(tools: &[ToolDefinition]) -> MeasuredEntry {
-    let mut entry = MeasuredEntry::default();
-    let mut tokens = 0.0;
-    for text in tool_texts(tools) {
-        entry.texts += text.len() as u64;
-        tokens += TokenMix::of_text(&text).tokens();
-    }
-    MeasuredEntry { parts: SizeParts::of_tools(tokens), ..entry }
-}
-
-fn tool_texts(tools: &[ToolDefinition]) -> impl Iterator<Item = String> {
-    tools.iter().flat_map(|tool| [tool.name.clone() + " " + &tool.description, tool.parameters.to_string()])
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::entry::FRAME;
     use super::*;
-    use crate::conversation::message::{Call, CallAnswer, CallStatus, ReplyPart, ToolCall, UserText};
+    use crate::conversation::message::{Call, CallAnswer, CallStatus, ReplyPart, Step, ToolCall, UserText};
 
     fn said(text: impl Into<String>) -> Item {
         Item::Said(UserText::by_person(text))
@@ -429,7 +353,8 @@ mod tests {
 
     /// Noise of about so many tokens: every server counts its own.
     fn noise(tokens: usize) -> String {
-        (0..tokens).map(|at| format!("{:x}", (at + 7) * 2_654_435_761 % 251)).collect()
+        let mut random = fastrand::Rng::with_seed(7);
+        (0..tokens * 2).map(|_| random.digit(16)).collect()
     }
 
     fn ids(passes: &[u32]) -> Vec<ItemId> {
@@ -572,10 +497,7 @@ mod tests {
             let size = measure(&mut ruler, &talk[..messages], &[0, 0, 0][..messages], u64::MAX);
             assert_near(size.tokens, 1000 + (messages as u64 - 1) * 3000, 10);
             let judgement = ruler.report(1024);
-            assert!(
-                matches!(judgement, SizeReport::Stuck { .. } | SizeReport::TooSmall { .. }),
-                "{judgement:?}"
-            );
+            assert!(matches!(judgement, SizeReport::Stuck { .. } | SizeReport::TooSmall { .. }), "{judgement:?}");
         }
     }
 

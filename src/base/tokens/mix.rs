@@ -82,20 +82,44 @@ const CHARACTERS: [u8; 4] = [29, 41, 64, 190];
 
 /// For each letter, those that often follow it in words.
 const FOLLOWERS: [&str; 26] = [
-    "abcdegiklmnprstuvy", "aeiloruy", "aehiklorstu", "abcdeiosu", "abcdefgilmnpqrstvwxy", "aefiloru", "ehiru",
-    "aeiortw", "abcdefglmnoprstvz", "", "eis", "adefilostuy", "adeilmops", "acdefgiklnopstu", "cdfghklmnoprstuvw",
-    "aeiloprstu", "u", "acdegikmnorstuvy", "acehiklopstuy", "acehilmoprstuy", "bcdeilmnprst", "aei", "aehinor", "t",
-    "nops", "e",
+    "abcdegiklmnprstuvy",
+    "aeiloruy",
+    "aehiklorstu",
+    "abcdeiosu",
+    "abcdefgilmnpqrstvwxy",
+    "aefiloru",
+    "ehiru",
+    "aeiortw",
+    "abcdefglmnoprstvz",
+    "",
+    "eis",
+    "adefilostuy",
+    "adeilmops",
+    "acdefgiklnopstu",
+    "cdfghklmnoprstuvw",
+    "aeiloprstu",
+    "u",
+    "acdegikmnorstuvy",
+    "acehiklopstuy",
+    "acehilmoprstuy",
+    "bcdeilmnprst",
+    "aei",
+    "aehinor",
+    "t",
+    "nops",
+    "e",
 ];
 
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = class_of(byte as u8);
+    let mut byte = 0_u8;
+    loop {
+        classes[byte as usize] = class_of(byte);
+        if byte == u8::MAX {
+            break classes;
+        }
         byte += 1;
     }
-    classes
 };
 
 static PAIRS: [[Pair; 64]; 64] = {
@@ -121,9 +145,8 @@ const fn class_of(byte: u8) -> u8 {
         b'0'..=b'9' => DIGIT,
         0x80..0xc0 => LATER,
         0xc0..0xe0 => FIRST,
-        0xe0..0xe3 => FIRST + 1,
         0xe3..0xee => FIRST_OF_CJK,
-        0xee..0xf0 => FIRST + 1,
+        0xe0..0xf0 => FIRST + 1,
         0xf0.. => FIRST + 3,
         _ => SYMBOL,
     }
@@ -147,7 +170,13 @@ const fn pair_of(from: u8, to: u8) -> Pair {
         _ => SYMBOLS,
     };
     let weight = if from < SPACE && to < SPACE && (from >= CAPITAL || to < CAPITAL) {
-        let shape = if from < CAPITAL { 0 } else if to < CAPITAL { 1 } else { 2 };
+        let shape = if from < CAPITAL {
+            0
+        } else if to < CAPITAL {
+            1
+        } else {
+            2
+        };
         let (often, seldom) = WITHIN[shape];
         if is_often(from % CAPITAL, to % CAPITAL) { often } else { seldom }
     } else {

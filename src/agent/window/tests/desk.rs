@@ -132,7 +132,10 @@ impl Desk {
     /// The size of the next request.
     pub fn measure(&mut self) -> RequestSize {
         let (items, ids) = (self.session.items(), self.session.ids());
-        self.ruler.measure(MeasuredRequest { model: "gpt-5-mini", tools: &[], system: &self.system, items, ids }, u64::MAX)
+        self.ruler.measure(
+            MeasuredRequest { model: "gpt-5-mini", tools: &[], system: &self.system, items, ids },
+            u64::MAX,
+        )
     }
 
     fn measure_fixed(&mut self) -> u64 {
