@@ -13,6 +13,7 @@ use super::node::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 pub const LONGEST: usize = 1024 * 1024;
 const DEEPEST: usize = 64;
 const MOST_NODES: usize = 100_000;
+const KEY_IS_MAPPING: &str = r#"a key must be a word, not a mapping; put a template in quotes: "{{ … }}""#;
 
 /// A YAML error with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +46,34 @@ pub fn tree_of_firsts(text: &str, source: u16) -> Result<(Node, Vec<YamlError>),
     if let Some(node) = lines::read_mapping(text, source) {
         return Ok((node, Vec::new()));
     }
-    Builder::read(check_shape(text)?, source)
+    let text = check_shape(text)?;
+    Builder::read(text, source).or_else(|error| {
+        let joined = join_surrogates(text).filter(|_| text.trim_start().starts_with(['{', '[']));
+        Builder::read(&joined.ok_or(error)?, source)
+    })
+}
+
+/// Writes the pairs of escapes that JSON has for characters beyond 16 bits as the single escapes of YAML, which knows no
+/// pairs. `None` if there are none.
+fn join_surrogates(text: &str) -> Option<String> {
+    let read_escape = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let (mut joined, mut rest, mut at) = (String::new(), 0, 0);
+    while let Some(found) = text.get(at..)?.find('\\').map(|next| at + next) {
+        match (read_escape(found), read_escape(found + 6)) {
+            (Some(high @ 0xd800..0xdc00), Some(low @ 0xdc00..0xe000)) => {
+                let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                joined += text.get(rest..found)?;
+                joined += &format!("\\U{code:08X}");
+                (rest, at) = (found + 12, found + 12);
+            }
+            // What follows a backslash is no beginning of an escape.
+            _ => at = found + 1 + text.get(found + 1..)?.chars().next().map_or(0, char::len_utf8),
+        }
+    }
+    (rest > 0).then(|| joined + &text[rest..])
 }
 
 /// The text without its byte order mark, if its size and shape can be parsed quickly.
@@ -175,7 +203,8 @@ impl<'t> Builder<'t> {
             let (event, span) = match self.next()? {
                 (Event::MappingEnd, _) => break,
                 (Event::Scalar(text, ..), span) => (Cow::Owned(text.into_owned()), span),
-                (_, span) => return Err(place_error(span, "a key must be a word, not a list or a mapping")),
+                (Event::MappingStart(..), span) => return Err(place_error(span, KEY_IS_MAPPING)),
+                (_, span) => return Err(place_error(span, "a key must be a word, not a list")),
             };
             let key = YamlKey { text: event, place: self.place(span) };
             let (value, value_span) = self.next()?;
