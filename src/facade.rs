@@ -70,7 +70,7 @@ pub mod safety {
     }
     pub mod sandbox {
         pub use crate::safety::sandbox::{
-            Boundary, Network, Protection, Sandbox, SandboxProfile, Walls, serve_part,
+            Boundary, Network, Protection, Sandbox, SandboxProfile, Walls, explain_denial, serve_part,
         };
     }
 }

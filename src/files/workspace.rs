@@ -18,6 +18,8 @@ pub struct Workspace {
     git_root: Option<PathBuf>,
     holds_home: bool,
     secrets: Arc<Secrets>,
+    /// The directories in it from which a person runs programs by name.
+    programs: Vec<PathBuf>,
     private: Option<Private>,
 }
 
@@ -57,7 +59,14 @@ impl Workspace {
         }
         let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
         let nobody = LazyLock::new(Box::new(Vec::new) as Box<_>);
-        Ok(Self { root, git_root, holds_home: false, secrets: Arc::new(nobody), private: None })
+        Ok(Self {
+            root,
+            git_root,
+            holds_home: false,
+            secrets: Arc::new(nobody),
+            programs: Vec::new(),
+            private: None,
+        })
     }
 
     /// Absolute, without symbolic links.
@@ -135,6 +144,19 @@ impl Workspace {
         Self { holds_home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
     }
 
+    /// Sets the directories from which a person runs programs by name: those of their `PATH`, and of an active virtual
+    /// environment. Only those inside matter; the root itself cannot be kept from changing.
+    pub fn with_programs(self, dirs: Vec<PathBuf>) -> Self {
+        let mut programs: Vec<PathBuf> = dirs.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+        programs.retain(|dir| dir.starts_with(&self.root) && *dir != self.root);
+        Self { programs, ..self }
+    }
+
+    /// The directories in it from which a person runs programs by name.
+    pub fn programs(&self) -> &[PathBuf] {
+        &self.programs
+    }
+
     /// True if it is a home directory, or contains one.
     pub fn holds_home(&self) -> bool {
         self.holds_home
@@ -157,6 +179,8 @@ impl Workspace {
         let is_hidden = |path: &Path| path.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
         if decides {
             Some("which decides what runs later")
+        } else if self.programs.iter().any(|dir| path.starts_with(dir)) {
+            Some("from where you run programs by their name")
         } else if self.holds_home && inside.is_some_and(is_hidden) {
             Some("a hidden file of a home directory")
         } else {

@@ -9,6 +9,8 @@ pub enum Hold {
     Reading,
     /// To reading, and to the paths that no rule denies: it does not see the others.
     Permitted,
+    /// To all that the boundary promises, in its whole form: namespaces and Landlock.
+    Whole,
 }
 
 /// The walls around a command.

@@ -93,6 +93,7 @@ mod context;
 mod compaction;
 mod question;
 mod recall;
+mod recorded;
 mod refusals;
 mod oversize;
 mod hostile_server;

@@ -27,7 +27,7 @@ fn called(files: &[(&str, &str)], calls: &[(&str, Value)]) -> (Output, Vec<Strin
 fn request_under(profile: &str) -> Request {
     let server = Server::start([Reply::text("done")]);
     let set = format!("agents.default.profile={profile}");
-    Run::task(&server, "task").args(["--set", &set]).run().success();
+    Run::task(&server, "task").args(["--set", &set, "--approve", "edits"]).run().success();
     server.only_request()
 }
 
@@ -59,7 +59,7 @@ fn the_defaults_are_offered_sorted_and_within_their_budget() {
     let text = format!("{}{}", request.system(), request.body["tools"]);
     let tokens = agent::facade::base::tokens::count_tokens(&text, agent::facade::base::tokens::Vocabulary::O200k);
     // Where a person is present `ask_user` comes on top, with at most 100.
-    assert!(tokens <= 1900, "system prompt and tools take {tokens} tokens of 1,900: say it shorter");
+    assert!(tokens <= 2150, "system prompt and tools take {tokens} tokens of 2,150: say it shorter");
 }
 
 #[test]

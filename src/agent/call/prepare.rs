@@ -49,6 +49,8 @@ pub(in crate::agent) struct CallPlan<'a> {
     reads: bool,
     /// True if its command names something outside the sandbox.
     pub leaves: bool,
+    /// True if its command, once held to reading, may write as well without a question.
+    pub frees_writing: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
     /// The state of the conversation that it was judged by.
@@ -221,6 +223,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge_call };
     let verdict = judge(agent.approval, &agent.rules, &call, trust.taint.as_deref());
     let is_reading = tool.runs_beside(arguments) || verdict.enclosure() == Enclosure::Read;
+    let frees_writing = policy::frees_writing(agent.approval, &call, trust.taint.as_deref());
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
     judged
@@ -228,7 +231,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
     let reach = if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file")) } else { reach };
     let reach = Arc::new(reach);
-    CallPlan { tool, terms, verdict, reach, reads: is_reading, leaves, brings, trust }
+    CallPlan { tool, terms, verdict, reach, reads: is_reading, leaves, frees_writing, brings, trust }
 }
 
 /// The host of an address, with the port if it is not the default. Text that is not an address is returned as it is.

@@ -277,6 +277,10 @@ impl<'t> Turn<'t> {
         if self.is_exploring {
             return Ok(outcome);
         }
+        let is_free = outcome.prepared.plan.as_ref().is_ok_and(|plan| plan.frees_writing);
+        if is_free && outcome.refused == Some(Refused::Writing) {
+            return Ok(outcome.run_again(Enclosure::Write, services).await);
+        }
         let leaves = outcome.prepared.lane() == CallLane::Alone
             && outcome.prepared.plan.as_ref().is_ok_and(|plan| plan.leaves);
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;

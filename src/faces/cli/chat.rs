@@ -175,10 +175,10 @@ fn choose_approver(
     look: &Look,
 ) -> Arc<dyn Approver> {
     let Some(lines) = lines else { return Arc::new(Nobody) };
-    let person = match lines.console() {
-        Some(console) => {
+    let person = match lines.console().zip(lines.typing().cloned()) {
+        Some((console, line)) => {
             let notify = config.settings.ui.notify;
-            Person::by_keys(Keyed { console, outlets: outlets.clone(), notify }, look)
+            Person::by_keys(Keyed { console, line, outlets: outlets.clone(), notify }, look)
         }
         None => Person::by_lines(Arc::clone(lines) as Arc<_>, outlets, look),
     };

@@ -10,7 +10,7 @@ use crate::agent::assembly::{self, FlowChoice, RunOptions, Services};
 use crate::agent::{
     Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, exit, run_input,
 };
-use crate::config::Config;
+use crate::config::{ApprovalMode, Config};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachment;
 use crate::conversation::event::{Event, EventKind};
@@ -95,6 +95,9 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     };
     let (conversation, notes) = opened?;
     warnings.extend(notes);
+    if services.agent.approval == ApprovalMode::Edits && !setup.global.quiet {
+        warnings.insert(0, assembly::FREEDOM.to_owned());
+    }
     let screen = Screen::new(&outlets, look, CliSetup::manner(&config));
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {

@@ -55,6 +55,12 @@ pub(super) fn is_of_system(command: &Simple) -> bool {
     }
 }
 
+/// True if it is a command that changes files, which its words name.
+pub(super) fn changes_files(command: &Simple) -> bool {
+    let Some((Arg::Literal(name), words)) = command.argv.split_first() else { return false };
+    covers_command("files", name, words) || writes_files(&command.argv)
+}
+
 /// True if it usually uses the network.
 pub(super) fn uses_network(command: &Simple) -> bool {
     let Some((Arg::Literal(name), words)) = command.argv.split_first() else { return false };

@@ -1,7 +1,8 @@
 //! Detects that the boundary may be the reason that a command failed.
 //!
 //! The kernel does not say who refused: a command reports `Permission denied`, whatever the reason. So this
-//! searches the output of a failed command for such words, says "may", and describes the boundary.
+//! searches the output of a failed command for such words, says "may", and describes the boundary. Only whole words
+//! count: `ENOTFOUND` is an error of name resolution, `ModuleNotFoundError` is not.
 
 use super::{Boundary, MOST_FILE_BYTES, Network, credentials};
 
@@ -17,7 +18,8 @@ enum Reason {
 const WORDS: [(Reason, &str); 3] = [
     (
         Reason::Refused,
-        "permission denied|operation not permitted|read-only file system|permissionerror|eacces|eperm",
+        "permission denied|operation not permitted|read-only file system|permissionerror|eacces|eperm|erofs|\
+         os error 13|os error 30",
     ),
     (
         Reason::Network,
@@ -64,13 +66,17 @@ fn describe_boundary(plan: &Boundary) -> String {
 /// True if the output of a failed command says that it could not write: "read-only" or "permission denied", by their
 /// words or by the numbers of the errors.
 pub fn says_it_could_not_write(output: &str) -> bool {
-    const WORDS: &str = "read-only file system|permission denied|operation not permitted|permissionerror|\
-                         os error 30|os error 13|erofs|eacces";
-    contains_one(&output.to_lowercase(), WORDS)
+    let output = output.to_lowercase();
+    WORDS.iter().any(|(reason, words)| *reason == Reason::Refused && contains_one(&output, words))
 }
 
-fn contains_one(output: &str, words: &str) -> bool {
-    words.split('|').any(|words| output.contains(words))
+/// True if one of the words stands in the text as a whole word.
+fn contains_one(text: &str, words: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let stands = |(at, word): (usize, &str)| {
+        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    };
+    words.split('|').any(|word| text.match_indices(word).any(stands))
 }
 
 #[cfg(test)]
@@ -95,6 +101,11 @@ mod tests {
             ("open /x: operation not permitted", None, true, Some("credentials")),
             ("curl: (6) Could not resolve host: example.com", None, false, Some("no network")),
             ("curl: (6) Could not resolve host: example.com", None, true, None),
+            ("getaddrinfo ENOTFOUND example.com", None, false, Some("no network")),
+            ("ModuleNotFoundError: No module named 'x'", None, false, None),
+            ("FileNotFoundError: [Errno 2] No such file or directory: 'x'", None, false, None),
+            ("in check_eacces: test_permissionerror_is_kept FAILED", None, false, None),
+            ("[Errno 13] Permission denied: '/x'", None, false, Some("$TMPDIR")),
             ("", Some("SIGXFSZ"), false, Some("8 GiB")),
             ("error[E0308]: mismatched types", None, false, None),
         ];

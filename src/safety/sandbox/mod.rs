@@ -48,7 +48,7 @@ pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]
 pub use system::{ConfinedCommand, News, SpaceKiller};
-pub use system::{GroupWatch, TEMP, hide_this_process, lift_limits, serve_part};
+pub use system::{GroupWatch, TEMP, end_rendering, guard_templates, hide_this_process, lift_limits, serve_part};
 
 /// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
@@ -158,6 +158,11 @@ impl Sandbox {
             _ if *self.0.has_rules.get_or_init(system::has_rules) => BoundaryForm::Whole,
             _ => BoundaryForm::WithoutLandlock,
         })
+    }
+
+    /// True if commands are confined in the whole form of the boundary.
+    pub fn is_whole(&self) -> bool {
+        self.form().is_ok_and(|form| form == BoundaryForm::Whole)
     }
 
     /// True if walls can hide paths from a command.

@@ -62,6 +62,7 @@ impl Confined {
     pub fn hold(&self) -> Hold {
         match &self.sandbox {
             None => Hold::Nothing,
+            Some(sandbox) if sandbox.is_whole() => Hold::Whole,
             Some(sandbox) if sandbox.hides() => Hold::Permitted,
             Some(_) => Hold::Reading,
         }
@@ -108,7 +109,10 @@ impl Confined {
         let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
         let find_below_root = |patterns| find_matches(context.reach.workspace().root(), patterns);
         let unseen = find_below_root(&context.reach.denied)?;
-        Ok(Some(walls.hiding(unseen, find_below_root(&context.reach.unwritten)?)))
+        let mut unwritten = find_below_root(&context.reach.unwritten)?;
+        // A program that a person runs by its name is not to be one that a command left.
+        unwritten.extend(context.reach.workspace().programs().iter().cloned());
+        Ok(Some(walls.hiding(unseen, unwritten)))
     }
 
     /// Runs a command to its end: inside the sandbox, unless this call may leave it.
