@@ -212,8 +212,8 @@ impl Assembly {
     /// cannot be taken back.
     pub fn restart(&mut self) -> bool {
         self.parts.iter_mut().for_each(|part| part.left_out = true);
-        // Notices of calls that began are always delivered, whenever the deltas are taken.
-        self.deltas.retain(|delta| matches!(delta, Delta::Notice(_) | Delta::CallBegun(_)));
+        // All but text is always delivered, whenever the deltas are taken.
+        self.deltas.retain(|delta| !matches!(delta, Delta::Text(_)));
         !self.parts.iter().any(|part| !part.text.is_empty() && matches!(part.kind, UnfinishedPartKind::Text))
     }
 
@@ -252,7 +252,6 @@ impl Assembly {
         let usage = self.usage.map_or(0, |usage| usage.total());
         (self.size as u64).saturating_add(self.parts.len() as u64).saturating_add(usage)
     }
-
 
     /// True if the model has finished. Only usage may still come.
     pub fn is_finished(&self) -> bool {

@@ -13,7 +13,8 @@ impl Turn<'_> {
     /// True if an empty reply would be an end: results stand before it, and the model was not told to go on.
     pub(super) fn may_be_silent(&self) -> bool {
         let items = self.conversation.session.items();
-        let is_reminder = |item: &Item| matches!(item, Item::Said(said) if !said.author.is_person() && said.text != GO_ON);
+        let is_reminder =
+            |item: &Item| matches!(item, Item::Said(said) if !said.author.is_person() && said.text != GO_ON);
         let before = items.iter().rev().find(|item| !is_reminder(item));
         before.and_then(Item::as_step).is_some_and(Step::has_calls)
     }

@@ -262,7 +262,7 @@ fn stalls_behind(kept_alive: &'static [u8]) {
     let read = block_on(async {
         // One each twentieth of the longest silence.
         let beat = tokio::time::interval(Duration::from_millis(5));
-        let comments = stream::unfold(beat, |mut beat| async {
+        let comments = stream::unfold(beat, move |mut beat| async move {
             beat.tick().await;
             Some((Ok(Bytes::from_static(kept_alive)), beat))
         });
@@ -272,7 +272,8 @@ fn stalls_behind(kept_alive: &'static [u8]) {
         let (deltas, end) = read_all(&mut reply).await;
         describe(&deltas, end)
     });
-    let why = "the server only kept the connection alive and wrote nothing for 800ms (8 times timeouts.idle, 100ms)";
+    let why =
+        "the server only kept the connection alive and wrote nothing for 800ms (8 times timeouts.idle, 100ms)";
     assert_eq!(read, format!("text \"a\"\nerror Incomplete None: {why}\n"));
 }
 
