@@ -9,6 +9,7 @@ mod compress;
 mod price;
 mod refused;
 mod reply_room;
+mod silence;
 mod steering;
 
 use std::sync::Arc;
@@ -201,7 +202,14 @@ impl<'a> Turn<'a> {
                 return Err(TurnStop::Limit(limit));
             }
             self.heed()?;
-            let (number, step) = self.step(Purpose::Answer).await?;
+            let step = self.ask(Purpose::Answer).await?;
+            if step.is_silent() {
+                match self.take_silence()? {
+                    Some(words) => return self.answer(words).await,
+                    None => continue,
+                }
+            }
+            let number = self.keep_reply(step.clone())?;
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
                 continue;
