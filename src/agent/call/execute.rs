@@ -171,7 +171,7 @@ impl<'a> PreparedCall<'a> {
         );
         let has_more = match enclosure {
             Enclosure::Outside => Some("ran outside of the sandbox"),
-            Enclosure::Opened if plan.reach.hole.network => Some("had network"),
+            Enclosure::Opened if plan.reach.opening.network => Some("had network"),
             _ => None,
         };
         let brings = has_more.map(|what| {

@@ -21,7 +21,7 @@ use rustyline::{
 };
 
 use super::complete::{ArgumentNames, complete_line, find_mention};
-use super::history::{MOST_ENTRIES, SharedHistory};
+use super::history::{self, MOST_ENTRIES, SharedHistory};
 use super::lines::{EditorSetup, LineInput};
 use super::reflow::{self, Width};
 use super::strokes::{LineAtKey, LineEnd, Stroke, StrokeEffect, Strokes};
@@ -159,7 +159,7 @@ fn read_line(editor: &mut Terminal, keys: &KeyState, prompt: &str, begun: &str, 
             Ok(text) => {
                 let Some(end) = end else { return LineInput::Text(text) };
                 if end == LineEnd::Cleared {
-                    bring_to_end(editor.history_mut(), &text);
+                    history::bring_to_end(editor.history_mut(), &text);
                 }
                 let pasted = keys.strokes().is_pasted(&text).then(|| text.clone());
                 return LineInput::from_end(end, TypedText { text, pasted });
@@ -177,19 +177,6 @@ fn read_line(editor: &mut Terminal, keys: &KeyState, prompt: &str, begun: &str, 
             Err(error) => return LineInput::Failed(error.to_string()),
         }
     }
-}
-
-/// Makes a cleared line the latest entry, which Up brings back; a search meets it once.
-fn bring_to_end(history: &mut MemHistory, text: &str) {
-    let others: Vec<String> = history.iter().filter(|entry| *entry != text).cloned().collect();
-    // None of these fails in memory.
-    if others.len() < history.len() {
-        let _ = history.clear();
-        for entry in others {
-            let _ = history.add_owned(entry);
-        }
-    }
-    let _ = history.add(text);
 }
 
 /// True for a line that is not a message: a slash command or a shell command.

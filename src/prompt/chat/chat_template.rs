@@ -340,41 +340,6 @@ mod tests {
     }
 
     #[test]
-    fn callbacks_see_variables_templates_results_and_errors() {
-        use std::sync::{Arc, Mutex};
-
-        use super::super::callbacks::Callbacks;
-
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let note = |what: &'static str| {
-            let seen = Arc::clone(&seen);
-            move |text: String| seen.lock().expect("whole").push(format!("{what} {text}"))
-        };
-        let (start, end, error, second) = (note("start"), note("end"), note("error"), note("second"));
-        let callbacks = Callbacks::default()
-            .on_start(move |s| {
-                start(format!(
-                    "{} {} {}",
-                    s.variables.get_attr("a").expect("a map"),
-                    s.templates.len(),
-                    s.extra["run"]
-                ));
-            })
-            .on_end(move |e| end(e.result[0].text()))
-            .on_error(move |f| error(f.error.list_missing().join(",")))
-            .and(Callbacks::default().on_start(move |s| second(s.extra.len().to_string())));
-        let extra = json!({"run": 7}).as_object().expect("a map").clone();
-        let options = FillOptions { callbacks, extra, ..FillOptions::default() };
-        let template = template([user("{{ a }}{{ b }}")]);
-        template.format(&convert_value(&json!({"a": 1, "b": 2})), &options).expect("defined");
-        template.format(&convert_value(&json!({"a": 1})), &options).expect_err("b is missing");
-        assert_eq!(
-            *seen.lock().expect("whole"),
-            ["start 1 1 7", "second 1", "end 12", "start 1 1 7", "second 1", "error b"]
-        );
-    }
-
-    #[test]
     fn entries_are_read_from_data_with_places_in_errors() {
         let text = "- system: You are {{ role }}.\n- { placeholder: history, optional: true }\n- user: 5\n\
                     - user: [ { text: a }, { image: b.png } ]\n\
