@@ -272,3 +272,42 @@ fn scan_error(error: &ScanError) -> YamlError {
         column: Some(error.marker().col() + 1),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Node, YamlTree, tree_of_firsts};
+
+    /// The text as JSON writes it where only ASCII may stand: each UTF-16 unit an escape.
+    fn escape_for_json(text: &str) -> String {
+        text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()
+    }
+
+    fn read_member(json: &str) -> Option<String> {
+        let (node, _) = tree_of_firsts(json, 0).ok()?;
+        match &node.get("text").map(|node: &Node| &node.tree)? {
+            YamlTree::Scalar(scalar) => Some(scalar.text.to_string()),
+            _ => None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escapes_of_json_are_read(text in any::<String>(), plain in "[a-z\\\\\"]{0,4}") {
+            let plain_json = serde_json::to_string(&plain).expect("written");
+            let json = format!("{{\"text\": \"{}{}\"}}", &plain_json[1..plain_json.len() - 1], escape_for_json(&text));
+            prop_assert_eq!(read_member(&json), Some(plain + &text));
+        }
+    }
+
+    #[test]
+    fn half_a_pair_is_a_mistake_and_a_written_backslash_begins_no_escape() {
+        assert_eq!(read_member(r#"{"text": "\ud83d"}"#), None);
+        assert_eq!(read_member(r#"{"text": "\\ud83d\ude00"}"#), None);
+        assert_eq!(
+            read_member(r#"{"text": "\\ud83d\\ude00 \ud83d\ude00"}"#).as_deref(),
+            Some("\\ud83d\\ude00 😀")
+        );
+    }
+}
