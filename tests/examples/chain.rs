@@ -5,6 +5,7 @@
 //!     cargo test --example chain
 
 use std::error::Error;
+use std::io::{Write, stdout};
 
 use agent::facade::prompt::chat::{ChatError, ChatMessage, ChatTemplate, FillOptions, system, user};
 use agent::facade::template::{Syntax, convert_value};
@@ -127,8 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Variables::from_iter([("language".to_owned(), json!("German")), ("text".to_owned(), json!("Good day"))]);
     let mut journal = Journal::default();
     let variables = chain.run(given, &mut journal)?;
-    println!("{}\n{:#}", journal.0.join("\n"), variables["check"]);
-    Ok(())
+    Ok(writeln!(stdout(), "{}\n{:#}", journal.0.join("\n"), variables["check"])?)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 
@@ -66,7 +67,7 @@ fn join_surrogates(text: &str) -> Option<String> {
             (Some(high @ 0xd800..0xdc00), Some(low @ 0xdc00..0xe000)) => {
                 let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
                 joined += text.get(rest..found)?;
-                joined += &format!("\\U{code:08X}");
+                let _ = write!(joined, "\\U{code:08X}");
                 (rest, at) = (found + 12, found + 12);
             }
             // What follows a backslash is no beginning of an escape.
@@ -275,13 +276,18 @@ fn scan_error(error: &ScanError) -> YamlError {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use proptest::prelude::*;
 
     use super::{Node, YamlTree, tree_of_firsts};
 
     /// The text as JSON writes it where only ASCII may stand: each UTF-16 unit an escape.
     fn escape_for_json(text: &str) -> String {
-        text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()
+        text.encode_utf16().fold(String::new(), |mut json, unit| {
+            let _ = write!(json, "\\u{unit:04x}");
+            json
+        })
     }
 
     fn read_member(json: &str) -> Option<String> {
