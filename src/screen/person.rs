@@ -224,7 +224,7 @@ fn explain_answers(question: &Question<'_>) -> Vec<Line> {
         }),
     );
     let walls = match question.enclosure {
-        Some(Enclosure::Read | Enclosure::Write) => {
+        Some(Enclosure::Read | Enclosure::Write | Enclosure::Opened) => {
             "The system enforces these limits, whatever the command tries; credentials are hidden from it."
         }
         Some(Enclosure::Outside) => "Nothing limits the command: it can do whatever you can.",
@@ -303,6 +303,7 @@ mod tests {
             why: "it executes",
             always,
             workspace,
+            opened: &[],
             enclosure: None,
             network: false,
             hidden: false,

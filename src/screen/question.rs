@@ -3,6 +3,8 @@
 //! Characters that would be invisible or misleading (controls, unusual spaces, marks that reorder a line) are shown as
 //! codes.
 
+use std::iter;
+
 use super::sheet::{Sheet, SheetBody};
 use crate::base::text;
 use crate::safety::{Enclosure, Question};
@@ -37,7 +39,11 @@ fn describe_place(question: &Question<'_>) -> Option<String> {
     let network = if question.network { "with the network" } else { "no network" };
     Some(match question.enclosure? {
         Enclosure::Read => format!("only reads, {network}"),
-        Enclosure::Write => format!("writes in the workspace, {network}"),
+        Enclosure::Write | Enclosure::Opened => {
+            let opened = question.opened.iter().map(|dir| reveal_in_line(&dir.to_string_lossy()));
+            let dirs: Vec<String> = iter::once("the workspace".to_owned()).chain(opened).collect();
+            format!("writes in {}, {network}", dirs.join(" and "))
+        }
         Enclosure::Outside => "outside the sandbox".to_owned(),
     })
 }
@@ -63,6 +69,7 @@ mod tests {
             workspace,
             enclosure: None,
             network: false,
+            opened: &[],
             hidden: false,
             editable: None,
         }

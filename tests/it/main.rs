@@ -59,6 +59,7 @@ mod resizes;
 mod scenes;
 mod answer_schema;
 mod approval;
+mod openings;
 mod edited_commands;
 mod steering;
 mod taint;

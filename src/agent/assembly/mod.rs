@@ -26,8 +26,8 @@ use serde_json::Value;
 use crate::agent::window::Budget;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource};
-use crate::files::ignored;
 use crate::files::workspace::Workspace;
+use crate::files::{disk, ignored};
 use crate::model::ChatModel;
 use crate::model::catalogue::{ModelCatalogue, providers};
 use crate::model::{self, Surroundings, WireLog};
@@ -47,7 +47,9 @@ use ground::{AgentInputs, SharedServices};
 pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};
 use models::chosen_model;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
-pub use sessions::{SessionChoice, new_run_id, open_conversation, open_store, read_conversation};
+pub use sessions::{
+    OpenedConversation, SessionChoice, new_run_id, open_conversation, open_store, read_conversation,
+};
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;
@@ -110,6 +112,7 @@ pub fn assemble_services(
     options: &RunOptions,
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
+    disk::begin_journal(&config.dirs.state.join("writes"));
     let services = assemble_on(AgentInputs::new(config, workspace, options, approver))?;
     match layers::find_layer_mistakes(config, &services.agent).as_slice() {
         [] => Ok(services),

@@ -21,7 +21,7 @@ use rustyline::{
 };
 
 use super::complete::{ArgumentNames, complete_line, find_mention};
-use super::history::{MOST_ENTRIES, SharedHistory};
+use super::history::{self, MOST_ENTRIES, SharedHistory};
 use super::lines::{EditorSetup, LineInput};
 use super::reflow::{self, Width};
 use super::strokes::{LineAtKey, LineEnd, Stroke, StrokeEffect, Strokes};
@@ -159,8 +159,7 @@ fn read_line(editor: &mut Terminal, keys: &KeyState, prompt: &str, begun: &str, 
             Ok(text) => {
                 let Some(end) = end else { return LineInput::Text(text) };
                 if end == LineEnd::Cleared {
-                    // Up brings it back. The history in memory takes everything.
-                    let _ = editor.history_mut().add(&text);
+                    history::bring_to_end(editor.history_mut(), &text);
                 }
                 let pasted = keys.strokes().is_pasted(&text).then(|| text.clone());
                 return LineInput::from_end(end, TypedText { text, pasted });

@@ -15,7 +15,7 @@ use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLin
 use crate::files::workspace::Workspace;
 use crate::model::Face;
 use crate::safety::{Approver, Nobody};
-use crate::screen::ink::Line;
+use crate::screen::ink::{Ink, Line};
 use crate::screen::terminal;
 use crate::screen::{Keyed, Look, LookFacts, Outlets, Person, Screen};
 
@@ -129,7 +129,10 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         approver,
         attached,
     };
-    let chat = Chat::open(opening, sink, &outlets)?;
+    let mut chat = Chat::open(opening, sink, &outlets)?;
+    if let Some(note) = chat.note.take().filter(|_| !setup.global.quiet) {
+        outlets.show(vec![Line::new().add(Ink::Dim, &note)]);
+    }
     for name in &args.turn.skills {
         chat.catalogue().get(name)?;
     }

@@ -8,6 +8,8 @@
 mod unix;
 #[cfg(unix)]
 use unix as system;
+#[cfg(unix)]
+mod leftovers;
 #[cfg(not(unix))]
 mod plain;
 #[cfg(not(unix))]
@@ -18,7 +20,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
+#[cfg(unix)]
+pub use leftovers::begin_journal;
 pub use system::{Dir, free_bytes};
+
+/// Removes nothing: this system says of no temporary file whose it is.
+#[cfg(not(unix))]
+pub fn begin_journal(_: &Path) {}
 
 /// The kind of a directory entry. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

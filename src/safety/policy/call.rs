@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Permission, ToolEffect};
 use crate::files::workspace::Workspace;
-use crate::safety::Hold;
+use crate::safety::{Hold, WallOpening};
 
 use super::habits::{Habit, changes_files, find_habit, is_of_system, uses_network};
 use super::programs::has_row;
 use super::shell::{self, ShellScript, Simple};
-use super::target::{PathTarget, Presence};
+use super::target::{PathPlace, PathTarget, Presence};
 
 /// The longest path that a system opens, in bytes.
 const LONGEST_PATH: usize = 4096;
@@ -91,6 +91,26 @@ impl ProposedCall<'_> {
     pub(super) fn walled_line(&self) -> Option<&ParsedLine> {
         let is_walled = self.hold == Hold::Whole && !self.has_network && self.permission < Permission::Admin;
         self.line.as_ref().filter(|line| is_walled && line.is_inside)
+    }
+
+    /// What its command needs beyond the walls, as far as its words show: the network, and the directories outside the
+    /// workspace in which it writes.
+    pub fn find_opening(&self, workspace: &Workspace) -> WallOpening {
+        let Some(line) = self.line.as_ref().filter(|line| line.is_inside) else { return WallOpening::default() };
+        let writing = line.list_possible_paths().filter(|(_, habit)| *habit == Habit::Unknown);
+        let written = line.list_opened(|opens| opens == Opens::ToWrite).chain(writing.map(|(target, _)| target));
+        let is_beyond = |target: &&PathTarget| {
+            target.place == PathPlace::Outside && target.presence != Presence::No && !is_device(target)
+        };
+        let find_dir = |target: &PathTarget| {
+            let dir = if target.is_dir { Some(&*target.real) } else { target.real.parent() };
+            dir.map(Path::to_path_buf)
+        };
+        let dirs = written.filter(is_beyond).filter_map(find_dir);
+        let mut dirs: Vec<PathBuf> = dirs.filter(|dir| !workspace.is_in(dir)).collect();
+        dirs.sort();
+        dirs.dedup();
+        WallOpening { network: line.uses_network() && !self.has_network, dirs }
     }
 
     /// True if its command is one of the system and names something that the sandbox keeps from it: a place outside

@@ -23,10 +23,10 @@ mod target;
 mod tests;
 
 use crate::config::{ApprovalMode, Permission, ToolEffect};
-use crate::safety::{Enclosure, Hold};
+use crate::safety::Hold;
 
 use call::Opens;
-use habits::{Habit, find_habit};
+use habits::{Habit, find_habit, prints_objects};
 use rules::Objection;
 
 pub use auto::{AutoFacts, choose_approval};
@@ -61,16 +61,6 @@ pub enum Grounds {
     Reading,
     /// A rule of the configuration.
     Rule,
-}
-
-impl Verdict {
-    /// The walls around the command, once it may run: whoever allows it allows what it may write.
-    pub fn enclosure(&self) -> Enclosure {
-        match self {
-            Self::Allow(Grounds::Reading) => Enclosure::Read,
-            _ => Enclosure::Write,
-        }
-    }
 }
 
 /// Judges one call. `taint` is the outside source in the conversation, as returned by [`brings_in`].
@@ -205,8 +195,17 @@ fn find_gap(rules: &PolicyRules, call: &ProposedCall<'_>) -> Option<String> {
     if let Some(program) = rules.find_delegate(call.tool, line) {
         return Some(format!("`{program}` has another program do its work, outside any sandbox"));
     }
-    let rule = rules.hiding().filter(|_| call.hold < Hold::Permitted)?;
-    Some(format!("nothing here hides from a command what the rule `{rule}` forbids"))
+    let rule = rules.hiding()?;
+    let prints = |command: &&shell::Simple| prints_objects(command);
+    if let Some(command) = line.script.all().into_iter().find(prints) {
+        let words: Vec<&str> = command.argv.iter().filter_map(|word| word.text()).take(2).collect();
+        return Some(format!(
+            "`{}` could print from git's objects what the rule `{rule}` forbids",
+            words.join(" ")
+        ));
+    }
+    (call.hold < Hold::Permitted)
+        .then(|| format!("nothing here hides from a command what the rule `{rule}` forbids"))
 }
 
 /// The reason that the mode that allows everything still asks, if it does.

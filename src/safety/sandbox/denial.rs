@@ -5,6 +5,7 @@
 //! count: `ENOTFOUND` is an error of name resolution, `ModuleNotFoundError` is not.
 
 use super::{Boundary, MOST_FILE_BYTES, Network, credentials};
+use crate::safety::Refused;
 
 /// The part of the boundary that may have caused a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,22 +30,34 @@ const WORDS: [(Reason, &str); 3] = [
     (Reason::FileSize, "file too large|file size limit|efbig"),
 ];
 
-/// The sentence about a failure that the boundary may have caused, without its full stop, judging by the output of the
-/// command (`signal` names the signal that killed it).
-pub fn explain_denial(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<String> {
+/// The sandbox's possible part in the end of a command.
+#[derive(Debug, Clone)]
+pub struct Denied {
+    /// As a remark for the model, without its full stop.
+    pub why: String,
+    pub how: Refused,
+}
+
+/// The part that the boundary may have in a failure, judging by the output of the command (`signal` names the signal that
+/// killed it).
+pub fn explain_denial(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Denied> {
     let output = output.to_lowercase();
     let found = WORDS.iter().find(|(_, words)| contains_one(&output, words)).map(|(reason, _)| *reason);
     // A path under a lid seems not to exist.
     let is_hidden = || output.contains("no such file or directory") && credentials::are_named_in(&output, plan);
     let found = found.or_else(|| is_hidden().then_some(Reason::Refused));
-    match found.or((signal == Some("SIGXFSZ")).then_some(Reason::FileSize))? {
-        Reason::Network if plan.network == Network::Open => None,
-        Reason::Refused | Reason::Network => Some(describe_boundary(plan)),
+    let is_too_large = signal == Some("SIGXFSZ");
+    let (why, how) = match found.or(is_too_large.then_some(Reason::FileSize))? {
+        Reason::Network if plan.network == Network::Open => return None,
+        Reason::Network => (describe_boundary(plan), Refused::Network),
+        Reason::Refused => (describe_boundary(plan), Refused::Claimed),
         Reason::FileSize => {
             let most = MOST_FILE_BYTES >> 30;
-            Some(format!("the sandbox may be the reason: files may not grow beyond {most} GiB in it"))
+            let why = format!("the sandbox may be the reason: files may not grow beyond {most} GiB in it");
+            (why, if is_too_large { Refused::Known } else { Refused::Claimed })
         }
-    }
+    };
+    Some(Denied { why, how })
 }
 
 fn describe_boundary(plan: &Boundary) -> String {
@@ -112,8 +125,8 @@ mod tests {
         for (output, signal, network, expected) in table {
             let denial = explain_denial(output, signal, &plan(network));
             match (denial, expected) {
-                (Some(said), Some(part)) => assert!(said.contains(part), "{output}: {said}"),
-                (said, expected) => assert_eq!(said.as_deref(), expected, "{output}"),
+                (Some(said), Some(part)) => assert!(said.why.contains(part), "{output}: {}", said.why),
+                (said, expected) => assert_eq!(said.map(|said| said.why).as_deref(), expected, "{output}"),
             }
         }
     }

@@ -228,6 +228,9 @@ pub enum SessionCommand {
         /// List the sessions of all workspaces, and those of helpers
         #[arg(long)]
         all: bool,
+        /// The output format: text, json
+        #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
+        output: ReportFormat,
     },
     /// Print a session
     Show {
