@@ -19,15 +19,16 @@ pub struct Workspace {
     git_root: Option<PathBuf>,
     /// The user's home, links followed.
     home: Option<PathBuf>,
-    secrets: Arc<Secrets>,
+    /// The places of credentials.
+    secrets: Arc<LazyPaths>,
     /// The directories in it from which a person runs programs by name.
-    programs: Vec<PathBuf>,
+    programs: Arc<LazyPaths>,
     private: Option<Private>,
     denied: DeniedFiles,
 }
 
-/// The places of credentials, looked up when they are first asked for.
-type Secrets = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
+/// Paths that are looked up when they are first asked for: a start does without them.
+type LazyPaths = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
 
 /// A directory that commands see under another name.
 #[derive(Clone)]
@@ -61,13 +62,13 @@ impl Workspace {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
         let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
-        let nobody = LazyLock::new(Box::new(Vec::new) as Box<_>);
+        let no_paths = || Arc::new(LazyLock::new(Box::new(Vec::new) as Box<_>));
         Ok(Self {
             root,
             git_root,
             home: None,
-            secrets: Arc::new(nobody),
-            programs: Vec::new(),
+            secrets: no_paths(),
+            programs: no_paths(),
             private: None,
             denied: DeniedFiles::default(),
         })
@@ -151,9 +152,12 @@ impl Workspace {
     /// Sets the directories from which a person runs programs by name: those of their `PATH`, and of an active virtual
     /// environment. Only those inside matter; the root itself cannot be kept from changing.
     pub fn with_programs(self, dirs: Vec<PathBuf>) -> Self {
-        let mut programs: Vec<PathBuf> = dirs.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
-        programs.retain(|dir| dir.starts_with(&self.root) && *dir != self.root);
-        Self { programs, ..self }
+        let root = self.root.clone();
+        let find = move || {
+            let dirs = dirs.iter().filter_map(|dir| dir.canonicalize().ok());
+            dirs.filter(|dir| dir.starts_with(&root) && *dir != root).collect()
+        };
+        Self { programs: Arc::new(LazyLock::new(Box::new(find))), ..self }
     }
 
     /// The directories in it from which a person runs programs by name.

@@ -20,18 +20,24 @@ pub struct Reach {
     /// Patterns of paths that a rule denies for writing.
     pub unwritten: Vec<GlobPattern>,
     /// What its command needs beyond the walls.
-    pub hole: WallOpening,
+    pub opening: WallOpening,
 }
 
 impl Reach {
     /// `judged` has the paths as the model wrote them, with their targets: absolute, with links followed.
     pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<GlobPattern>) -> Self {
-        Self { workspace: workspace.clone(), judged, denied, unwritten: Vec::new(), hole: WallOpening::default() }
+        Self {
+            workspace: workspace.clone(),
+            judged,
+            denied,
+            unwritten: Vec::new(),
+            opening: WallOpening::default(),
+        }
     }
 
     /// Adds the patterns that are denied to a command, which may write, and what it needs beyond the walls.
-    pub fn of_command(self, unwritten: Vec<GlobPattern>, hole: WallOpening) -> Self {
-        Self { unwritten, hole, ..self }
+    pub fn of_command(self, unwritten: Vec<GlobPattern>, opening: WallOpening) -> Self {
+        Self { unwritten, opening, ..self }
     }
 
     pub fn workspace(&self) -> &Workspace {

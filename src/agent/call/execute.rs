@@ -9,6 +9,7 @@ use crate::agent::clock::{PausableClock, calling_time};
 use crate::agent::conversation::SharedConversation;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
 use crate::agent::request::retry;
+use crate::agent::window::Rates;
 use crate::agent::{Agent, Emitter};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::secrets::Redacting;
@@ -44,6 +45,8 @@ pub(in crate::agent) struct CallLimits {
     pub shown_tokens: usize,
     /// The most tokens that a tool gives back: later steps of a plan refer to whole results.
     pub held_tokens: usize,
+    /// What texts have in tokens.
+    pub rates: Rates,
     /// True if a plan or a flow makes the calls: these are bounded, so repetition is not a loop.
     pub of_plan: bool,
 }
@@ -171,7 +174,7 @@ impl<'a> PreparedCall<'a> {
         );
         let has_more = match enclosure {
             Enclosure::Outside => Some("ran outside of the sandbox"),
-            Enclosure::Opened if plan.reach.hole.network => Some("had network"),
+            Enclosure::Opened if plan.reach.opening.network => Some("had network"),
             _ => None,
         };
         let brings = has_more.map(|what| {

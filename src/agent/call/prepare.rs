@@ -110,9 +110,9 @@ impl<'a> PreparedCall<'a> {
             return;
         };
         self.arguments[name] = line.as_str().into();
-        let shown = plan.reach.hole.clone();
+        let shown = plan.reach.opening.clone();
         *plan = judge(agent, found, &self.arguments, trust);
-        if plan.enclosure == Enclosure::Opened && plan.reach.hole != shown {
+        if plan.enclosure == Enclosure::Opened && plan.reach.opening != shown {
             plan.enclosure = Enclosure::Write;
         }
         self.edited = Some(line);
@@ -228,7 +228,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     };
     let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge_call };
     let verdict = judge(agent.approval, &agent.rules, &call, trust.taint.as_deref());
-    let opening = call.find_hole(workspace);
+    let opening = call.find_opening(workspace);
     let enclosure = match &verdict {
         Verdict::Allow(Grounds::Reading) => Enclosure::Read,
         // Whoever is asked is told what is opened.

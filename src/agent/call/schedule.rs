@@ -285,9 +285,9 @@ impl<'t> Turn<'t> {
         }
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
         let was_opened = plan.enclosure == Enclosure::Opened;
-        let needs_network = outcome.refused == Some(Refused::Network) && !plan.reach.hole.network;
+        let needs_network = outcome.refused == Some(Refused::Network) && !plan.reach.opening.network;
         if needs_network && is_there {
-            Arc::make_mut(&mut plan.reach).hole.network = true;
+            Arc::make_mut(&mut plan.reach).opening.network = true;
         }
         let opened = (Enclosure::Opened, AGAIN_OPENED, "with more opened");
         let outside = (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox");
@@ -295,7 +295,7 @@ impl<'t> Turn<'t> {
             Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),
             Some(Refused::Known) if is_there => outside,
             Some(Refused::Network) if is_there && (needs_network || !was_opened) => opened,
-            Some(Refused::Claimed) if is_there && !was_opened && !plan.reach.hole.dirs.is_empty() => opened,
+            Some(Refused::Claimed) if is_there && !was_opened && !plan.reach.opening.dirs.is_empty() => opened,
             Some(Refused::Claimed) if is_there && plan.leaves && ran_alone => outside,
             _ => return Ok(outcome),
         };
@@ -342,7 +342,12 @@ impl<'t> Turn<'t> {
             emitter: Arc::clone(&self.run.emitter),
             live: Arc::clone(&self.conversation.live),
             helpers: Arc::new(self.helper_terms()),
-            limits: CallLimits { shown_tokens: tokens, held_tokens: tokens, of_plan: false },
+            limits: CallLimits {
+                shown_tokens: tokens,
+                held_tokens: tokens,
+                rates: self.conversation.ruler.rates(),
+                of_plan: false,
+            },
         }
     }
 }

@@ -9,7 +9,8 @@ mod budget;
 mod layers;
 mod overflow;
 mod report;
-mod scale;
+mod rates;
+mod entry;
 mod ruler;
 mod fill;
 // Decisions.
@@ -42,6 +43,7 @@ pub use in_code::in_code;
 pub use layers::WindowLayer;
 pub use overflow::{Learned, learn_window};
 pub use plan::{CompressionPlan, Material, plan_compression};
+pub use rates::Rates;
 pub use report::SizeReport;
 pub use ruler::{Basis, Break, MeasuredRequest, RequestSize, Ruler};
 pub use summary::{PARTS, SummaryFacts, compose_summary, mistake_in};

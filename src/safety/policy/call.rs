@@ -95,7 +95,7 @@ impl ProposedCall<'_> {
 
     /// What its command needs beyond the walls, as far as its words show: the network, and the directories outside the
     /// workspace in which it writes.
-    pub fn find_hole(&self, workspace: &Workspace) -> WallOpening {
+    pub fn find_opening(&self, workspace: &Workspace) -> WallOpening {
         let Some(line) = self.line.as_ref().filter(|line| line.is_inside) else { return WallOpening::default() };
         let writing = line.list_possible_paths().filter(|(_, habit)| *habit == Habit::Unknown);
         let written = line.list_opened(|opens| opens == Opens::ToWrite).chain(writing.map(|(target, _)| target));

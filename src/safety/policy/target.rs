@@ -11,8 +11,8 @@ use crate::files::workspace::Workspace;
 pub struct PathTarget {
     /// The path as it was written.
     pub given: String,
-    /// The path with links followed, or the one by which a rule denied this file before it was moved; relative to the workspace if it is inside, else absolute. For patterns: never
-    /// quoted, and bytes that are not UTF-8 are U+FFFD.
+    /// The path with links followed, or the one by which a rule denied this file before it was moved; relative to the
+    /// workspace if it is inside, else absolute. For patterns: never quoted, and bytes that are not UTF-8 are U+FFFD.
     pub path: String,
     /// The same, absolute and byte for byte: exactly what the tool opens.
     pub real: PathBuf,

@@ -110,11 +110,11 @@ impl Sandbox {
         Self::over(plan.into(), Arc::default())
     }
 
-    /// Another boundary for a single command, with the same temporary directory, and a hole in it.
-    pub fn open(&self, hole: &WallOpening) -> Self {
+    /// Another boundary for a single command, with the same temporary directory, and an opening in it.
+    pub fn open(&self, opening: &WallOpening) -> Self {
         let mut plan = self.plan().clone();
-        plan.write.extend(hole.dirs.iter().cloned());
-        if hole.network {
+        plan.write.extend(opening.dirs.iter().cloned());
+        if opening.network {
             plan.network = Network::Open;
         }
         Self::over(plan.into(), Arc::clone(&self.0.temp))

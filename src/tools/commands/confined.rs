@@ -98,7 +98,7 @@ impl Confined {
             Enclosure::Read => (&**sandbox, SandboxProfile::Read),
             Enclosure::Write => (&**sandbox, SandboxProfile::Write),
             Enclosure::Opened => {
-                opened = sandbox.open(&context.reach.hole);
+                opened = sandbox.open(&context.reach.opening);
                 (&opened, SandboxProfile::Write)
             }
             Enclosure::Outside => return Ok(None),
