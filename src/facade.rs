@@ -6,7 +6,7 @@ pub mod base {
     pub use crate::base::validator::Validator;
     pub use crate::base::yaml::parse_document;
     pub mod tokens {
-        pub use crate::base::tokens::{Vocabulary, count_tokens, estimate_tokens};
+        pub use crate::base::tokens::{TokenMix, Vocabulary, count_tokens, estimate_tokens};
     }
     pub mod frontmatter {
         pub use crate::base::frontmatter::split_head;
@@ -71,7 +71,7 @@ pub mod safety {
     }
     pub mod sandbox {
         pub use crate::safety::sandbox::{
-            Boundary, Network, Protection, Sandbox, SandboxProfile, Walls, serve_part,
+            Boundary, Network, Protection, Sandbox, SandboxProfile, Walls, explain_denial, serve_part,
         };
     }
 }
@@ -104,12 +104,11 @@ pub mod model {
 }
 pub mod prompt {
     pub use crate::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
-    /// Chat templates and chains, as docs/chat-templates.md shows them.
+    /// Chat templates, as docs/chat-templates.md shows them.
     pub mod chat {
         pub use crate::prompt::chat::{
-            Callbacks, Chain, ChainError, ChainOutcome, ChainPart, ChatError, ChatMessage, ChatPart, ChatRole,
-            ChatTemplate, CompiledChain, FillOptions, MessageProblem, MessageTemplate, Started, TemplateFailed,
-            TemplateFilled, assistant, calling, parts, placeholder, system, tool, user,
+            ChatError, ChatMessage, ChatPart, ChatRole, ChatTemplate, FillOptions, MessageProblem,
+            MessageTemplate, assistant, calling, parts, placeholder, system, tool, user,
         };
     }
     pub mod test {

@@ -334,6 +334,7 @@ fn plan(workspace: &Path, namespaces: bool) -> Boundary {
         own,
         undone,
         caches,
+        programs: Vec::new(),
         namespaces,
     }
 }

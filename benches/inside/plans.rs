@@ -38,7 +38,12 @@ fn plan_of_eight_steps(bencher: Bencher<'_, '_>) {
         let steps = graph::check_plan(&reply, &choices).expect("it stands");
         let mut machine = PlanProgress::new();
         let (revision, analysis) = (1, reply.analysis);
-        machine.apply(&plan::PlanEvent::Planned(PlanCreated { revision, analysis, steps, ..PlanCreated::default() }));
+        machine.apply(&plan::PlanEvent::Planned(PlanCreated {
+            revision,
+            analysis,
+            steps,
+            ..PlanCreated::default()
+        }));
         while let PlanAction::Start(ready) = machine.next() {
             let step = machine.step(ready[0]).expect("it is of the plan").clone();
             let input =

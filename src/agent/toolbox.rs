@@ -28,6 +28,8 @@ pub struct Toolbox {
     profile: GuidanceProfile,
     /// Computed on first use, again after a change.
     sent: OnceLock<SentDefinitions>,
+    /// The tools whose every call would be denied.
+    hidden: Vec<String>,
 }
 
 /// The definitions that are sent with every request.
@@ -85,6 +87,17 @@ impl Toolbox {
     pub fn guide(&mut self, profile: GuidanceProfile) {
         self.profile = profile;
         self.sent = OnceLock::new();
+    }
+
+    /// Leaves the tools that `is_hidden` names out of requests. A call of one is still judged, and told why it is denied.
+    pub fn hide(&mut self, is_hidden: impl Fn(&ToolDefinition) -> bool) {
+        self.hidden = self.all().filter(|tool| is_hidden(tool)).map(|tool| tool.name.clone()).collect();
+        self.sent = OnceLock::new();
+    }
+
+    /// True if requests leave this tool out.
+    pub fn is_hidden(&self, name: &str) -> bool {
+        self.hidden.iter().any(|hidden| hidden == name)
     }
 
     /// Removes a tool. Returns false if there is none of that name.
@@ -201,11 +214,14 @@ impl Toolbox {
                 self.tools.iter().partition(|entry| !entry.is_further());
             let sent = |entry: &ToolEntry| entry.define_tool(self.profile);
             if !self.in_two_stages() {
-                return SentDefinitions { definitions: self.tools.iter().map(sent).collect(), find_tools: None };
+                let all = self.tools.iter().filter(|entry| !self.is_hidden(&entry.tool.definition().name));
+                return SentDefinitions { definitions: all.map(sent).collect(), find_tools: None };
             }
             let further = further.iter().map(|entry| entry.tool.definition().clone()).collect();
             let find_tools = FindTools::new(further);
-            let mut definitions: Vec<ToolDefinition> = built_in.into_iter().map(sent).collect();
+            let built_in = built_in.into_iter().map(sent);
+            let mut definitions: Vec<ToolDefinition> =
+                built_in.filter(|tool| !self.is_hidden(&tool.name)).collect();
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));
             let find_tools = Some(ToolEntry::new(Arc::new(find_tools), ToolTerms::default()));

@@ -59,14 +59,14 @@ pub fn is_safe(c: char) -> bool {
 }
 
 /// `text` for a person who decides on it: like [`make_visible`], with every character that has no width or looks empty as
-/// its code (`\u{200b}`). Joiners and selectors within emoji stay.
+/// its code (`\u{200b}`), and so with marks that pile up on one character. Joiners and selectors within emoji stay.
 pub fn reveal(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| matches!(c, ' '..='~' | '\n' | '\t')) {
         return Cow::Borrowed(text);
     }
     let pictures = CodePointSetData::new::<ExtendedPictographic>();
     let mut out = String::with_capacity(text.len() + 16);
-    let mut before = None;
+    let (mut before, mut marks) = (None, 0);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let in_picture = before.is_some_and(|before| is_of_picture(pictures, before));
@@ -74,14 +74,24 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
         let selects = in_picture && matches!(c, '\u{fe0e}' | '\u{fe0f}');
         match c {
             c if !is_safe(c) && c <= '\x7f' => out += &make_visible(c.encode_utf8(&mut [0; 4])),
-            c if looks_empty(c) && !joins && !selects => {
+            c if (looks_empty(c) && !joins && !selects) || (is_mark(c) && marks >= MOST_MARKS) => {
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
             }
             c => out.push(c),
         }
         before = Some(c);
+        marks = if is_mark(c) { marks + 1 } else { 0 };
     }
     Cow::Owned(out)
+}
+
+/// The most marks on one character. No script needs more.
+const MOST_MARKS: usize = 4;
+
+/// True for a mark that is written on the character before it.
+fn is_mark(c: char) -> bool {
+    let category = || CodePointMapData::<GeneralCategory>::new().get(c);
+    !c.is_ascii() && matches!(category(), GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark)
 }
 
 /// True if a picture may continue after this: a picture, its colour, its selector.

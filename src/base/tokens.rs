@@ -2,12 +2,14 @@
 //! for the first exact count.
 
 mod merge;
+mod mix;
 mod split;
 mod table;
 
 use std::sync::LazyLock;
 
 use merge::Merger;
+pub use mix::{MIX_KINDS, TokenMix};
 use table::TokenTable;
 
 /// The estimated bytes of a token, to convert a limit in tokens into one in bytes.

@@ -51,6 +51,13 @@ impl Env {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// The directories from which programs are run by their name: those of `PATH`, and of an active virtual environment.
+    pub fn list_program_dirs(&self) -> Vec<PathBuf> {
+        let path = self.get("PATH").map(std::env::split_paths).into_iter().flatten();
+        let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| self.get(name)).map(PathBuf::from);
+        path.chain(active).filter(|dir| dir.is_absolute()).collect()
+    }
+
     /// All variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))

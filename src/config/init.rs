@@ -1,4 +1,4 @@
-//! `agent init`: the built-in configuration, prompts and skills as files to edit.
+//! `agent init`: one file for the model, and copies of what is built in for whoever wants to edit it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -6,6 +6,25 @@ use std::path::{Path, PathBuf};
 
 use crate::base::builtin::{self, Dir};
 use crate::base::yaml;
+
+/// The built-in files to copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InitCopies {
+    pub configs: bool,
+    pub prompts: bool,
+    pub skills: InitSkills,
+    /// The skills that are examples.
+    pub examples: bool,
+}
+
+/// The skills to copy, apart from examples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum InitSkills {
+    #[default]
+    None,
+    All,
+    One(String),
+}
 
 /// One file, and true if it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,24 +34,56 @@ pub struct InitFile {
     pub written: bool,
 }
 
-/// Writes every built-in file below `dir`, which then is a config directory with prompts and skills inside it.
-/// Overwrites nothing. Skills that are examples are written only if `examples` says so. `own` is a path below `dir`,
-/// and the text to write there in place of the built-in file.
+/// Copies built-in files below `dir`, which then is a config directory with prompts and skills inside it. Each says where
+/// it comes from, as far as its form has comments. Overwrites nothing.
 ///
 /// # Errors
-/// A directory or file cannot be written; what was written before it stays.
-pub fn write_examples(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result<Vec<InitFile>> {
+/// There is no such skill, or a directory or file cannot be written; what was written before it stays.
+pub fn copy_built_in(dir: &Path, copies: &InitCopies) -> io::Result<Vec<InitFile>> {
     let mut files = Vec::new();
-    if let Some((path, text)) = own {
-        files.push(write_new(dir.join(path), text.as_bytes())?);
+    if copies.configs {
+        write_all(&builtin::CONFIGS, "", dir, &mut files)?;
     }
-    write_all(&builtin::CONFIGS, dir, &mut files)?;
-    write_all(&builtin::PROMPTS, &dir.join("prompts"), &mut files)?;
-    let skills = builtin::SKILLS.dirs().filter(|skill| examples || !is_example(skill));
-    for skill in skills {
-        write_all(skill, &dir.join("skills"), &mut files)?;
+    if copies.prompts {
+        write_all(&builtin::PROMPTS, "prompts", dir, &mut files)?;
     }
-    Ok(files)
+    let name = |skill: &Dir<'static>| skill.path().display().to_string();
+    for skill in builtin::SKILLS.dirs() {
+        let is_asked = match &copies.skills {
+            InitSkills::One(one) => name(skill) == *one,
+            InitSkills::All => !is_example(skill),
+            InitSkills::None => false,
+        };
+        if is_asked || copies.examples && is_example(skill) {
+            write_all(skill, "skills", dir, &mut files)?;
+        }
+    }
+    match &copies.skills {
+        InitSkills::One(one) if builtin::SKILLS.get_dir(one).is_none() => {
+            let known: Vec<String> = builtin::SKILLS.dirs().map(name).collect();
+            let told = format!("there is no built-in skill `{one}`; known: {}", known.join(", "));
+            Err(io::Error::new(io::ErrorKind::NotFound, told))
+        }
+        _ => Ok(files),
+    }
+}
+
+/// Copies the file of the default model.
+///
+/// # Errors
+/// It cannot be written.
+pub fn copy_model(dir: &Path) -> io::Result<InitFile> {
+    let path = Path::new("models/default.yaml");
+    let text = builtin::CONFIGS.get_file(path).and_then(|file| file.contents_utf8()).unwrap_or_default();
+    write_new(dir.join(path), with_origin(path, text).as_bytes())
+}
+
+/// Writes a file of the person's own, unless there is one.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_own(path: PathBuf, text: &str) -> io::Result<InitFile> {
+    write_new(path, text.as_bytes())
 }
 
 /// True if the head of a skill says `metadata: { example: true }`.
@@ -43,15 +94,25 @@ fn is_example(skill: &Dir<'static>) -> bool {
     example == Some("true")
 }
 
-fn write_all(built_in: &Dir<'static>, into: &Path, files: &mut Vec<InitFile>) -> io::Result<()> {
+fn write_all(built_in: &Dir<'static>, folder: &str, dir: &Path, files: &mut Vec<InitFile>) -> io::Result<()> {
     let is_placeholder = |path: &Path| path.file_name().is_some_and(|name| name == ".gitkeep");
     for file in built_in.files().filter(|file| !is_placeholder(file.path())) {
-        let path = into.join(file.path());
-        if files.iter().all(|written| written.path != path) {
-            files.push(write_new(path, file.contents())?);
-        }
+        let path = Path::new(folder).join(file.path());
+        let text = file.contents_utf8().map(|text| with_origin(&path, text));
+        files.push(write_new(dir.join(&path), text.as_deref().map_or(file.contents(), str::as_bytes))?);
     }
-    built_in.dirs().try_for_each(|dir| write_all(dir, into, files))
+    built_in.dirs().try_for_each(|inside| write_all(inside, folder, dir, files))
+}
+
+/// The text under a comment that names its origin; as it is, if its form has no place for one.
+fn with_origin(path: &Path, text: &str) -> String {
+    let origin = format!("# Copied from agent {}: {}\n", env!("CARGO_PKG_VERSION"), path.display());
+    let is_yaml = path.extension().is_some_and(|kind| kind == "yaml" || kind == "j2");
+    match text.strip_prefix("---\n") {
+        Some(rest) if !is_yaml => format!("---\n{origin}{rest}"),
+        _ if is_yaml => origin + text,
+        _ => text.to_owned(),
+    }
 }
 
 /// Writes a file that does not exist yet.
@@ -75,22 +136,32 @@ fn name_file(path: &Path, error: &io::Error) -> io::Error {
 mod tests {
     use std::fs;
 
-    use super::write_examples;
+    use super::{InitCopies, InitSkills, copy_built_in};
     use crate::config::{Env, LoadOptions, SettingFlags, load_config};
     use crate::files::workspace::Workspace;
 
     #[test]
-    fn what_is_written_out_is_what_was_built_in() {
+    fn what_is_copied_means_what_is_built_in() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("agent.yaml"), "default_agent: default").expect("written");
-        let files = write_examples(dir.path(), false, None).expect("written");
+        let all = InitCopies { configs: true, prompts: true, skills: InitSkills::All, examples: false };
+        let files = copy_built_in(dir.path(), &all).expect("written");
         let kept: Vec<_> = files.iter().filter(|file| !file.written).map(|file| file.path.clone()).collect();
         assert_eq!(kept, [dir.path().join("agent.yaml")]);
-        assert!(write_examples(dir.path(), false, None).expect("nothing to do").iter().all(|file| !file.written));
-        let examples = write_examples(dir.path(), true, None).expect("written");
-        let mut new = examples.iter().filter(|file| file.written).peekable();
-        assert!(new.peek().is_some(), "there is an example");
-        assert!(new.all(|file| file.path.starts_with(dir.path().join("skills/book-flight"))));
+        assert!(copy_built_in(dir.path(), &all).expect("nothing to do").iter().all(|file| !file.written));
+        let examples = InitCopies { examples: true, ..InitCopies::default() };
+        let examples = copy_built_in(dir.path(), &examples).expect("written");
+        assert!(examples.iter().any(|file| file.written), "there is an example");
+        assert!(examples.iter().all(|file| file.path.starts_with(dir.path().join("skills/book-flight"))));
+        for file in ["prompts/system/v2.0.md", "skills/workspace-tour/SKILL.md", "models/default.yaml"] {
+            let text = fs::read_to_string(dir.path().join(file)).expect(file);
+            let origin = format!("# Copied from agent {}: {file}\n", env!("CARGO_PKG_VERSION"));
+            assert!(text.trim_start_matches("---\n").starts_with(&origin), "{file}: {text}");
+        }
+        let one = InitCopies { skills: InitSkills::One("nothing".to_owned()), ..InitCopies::default() };
+        assert!(
+            copy_built_in(dir.path(), &one).expect_err("no such skill").to_string().contains("workspace-tour")
+        );
 
         let env = Env::from_pairs([("HOME", "/nowhere")]);
         let workspace = Workspace::open(dir.path()).expect("a workspace");

@@ -92,6 +92,11 @@ impl Config {
         LoadOptions { env: &self.env, workspace, config_dir, sets, flags, brought, trust, tools }
     }
 
+    /// True if the workspace brings something along that was not trusted.
+    pub fn waits_for_trust(&self) -> bool {
+        !self.given.trust && self.given.brought.as_ref().is_some_and(|brought| brought.brings_anything())
+    }
+
     /// An agent by name; the default one without.
     ///
     /// # Errors

@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
-    /// Reading runs; writing and executing ask.
+    /// `edits` in a chat where every change can be taken back, else `ask`.
     #[default]
+    Auto,
+    /// Reading runs; writing and executing ask.
     Ask,
-    /// Edits inside the workspace run as well.
+    /// Changes inside the workspace run as well: edits, and commands inside whole walls.
     Edits,
     /// Everything runs.
     All,
@@ -22,11 +24,12 @@ pub enum ApprovalMode {
 
 impl ApprovalMode {
     /// Every mode, in the order of the documentation.
-    pub const ALL: [Self; 4] = [Self::Ask, Self::Edits, Self::All, Self::Never];
+    pub const ALL: [Self; 5] = [Self::Auto, Self::Ask, Self::Edits, Self::All, Self::Never];
 
     /// The name in flags and files.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Ask => "ask",
             Self::Edits => "edits",
             Self::All => "all",
@@ -37,8 +40,9 @@ impl ApprovalMode {
     /// The calls that run without a question, in a few words.
     pub fn explain(self) -> &'static str {
         match self {
+            Self::Auto => "edits in a chat where every change can be taken back, else ask",
             Self::Ask => "reading runs; writing and executing ask",
-            Self::Edits => "edits inside the workspace run as well",
+            Self::Edits => "edits, and commands inside the walls, run as well",
             Self::All => "everything runs",
             Self::Never => "what would ask is refused",
         }

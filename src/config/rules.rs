@@ -61,16 +61,21 @@ pub(super) fn check_rules(
         });
     }
     for (name, config) in models {
-        let is_absent =
-            |key: &str| merged.get(SubjectKind::Models, name).is_none_or(|node| node.get(key).is_none());
+        let is_absent = |key: &str| {
+            merged
+                .get(SubjectKind::Models, name)
+                .and_then(|node| node.get(key))
+                .is_none_or(|node| node.fits("null"))
+        };
         check_model(config, &is_absent, &mut |path, message| report(SubjectKind::Models, name, path, message));
     }
 }
 
 fn check_limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
-    let rules: [(&str, bool, &str); 10] = [
+    let rules: [(&str, bool, &str); 11] = [
         ("max_requests", limits.max_requests != Some(0), "at least 1, or null for ten times max_turns"),
         ("max_turns", limits.max_turns != Some(0), "at least 1, or null for no limit"),
+        ("max_tokens", limits.max_tokens != Some(0), "at least 1, or null for no limit"),
         (
             "max_time",
             limits.max_time.is_none_or(|time| !time.is_zero()),

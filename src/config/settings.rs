@@ -260,6 +260,20 @@ impl Share {
     pub fn take_share(self, whole: u64) -> u64 {
         (whole as f64 * self.0) as u64
     }
+
+    /// The smallest whole of which the share is at least `part`; the largest number if there is none.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts of tokens are far below 2^52, and a share is not negative"
+    )]
+    pub fn find_whole(self, part: u64) -> u64 {
+        let near = (part as f64 / self.0) as u64;
+        (near.saturating_sub(1)..=near.saturating_add(2))
+            .find(|whole| self.take_share(*whole) >= part)
+            .unwrap_or(u64::MAX)
+    }
 }
 
 /// The strategy of a compression.

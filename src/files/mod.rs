@@ -11,6 +11,7 @@
 pub mod protected;
 pub mod file_name;
 pub mod regular;
+pub mod denied;
 pub mod private;
 pub mod disk;
 pub mod workspace;

@@ -59,7 +59,8 @@ pub fn nested_row(path: &Path) -> Option<ProtectedEntry> {
     let names = fold_names(path);
     from_commands().find(|row| {
         let length = row.path.split('/').count();
-        names.len() > length && begins_with_row(&names[names.len() - length..], *row)
+        (names.len() > length || row.path.starts_with('*'))
+            && begins_with_row(&names[names.len() - length..], *row)
     })
 }
 
@@ -82,7 +83,7 @@ fn begins_with_row(names: &[String], row: ProtectedEntry) -> bool {
 
 /// True if a folded name is that of a row, in full or in its short form of eight letters (`git~1`).
 fn is_same(name: &str, part: &str) -> bool {
-    if name.eq_ignore_ascii_case(part) {
+    if name.eq_ignore_ascii_case(part) || part.strip_prefix('*').is_some_and(|ending| name.ends_with(ending)) {
         return true;
     }
     let (Some(long), Some((short, number))) = (part.strip_prefix('.'), name.split_once('~')) else { return false };
@@ -128,22 +129,43 @@ mod tests {
             ".vscode/tasks.json",
             ".envrc",
             "bare/HEAD",
+            ".hg/hgrc",
+            ".jj/repo/config.toml",
+            "opencode.jsonc",
+            ".pi/extensions/x.ts",
+            ".crush.json",
+            ".cline/rules",
+            "a/My.Code-Workspace",
+            "lefthook.yaml",
+            ".run/All.run.xml",
+            ".gdbinit",
+            "sub/.git",
+            ".git/modules/sub/config",
+            ".git/rebase-merge/git-rebase-todo",
         ] {
             assert!(is_protected(Path::new(path)), "{path}");
         }
-        for path in
-            ["src/main.rs", ".gitignore", ".github/CODEOWNERS", ".cargo/registry", "git", "README.md", "a~1"]
-        {
+        for path in [
+            "src/main.rs",
+            ".gitignore",
+            ".github/CODEOWNERS",
+            ".cargo/registry",
+            "git",
+            "README.md",
+            "a~1",
+            "x.code-workspaces",
+        ] {
             assert!(!is_protected(Path::new(path)), "{path}");
         }
         assert!(is_protected_in_git(Path::new("hooks/post-commit")) && is_protected_in_git(Path::new("CONFIG")));
+        assert!(is_protected_in_git(Path::new("worktrees/main/commondir")), "of a bare repository");
         assert!(!is_protected_in_git(Path::new("refs/heads/main")));
     }
 
     #[test]
     fn commands_of_git_go_on() {
         let places: Vec<&str> = from_commands().chain(of_git()).map(|row| row.path).collect();
-        for free in ["HEAD", "index", "refs", "objects", "rebase-merge", ".pnp.cjs"] {
+        for free in ["HEAD", "index", "refs", "objects", "rebase-merge", "worktrees", "modules", ".pnp.cjs"] {
             assert!(!places.contains(&free), "{free}");
         }
         assert!(

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use crate::files::denied::DeniedFiles;
 use crate::files::regular::{Links, read_bytes};
 use crate::files::{file_name, protected};
 
@@ -16,13 +17,18 @@ use crate::files::{file_name, protected};
 pub struct Workspace {
     root: PathBuf,
     git_root: Option<PathBuf>,
-    holds_home: bool,
-    secrets: Arc<Secrets>,
+    /// The user's home, links followed.
+    home: Option<PathBuf>,
+    /// The places of credentials.
+    secrets: Arc<LazyPaths>,
+    /// The directories in it from which a person runs programs by name.
+    programs: Arc<LazyPaths>,
     private: Option<Private>,
+    denied: DeniedFiles,
 }
 
-/// The places of credentials, looked up when they are first asked for.
-type Secrets = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
+/// Paths that are looked up when they are first asked for: a start does without them.
+type LazyPaths = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
 
 /// A directory that commands see under another name.
 #[derive(Clone)]
@@ -56,8 +62,16 @@ impl Workspace {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
         let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
-        let nobody = LazyLock::new(Box::new(Vec::new) as Box<_>);
-        Ok(Self { root, git_root, holds_home: false, secrets: Arc::new(nobody), private: None })
+        let no_paths = || Arc::new(LazyLock::new(Box::new(Vec::new) as Box<_>));
+        Ok(Self {
+            root,
+            git_root,
+            home: None,
+            secrets: no_paths(),
+            programs: no_paths(),
+            private: None,
+            denied: DeniedFiles::default(),
+        })
     }
 
     /// Absolute, without symbolic links.
@@ -131,19 +145,45 @@ impl Workspace {
 
     /// Sets the user's home, and the function that finds the places of credentials.
     pub fn of_person(self, home: &Path, secrets: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
-        let holds_home = home.canonicalize().is_ok_and(|home| home.starts_with(&self.root));
-        Self { holds_home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
+        let home = home.canonicalize().ok();
+        Self { home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
+    }
+
+    /// Sets the directories from which a person runs programs by name: those of their `PATH`, and of an active virtual
+    /// environment. Only those inside matter; the root itself cannot be kept from changing.
+    pub fn with_programs(self, dirs: Vec<PathBuf>) -> Self {
+        let root = self.root.clone();
+        let find = move || {
+            let dirs = dirs.iter().filter_map(|dir| dir.canonicalize().ok());
+            dirs.filter(|dir| dir.starts_with(&root) && *dir != root).collect()
+        };
+        Self { programs: Arc::new(LazyLock::new(Box::new(find))), ..self }
+    }
+
+    /// The directories in it from which a person runs programs by name.
+    pub fn programs(&self) -> &[PathBuf] {
+        &self.programs
+    }
+
+    /// What rules denied to commands in it.
+    pub fn denied(&self) -> &DeniedFiles {
+        &self.denied
     }
 
     /// True if it is a home directory, or contains one.
     pub fn holds_home(&self) -> bool {
-        self.holds_home
+        self.home.as_ref().is_some_and(|home| home.starts_with(&self.root))
+    }
+
+    /// True if the workspace or the user's home is in `dir`, or is it.
+    pub fn is_in(&self, dir: &Path) -> bool {
+        self.root.starts_with(dir) || self.home.as_ref().is_some_and(|home| home.starts_with(dir))
     }
 
     /// True if `path`, which was resolved, contains credentials or is in a place of them.
     pub fn is_secret(&self, path: &Path) -> bool {
         // Files in a project are the project's own: a place in it counts only if the whole home is the workspace.
-        let may_be = self.holds_home || !path.starts_with(&self.root);
+        let may_be = self.holds_home() || !path.starts_with(&self.root);
         may_be && self.secrets.iter().any(|secret| path.starts_with(secret))
     }
 
@@ -157,7 +197,9 @@ impl Workspace {
         let is_hidden = |path: &Path| path.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
         if decides {
             Some("which decides what runs later")
-        } else if self.holds_home && inside.is_some_and(is_hidden) {
+        } else if self.programs.iter().any(|dir| path.starts_with(dir)) {
+            Some("from where you run programs by their name")
+        } else if self.holds_home() && inside.is_some_and(is_hidden) {
             Some("a hidden file of a home directory")
         } else {
             None

@@ -212,12 +212,9 @@ impl Assembly {
     /// cannot be taken back.
     pub fn restart(&mut self) -> bool {
         self.parts.iter_mut().for_each(|part| part.left_out = true);
-        // Notices of calls that began are always delivered, whenever the deltas are taken.
-        self.deltas.retain(|delta| matches!(delta, Delta::Notice(_) | Delta::CallBegun(_)));
-        !self
-            .parts
-            .iter()
-            .any(|part| !part.text.is_empty() && !matches!(part.kind, UnfinishedPartKind::Call { .. }))
+        // All but text is always delivered, whenever the deltas are taken.
+        self.deltas.retain(|delta| !matches!(delta, Delta::Text(_)));
+        !self.parts.iter().any(|part| !part.text.is_empty() && matches!(part.kind, UnfinishedPartKind::Text))
     }
 
     /// Tells the reader something about the reply.
@@ -248,6 +245,12 @@ impl Assembly {
     /// True if a call was opened.
     pub fn has_calls(&self) -> bool {
         self.parts.iter().any(|part| !part.left_out && matches!(part.kind, UnfinishedPartKind::Call { .. }))
+    }
+
+    /// Changes while the reply grows: its text, its reasoning, its arguments, its parts or its usage.
+    pub fn measure_progress(&self) -> u64 {
+        let usage = self.usage.map_or(0, |usage| usage.total());
+        (self.size as u64).saturating_add(self.parts.len() as u64).saturating_add(usage)
     }
 
     /// True if the model has finished. Only usage may still come.

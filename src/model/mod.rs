@@ -6,8 +6,7 @@
 //! `server`, `endpoint` and `reply` use the network. The public modules are public for benches/inside/.
 //!
 //! Invariants:
-//! - A reply is read within limits (`bounds.rs`), and the values of a template have limits too (`template/sizes.rs`,
-//!   and `template/growth.rs`, which writes the checks into a Jinja source).
+//! - A reply is read within limits (`bounds.rs`).
 //! - A conversation knows no provider. Only `history.rs` changes it to suit a server, before every request; data that a
 //!   provider wants back (`message::Opaque`) goes only to its origin. An encoder decides nothing, a decoder knows no
 //!   other wire (`chat`, `responses`, `anthropic`), and neither does I/O. A server's refusal changes the plan of its

@@ -154,15 +154,14 @@ impl HttpReply {
             self.unread.extend_from_slice(bytes);
         }
         let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
-        let mut progressed = false;
+        let before = reading.reply.measure_progress();
         let mut broken = None;
         let fed = self.decoder.feed(bytes, |event| {
             *saw_event = true;
-            progressed = true;
             broken = reading.event(event.name, event.data).err();
             broken.is_none()
         });
-        if progressed {
+        if self.reading.reply.measure_progress() != before {
             self.patience.progressed = Instant::now();
         }
         let too_long = fed == Err(TooLong) || self.unread.len() > LARGEST_WHOLE;
@@ -249,7 +248,7 @@ impl HttpReply {
             let words = if self.patience.progressed + kept_alive <= Instant::now() {
                 let (kept, idle) = (format_duration(kept_alive), format_duration(idle));
                 format!(
-                    "the server only kept the connection alive for {kept} ({KEPT_ALIVE} times timeouts.idle, {idle})"
+                    "the server only kept the connection alive and wrote nothing for {kept} ({KEPT_ALIVE} times timeouts.idle, {idle})"
                 )
             } else {
                 format!("the server sent nothing for {} (timeouts.idle)", format_duration(idle))
@@ -298,7 +297,7 @@ impl ReplyStream for HttpReply {
 /// The one timer for all waits of a reply. It is moved when it fires too early, not at each read.
 struct ReplyPatience {
     first_byte: Instant,
-    /// The time of the last event, or of the request. Keep-alives do not count as events.
+    /// The time at which the reply last grew, or of the request. Pings and empty events are no progress.
     progressed: Instant,
     waiting_since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,

@@ -101,10 +101,14 @@ impl ModelServer {
         Arc::clone(&self.state.lock().expect("no holder of the plan panics").plan)
     }
 
-    /// Changes the plan according to a refusal; returns false if it teaches nothing.
-    fn learn(&self, refused: &RequestPlan, error: &ModelError) -> bool {
+    /// Changes the plan according to a refusal; returns false if that would not change the request.
+    fn learn(&self, refused: &RequestPlan, request: &ModelRequest<'_>, error: &ModelError) -> bool {
         let mut state = self.state.lock().expect("no holder of the plan panics");
         let Some(lesson) = learn::learn_lesson(refused, error) else { return false };
+        let write = |plan: &RequestPlan| (plan.wire, plan.encode(request, &WrittenResults::default()));
+        if write(&lesson.plan) == write(refused) {
+            return false;
+        }
         state.plan = Arc::new(lesson.plan.with_cap(None));
         state.notices.push(lesson.notice);
         state.refusals.push(error.message.clone());
@@ -121,7 +125,7 @@ impl ModelServer {
             return Err(self.endpoint.error(ModelErrorKind::BadRequest, why));
         }
         let sent = self.send(&plan, &request).await;
-        sent.map_err(|error| ModelError { is_lesson: self.learn(&plan, &error), ..error })
+        sent.map_err(|error| ModelError { is_lesson: self.learn(&plan, &request, &error), ..error })
     }
 
     /// Asks a private server which program it is, and waits for the answer.

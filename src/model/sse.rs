@@ -80,6 +80,7 @@ impl SseDecoder {
     }
 
     fn read_line(&mut self, line: &[u8], on_event: &mut impl FnMut(SseEvent<'_>) -> bool) -> bool {
+        let is_first = !self.past_first_line;
         let line = if self.past_first_line { line } else { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) };
         self.past_first_line = true;
         if line.is_empty() {
@@ -102,10 +103,19 @@ impl SseDecoder {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
+            // Errors in mid-stream that are no events: `error: {…}` and `{"error": …}`.
+            b"error" if value.starts_with(b"{") && !self.has_data => self.take_error(value),
+            br#"{"error""# if !is_first && !self.has_data => self.take_error(line),
             // A comment (the field before the colon is empty), `id`, `retry`, or something unknown.
             _ => {}
         }
         true
+    }
+
+    fn take_error(&mut self, data: &[u8]) {
+        self.name = b"error".to_vec();
+        self.data = data.to_vec();
+        self.has_data = true;
     }
 
     fn dispatch(&mut self, on_event: &mut impl FnMut(SseEvent<'_>) -> bool) -> bool {
@@ -156,6 +166,9 @@ mod tests {
             ("no line end at the end", "data: a\n\ndata: b", &[("", "a"), ("", "b")]),
             ("blank lines", "\n\n\ndata: a\n\n\n\n", &[("", "a")]),
             ("empty data", "data\n\n", &[("", "")]),
+            ("an error that is no event", "data: a\n\nerror: {}\n\n", &[("", "a"), ("error", "{}")]),
+            ("an error alone", "data: a\n\n{\"error\":1}\n", &[("", "a"), ("error", "{\"error\":1}")]),
+            ("a whole body is no event", "{\"error\":1}\n", &[]),
             ("nothing", "", &[]),
         ] {
             let expected: Vec<_> = expected.iter().map(|(n, d)| ((*n).to_owned(), (*d).to_owned())).collect();

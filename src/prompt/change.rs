@@ -10,6 +10,7 @@ use jiff::civil::Date;
 
 use super::error::PromptError;
 use super::file::Prompt;
+use super::layer::released_dir;
 use super::promotion::{Promotion, add_log_line};
 use super::release::{CHANGELOG, LOCK, Lock, PRODUCTION, RELEASE, Release, read_lock};
 use super::version::Version;
@@ -17,6 +18,8 @@ use super::version::Version;
 /// The files of one prompt in a directory that may be written.
 #[derive(Debug)]
 pub struct PromptDesk {
+    /// The directory of prompts, and in it that of this one.
+    prompts: PathBuf,
     dir: PathBuf,
     name: String,
     /// Held as long as the desk exists.
@@ -33,7 +36,13 @@ impl PromptDesk {
         let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir));
         let locked = opened.and_then(|file| file.lock().map(|()| file));
         let lock = locked.map_err(|error| refuse_write(&dir, &error))?;
-        Ok(Self { dir, name: name.to_owned(), _lock: lock })
+        // What a killed process left: nobody else writes here now.
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(".tmp") {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(Self { prompts: prompts.to_owned(), dir, name: name.to_owned(), _lock: lock })
     }
 
     /// Releases a version: records its hash, logs it, and then gives it its label or its share. `prompt` is the
@@ -51,6 +60,14 @@ impl PromptDesk {
         let release = self.release()?;
         let Some((next, said)) = release.promote(promotion, before) else { return Ok(None) };
         if Path::new(&prompt.origin).starts_with(&self.dir) {
+            // A project's part would become one of the person's own.
+            if !prompt.is_of_project() {
+                let kept = released_dir(&self.prompts, &self.name, promotion.version);
+                for (path, text) in prompt.files() {
+                    let path = kept.join(path);
+                    replace_file(&path, text.as_bytes()).map_err(|error| refuse_write(&path, &error))?;
+                }
+            }
             let mut lock = self.lock()?;
             lock.insert(promotion.version, prompt.digest().to_owned());
             let lines: Vec<String> =
@@ -101,6 +118,36 @@ impl PromptDesk {
         }
         self.write(file, text)?;
         Ok(Some(path))
+    }
+
+    /// Mends what is wrong with its releases: sets files aside that cannot be read, and takes labels, the canary and the
+    /// history of versions out that are not among `versions`. Returns a sentence about each.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn repair(&self, versions: &[Version]) -> Result<Vec<String>, PromptError> {
+        let mut said = Vec::new();
+        for (file, is_sound) in [(RELEASE, self.release().is_ok()), (LOCK, self.lock().is_ok())] {
+            if !is_sound {
+                let (from, to) = (self.dir.join(file), self.dir.join(format!("{file}.unreadable")));
+                fs::rename(&from, &to).map_err(|error| refuse_write(&to, &error))?;
+                said.push(format!("{file} cannot be read: it is {file}.unreadable now"));
+            }
+        }
+        let before = self.release()?;
+        let mut release = before.clone();
+        let is_known = |version: &Version| versions.contains(version);
+        for (label, version) in release.labels.extract_if(.., |_, version| !is_known(version)) {
+            said.push(format!("`{label}` meant {version}, which does not exist: the label is gone"));
+        }
+        if let Some(canary) = release.canary.take_if(|canary| !is_known(&canary.version)) {
+            said.push(format!("the canary was {}, which does not exist: there is none now", canary.version));
+        }
+        release.history.retain(is_known);
+        if release != before {
+            self.write(RELEASE, &release.write(&self.text(RELEASE)?))?;
+        }
+        Ok(said)
     }
 
     fn release(&self) -> Result<Release, PromptError> {
@@ -172,7 +219,7 @@ mod tests {
         let back = PromptDesk::open(dir.path(), "mine").expect("a desk").roll_back(TODAY).expect("a way back");
         assert_eq!(back.as_deref(), Some("v1.0 is `production` again instead of v1.1"));
         assert_eq!(file("release.yaml"), "labels: { production: v1.0 }\n");
-        assert_eq!(fs::read_dir(dir.path().join("mine")).expect("listed").count(), 5, "no file is left over");
+        assert_eq!(fs::read_dir(dir.path().join("mine")).expect("listed").count(), 6, "no file is left over");
     }
 
     #[test]

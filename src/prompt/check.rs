@@ -10,7 +10,7 @@ use super::chat::{ChatTemplate, MessageTemplate};
 use super::context::PromptContext;
 use super::error::PromptError;
 use super::file::Prompt;
-use super::variables;
+use super::{untrusted, variables};
 
 /// The tokens of a section of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Prompt {
     }
 
     /// The sources of its own templates.
-    fn sources(&self) -> Vec<&str> {
+    pub(super) fn sources(&self) -> Vec<&str> {
         let messages = self.head.messages.iter().flat_map(MessageTemplate::texts);
         std::iter::once(self.body()).chain(self.included.values().map(String::as_str)).chain(messages).collect()
     }
@@ -116,17 +116,25 @@ impl Prompt {
     /// Variables from outside that are in the text without marks around them.
     fn find_undelimited(&self) -> Vec<PromptError> {
         let texts = self.sources();
-        let is_bare =
-            |name: &&String| texts.iter().any(|text| find_uses(text, name).any(|at| !is_delimited(text, at)));
-        let bare = self.head.untrusted.iter().filter(is_bare);
-        bare.map(|name| {
+        let bare = self.head.untrusted.iter().filter(|name| untrusted::is_bare(name, &texts));
+        let undeclared = self.reads().unwrap_or_default().into_iter().filter(|name| {
+            let declared = self.head.untrusted.iter().any(|own| variables::take_root(own) == name);
+            untrusted::FROM_OUTSIDE.contains(&name.as_str()) && !declared
+        });
+        let undeclared = undeclared.map(|name| {
+            let why = format!(
+                "`{name}` comes from outside: name it in `untrusted`, so that it cannot close the marks around it"
+            );
+            PromptError { line: self.line_in_body(&name), ..PromptError::of_file(&self.origin, why) }
+        });
+        let bare = bare.map(|name| {
             let why = format!(
                 "`{name}` comes from outside, and nothing delimits it: put it between marks like <{name}> and \
-                 </{name}>, or write it with `tojson`"
+                 </{name}>, or write it with `json`"
             );
             PromptError { line: self.line_in_body(name), ..PromptError::of_file(&self.origin, why) }
-        })
-        .collect()
+        });
+        undeclared.chain(bare).collect()
     }
 
     /// The doubt whether it ends with its reminder. `whole` is the text together with the messages after it, as the user's
@@ -157,29 +165,6 @@ fn take_end(text: &str) -> &str {
     let kept = (lines / 5).max(3);
     let start = text.lines().take(lines.saturating_sub(kept)).map(|line| line.len() + 1).sum::<usize>();
     text.get(start..).unwrap_or(text)
-}
-
-/// The positions at which a source prints a variable, in any of the syntaxes.
-fn find_uses<'t>(source: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
-    source.match_indices(name).map(|(at, _)| at).filter(move |at| {
-        let before = source[..*at].trim_end_matches(['-', ' ', '.', '$']);
-        let is_start = before.ends_with('{') && !before.ends_with("{%");
-        let next = source[at + name.len()..].chars().next();
-        is_start && next.is_some_and(|c| !c.is_alphanumeric() && c != '_')
-    })
-}
-
-/// True if a position is between an opening and its closing mark, in a code fence, or in text written as JSON.
-fn is_delimited(source: &str, at: usize) -> bool {
-    let (before, after) = source.split_at(at);
-    let in_tag = before.match_indices('<').filter_map(|(open, _)| {
-        let rest = &before[open + 1..];
-        let name = &rest[..rest.find(|c: char| !c.is_alphanumeric() && !"_-".contains(c))?];
-        (!name.is_empty() && !rest.contains(&format!("</{name}>"))).then(|| format!("</{name}>"))
-    });
-    let is_json = after.split('}').next().is_some_and(|tag| tag.contains("tojson") || tag.contains("%q"));
-    let in_fence = |mark: &str| before.matches(mark).count() % 2 == 1 && after.contains(mark);
-    is_json || in_fence("```") || in_fence("\"\"\"") || in_tag.into_iter().any(|close| after.contains(&close))
 }
 
 #[cfg(test)]

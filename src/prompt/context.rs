@@ -73,6 +73,10 @@ pub struct AgentFacts {
     pub model: String,
     /// The amount of guidance that the model needs.
     pub profile: GuidanceProfile,
+    /// What runs without a question: `ask`, `edits`, `all`, `never`.
+    pub approval: &'static str,
+    /// True if commands run in a sandbox.
+    pub has_walls: bool,
     pub tools: Vec<ToolFacts>,
     pub skills: Vec<SkillFacts>,
     /// The number of skills that there is no room to list.
@@ -215,6 +219,8 @@ impl PromptContext {
             agent: AgentFacts {
                 name: "default".to_owned(),
                 model: "sample-model".to_owned(),
+                approval: "ask",
+                has_walls: true,
                 tools: vec![
                     tool("edit_file", "Replaces text in a file.", Permission::Write),
                     tool("read_file", "Reads a file.", Permission::Read),
@@ -344,7 +350,7 @@ mod tests {
     fn the_system_prompt_is_short_and_tells_what_is_there() {
         let mut context = context();
         let prompt = render("system", &context);
-        assert!(prompt.len() <= 3600, "{} bytes: at most 900 tokens of four bytes\n{prompt}", prompt.len());
+        assert!(prompt.len() <= 7500, "{} bytes of 7500\n{prompt}", prompt.len());
         assert!(prompt.contains("- [○] workspace-tour: ddd"));
         assert!(!prompt.contains("\n\n\n") && !prompt.contains("# Project instructions"), "{prompt}");
 
@@ -354,6 +360,32 @@ mod tests {
         let prompt = render("system", &context);
         assert!(!prompt.contains("# Skills") && !prompt.contains("[○]"));
         assert!(prompt.contains("Use {{ tabs }}.") && !prompt.contains("\n\n\n"), "{prompt}");
+    }
+
+    #[test]
+    fn the_page_lists_every_variable_and_no_other() {
+        let page = include_str!("../../docs/prompts.md");
+        let rows =
+            page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | ").map(|(name, _)| name));
+        let below = page.split("## What a prompt can read").nth(1).expect("the section");
+        let section = below.split("\n## ").next().expect("its end");
+        let mut listed: Vec<&str> = rows.filter(|name| section.contains(&format!("| `{name}` | "))).collect();
+        let sample = PromptContext::sample().value();
+        let keys = |value: &crate::template::Value| -> Vec<String> {
+            value.try_iter().into_iter().flatten().filter_map(|key| key.as_str().map(str::to_owned)).collect()
+        };
+        let mut known: Vec<String> = Vec::new();
+        for name in keys(&sample) {
+            if ["agent", "session", "workspace"].contains(&name.as_str()) {
+                let inside = keys(&sample.get_attr(&name).expect("a section"));
+                known.extend(inside.iter().map(|key| format!("{name}.{key}")));
+            } else {
+                known.push(name);
+            }
+        }
+        listed.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(listed, known);
     }
 
     #[test]

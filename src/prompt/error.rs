@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::base::secrets::looks_secret;
 use crate::base::text::make_visible;
 use crate::base::yaml::YamlError;
 use crate::template::TemplateError;
@@ -56,6 +57,12 @@ impl PromptError {
 
     /// The error about names that a prompt reads and nothing defines.
     pub(super) fn of_missing(file: &str, names: &[String]) -> Self {
+        let secret = names.iter().find(|name| name.strip_prefix("env.").is_some_and(looks_secret));
+        if let Some(name) = secret {
+            let told = format!("`{name}` looks like a secret, and prompts see none");
+            return Self::of_file(file, told)
+                .hint("List it under `prompts.allow_env` in your agent.yaml, or leave it out.");
+        }
         let names = names.join("`, `");
         Self::of_file(file, format!("nothing defines `{names}`, which this prompt reads")).hint(
             "Pass variables with --var NAME=VALUE (read as vars.NAME, and as NAME where the head declares it), or write \

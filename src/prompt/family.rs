@@ -16,6 +16,8 @@ pub(super) struct PromptFamily {
     pub canary: Option<Canary>,
     /// True if any place has a `release.yaml` for it.
     pub is_released: bool,
+    /// Labels that mean a version that does not exist.
+    dangling: BTreeMap<String, Version>,
 }
 
 /// The place of a version.
@@ -41,16 +43,12 @@ impl PromptFamily {
         }
     }
 
-    /// Checks that every label, and the canary, refers to an existing version.
-    pub fn check_labels(self, name: &str) -> Result<Self, PromptError> {
-        let canary = self.canary.map(|canary| ("canary", canary.version));
-        let meant = self.labels.iter().map(|(label, version)| (label.as_str(), *version)).chain(canary);
-        let dangling = meant.into_iter().find(|(_, version)| !self.versions.contains_key(version));
-        let Some((label, version)) = dangling else { return Ok(self) };
-        Err(PromptError::report_unknown(format!(
-            "{name}/{RELEASE} says that `{label}` is {version}, but {name}/{version}.md does not exist; {}",
-            self.list_known()
-        )))
+    /// Sets aside what refers to a version that does not exist: it is an error only for whoever asks for it.
+    pub fn set_dangling_aside(mut self) -> Self {
+        let versions = &self.versions;
+        self.dangling.extend(self.labels.extract_if(.., |_, version| !versions.contains_key(version)));
+        self.canary = self.canary.filter(|canary| versions.contains_key(&canary.version));
+        self
     }
 
     /// The labels of a version, sorted, with `canary N%` for a canary.
@@ -64,6 +62,13 @@ impl PromptFamily {
     pub fn no_such_version(&self, name: &str, wanted: &str) -> PromptError {
         let labels: Vec<&str> = self.labels.keys().map(String::as_str).chain([LATEST]).collect();
         let wanted = text::one_line(wanted, 80);
+        if let Some(version) = self.dangling.get(&wanted) {
+            return PromptError::report_unknown(format!(
+                "{name}/{RELEASE} says that `{wanted}` is {version}, but {name}/{version}.md does not exist; {}",
+                self.list_known()
+            ))
+            .hint(format!("`agent prompt repair {name}` takes such labels out."));
+        }
         let hint = did_you_mean(&wanted, &labels);
         let known = self.list_known();
         PromptError::report_unknown(format!("prompt `{name}` has no version or label `{wanted}`{hint}; {known}"))

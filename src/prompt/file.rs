@@ -48,7 +48,7 @@ pub struct Prompt {
     /// The files that the body includes, by the name that it gives them.
     pub(super) included: Arc<BTreeMap<String, String>>,
     /// The file of its examples, as it is.
-    examples: Option<Cow<'static, str>>,
+    pub(super) examples: Option<Cow<'static, str>>,
     /// The SHA-256 of the composed template, in 64 hexadecimal digits.
     digest: String,
     owner: Owner,
@@ -291,7 +291,7 @@ impl Prompt {
     /// As [`Prompt::render`].
     pub fn sections(&self, context: &Value) -> Result<Vec<(String, String)>, PromptError> {
         self.render(context)?;
-        let context = variables::with_declared(context, &self.head);
+        let context = self.declare(context);
         let of_part = |part: &PromptSection| {
             let name = match (&part.heading, &part.module) {
                 (Some(heading), _) => heading.clone(),
@@ -304,7 +304,7 @@ impl Prompt {
     }
 
     fn attempt(&self, context: &Value) -> (Result<String, PromptError>, Missed) {
-        let context = variables::with_declared(context, &self.head);
+        let context = self.declare(context);
         let mut missed =
             Missed { names: variables::find_undefined(self.list_required(), &context), ..Missed::default() };
         let mut text = String::new();
@@ -362,6 +362,7 @@ impl Prompt {
             let included = Arc::clone(&self.included);
             let load = move |name: &str| included.get(name).cloned();
             let compiled = match self.head.format {
+                Syntax::Jinja if self.is_built_in() => Template::compile_trusted(&self.origin, self.body()),
                 Syntax::Jinja => Template::compile_with(&self.origin, self.body(), Undefined::Error, load),
                 syntax => Template::compile_as(syntax, &self.origin, self.body(), Undefined::Error),
             };

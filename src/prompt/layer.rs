@@ -11,9 +11,24 @@ use crate::files::file_name;
 
 use super::error::PromptError;
 use super::owner::Owner;
+use super::version::Version;
 
 /// The folder of the modules, with which their names begin.
 pub const MODULES: &str = "modules/";
+
+/// The folder of a prompt with the files of each released version as they were then.
+const RELEASED: &str = "released";
+
+/// The folder of one of them.
+pub(super) fn released_dir(prompts: &Path, name: &str, version: Version) -> PathBuf {
+    prompts.join(name).join(RELEASED).join(version.to_string())
+}
+
+/// The versions that a folder of a prompt keeps.
+fn list_released(prompts: &Path, name: &str) -> Vec<Version> {
+    let folders = fs::read_dir(prompts.join(name).join(RELEASED)).into_iter().flatten().flatten();
+    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect()
+}
 
 /// One place of prompts. Names of files are relative to it, with `/` between their parts.
 #[derive(Debug, Clone)]
@@ -52,6 +67,11 @@ impl PromptLayer {
     pub fn files(&self, prompt: &str) -> Result<Vec<String>, PromptError> {
         let entries = self.entries(&format!("{prompt}/"))?;
         Ok(entries.into_iter().filter(|entry| !entry.is_folder).map(|entry| entry.name).collect())
+    }
+
+    /// The released versions of a prompt whose files are kept.
+    pub fn released(&self, prompt: &str) -> Vec<Version> {
+        self.dir().map_or_else(Vec::new, |dir| list_released(dir, prompt))
     }
 
     /// The text of a file; `None` if there is none.

@@ -13,7 +13,6 @@ use super::chat::{
 use super::error::PromptError;
 use super::file::Prompt;
 use super::missed::Unfilled;
-use super::variables;
 
 impl Prompt {
     /// Every message of the prompt in this context. The rendered text, with the leading system messages, is the first,
@@ -59,7 +58,7 @@ impl Prompt {
 
     /// The messages that the head describes, in a context in which nothing is declared yet.
     fn filled_in(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
-        self.fill(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)
+        self.fill(&self.declare(context)).map_err(|unfilled| *unfilled.error)
     }
 
     /// The opening of a conversation in this context: the messages after those of the system. `picture` reads the

@@ -6,7 +6,8 @@
 //! Invariants:
 //! - A prompt belongs to the least trusted of its parts (`owner.rs`): if one module or included file is a project's, it
 //!   sees no secrets. Only names written literally in a template are included. A module sees what its head declares.
-//! - The version of a session follows from its id and `release.yaml` (`prompt::Released`). `release.yaml` is replaced
+//! - A released version is what its files were then (`released/`), whatever changes. The version of a session follows from
+//!   its id and `release.yaml` (`prompt::Released`). `release.yaml` is replaced
 //!   last (`change.rs`): until then nothing has changed for a run.
 //!
 //! To add:
@@ -30,7 +31,9 @@ mod promotion;
 mod change;
 mod version;
 mod variables;
+mod untrusted;
 mod includes;
+mod parts;
 mod check;
 pub mod chat;
 pub mod test;
@@ -47,6 +50,6 @@ pub use instructions::Instructions;
 pub use layer::MODULES;
 pub use promotion::Promotion;
 pub use registry::{ListedPrompt, Registry};
-pub use release::{LATEST, PRODUCTION, Released};
+pub use release::{LATEST, PRODUCTION, Released, is_label};
 pub use variables::with_given;
 pub use version::Version;

@@ -9,3 +9,7 @@ pub(super) enum Owner {
     /// A workspace brings it along: it sees no variable that looks like a secret.
     Project,
 }
+
+/// The words for what belongs to an owner: `system@user`, `system@built-in`.
+pub(super) const OWNERS: [(Owner, &str); 3] =
+    [(Owner::Program, "built-in"), (Owner::Person, "user"), (Owner::Project, "project")];

@@ -7,19 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::base::digest::shorten_digest;
 use crate::base::{builtin, frontmatter, text, yaml};
 use crate::config::{PromptDir, PromptSource};
 use crate::template::{Syntax, is_safe_name};
 
 use super::error::PromptError;
-use super::family::{PromptFamily, VersionPlace, did_you_mean};
+use super::family::{PromptFamily, VersionPlace};
 use super::file::{Prompt, PromptSection};
 use super::head::SectionSource;
 use super::includes;
 use super::layer::{MODULES, PromptLayer, is_name};
-use super::owner::Owner;
-use super::release::{self, Canary, LOCK, PRODUCTION, RELEASE, Release, Released};
+use super::owner::{OWNERS, Owner};
+use super::release::{Canary, LATEST, PRODUCTION, RELEASE, Release, Released};
 use super::version::Version;
 
 /// All prompts of a run.
@@ -85,6 +84,14 @@ impl Registry {
         match source {
             PromptSource::Registered(prompt) => self.get_released(&prompt.reference),
             PromptSource::Inline(text) => {
+                if let Some((name, _)) =
+                    text.trim().split_once('@').filter(|_| !text.trim().contains(char::is_whitespace))
+                    && is_name(name)
+                {
+                    let told = format!("`{}` would be the whole prompt, word for word", text.trim());
+                    let hint = format!("Write `{{ ref: {} }}` for the prompt of that name.", text.trim());
+                    return Err(PromptError::of_file(origin, told).hint(hint));
+                }
                 let prompt = Prompt::inline(text, origin)?;
                 Ok(Released::only(Arc::new(if of_project { prompt.owned_by(Owner::Project) } else { prompt })))
             }
@@ -159,19 +166,39 @@ impl Registry {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The version that a reference means, without reading it.
+    ///
+    /// # Errors
+    /// Nothing has that name, version or label, or a `release.yaml` is wrong.
+    pub fn find_meant(&self, reference: &str) -> Result<Version, PromptError> {
+        self.find(reference).map(|(_, _, version)| version)
+    }
+
     fn find<'r>(&self, reference: &'r str) -> Result<(PromptFamily, &'r str, Version), PromptError> {
         let (name, wanted) = reference.split_once('@').unwrap_or((reference, PRODUCTION));
+        if let Some((owner, _)) = OWNERS.iter().find(|(_, word)| *word == wanted) {
+            let family = self.family_of(name, |layer| layer.owner == *owner);
+            let family = family
+                .map_err(|_| PromptError::report_unknown(format!("there is no `{name}` of the {wanted}")))?;
+            let version = family.version(PRODUCTION).or_else(|| family.version(LATEST));
+            return version.map(|version| (family, name, version)).ok_or_else(|| self.no_such_name(name));
+        }
         let family = self.family(name)?;
         let version = family.version(wanted).ok_or_else(|| family.no_such_version(name, wanted))?;
         Ok((family, name, version))
     }
 
     fn family(&self, name: &str) -> Result<PromptFamily, PromptError> {
+        self.family_of(name, |_| true)
+    }
+
+    /// The versions in the places that `counts` accepts.
+    fn family_of(&self, name: &str, counts: impl Fn(&PromptLayer) -> bool) -> Result<PromptFamily, PromptError> {
         if !is_name(name) {
             return Err(self.no_such_name(name));
         }
         let mut family = PromptFamily::default();
-        for (index, layer) in self.layers.iter().enumerate() {
+        for (index, layer) in self.layers.iter().enumerate().filter(|(_, layer)| counts(layer)) {
             let files = layer.files(name)?;
             for file in &files {
                 let Some(version) = Version::of_file(file) else { continue };
@@ -185,11 +212,18 @@ impl Registry {
                     return Err(PromptError::of_file(&file, format!("{twin} is the same version: take one out")));
                 }
             }
+            if layer.owner == Owner::Person {
+                // A released version is there even if its file is not.
+                for version in layer.released(name) {
+                    let place = VersionPlace { layer: index, path: format!("{name}/{version}.md") };
+                    family.versions.entry(version).or_insert(place);
+                }
+            }
             if files.iter().any(|file| file == RELEASE) {
                 self.add_release(&mut family, layer, name)?;
             }
         }
-        if family.versions.is_empty() { Err(self.no_such_name(name)) } else { family.check_labels(name) }
+        if family.versions.is_empty() { Err(self.no_such_name(name)) } else { Ok(family.set_dangling_aside()) }
     }
 
     fn add_release(&self, family: &mut PromptFamily, layer: &PromptLayer, name: &str) -> Result<(), PromptError> {
@@ -249,6 +283,9 @@ impl Registry {
     /// Reads a version, composes it, and checks it against its lock.
     fn read(&self, name: &str, version: Version, place: &VersionPlace) -> Result<Arc<Prompt>, PromptError> {
         let layer = &self.layers[place.layer];
+        if let Some(released) = self.read_released(layer, name, version)? {
+            return Ok(Arc::new(released));
+        }
         let origin = layer.origin(&place.path);
         let gone = || PromptError::of_file(&origin, "does not exist any more");
         let text = layer.read(&place.path)?.ok_or_else(gone)?;
@@ -261,7 +298,7 @@ impl Registry {
         }
         let prompt = Prompt::parse(name, version, &origin, text)?.owned_by(layer.owner);
         let prompt = self.compose(prompt, None)?.compiled()?;
-        check_unchanged(layer, &prompt, version)?;
+        self.note_change(layer, &prompt, version)?;
         Ok(Arc::new(prompt))
     }
 
@@ -347,41 +384,9 @@ impl Registry {
         }
         Ok(found)
     }
-
-    fn no_such_name(&self, name: &str) -> PromptError {
-        let names = match self.names() {
-            Ok(names) => names,
-            Err(error) => return error,
-        };
-        let (kind, names): (&str, Vec<&str>) = match name.strip_prefix(MODULES) {
-            Some(_) => ("module", names.iter().filter_map(|name| name.strip_prefix(MODULES)).collect()),
-            None => {
-                ("prompt", names.iter().map(String::as_str).filter(|name| !name.starts_with(MODULES)).collect())
-            }
-        };
-        let name = text::one_line(name.strip_prefix(MODULES).unwrap_or(name), 80);
-        let hint = did_you_mean(&name, &names);
-        PromptError::report_unknown(format!("there is no {kind} `{name}`{hint}; known: {}", names.join(", ")))
-    }
 }
 
-/// Checks that a released version is unchanged.
-fn check_unchanged(layer: &PromptLayer, prompt: &Prompt, version: Version) -> Result<(), PromptError> {
-    let path = format!("{}/{LOCK}", prompt.name);
-    let Some(text) = layer.read(&path)? else { return Ok(()) };
-    let lock = release::read_lock(&layer.origin(&path), &text)?;
-    let Some(digest) = lock.get(&version).filter(|digest| *digest != prompt.digest()) else { return Ok(()) };
-    let (before, now) = (shorten_digest(digest), prompt.fingerprint());
-    let why = format!(
-        "{version} was released as #{before} and has changed to #{now}, or a module, an included file or the \
-         examples of it have"
-    );
-    Err(PromptError::of_file(&prompt.origin, why).hint(format!(
-        "Put it back and write the change as a new version (agent prompt new {}), or take its line out of {LOCK} if \
-         nobody uses it.",
-        prompt.name
-    )))
-}
+mod released;
 
 #[cfg(test)]
 mod tests;

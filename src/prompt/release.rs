@@ -19,6 +19,7 @@ use crate::base::yaml;
 
 use super::error::PromptError;
 use super::file::Prompt;
+use super::owner::OWNERS;
 use super::version::Version;
 
 /// The label that a plain name means.
@@ -31,6 +32,16 @@ pub const RELEASE: &str = "release.yaml";
 pub const LOCK: &str = "release.lock";
 /// The file that describes, for people, the changes from version to version.
 pub const CHANGELOG: &str = "changelog.md";
+
+/// True if a version may have this label: a word, which is not the name of a version or of its owner.
+pub fn is_label(label: &str) -> bool {
+    let begins = label.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_word = begins && label.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    is_word
+        && label != LATEST
+        && label.parse::<Version>().is_err()
+        && OWNERS.iter().all(|(_, word)| *word != label)
+}
 
 /// The content of a `release.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -83,7 +83,7 @@ pub(super) fn find_undefined<'a>(names: impl Iterator<Item = &'a str>, context: 
     names.filter(is_undefined).map(str::to_owned).collect()
 }
 
-fn list_entries(value: &Value) -> Vec<(String, Value)> {
+pub(super) fn list_entries(value: &Value) -> Vec<(String, Value)> {
     let names = value.try_iter().into_iter().flatten();
     names.filter_map(|name| Some((name.as_str()?.to_owned(), value.get_item(&name).ok()?))).collect()
 }

@@ -1,6 +1,6 @@
 //! Who answers questions: a person, or nobody.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -43,6 +43,8 @@ pub struct Question<'a> {
     pub enclosure: Option<Enclosure>,
     /// True if those walls let the network through.
     pub network: bool,
+    /// Directories outside the workspace that are opened to it.
+    pub opened: &'a [PathBuf],
     /// True if a known secret is masked in the preview, which is then not exactly what would run.
     pub hidden: bool,
     /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` if that answer is not

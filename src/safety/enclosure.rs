@@ -1,4 +1,7 @@
-//! The walls around a command: those that there are, those that it runs in, and the evidence that they stopped it.
+//! The walls around a command: those that there are, those that it runs in, what is opened in them, and the evidence that
+//! they stopped it.
+
+use std::path::PathBuf;
 
 /// The limits that walls can enforce on a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,6 +12,8 @@ pub enum Hold {
     Reading,
     /// To reading, and to the paths that no rule denies: it does not see the others.
     Permitted,
+    /// To all that the boundary promises, in its whole form: namespaces and Landlock.
+    Whole,
 }
 
 /// The walls around a command.
@@ -18,8 +23,25 @@ pub enum Enclosure {
     Read,
     /// The sandbox's `write` profile: the workspace can be written, except for what is protected in it.
     Write,
+    /// The same, with the [`WallOpening`] that the call needs: a person allowed it.
+    Opened,
     /// No sandbox: a person allowed it.
     Outside,
+}
+
+/// What a command needs beyond the walls, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WallOpening {
+    /// The network of the machine.
+    pub network: bool,
+    /// Directories outside the workspace in which it writes, absolute.
+    pub dirs: Vec<PathBuf>,
+}
+
+impl WallOpening {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The evidence that walls stopped a command.
@@ -29,6 +51,8 @@ pub enum Refused {
     Writing,
     /// The sandbox knows that it stopped or undid something.
     Known,
+    /// It speaks of the network like one that reaches none.
+    Network,
     /// Its output says so. The author of the program may have chosen the words.
     Claimed,
 }

@@ -35,6 +35,6 @@ pub mod process;
 pub mod policy;
 
 pub use approver::{Approval, Approver, Nobody, Question};
-pub use enclosure::{Enclosure, Hold, Refused};
+pub use enclosure::{Enclosure, Hold, Refused, WallOpening};
 pub use plan_review::{PlanReview, PlanSheet, read_form};
 pub use reach::Reach;

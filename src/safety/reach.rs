@@ -7,6 +7,8 @@ use crate::base::output::ToolError;
 use crate::base::text::GlobPattern;
 use crate::files::workspace::Workspace;
 
+use super::enclosure::WallOpening;
+
 /// The reach of one call. A tool opens the file that was judged, not the one that the path leads to by then.
 #[derive(Debug, Clone)]
 pub struct Reach {
@@ -17,17 +19,25 @@ pub struct Reach {
     pub denied: Vec<GlobPattern>,
     /// Patterns of paths that a rule denies for writing.
     pub unwritten: Vec<GlobPattern>,
+    /// What its command needs beyond the walls.
+    pub opening: WallOpening,
 }
 
 impl Reach {
     /// `judged` has the paths as the model wrote them, with their targets: absolute, with links followed.
     pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<GlobPattern>) -> Self {
-        Self { workspace: workspace.clone(), judged, denied, unwritten: Vec::new() }
+        Self {
+            workspace: workspace.clone(),
+            judged,
+            denied,
+            unwritten: Vec::new(),
+            opening: WallOpening::default(),
+        }
     }
 
-    /// Adds the patterns that are denied to a command, which may write.
-    pub fn of_command(self, unwritten: Vec<GlobPattern>) -> Self {
-        Self { unwritten, ..self }
+    /// Adds the patterns that are denied to a command, which may write, and what it needs beyond the walls.
+    pub fn of_command(self, unwritten: Vec<GlobPattern>, opening: WallOpening) -> Self {
+        Self { unwritten, opening, ..self }
     }
 
     pub fn workspace(&self) -> &Workspace {
@@ -58,7 +68,11 @@ impl Reach {
     }
 
     fn is_denied(&self, path: &Path) -> bool {
-        let relative = self.workspace.relative(path);
-        !self.denied.is_empty() && self.denied.iter().any(|denied| denied.matches(&relative.to_string_lossy()))
+        if self.denied.is_empty() {
+            return false;
+        }
+        let former = self.workspace.denied().former_path(path);
+        let relative = self.workspace.relative(former.as_deref().unwrap_or(path));
+        self.denied.iter().any(|denied| denied.matches(&relative.to_string_lossy()))
     }
 }

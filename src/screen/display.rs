@@ -53,10 +53,11 @@ impl Display {
         self.change(true, move |surface| surface.set(part, picture));
     }
 
-    /// Shows a question, and opens its gate when it is drawn.
-    pub fn ask(&self, picture: Picture, gate: impl FnOnce() + Send + 'static) {
+    /// Shows a question and the line below it, and opens its gate when they are drawn.
+    pub fn ask(&self, question: Picture, line: Picture, gate: impl FnOnce() + Send + 'static) {
         self.change(true, move |surface| {
-            surface.set(FramePart::Question, Some(picture));
+            surface.set(FramePart::Question, Some(question));
+            surface.set(FramePart::Typed, Some(line));
             gate();
         });
     }

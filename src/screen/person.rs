@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::ask::{AnswerChoice, AskFunction, AskLine, ByLines, Bystander, Keyed, StdinLines};
+use super::ask::{AnswerChoice, AskFunction, AskLine, ByLines, Keyed, StdinLines};
 use super::editor::ExternalEditor;
+use super::line::{InputLine, LineKeys, LineSettings};
 use super::look::{AnswerTo, Look};
 use super::outlets::Outlets;
 use super::question::reveal_in_line;
@@ -34,13 +35,9 @@ pub struct Person {
     turn: tokio::sync::Mutex<()>,
 }
 
-const YES: AnswerChoice = AnswerChoice { key: 'y', word: "yes" };
-const NO: AnswerChoice = AnswerChoice { key: 'n', word: "no" };
-const ALWAYS: AnswerChoice = AnswerChoice { key: 'a', word: "always" };
-const VIEW: AnswerChoice = AnswerChoice { key: 'v', word: "view all" };
-const EDIT: AnswerChoice = AnswerChoice { key: 'e', word: "edit" };
-const TELL: AnswerChoice = AnswerChoice { key: 't', word: "tell it what to do instead" };
-const EXPLAIN: AnswerChoice = AnswerChoice { key: '?', word: "explain" };
+fn offer(key: char, word: &'static str, label: impl Into<String>) -> AnswerChoice {
+    AnswerChoice { key, word, label: label.into() }
+}
 
 impl Person {
     /// Creates a person who answers by keys, on a screen that is drawn on.
@@ -51,16 +48,19 @@ impl Person {
     /// Creates a person who answers by lines. A plain terminal always shows the whole question.
     pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
         let out = Mutex::new(outlets.progress.clone());
-        let ask = ByLines { lines, out, outlets: outlets.clone(), style: look.style };
+        let (style, columns) = (look.style, terminal::measure_width as fn() -> Option<usize>);
+        let ask = ByLines { lines, out, outlets: outlets.clone(), style, columns };
         Self::ask_through(Arc::new(ask), || None, sees_answer(look))
     }
 
     /// Creates a person beside a run, where only questions read the terminal.
     pub fn new(outlets: &Outlets, look: &Look, notify: Notify) -> Self {
-        let bystander = Bystander { outlets: outlets.clone(), stopped: None };
-        match look.live.then(|| Console::open(Box::new(bystander), false)).flatten() {
+        let line = InputLine::new(outlets.display.clone(), LineSettings::default());
+        let keys = LineKeys::new(line.clone(), outlets.clone());
+        match look.live.then(|| Console::open(Box::new(keys), false)).flatten() {
             Some(console) => {
-                Self::by_keys(Keyed { console: Arc::new(console), outlets: outlets.clone(), notify }, look)
+                let (console, outlets) = (Arc::new(console), outlets.clone());
+                Self::by_keys(Keyed { console, line, outlets, notify }, look)
             }
             None => Self::by_lines(Arc::new(StdinLines::spawn(outlets.clone())), outlets, look),
         }
@@ -75,11 +75,16 @@ impl Person {
         Self { ask, size, editor: None, sees_answer, turn: tokio::sync::Mutex::new(()) }
     }
 
-    /// Shows as much of a sheet as fits. Returns true if something was left out.
-    fn present_sheet(&self, sheet: &Sheet) -> bool {
-        let abridged = sheet.abridge((self.size)());
-        self.ask.show(abridged.as_ref().unwrap_or(sheet).lines());
-        abridged.is_some()
+    /// True if a sheet is longer than the screen.
+    fn exceeds_screen(&self, sheet: &Sheet) -> bool {
+        /// The rows for the choices, the line and some work that goes on.
+        const AROUND: usize = 8;
+        (self.size)().is_some_and(|(columns, rows)| sheet.draw(columns).exceed(rows.saturating_sub(AROUND)))
+    }
+
+    /// Shows a whole sheet, above what is asked.
+    fn show_all(&self, sheet: &Sheet) {
+        self.ask.show(sheet.draw(views::count_columns((self.size)().map(|(columns, _)| columns))).all());
     }
 
     fn say(&self, words: &str) {
@@ -105,8 +110,8 @@ fn sees_answer(look: &Look) -> bool {
 }
 
 /// Keeps the choices that are offered.
-fn keep_offered(choices: &[(bool, AnswerChoice)]) -> Vec<AnswerChoice> {
-    choices.iter().filter(|(is_offered, _)| *is_offered).map(|(_, choice)| *choice).collect()
+fn keep_offered<const N: usize>(choices: [(bool, AnswerChoice); N]) -> Vec<AnswerChoice> {
+    choices.into_iter().filter(|(is_offered, _)| *is_offered).map(|(_, choice)| choice).collect()
 }
 
 impl Approver for Person {
@@ -117,30 +122,28 @@ impl Approver for Person {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let _turn = self.turn.lock().await;
-            let room = views::count_columns((self.size)().map(|(columns, _)| columns));
-            let sheet = question::format_sheet(&question, room);
-            let is_abridged = self.present_sheet(&sheet);
-            let (always, edits) = (question.always.is_some(), question.editable.is_some());
-            let tell = if edits { TELL } else { AnswerChoice { key: 'e', ..TELL } };
-            let choices = keep_offered(&[
-                (is_abridged, VIEW),
-                (true, YES),
-                (true, NO),
-                (always, ALWAYS),
-                (edits, EDIT),
-                (true, tell),
-                (true, EXPLAIN),
+            let sheet = question::format_sheet(&question);
+            let edits = question.editable.is_some();
+            let always = question.always.map(|always| format!("Always: {}", reveal_in_line(always)));
+            let choices = keep_offered([
+                (true, offer('y', "yes", "Yes, once")),
+                (true, offer('n', "no", "")),
+                (always.is_some(), offer('a', "always", always.unwrap_or_default())),
+                (true, offer('t', "tell it what to do instead", "No, because…")),
+                (edits, offer('e', "edit", "Edit")),
+                (self.exceeds_screen(&sheet), offer('v', "view all", "Show all")),
+                (true, offer('?', "explain", "Explain")),
             ]);
             loop {
-                let Some(chosen) = self.ask.choose("Allow?", &choices).await else {
+                let Some(chosen) = self.ask.choose(&sheet, "Allow?", &choices).await else {
                     return Approval::Deny(String::new());
                 };
                 match chosen.key {
                     'y' => return Approval::Allow,
                     'a' => return Approval::Always,
                     'n' => return Approval::Deny(chosen.words),
-                    'v' => self.ask.show(sheet.lines()),
-                    'e' if edits => {
+                    'v' => self.show_all(&sheet),
+                    'e' => {
                         let command = question.editable.unwrap_or_default();
                         match self.ask.text("Run this instead:", command).await.unwrap_or_default() {
                             edited if edited.trim().is_empty() => {}
@@ -148,7 +151,7 @@ impl Approver for Person {
                             edited => return Approval::Edited(edited),
                         }
                     }
-                    'e' | 't' => {
+                    't' => {
                         if let Some(words) = self.ask.text("What should it do instead?", "").await {
                             return Approval::Deny(words);
                         }
@@ -164,22 +167,21 @@ impl Approver for Person {
         async move {
             let _turn = self.turn.lock().await;
             let (shown, question) = review::format_sheet(sheet, self.sees_answer);
-            let is_abridged = self.present_sheet(&shown);
-            let choices = keep_offered(&[
-                (is_abridged, VIEW),
-                (true, YES),
-                (true, NO),
-                (self.editor.is_some(), EDIT),
-                (true, AnswerChoice { key: 't', word: "tell it what to change" }),
+            let choices = keep_offered([
+                (true, offer('y', "yes", "Yes")),
+                (true, offer('n', "no", "")),
+                (true, offer('t', "tell it what to change", "No, because…")),
+                (self.editor.is_some(), offer('e', "edit", "Edit")),
+                (self.exceeds_screen(&shown), offer('v', "view all", "Show all")),
             ]);
             loop {
-                let Some(chosen) = self.ask.choose(question, &choices).await else {
+                let Some(chosen) = self.ask.choose(&shown, question, &choices).await else {
                     return PlanReview::Refuse(String::new());
                 };
                 match (chosen.key, &self.editor) {
                     ('y', _) => return PlanReview::Run,
                     ('n', _) => return PlanReview::Refuse(chosen.words),
-                    ('v', _) => self.ask.show(shown.lines()),
+                    ('v', _) => self.show_all(&shown),
                     ('e', Some(editor)) => {
                         if let Some(text) = self.edit_sheet(editor, sheet).await {
                             return PlanReview::Edited(text);
@@ -208,24 +210,21 @@ impl Approver for Person {
 /// Explains each answer in a line.
 fn explain_answers(question: &Question<'_>) -> Vec<Line> {
     let meaning =
-        |key: &str, meaning: &str| Line::from((Ink::Bold, format!("  {key}  "))).add(Inks::PLAIN, meaning);
-    let tell = "refuses it too, and tells the model in your words what to do instead.";
+        |choice: &str, meaning: &str| Line::from((Ink::Bold, format!("  {choice}  "))).add(Inks::PLAIN, meaning);
     let mut lines = vec![
-        meaning("y", "runs exactly what is shown above, this once."),
-        meaning("n", "refuses it; the model learns of that and goes on."),
+        meaning("yes", "runs exactly what is shown above, this once."),
+        meaning("no", "refuses it; the model learns of that, and of your reason, and goes on."),
     ];
     if question.editable.is_some() {
-        lines.push(meaning("e", "lets you change the command, then runs the changed one."));
+        lines.push(meaning("edit", "lets you change the command, then runs the changed one."));
     }
-    lines.push(meaning(if question.editable.is_some() { "t" } else { "e" }, tell));
     lines.extend(
-        question
-            .always
-            .map(reveal_in_line)
-            .map(|always| meaning("a", &format!("runs it, and no longer asks in this session about: {always}"))),
+        question.always.map(reveal_in_line).map(|always| {
+            meaning("always", &format!("runs it, and no longer asks in this session about: {always}"))
+        }),
     );
     let walls = match question.enclosure {
-        Some(Enclosure::Read | Enclosure::Write) => {
+        Some(Enclosure::Read | Enclosure::Write | Enclosure::Opened) => {
             "The system enforces these limits, whatever the command tries; credentials are hidden from it."
         }
         Some(Enclosure::Outside) => "Nothing limits the command: it can do whatever you can.",
@@ -284,6 +283,7 @@ mod tests {
             out: Mutex::new(shown.clone()),
             outlets: Outlets::nowhere(),
             style: Style::default(),
+            columns: || None,
         };
         (Person::ask_through(Arc::new(ask), || None, false), shown)
     }
@@ -303,6 +303,7 @@ mod tests {
             why: "it executes",
             always,
             workspace,
+            opened: &[],
             enclosure: None,
             network: false,
             hidden: false,
@@ -332,47 +333,20 @@ mod tests {
     #[test]
     fn always_is_an_answer_only_where_it_is_said_what_it_means() {
         assert_eq!(approve_or_always(&["a"], "rm x", None).0, Approval::Deny(String::new()));
-        let (approval, shown) = approve_or_always(&["a"], "cargo test", Some("run_command `cargo test *`"));
+        let (approval, _) = approve_or_always(&["always"], "cargo test", Some("run_command `cargo test *`"));
         assert_eq!(approval, Approval::Always);
-        assert!(
-            shown.ends_with("  cargo test\na = always in this session: run_command `cargo test *`\n"),
-            "{shown}"
+        assert_eq!(
+            approve_or_always(&["a", "n"], "x", Some("x")).0,
+            Approval::Deny(String::new()),
+            "a letter is too little"
         );
-        assert_eq!(approve_or_always(&["a x", "always"], "x", Some("x")).0, Approval::Always);
     }
 
     #[test]
     fn what_is_allowed_is_shown_with_nothing_hidden_in_it() {
         let (_, shown) = approve(&["y"], "echo \u{1b}[8mhidden\u{202e}\nrm -rf x");
-        assert_eq!(shown, "run_command wants to run: it executes\n  echo ␛[8mhidden\\u{202e}\n  rm -rf x\n");
-    }
-
-    #[test]
-    fn a_key_shows_what_did_not_fit() {
-        let long: Vec<String> = (1..=100).map(|number| format!("+{number}\n")).collect();
-        let long = long.concat();
-        let (mut person, shown) = person(&["v", "y"]);
-        person.size = || Some((80, 24));
-        let workspace = std::path::Path::new("/w");
-        let question = Question {
-            helper: None,
-            tool: "write_file",
-            preview: &long,
-            is_change: false,
-            why: "",
-            always: None,
-            workspace,
-            enclosure: None,
-            network: false,
-            hidden: false,
-            editable: None,
-        };
-        let approval = person.approve(question).now_or_never().expect("the lines are there");
-        assert_eq!(approval, Approval::Allow);
-        let shown = shown.text();
-        let (first, whole) = shown.split_once("+100\n").expect("the end is shown");
-        assert!(first.contains("more lines (v shows all)") && !first.contains("+50"), "{first}");
-        assert!(whole.contains("+50\n"), "{whole}");
+        let shown = shown.replace('─', "");
+        assert_eq!(shown, "┌ run_command \n│ echo ␛[8mhidden\\u{202e}\n│ rm -rf x\n├ asked because it executes\n");
     }
 
     #[test]
@@ -406,7 +380,7 @@ mod tests {
             (vec!["n"], "", refuse(""), ""),
             (vec!["n not that file"], "", refuse("not that file"), ""),
             (vec![], "", refuse(""), ""),
-            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer y, n, e, t"),
+            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer y, n, t, e"),
             (vec!["e"], "echo new > \"$1\"", PlanReview::Edited("new\n".to_owned()), ""),
             (vec!["e", "n"], ":", refuse(""), "Nothing was changed."),
             (vec!["e", "y"], "exit 3", PlanReview::Run, "failed; nothing was changed"),
@@ -417,7 +391,8 @@ mod tests {
             let review = runtime.block_on(person.review_plan(PlanSheet::Proposal("old")));
             assert_eq!(review, expected, "{lines:?} {edits}");
             let shown = shown.text();
-            assert!(shown.starts_with("This is a proposal; nothing was changed.\nold\n"), "{shown}");
+            assert!(shown.starts_with("┌ This is a proposal; nothing was changed. ─"), "{shown}");
+            assert!(shown.contains("│ old\n"), "{shown}");
             assert!(shown.contains(said), "{shown}");
         }
         let left = std::fs::read_dir(dir.path().join("drafts")).expect("made").count();

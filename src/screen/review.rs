@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::question::reveal_in_line;
-use super::sheet::Sheet;
+use super::sheet::{Sheet, SheetBody};
 use crate::base::{json, text};
 use crate::conversation::event::plan::{PlanCreated, PlanStep, StepCheck};
 use crate::safety::PlanSheet;
@@ -12,23 +12,21 @@ use crate::screen::ink::{Ink, Inks, Line};
 /// Formats a plan or a proposal, and returns the question about it. `is_shown` means that the text of a proposal is
 /// already on the screen.
 pub(super) fn format_sheet(what: PlanSheet<'_>, is_shown: bool) -> (Sheet, &'static str) {
-    let bold = |line: &str| Line::from((Ink::Bold, line));
     match what {
         PlanSheet::Proposal(words) => {
-            let words = if is_shown { "" } else { words.trim() };
-            let body = text::reveal(words).lines().map(|line| Line::from((Inks::PLAIN, line))).collect();
-            let head = vec![bold("This is a proposal; nothing was changed.")];
-            (Sheet { head, body, foot: Vec::new() }, "Carry it out?")
+            let title = Line::from((Ink::Bold, "This is a proposal; nothing was changed."));
+            let body = if is_shown { SheetBody::default() } else { SheetBody::from_text(words.trim()) };
+            (Sheet { title, body, notes: Vec::new() }, "Carry it out?")
         }
         PlanSheet::Plan { plan, previews, mistakes, .. } => {
             let wrong = mistakes.iter().map(|why| {
                 let why = text::one_line(&text::reveal(why), 400);
                 Line::from((Ink::Yellow, format!("! {why}")))
             });
-            let head = wrong.chain([bold(&write_title(plan))]).collect();
             let steps = plan.steps.iter();
             let body = steps.flat_map(|step| format_step(step, plan, previews.get(&step.step_id))).collect();
-            (Sheet { head, body, foot: Vec::new() }, "Run it?")
+            let title = Line::from((Ink::Bold, write_title(plan)));
+            (Sheet { title, body: SheetBody::Lines(body), notes: wrong.collect() }, "Run it?")
         }
     }
 }
@@ -50,7 +48,7 @@ fn format_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) ->
     let line = reveal_in_line;
     let (id, tool) = (step.step_id, line(&step.tool_name));
     let unpainted = |text: String| Line::from((Inks::PLAIN, text));
-    let mut lines = vec![unpainted(format!("  {id}. {} · {tool}{after}{kept}", line(&step.description)))];
+    let mut lines = vec![unpainted(format!("{id}. {} · {tool}{after}{kept}", line(&step.description)))];
     let arguments = || match &step.tool_input {
         Value::Null => String::new(),
         input => json::list_keys(input),
@@ -63,12 +61,12 @@ fn format_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) ->
             Some(b'-') => Ink::Red,
             _ => Ink::Dim,
         };
-        unpainted("     ".to_owned()).add(ink, line)
+        unpainted("   ".to_owned()).add(ink, line)
     }));
     let check = step.check.as_ref().map(|check| match check {
-        StepCheck::Command(command) => format!("     checked by running: {}", line(command)),
-        StepCheck::File(path) => format!("     checked: {} exists", line(path)),
-        StepCheck::Schema(schema) => format!("     checked against the schema {}", line(&schema.to_string())),
+        StepCheck::Command(command) => format!("   checked by running: {}", line(command)),
+        StepCheck::File(path) => format!("   checked: {} exists", line(path)),
+        StepCheck::Schema(schema) => format!("   checked against the schema {}", line(&schema.to_string())),
     });
     lines.into_iter().chain(check.map(unpainted)).collect()
 }
@@ -106,7 +104,7 @@ mod tests {
     }
 
     fn text(sheet: &Sheet) -> String {
-        sheet.lines().iter().map(|line| line.text() + "\n").collect()
+        sheet.draw(60).all().iter().map(|line| line.text().trim_end_matches('─').to_owned() + "\n").collect()
     }
 
     #[test]
@@ -117,16 +115,16 @@ mod tests {
         let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes, draft: None };
         assert_eq!(
             text(&format_sheet(sheet, false).0),
-            "! step 9 does not exist\nPlan of 3 steps, revision 2: Two things.␛[8m\n  1. Step␊read_file · read_file \
-             (done)\n     path: a.txt\n  2. Step␊run_command · run_command\n     ls␛[8m -l\n     checked by running: \
-             true\n  3. Step␊write_file · write_file, after 1 and 2\n     --- b\n     +one\n     checked: b exists\n"
+            "┌ Plan of 3 steps, revision 2: Two things.␛[8m \n│ 1. Step␊read_file · read_file (done)\n│    path: a.txt\n\
+             │ 2. Step␊run_command · run_command\n│    ls␛[8m -l\n│    checked by running: true\n│ 3. Step␊write_file \
+             · write_file, after 1 and 2\n│    --- b\n│    +one\n│    checked: b exists\n├ ! step 9 does not exist\n"
         );
     }
 
     #[test]
     fn a_proposal_is_shown_once() {
         let shown = |is_shown| text(&format_sheet(PlanSheet::Proposal("line 1\nline 2"), is_shown).0);
-        assert_eq!(shown(false), "This is a proposal; nothing was changed.\nline 1\nline 2\n");
-        assert_eq!(shown(true), "This is a proposal; nothing was changed.\n");
+        assert_eq!(shown(false), "┌ This is a proposal; nothing was changed. \n│ line 1\n│ line 2\n");
+        assert_eq!(shown(true), "┌ This is a proposal; nothing was changed. \n");
     }
 }

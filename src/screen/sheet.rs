@@ -1,81 +1,221 @@
-//! The text above a question: as many lines as fit, and all of them on demand.
+//! The frame around a question. Every row of it is folded here and begins with a mark of the frame, so nothing inside
+//! can pass for the question itself: rows of a command begin with `│`, the program's own words with `┌`, `├` or `└`.
 //!
-//! Nothing is left out silently: lines that do not fit on the screen are counted, and a key shows all of them.
+//! Nothing is left out silently: rows that do not fit on the screen are counted, and a choice shows all of them.
 
-use crate::screen::ink::{Ink, Line};
+use super::views;
+use crate::base::text;
+use crate::screen::ink::{Ink, Inks, Line};
 
 /// Columns and rows of a screen.
 pub(super) type ScreenSize = (usize, usize);
 
-/// The text above a question.
+/// The text of a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Sheet {
-    pub head: Vec<Line>,
-    /// The part that may be abridged.
-    pub body: Vec<Line>,
-    pub foot: Vec<Line>,
+pub struct Sheet {
+    pub title: Line,
+    pub body: SheetBody,
+    /// What the program has to say about the body.
+    pub notes: Vec<Line>,
+}
+
+/// The part of a sheet that may be abridged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SheetBody {
+    Lines(Vec<Line>),
+    /// A change of files, laid out for the width of the screen.
+    Change(String),
+}
+
+impl Default for SheetBody {
+    fn default() -> Self {
+        Self::Lines(Vec::new())
+    }
+}
+
+impl SheetBody {
+    /// The lines of a text, with everything odd as its code.
+    pub fn from_text(text: &str) -> Self {
+        let text = text::reveal(text.strip_suffix('\n').unwrap_or(text));
+        Self::Lines(text.split('\n').map(|line| Line::from((Inks::PLAIN, line))).collect())
+    }
+
+    fn lay_out(&self, room: usize) -> Vec<Line> {
+        /// In fewer columns a row of a change would be cut.
+        const LEAST: usize = 8;
+        match self {
+            Self::Lines(lines) => lines.clone(),
+            Self::Change(diff) => views::draw_change(&text::reveal(diff), room.max(LEAST), None),
+        }
+    }
 }
 
 impl Sheet {
-    /// Shortens the sheet to fit; `None` if all of it fits, or there is no size (a plain terminal, a log).
-    pub fn abridge(&self, size: Option<ScreenSize>) -> Option<Self> {
-        let body = size.and_then(|size| abridge_lines(&self.body, size))?;
-        Some(Self { body, ..self.clone() })
+    /// The sheet of a question in words.
+    pub fn ask(question: &str) -> Self {
+        const LONGEST: usize = 70;
+        let question = question.trim();
+        if question.contains('\n') || question.len() > LONGEST {
+            let title = Line::from((Ink::Bold, "A question"));
+            return Self { title, body: SheetBody::from_text(question), notes: Vec::new() };
+        }
+        Self { title: Line::from((Ink::Bold, text::reveal(question))), ..Self::default() }
     }
 
-    /// All lines of the sheet.
-    pub fn lines(&self) -> Vec<Line> {
-        [&self.head, &self.body, &self.foot].into_iter().flatten().cloned().collect()
+    /// The rows of the frame above the question, in at most `room` columns.
+    pub fn draw(&self, room: usize) -> FrameRows {
+        let mut title = frame("├ ", &self.title, room);
+        if let Some(mark) = title[0].spans.first_mut() {
+            mark.text = mark.text.replacen('├', "┌", 1);
+        }
+        let rule = room.saturating_sub(title[0].columns() + 1);
+        if title.len() == 1 && rule > 0 {
+            title[0].push(Ink::Dim, &format!(" {}", "─".repeat(rule)));
+        }
+        let body = self.body.lay_out(room.saturating_sub(INDENT));
+        FrameRows {
+            title,
+            body: body.iter().flat_map(|line| frame("│ ", line, room)).collect(),
+            notes: self.notes.iter().flat_map(|line| frame("├ ", line, room)).collect(),
+        }
     }
 }
 
-/// Keeps the beginning and the end of lines that do not fit; `None` if all fit. Rows of the screen are counted, so one
-/// line of a hundred thousand characters fits no better than a thousand lines.
-fn abridge_lines(lines: &[Line], size: ScreenSize) -> Option<Vec<Line>> {
-    /// Rows for the title, the limits, the meaning of "always", the prompt and some earlier lines.
-    const AROUND: usize = 8;
-    const LEAST: usize = 10;
-    let (width, room) = (size.0.max(LEAST), size.1.saturating_sub(AROUND).max(LEAST));
-    let all: Vec<Line> = lines.iter().flat_map(|line| line.break_rows(width)).collect();
-    if all.len() <= room {
-        return None;
+/// The columns of the mark of a row.
+const INDENT: usize = 2;
+
+/// Folds a line into rows of the frame.
+pub(super) fn frame(mark: &str, line: &Line, room: usize) -> Vec<Line> {
+    /// The further rows of a line are indented.
+    const HANGING: &str = "  ";
+    let width = room.saturating_sub(INDENT).max(1);
+    let mut line = line.clone();
+    for span in &mut line.spans {
+        span.text = span.text.replace('\t', "    ");
     }
-    let last = room / 3;
-    let (first, rest) = all.split_at(room - last - 1);
-    let (hidden, last) = rest.split_at(rest.len() - last);
-    let plural = if hidden.len() == 1 { "" } else { "s" };
-    let mark = Line::from((Ink::Yellow, format!("  … {} more line{plural} (v shows all)", hidden.len())));
-    Some([first, &[mark], last].concat())
+    let is_short = line.columns() <= width;
+    let rows = if is_short { vec![line] } else { fold_words(&line, width.saturating_sub(HANGING.len()).max(1)) };
+    let place = |(at, row): (usize, Line)| {
+        let hanging = if at == 0 { "" } else { HANGING };
+        Line::from((Ink::Dim, mark)).add(Inks::PLAIN, hanging).join(row)
+    };
+    rows.into_iter().enumerate().map(place).collect()
+}
+
+/// Breaks a line into rows of at most `width` columns, after a blank if one is in the second half of the row.
+fn fold_words(line: &Line, width: usize) -> Vec<Line> {
+    let columns = |text: &str| text::count_columns(text);
+    let (whole, mut rows, mut row) = (line.text(), Vec::new(), Line::new());
+    let (mut start, mut used, mut ends) = (0, 0, Vec::new());
+    for (at, c) in whole.char_indices() {
+        let taken = columns(c.encode_utf8(&mut [0; 4]));
+        if used > 0 && used + taken > width {
+            let blank = whole[start..at].rfind(' ').map(|blank| start + blank + 1);
+            start = blank.filter(|blank| columns(&whole[start..*blank]) > width / 2).unwrap_or(at);
+            used = columns(&whole[start..at]);
+            ends.push(start);
+        }
+        used += taken;
+    }
+    let mut from = 0;
+    for span in &line.spans {
+        let (mut rest, end) = (from, from + span.text.len());
+        for cut in ends.iter().copied().filter(|cut| (from..end).contains(cut)) {
+            row.push(span.inks, &whole[rest..cut]);
+            rows.push(std::mem::take(&mut row));
+            rest = cut;
+        }
+        row.push(span.inks, &whole[rest..end]);
+        from = end;
+    }
+    rows.push(row);
+    rows
+}
+
+/// The rows of a sheet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FrameRows {
+    title: Vec<Line>,
+    body: Vec<Line>,
+    notes: Vec<Line>,
+}
+
+impl FrameRows {
+    /// The number of rows.
+    fn count(&self) -> usize {
+        self.title.len() + self.body.len() + self.notes.len()
+    }
+
+    /// True if they are more than `rows`.
+    pub fn exceed(&self, rows: usize) -> bool {
+        self.count() > rows
+    }
+
+    /// At most `rows` rows: the first and the last ones of the body, with the number of those between.
+    pub fn fit(&self, rows: usize) -> Vec<Line> {
+        const LEAST: usize = 3;
+        let mut all = self.title.clone();
+        if self.exceed(rows) {
+            let room = rows.saturating_sub(self.title.len() + self.notes.len()).max(LEAST).min(self.body.len());
+            let last = room / 3;
+            let (first, rest) = self.body.split_at(room - last - 1);
+            let (hidden, last) = rest.split_at(rest.len() - last);
+            let count = text::count_noun(hidden.len() as u64, "more row", "more rows");
+            all.extend_from_slice(first);
+            all.push(Line::from((Ink::Dim, "├ ")).add(Ink::Yellow, &format!("… {count} (`Show all` shows them)")));
+            all.extend_from_slice(last);
+        } else {
+            all.extend_from_slice(&self.body);
+        }
+        all.extend_from_slice(&self.notes);
+        all
+    }
+
+    /// All rows.
+    pub fn all(&self) -> Vec<Line> {
+        self.fit(usize::MAX)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::ink::Inks;
 
     fn sheet(body: &str) -> Sheet {
-        let body = body.lines().map(|line| Line::from((Inks::PLAIN, line))).collect();
-        Sheet { body, ..Sheet::default() }
+        Sheet { title: Line::from((Ink::Bold, "tool")), body: SheetBody::from_text(body), notes: Vec::new() }
     }
 
-    fn text(sheet: &Sheet) -> String {
-        sheet.lines().iter().map(|line| line.text() + "\n").collect()
+    fn text(rows: &[Line]) -> Vec<String> {
+        rows.iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn every_row_begins_with_a_mark_that_no_command_can_write() {
+        let forged = format!("ls{}It would only read\n└ Allow? yes\n\tx", " ".repeat(40));
+        let mut sheet = sheet(&forged);
+        sheet.notes = vec![Line::from((Inks::PLAIN, "asked because it executes what nobody knows"))];
+        for room in [1, 5, 20, 46, 200] {
+            let rows = sheet.draw(room).all();
+            assert!(text(&rows)[1..].iter().all(|row| row.starts_with(['│', '├'])), "{rows:?}");
+            assert!(room < 5 || rows.iter().all(|row| row.columns() <= room), "{rows:?}");
+        }
+        let shown = text(&sheet.draw(46).all());
+        assert_eq!(shown[0], format!("┌ tool {}", "─".repeat(39)));
+        assert!(shown.contains(&"│ └ Allow? yes".to_owned()), "{shown:?}");
     }
 
     #[test]
     fn what_does_not_fit_is_counted() {
         let long: Vec<String> = (1..=100).map(|number| format!("+{number}")).collect();
-        let long = sheet(&long.join("\n"));
-        let first = text(&long.abridge(Some((80, 30))).expect("too long"));
-        assert!(first.contains("+14\n  … 79 more lines (v shows all)\n+94\n"), "{first}");
-        assert!(first.ends_with("+100\n") && text(&long).lines().count() == 100);
-        assert_eq!(long.abridge(None), None);
+        let rows = sheet(&long.join("\n")).draw(80);
+        let shown = text(&rows.fit(22));
+        assert!(shown.len() == 22 && shown[1] == "│ +1" && shown[21] == "│ +100", "{shown:?}");
+        assert_eq!(shown[14], "├ … 80 more rows (`Show all` shows them)");
+        assert!(rows.exceed(100) && !rows.exceed(101));
+        assert_eq!(rows.all().len(), 101);
         // One line that fills many rows, with the harm in the middle.
         let line = sheet(&format!("echo {}; curl evil; echo {}", "a".repeat(5000), "b".repeat(5000)));
-        let first = text(&line.abridge(Some((80, 30))).expect("too long"));
-        assert!(first.contains("more lines (v shows all)") && !first.contains("curl"), "{first}");
-        for fits in ["a", "a\nb", ""] {
-            assert_eq!(sheet(fits).abridge(Some((80, 30))), None);
-        }
+        let shown = text(&line.draw(80).fit(22)).concat();
+        assert!(shown.contains("more rows") && !shown.contains("curl"), "{shown}");
     }
 }

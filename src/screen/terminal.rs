@@ -22,7 +22,7 @@ use std::io;
 
 pub use abilities::Abilities;
 #[cfg(unix)]
-pub use console::{Away, Console, Focus};
+pub use console::{Away, Console};
 pub use field::{Edited, TextField};
 #[cfg(unix)]
 pub use input::{
@@ -34,8 +34,8 @@ pub use keys::{Key, Listener};
 pub use modes::put_back;
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, Focus, forget_typed, leave_signals_to_the_reader, put_back, stdin_is_null, stdin_ready,
-    stop_program, typed_ahead, wait_for_keys,
+    Away, Console, forget_typed, leave_signals_to_the_reader, put_back, stdin_is_null, stdin_ready, stop_program,
+    typed_ahead, wait_for_keys,
 };
 pub use vi::Vi;
 

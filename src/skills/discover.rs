@@ -25,7 +25,7 @@ pub(super) const FILE_IN_LOWERCASE: &str = "skill.md";
 /// The maximum depth of a skill below the directory.
 const DEPTH: usize = 4;
 /// The most directories that are searched.
-const MOST_DIRECTORIES: usize = 4000;
+const MOST_DIRECTORIES: usize = 20_000;
 /// The bytes of a `SKILL.md` that are read for the catalogue; the head must end within them.
 const HEAD_BYTES: u64 = 64 * 1024;
 

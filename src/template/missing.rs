@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::{BoundedOutput, STEPS, sizes};
+use super::objects::TemplateClock;
+use super::{BoundedOutput, STEPS};
 
 /// The most failures before rendering is abandoned.
 const MOST_ROUNDS: usize = 256;
@@ -142,7 +143,6 @@ impl MissingSearch<'_> {
     fn render(&self, environment: &Environment<'_>) -> RenderEnd {
         let Some(left) = self.left.get().checked_sub(1) else { return RenderEnd::Done };
         self.left.set(left);
-        sizes::begin_rendering();
         let context = fill_value(self.context.clone(), self.fills.clone());
         let rendered = environment
             .get_template(self.name)
@@ -176,7 +176,12 @@ fn is_part(told: &str, name: &str) -> bool {
 }
 
 fn is_undefined(context: &Value, name: &str) -> bool {
-    name.split('.').fold(context.clone(), |value, part| value.get_attr(part).unwrap_or_default()).is_undefined()
+    let found = name.split('.').try_fold(context.clone(), |value, part| {
+        // What is below a clock is a method.
+        let is_clock = value.downcast_object_ref::<TemplateClock>().is_some();
+        (!is_clock).then(|| value.get_attr(part).unwrap_or_default())
+    });
+    found.is_some_and(|value| value.is_undefined())
 }
 
 /// `base` with fillers at these paths.

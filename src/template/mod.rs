@@ -1,8 +1,8 @@
 //! The only entry to templates, in three syntaxes: compiled once, rendered in a sandbox; a value is never rendered a
 //! second time.
 //!
-//! The sandbox: steps are counted, the output and single values are limited (for Jinja by `sizes` and `growth`), files
-//! come only from the caller's loader, and the context cannot be dumped. Errors name places and variables, never
+//! The sandbox: steps are counted, and with them the bytes and items that they make or visit; the output is limited,
+//! files come only from the caller's loader, and the context cannot be dumped. Errors name places and variables, never
 //! values.
 //!
 //! To add:
@@ -10,8 +10,8 @@
 
 mod error;
 mod objects;
-mod sizes;
-mod growth;
+mod guard;
+mod nesting;
 mod methods;
 mod missing;
 mod jinja;
@@ -21,16 +21,23 @@ mod go;
 mod pieces;
 mod expression;
 mod filling;
+mod apart;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
+use guard::{FileLoader, OrderForm, RenderGuard};
+
+pub use apart::{OrderQuestion, serve_order};
 pub use error::TemplateError;
 pub use expression::Expression;
 pub use filling::Filling;
+pub use guard::render_apart_with;
 pub use minijinja::Value;
 pub use objects::{layer_values, make_clock, make_lookup, make_object};
 pub use pieces::{PieceTemplate, RenderedPiece};
@@ -90,6 +97,7 @@ impl FromStr for Syntax {
 pub struct Template {
     body: TemplateBody,
     defaults: Option<Value>,
+    guard: RenderGuard,
 }
 
 #[derive(Debug)]
@@ -134,15 +142,16 @@ impl Template {
         source: &str,
         undefined: Undefined,
     ) -> Result<Self, TemplateError> {
-        match syntax {
-            Syntax::Jinja => Self::compile(name, source, undefined),
-            Syntax::FString => {
-                fstring::FString::compile(source, undefined).map(TemplateBody::FString).map(Self::new)
-            }
+        let (body, is_plain) = match syntax {
+            Syntax::Jinja => return Self::compile(name, source, undefined),
+            Syntax::FString => (TemplateBody::FString(fstring::FString::compile(source, undefined)?), true),
             Syntax::GoTemplate => {
-                go::GoTemplate::compile(source, undefined).map(Box::new).map(TemplateBody::Go).map(Self::new)
+                let is_plain = !["range", "define", "block", "template"].iter().any(|word| source.contains(word));
+                (TemplateBody::Go(Box::new(go::GoTemplate::compile(source, undefined)?)), is_plain)
             }
-        }
+        };
+        let apart = || RenderGuard::apart(OrderForm::Text, syntax, name, source, undefined);
+        Ok(Self { body, defaults: None, guard: if is_plain { RenderGuard::here() } else { apart() } })
     }
 
     /// Compiles a Jinja template whose `{% include %}`, `{% extends %}` and `{% import %}` ask `loader` for the text
@@ -153,10 +162,20 @@ impl Template {
         undefined: Undefined,
         loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, TemplateError> {
-        jinja::Jinja::compile(name, source, undefined, loader)
-            .map(Box::new)
-            .map(TemplateBody::Jinja)
-            .map(Self::new)
+        let loader: FileLoader = Arc::new(loader);
+        let load = Arc::clone(&loader);
+        let jinja = jinja::Jinja::compile(name, source, undefined, move |name| load(name))?;
+        let apart =
+            || RenderGuard::apart(OrderForm::Text, Syntax::Jinja, name, source, undefined).with_loader(loader);
+        let guard = if jinja.is_plain { RenderGuard::here() } else { apart() };
+        Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), defaults: None, guard })
+    }
+
+    /// Compiles a Jinja template that the program brings along: nothing in it is checked, and it is rendered in this
+    /// process.
+    pub fn compile_trusted(name: &str, source: &str) -> Result<Self, TemplateError> {
+        let jinja = jinja::Jinja::compile_trusted(name, source, Undefined::Error, |_| None)?;
+        Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), defaults: None, guard: RenderGuard::here() })
     }
 
     /// Adds defaults for names that a context does not define. Maps are merged deeply.
@@ -170,11 +189,12 @@ impl Template {
             Some(defaults) => &layer_values(context.clone(), defaults.clone()),
             None => context,
         };
-        match &self.body {
+        let here = || match &self.body {
             TemplateBody::Jinja(jinja) => jinja.render(context),
             TemplateBody::FString(fstring) => fstring.render(context),
             TemplateBody::Go(go) => go.render(context),
-        }
+        };
+        self.guard.render(context, here, take_text)
     }
 
     /// The names that the template reads from its context, with dotted attributes: `session.id`, `vars`. Excludes
@@ -186,10 +206,11 @@ impl Template {
             TemplateBody::Go(go) => go.variables(),
         }
     }
+}
 
-    fn new(body: TemplateBody) -> Self {
-        Self { body, defaults: None }
-    }
+/// The text that was rendered apart.
+fn take_text(value: Option<Json>) -> String {
+    value.and_then(|value| if let Json::String(text) = value { Some(text) } else { None }).unwrap_or_default()
 }
 
 /// The output, up to [`LONGEST_OUTPUT`] bytes.
@@ -300,7 +321,7 @@ mod tests {
             ("{{ 1 + one }}{{ two * 2 }}{{ session.id }}", both),
             ("{{ one | round }}{{ two }}", both),
             ("{% for x in one %}{{ x }}{% endfor %}{{ two }}", both),
-            ("{{ one | join(',') }}{{ two + 1 }}", &["two"]),
+            ("{{ one | join(',') }}{{ two + 1 }}", both),
             ("{{ one() }}{{ two }}", both),
             ("{{ one[0] }}{{ two }}", both),
             ("{{ 'a' ~ one }}{{ two }}", both),

@@ -35,8 +35,8 @@ pub fn make_clock(now: Zoned) -> Value {
 
 type Find = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-struct Lookup {
-    names: Vec<String>,
+pub(super) struct Lookup {
+    pub names: Vec<String>,
     find: Box<Find>,
 }
 
@@ -90,7 +90,7 @@ impl Object for Layered {
 }
 
 #[derive(Debug)]
-struct TemplateClock(Zoned);
+pub(super) struct TemplateClock(pub Zoned);
 
 impl Object for TemplateClock {
     fn enumerate(self: &Arc<Self>) -> Enumerator {

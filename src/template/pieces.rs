@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind};
 
+use super::guard::{OrderForm, RenderGuard};
 use super::jinja::Jinja;
-use super::{TemplateError, Undefined, Value};
+use super::{Syntax, TemplateError, Undefined, Value, take_text};
 
 /// Surrounds every value while a template is rendered. No argument of a program can contain it.
 const MARK: char = '\0';
@@ -23,7 +24,10 @@ pub enum RenderedPiece {
 
 /// A template whose values stay separate from its text.
 #[derive(Debug)]
-pub struct PieceTemplate(Jinja);
+pub struct PieceTemplate {
+    jinja: Jinja,
+    guard: RenderGuard,
+}
 
 impl PieceTemplate {
     /// Compiles a template that can include no other. Errors refer to it as `name`.
@@ -44,12 +48,14 @@ impl PieceTemplate {
             write!(out, "{MARK}{text}{MARK}")?;
             Ok(())
         });
-        Ok(Self(template))
+        let apart = || RenderGuard::apart(OrderForm::Pieces, Syntax::Jinja, name, source, undefined);
+        let guard = if template.is_plain { RenderGuard::here() } else { apart() };
+        Ok(Self { jinja: template, guard })
     }
 
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<Vec<RenderedPiece>, TemplateError> {
-        let text = self.0.render(context)?;
+        let text = self.guard.render(context, || self.render_marked(context), take_text)?;
         // Between marks the parts alternate; the first is the template's own.
         let parts = text.split(MARK).enumerate().map(|(number, part)| {
             let text = part.to_owned();
@@ -58,9 +64,14 @@ impl PieceTemplate {
         Ok(parts.filter(|part| *part != RenderedPiece::Literal(String::new())).collect())
     }
 
+    /// The text with a mark before and after each value, rendered here.
+    pub(super) fn render_marked(&self, context: &Value) -> Result<String, TemplateError> {
+        self.jinja.render(context)
+    }
+
     /// See [`Template::variables`](super::Template::variables).
     pub fn variables(&self) -> BTreeSet<String> {
-        self.0.variables()
+        self.jinja.variables()
     }
 }
 

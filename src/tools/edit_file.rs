@@ -63,7 +63,7 @@ impl Tool for EditFile {
     }
 
     fn advice(&self) -> &'static str {
-        "Read the file first. old_text is whole lines of it, exact to the blank; without the `12<tab>` that read_file puts before a line. Where it occurs twice, take a line more."
+        "Read the file first. old_text is whole lines of it, copied exactly, spaces included, without the `12<tab>` that read_file puts before a line. If it occurs twice, include one more line."
     }
 
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {

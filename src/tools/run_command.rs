@@ -224,7 +224,7 @@ pub(super) async fn execute_order(
     let ended = &outcome.ended;
     let failed = ended.cut.is_some() || ended.exit != Exit::Code(0);
     let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
-    let remarks = confined.remarks(&outcome, &shown.text, &context);
+    let remarks = Confined::remarks(&outcome, &shown.text, &context);
     if let Some(cut) = ended.cut {
         let mut error = timed_out(cut, &context, &shown);
         error.message += &remarks;

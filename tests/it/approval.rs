@@ -23,6 +23,7 @@ fn the_table_of_modes() {
     let write = json!({"path": "new.txt", "content": "x\n"});
     let outside = json!({"path": "../outside.txt", "content": "x\n"});
     let touch = json!({"command": "touch touched.txt"});
+    let protect = json!({"command": "touch AGENTS.md"});
     let read = json!({"path": "a.txt"});
     #[rustfmt::skip]
     let table = [
@@ -31,7 +32,8 @@ fn the_table_of_modes() {
         ("ask",   "run_command", &touch,   7, Some("touched.txt")),
         ("edits", "write_file",  &write,   0, Some("new.txt")),
         ("edits", "write_file",  &outside, 7, Some("../outside.txt")),
-        ("edits", "run_command", &touch,   7, Some("touched.txt")),
+        ("edits", "run_command", &touch,   0, Some("touched.txt")),
+        ("edits", "run_command", &protect, 7, Some("AGENTS.md")),
         ("all",   "write_file",  &write,   0, Some("new.txt")),
         ("all",   "run_command", &touch,   0, Some("touched.txt")),
         ("never", "read_file",   &read,    0, None),
@@ -107,11 +109,11 @@ fn what_reads_and_could_not_write_is_asked_about_again() {
     let server = Server::start([call(), call(), Reply::text("Both are done.")]);
     let mut terminal = Terminal::start(&Run::new().arg("chat").server(&server));
     terminal.line("go");
-    terminal.wait_for("run it again where it may write in the workspace?");
+    terminal.wait_for("and could not write; run it again");
     terminal.wait_for("Allow?");
     terminal.tell("not there");
     terminal.wait_until("the second question", |screen| {
-        screen.matches("run it again where it may write").count() == 2 && screen.contains("[y]es")
+        screen.matches("and could not write; run it again").count() == 2 && screen.contains("(y or n")
     });
     terminal.line("y");
     terminal.wait_for("Both are done.");
@@ -167,13 +169,14 @@ fn a_page_is_asked_about_by_its_host_and_shown_whole() {
     terminal.line("go");
     terminal.wait_for("it sends a request to 127.0.0.1:");
     terminal.wait_for("a?long=query");
-    terminal.wait_for("[a]lways");
+    terminal.wait_for("Always: ");
     terminal.line("y");
     // The page has entered the conversation: what is granted from here on holds.
     terminal.wait_for("has entered this conversation");
-    terminal
-        .wait_until("the second question", |screen| screen.contains("Allow? yes") && screen.contains("[a]lways"));
-    terminal.line("a");
+    terminal.wait_until("the second question", |screen| {
+        screen.contains("Allow? Yes, once") && screen.contains("(y or n")
+    });
+    terminal.pick("Always");
     terminal.wait_for("Done.");
     assert_eq!(web.requests().len(), 3, "the host is allowed for the session");
 }
@@ -230,11 +233,35 @@ fn rules_decide_and_the_events_and_the_model_say_so() {
 }
 
 #[test]
+fn a_tool_that_would_be_denied_in_every_case_is_not_offered_and_the_model_is_told() {
+    let request = |args: &[&str], settings: &str| {
+        let server = Server::start([Reply::text("done")]);
+        let run = Run::task(&server, "task").config("agent.yaml", settings).args(args.iter().copied());
+        run.run().success();
+        server.only_request()
+    };
+    for mode in ["ask", "never"] {
+        let asked = request(&["--approve", mode], "");
+        assert!(
+            !asked.tool_names().contains(&"write_file") && asked.tool_names().contains(&"run_command"),
+            "{mode}"
+        );
+        assert!(asked.system().contains("what changes something is refused"), "{}", asked.system());
+    }
+    let allowed = "permissions: { rules: [ { allow: write_file, path: \"notes/**\" } ] }\n";
+    let allowed = request(&["--approve", "ask"], allowed);
+    assert!(allowed.tool_names().contains(&"write_file") && !allowed.tool_names().contains(&"edit_file"));
+    let denied = request(&["--approve", "all"], "permissions: { rules: [ { deny: run_command } ] }\n");
+    assert!(denied.tool_names().contains(&"write_file") && !denied.tool_names().contains(&"run_command"));
+    assert!(denied.system().contains("so does almost everything else"), "{}", denied.system());
+}
+
+#[test]
 fn a_tool_above_the_level_is_not_shown() {
     let names = |settings: &str, agent: &str| {
         let server = Server::start([Reply::text("done")]);
         let run = Run::task(&server, "task").config("agent.yaml", settings).config("agents/default.yaml", agent);
-        run.run().success();
+        run.args(["--approve", "edits"]).run().success();
         server.only_request().tool_names().iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
     };
     let read = "permissions: { max: read }\n";
@@ -296,13 +323,13 @@ fn always_holds_for_the_session_and_for_no_more_than_it_said() {
     let place = run.place();
     let mut terminal = Terminal::start(&run);
     terminal.line("go");
-    terminal.wait_for("a = always in this session: run_command `touch one`");
-    terminal.wait_for("[a]lways");
-    terminal.line("a");
+    terminal.wait_for("Always: run_command `touch one`");
+    terminal.wait_for("Always: ");
+    terminal.pick("Always");
     // The second call of the same words is not asked about; the third is another.
     // Text typed before the question appears does not answer it.
     terminal.wait_until("the second question", |screen| {
-        screen.contains("Allow? always") && screen.contains("[a]lways")
+        screen.contains("Allow? Always: ") && screen.contains("(y or n")
     });
     terminal.line("n");
     terminal.wait_for("First.");
@@ -319,8 +346,8 @@ fn in_a_run_a_person_may_say_always_too() {
     let run = Run::task(&server, "task");
     let place = run.place();
     let mut terminal = Terminal::start(&run);
-    terminal.wait_for("[a]lways");
-    terminal.line("a");
+    terminal.wait_for("Always: ");
+    terminal.pick("Always");
     terminal.wait_for("Done.");
     assert_eq!(terminal.exit_code(), 0);
     assert!(place.exists("one"));

@@ -59,7 +59,8 @@ fn a_person_picks_the_model_by_number() {
     let screen = terminal.screen();
     let row = screen.lines().find(|line| line.contains("other-model")).expect("it is offered");
     assert!(row.contains("32k") && row.contains("$0.5/$2"), "{row}");
-    let number = row.trim().split('.').next().expect("a number").to_owned();
+    let number =
+        row.trim_start_matches(|c: char| !c.is_ascii_digit()).split('.').next().expect("a number").to_owned();
     terminal.line(&number);
     terminal.wait_for("The model is now other-model.");
     terminal.line("hello");
@@ -164,7 +165,7 @@ fn approve_shows_and_changes_what_runs_without_a_question() {
     let output = output
         .stderr_has("*  ask    reading runs; writing and executing ask")
         .stderr_has("approval: ask (reading runs; writing and executing ask) → edits")
-        .stderr_has("error: there is no approval mode `yes`; there are ask, edits, all, never")
+        .stderr_has("error: there is no approval mode `yes`; there are auto, ask, edits, all, never")
         .stderr_has("*  edits");
     assert_eq!(output.place.read("a.txt"), "x\n");
 }

@@ -78,7 +78,7 @@ fn the_manual_is_a_page_of_roff() {
 
 #[test]
 fn init_writes_files_that_work_and_overwrites_nothing() {
-    let first = Run::new().args(["init", "conf"]).file("conf/agent.yaml", "default_agent: default\n");
+    let first = Run::new().args(["init", "conf", "--all"]).file("conf/agent.yaml", "default_agent: default\n");
     let place = first.place();
     first.run().success();
     assert_eq!(place.read("conf/agent.yaml"), "default_agent: default\n", "init overwrote a file");

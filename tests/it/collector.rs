@@ -103,7 +103,7 @@ fn a_collector_gets_spans_and_metrics_and_no_text() {
         "error.type",
         "invalid_call",
         "service.name",
-        "system@v2.0#",
+        "system@v2.1#",
     ] {
         assert!(has(&spans, part), "no {part} among the spans");
     }

@@ -66,7 +66,7 @@ fn a_command_asks_unless_it_only_reads_and_confirmation_always_asks() {
     #[rustfmt::skip]
     let table = [
         ("",                                                 "ask",   7),
-        ("effects: [files]\n",                               "edits", 7),
+        ("effects: [files]\n",                               "edits", 0),
         ("",                                                 "all",   0),
         ("permission: read\n",                               "ask",   0),
         ("permission: read\nrequires_confirmation: true\n",  "ask",   7),
@@ -127,12 +127,12 @@ fn always_means_these_arguments_alone() {
         let run = Run::new().server(&server).config("tools/make.yaml", tool);
         let mut terminal = Terminal::start(&run);
         terminal.line("go");
-        terminal.wait_for("a = always in this session: make `touch -- 'a b'");
+        terminal.wait_for("Always: make `touch -- 'a b'");
         terminal.wait_for("with these arguments alone");
-        terminal.wait_for("[a]lways");
-        terminal.line("a");
+        terminal.wait_for("Always: ");
+        terminal.pick("Always");
         terminal.wait_until("the second question", |screen| {
-            screen.contains("Allow? always") && screen.contains("[a]lways")
+            screen.contains("Allow? Always: ") && screen.contains("(y or n")
         });
         terminal.line("n");
         terminal.wait_for("Done.");

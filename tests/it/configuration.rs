@@ -215,7 +215,7 @@ fn schema_is_a_json_schema_for_editors() {
 
 #[test]
 fn the_built_in_configuration_is_sound_under_its_own_check() {
-    let output = Run::new().args(["init", "conf"]).run().success();
+    let output = Run::new().args(["init", "conf", "--all"]).run().success();
     let written = fs::read_dir(output.place.workspace().join("conf")).expect("init writes").count();
     assert!(written >= 3, "configs, prompts and skills");
     Run::at(&output.place)
@@ -308,7 +308,7 @@ fn one_round_tells_everything() {
 
 #[test]
 fn a_window_that_is_too_small_is_told_of_every_model() {
-    let small = "provider: openai\nbase_url: http://127.0.0.1:9/v1\nmodel: x\ncontext_window: 2048\n";
+    let small = "provider: openai\nbase_url: http://127.0.0.1:9/v1\nmodel: x\ncontext_window: 1900\n";
     let output = check(&[("models/small.yaml", small)]).exits(3);
     let output = output.stderr_has("models/small.yaml:4:17: the layer `context` has");
     let run = Run::at(&output.place).args(["run", "-m", "small", "hi"]).env("OPENAI_API_KEY", "k").run().exits(3);

@@ -211,10 +211,10 @@ fn control_z_stops_a_run_and_fg_brings_it_back() {
     let server = Server::start([call, Reply::text(LAST)]);
     let mut terminal = Terminal::start(&shell().server(&server));
     terminal.line("agent run one");
-    terminal.wait_for("Allow? [y]es");
+    terminal.wait_for("Allow? (y or n");
     stops(&mut terminal);
-    terminal.wait_for("Allow? [y]es");
-    terminal.keys("y");
+    terminal.wait_for("Allow? (y or n");
+    terminal.line("y");
     ends(&mut terminal);
     assert!(terminal.place.exists("made"));
 
@@ -223,13 +223,13 @@ fn control_z_stops_a_run_and_fg_brings_it_back() {
     let run = shell().server(&server).file("editor.sh", "echo it has the terminal\nread -r key\n");
     let mut terminal = Terminal::start(&run.env("EDITOR", "sh editor.sh"));
     terminal.line("agent run --mode plan one");
-    terminal.wait_for("Run it? [y]es");
-    terminal.keys("e");
+    terminal.wait_for("Run it? (y or n");
+    terminal.pick("Edit");
     terminal.wait_for("it has the terminal");
     stops(&mut terminal);
     terminal.wait_for("agent run");
     terminal.line("k");
-    terminal.wait_for("Run it? [y]es");
-    terminal.keys("y");
+    terminal.wait_for("Run it? (y or n");
+    terminal.line("y");
     ends(&mut terminal);
 }

@@ -119,6 +119,39 @@ fn a_server_that_wants_its_reasoning_back_gets_it() {
 }
 
 #[test]
+fn a_refusal_of_what_was_not_sent_is_not_answered_by_the_same_request() {
+    let server = Server::always(refused("Thinking mode does not support this tool_choice"));
+    Run::task(&server, "task").quick_retries().run().exits(5).reason_has("does not support this tool_choice");
+    assert_eq!(server.requests().len(), 1, "the request had no tool_choice to leave out");
+}
+
+#[test]
+fn an_empty_end_after_a_result_is_the_end_where_the_model_has_spoken() {
+    let call = [("read_file", json!({"path": "a.txt"}).to_string())];
+    let server = Server::start([Reply::text_and_calls("All is well.", &call), Reply::text("")]);
+    let run = Run::task(&server, "task").file("a.txt", "a").quick_retries();
+    run.run().success().stdout_has("All is well.");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn an_empty_end_after_a_result_without_a_word_is_asked_once_to_go_on() {
+    let call = || Reply::call("read_file", &json!({"path": "a.txt"}));
+    let server = Server::start([call(), Reply::text(""), Reply::text("done")]);
+    Run::task(&server, "task").file("a.txt", "a").quick_retries().run().success().stdout_is("done\n");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests[2].user().contains("Your reply was empty"), "{}", requests[2].raw);
+    // Who stays silent after that has failed.
+    let silent = Server::answering(move |request, _| match request.tool_results().len() {
+        0 => call(),
+        _ => Reply::text(""),
+    });
+    let output = Run::task(&silent, "task").file("a.txt", "a").quick_retries().run();
+    output.exits(5).reason_has("the reply was empty");
+}
+
+#[test]
 fn a_server_that_calls_tools_only_over_responses_is_asked_there() {
     let server = Server::answering(|request, _| {
         if request.path != "/v1/responses" {

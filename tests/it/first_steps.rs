@@ -99,6 +99,8 @@ fn init_asks_for_the_model_and_writes_a_configuration_that_is_sound() {
         file.contains("api_key: \"{{ env.ANTHROPIC_API_KEY }}\"") && file.contains("claude-haiku-4-5"),
         "{file}"
     );
+    let written: Vec<_> = place.kept().into_iter().filter(|(path, _)| path.starts_with(place.config())).collect();
+    assert_eq!(written.len(), 1, "one small file: {written:?}");
     Run::at(&place).args(["config", "check"]).run().success();
     let model = Run::at(&place).args(["config", "explain", "models.default.base_url"]).run().success();
     model.stdout_has("https://api.anthropic.com/v1").stdout_has("models/default.yaml");
@@ -106,6 +108,31 @@ fn init_asks_for_the_model_and_writes_a_configuration_that_is_sound() {
     let mut again = Terminal::start(&Run::at(&place).arg("init"));
     assert_eq!(again.exit_code(), 0);
     assert!(again.raw_to_the_end().contains("0 files written"));
+}
+
+#[test]
+fn init_without_a_terminal_copies_one_file_and_with_flags_what_is_asked_for() {
+    let place = Run::new().arg("init").run().success().stdout_has("1 file written").place;
+    let file = std::fs::read_to_string(place.config().join("models/default.yaml")).expect("it was written");
+    assert!(
+        file.contains("api_key: \"{{ env.OPENAI_API_KEY }}\"") && file.contains("# Copied from agent "),
+        "{file}"
+    );
+    Run::at(&place).args(["prompt", "list"]).run().success().stdout_has("system");
+    Run::at(&place)
+        .args(["init", "--skills=nothing"])
+        .run()
+        .fails()
+        .stderr_has("there is no built-in skill `nothing`");
+    Run::at(&place).args(["init", "--skills=workspace-tour"]).run().success();
+    assert!(
+        place.config().join("skills/workspace-tour/SKILL.md").exists() && !place.config().join("prompts").exists()
+    );
+    Run::at(&place).args(["init", "--prompts"]).run().success();
+    let diff = ["prompt", "diff", "system@user", "system@built-in"];
+    let shown = Run::at(&place).args(diff).run().success().stdout;
+    assert!(shown.contains("\n-# Copied from agent ") && shown.contains("prompts/system/v2.1.md"), "{shown}");
+    Run::new().args(diff).run().exits(2).stderr_has("there is no `system` of the user");
 }
 
 #[test]

@@ -173,7 +173,7 @@ printf 'labels: { production: v9.0, next: v9.9 }' > .agent/prompts/system/releas
         "{}",
         theirs.shown()
     );
-    let own = run(&place, &server).config("prompts/system/v2.0.md", "OWN {{ env.TEAM_TOKEN }}");
+    let own = run(&place, &server).config("prompts/system/v2.1.md", "OWN {{ env.TEAM_TOKEN }}");
     own.run().success();
     let systems: Vec<String> = server.requests().iter().map(|request| request.system().to_owned()).collect();
     assert_eq!(systems[0], "THEIRS unseen");

@@ -7,3 +7,4 @@ mod doors;
 mod rings;
 mod words;
 mod source;
+mod paths;

@@ -22,7 +22,7 @@ fn run(server: &Server) -> Run {
 fn a_plan_runs_once_it_is_approved() {
     let server = planning("a.txt");
     let mut terminal = Terminal::start(&run(&server));
-    terminal.wait_for("Run it? [y]es  [n]o  [e]dit  [t]ell");
+    terminal.wait_for("Run it? (y or n");
     let screen = terminal.screen();
     for part in
         ["Plan of 2 steps: as asked", "1. step 1 · write_file", "+planned", "2. step 2 · list_dir, after 1"]
@@ -44,7 +44,7 @@ fn a_reason_goes_to_the_planner() {
     terminal.wait_for("Run it?");
     terminal.tell("use another file");
     terminal.wait_until("a second plan", |screen| {
-        screen.contains("change? use another file") && screen.contains("Run it? [y]es")
+        screen.contains("change? use another file") && screen.contains("Run it? (y or n")
     });
     assert!(told(&server, Role::Planner, 1).contains("use another file"));
     assert!(!terminal.place.exists("a.txt"));
@@ -61,12 +61,13 @@ fn an_edited_plan_is_checked_and_shown_again() {
     let run = run(&server).file("edit.sh", edit).env("EDITOR", "sh edit.sh");
     let mut terminal = Terminal::start(&run);
     terminal.wait_for("Run it?");
-    terminal.line("e");
+    terminal.pick("Edit");
     terminal.wait_until("the mistake, and the question again", |screen| {
-        screen.contains("no_tool") && screen.contains("Run it? [y]es")
+        screen.contains("no_tool") && screen.contains("Run it? (y or n")
     });
-    terminal.line("e");
-    terminal.wait_until("the mended plan", |screen| screen.contains("b.txt") && screen.contains("Run it? [y]es"));
+    terminal.pick("Edit");
+    terminal
+        .wait_until("the mended plan", |screen| screen.contains("b.txt") && screen.contains("Run it? (y or n"));
     terminal.line("y");
     assert_eq!(terminal.exit_code(), 0);
     assert!(terminal.place.exists("b.txt") && !terminal.place.exists("a.txt"));

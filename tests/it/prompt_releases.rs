@@ -51,9 +51,49 @@ fn a_version_is_promoted_once_its_tests_pass_and_taken_back() {
     assert_eq!(system(), "Version one, plain.");
     at(&["prompt", "rollback", "mine"]).exits(2).stderr_has("there is nothing to roll back");
 
+    // What was released stays what it was, whatever becomes of its file.
     let changed =
-        Run::at(&first.place).config("prompts/mine/v1.1.md", "changed").args(["prompt", "show", "mine@1.1"]);
-    changed.run().exits(3).stderr_has("v1.1 was released as #");
+        |args: [&str; 3]| Run::at(&first.place).config("prompts/mine/v1.1.md", "changed").args(args).run();
+    let shown = changed(["prompt", "show", "mine@1.1"]).success().stdout_is("Version two, {{ tone }}.\n");
+    shown.stderr_has("mine/v1.1.md was edited after mine@v1.1 was released").stderr_has("agent prompt new mine");
+    at(&["prompt", "promote", "mine", "1.1"]).success();
+    std::fs::remove_file(first.place.config().join("prompts/mine/v1.1.md")).expect("it was there");
+    assert_eq!(system(), "Version two, plain.");
+    at(&["prompt", "rollback", "mine"]).success();
+    assert_eq!(system(), "Version one, plain.");
+}
+
+#[test]
+fn a_changed_module_or_a_broken_release_bricks_nothing() {
+    let prompt = "---\ndescription: d\nmodules: [part@1.0, body]\n---\nBody.\n";
+    let run = Run::new().config("prompts/two/v1.0.md", prompt).config("prompts/modules/part/v1.0.md", "Part.\n");
+    let place = run.args(["prompt", "promote", "two", "1.0", "--force"]).run().success().place;
+    let at = |args: &[&str]| Run::at(&place).args(args.iter().copied());
+    let show = at(&["prompt", "render", "two"]).config("prompts/modules/part/v1.0.md", "Other.\n").run().success();
+    show.stdout_is("Part.\n\nBody.\n").stderr_has("modules/part/v1.0.md was edited after two@v1.0 was released");
+    at(&["prompt", "promote", "two", "1.0", "--label", "a: b", "--force"])
+        .run()
+        .exits(2)
+        .stderr_has("cannot be a label");
+
+    let dangling = "labels: { production: v1.0, next: v7.0 }\nhistory: [v0.1]\n";
+    let list = at(&["prompt", "list"]).config("prompts/two/release.yaml", dangling).run().success();
+    list.stdout_has("two").stdout_has("system");
+    at(&["prompt", "show", "two@next"]).run().exits(2).stderr_has("agent prompt repair two");
+    at(&["prompt", "show", "two"]).run().success();
+    let left = place.config().join("prompts/two/.tmpLeft");
+    std::fs::write(&left, "half").expect("written");
+    let repaired = at(&["prompt", "repair", "two"]).run().success();
+    repaired.stdout_has("`next` meant v7.0, which does not exist: the label is gone");
+    assert!(!left.exists(), "what a killed process left is gone");
+    at(&["prompt", "list"])
+        .config("prompts/two/release.yaml", "labels: { a: b: c }\n")
+        .run()
+        .success()
+        .stdout_has("system");
+    at(&["prompt", "repair", "two"]).run().success().stdout_has("release.yaml cannot be read");
+    at(&["prompt", "repair", "two"]).run().success().stdout_is("two: nothing to repair\n");
+    at(&["prompt", "show", "two"]).run().success();
 }
 
 #[test]

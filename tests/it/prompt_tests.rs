@@ -1,8 +1,9 @@
 //! `agent prompt test`: cases that only render, cases with a model, recordings, and what is printed of them.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::reply::Reply;
+use crate::reply::{Gate, Reply};
 use crate::run::{KEY, Place, Run};
 use crate::server::Server;
 
@@ -148,6 +149,25 @@ cases:
     assert_eq!(server.only_request().tool_names(), ["grep"]);
     let unknown = cases.replace("runs: 1", "runs: 1\n    tools: [nothing]");
     test(greet(&unknown), &["greet"]).server(&server).run().exits(3).stderr_has("names the tool `nothing`");
+}
+
+#[test]
+fn what_was_answered_before_an_interruption_is_recorded() {
+    let place = Place::new();
+    let gate = Gate::new();
+    let said = || Reply::text("Hello, Ann!");
+    let server = Server::start([said(), said(), said().gate(&gate, 0)]);
+    let case =
+        |n: u32| format!("  - {{ name: c{n}, messages: [{{ user: Hi! }}], assert: [{{ contains: Hello }}] }}\n");
+    let cases =
+        format!("defaults: {{ vars: {{ who: Ann }}, runs: 1 }}\ncases:\n{}{}{}", case(1), case(2), case(3));
+    let run = Run::at(&place).config("prompts/greet/v1.0.md", GREET).config("prompts/greet/tests.yaml", &cases);
+    let running = test(run, &["greet", "--record", "--jobs", "1"]).server(&server).spawn();
+    gate.reached();
+    running.signal(Signal::SIGINT);
+    running.wait().exits(130).stderr_has("what was answered is recorded");
+    let path = place.config().join("prompts/greet/recordings/v1.0.jsonl");
+    assert_eq!(std::fs::read_to_string(path).expect("a recording").lines().count(), 2);
 }
 
 #[test]

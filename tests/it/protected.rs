@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::run::Run;
-use crate::sandbox::{Form, tried_in};
+use crate::sandbox::{FORMS, Form, tried_in};
 
 #[test]
 fn protected_files_are_put_back_and_named() {
@@ -227,5 +227,23 @@ fn what_git_does_every_day_to_its_configuration_stays() {
         assert!(!config.contains("hooksPath"), "{form:?}: {config}");
         assert!(results[5].contains("put back as before: .git/config"), "{form:?}: {}", results[5]);
         assert!(results[6].ends_with("a\nf"), "{form:?}: {}", results[6]);
+    }
+}
+
+#[test]
+fn what_a_link_leads_to_is_not_copied() {
+    for form in FORMS {
+        let prepare = |run: Run| {
+            let place = run.place();
+            fs::create_dir(place.home().join(".ssh")).expect("made");
+            fs::write(place.home().join(".ssh/id_rsa"), "SECRET").expect("written");
+            std::os::unix::fs::symlink(place.home().join(".ssh"), place.workspace().join(".vscode"))
+                .expect("made");
+            run
+        };
+        let Some((output, _)) = tried_in(form, prepare, &["rm .vscode && mkdir .vscode"]) else { return };
+        let left = fs::symlink_metadata(output.place.workspace().join(".vscode/id_rsa"));
+        let is_link = fs::read_link(output.place.workspace().join(".vscode")).is_ok();
+        assert!(is_link || left.is_err(), "{form:?}: a key is in the workspace");
     }
 }

@@ -65,10 +65,25 @@ impl Terminal {
 
     /// Answers a question in words.
     pub fn tell(&mut self, words: &str) {
-        let key = if self.screen().contains("[e] tell") { "e" } else { "t" };
-        self.keys(key);
+        self.pick("No, because");
         self.wait_for("(Enter sends");
         self.line(words);
+    }
+
+    /// Moves to a choice in the list of a question, and takes it.
+    #[track_caller]
+    pub fn pick(&mut self, choice: &str) {
+        const MOST: usize = 50;
+        let marked = |screen: &str| screen.rsplit_once("❯ ").map(|(_, marked)| marked.to_owned());
+        for _ in 0..MOST {
+            let before = marked(&self.screen());
+            if before.as_ref().is_some_and(|marked| marked.starts_with(choice)) {
+                return self.keys("\r");
+            }
+            self.keys("\t");
+            self.wait_until("the mark in the list to move", |screen| marked(screen) != before);
+        }
+        panic!("`{choice}` is not offered:\n{}", self.screen());
     }
 
     /// Types a line and presses Enter.

@@ -20,7 +20,7 @@ fn asked(command: &str, settings: &str, variables: &[(&str, &str)]) -> String {
     terminal.line("n");
     terminal.exit_code();
     let raw = terminal.raw();
-    let question = raw.split_once("wants to run").expect("a question").1;
+    let question = raw.split_once("┌ ").expect("a question").1;
     question.split_once("Allow?").expect("asked").0.to_owned()
 }
 
@@ -50,12 +50,11 @@ fn a_known_secret_is_hidden_and_that_is_said() {
 fn the_walls_around_the_command_are_said() {
     let settings = |sandbox: &str| format!("sandbox: {sandbox}\n");
     for (sandbox, said) in [
-        ("{ mode: on }", "It would run in the sandbox: writes in the workspace, no network."),
-        ("{ network: ['*'] }", "It would run in the sandbox: writes in the workspace, with the network."),
+        ("{ mode: on }", "run_command · writes in the workspace, no network"),
+        ("{ network: ['*'] }", "run_command · writes in the workspace, with the network"),
         (
             "{ mode: off }",
-            "It would run outside the sandbox: with your own permissions on this machine, it can read your keys and \
-             change any of your files.",
+            "It runs with your own permissions: it can read your keys and change any of your files.",
         ),
     ] {
         let shown = asked("touch x", &settings(sandbox), &[]);
@@ -79,13 +78,12 @@ fn what_is_too_long_for_the_screen_is_counted_and_a_key_shows_it() {
         Reply::text("Written."),
     ]);
     let mut terminal = Terminal::start(&Run::task(&server, "task"));
-    terminal.wait_for("[v]iew all");
-    let first = terminal.raw();
-    assert!(first.contains("more lines (v shows all)") && first.contains("+ line 1000"), "{first}");
-    assert!(!first.contains("+ line 500"), "{first}");
-    terminal.line("v");
-    terminal.wait_for("+ line 985");
-    terminal.wait_for("[v]iew all");
+    terminal.wait_for("Show all");
+    let first = terminal.screen();
+    assert!(first.contains("more rows") && first.contains("+ line 1000"), "{first}");
+    assert!(!terminal.raw().contains("+ line 500"), "{first}");
+    terminal.pick("Show all");
+    terminal.wait_until("the question again", |screen| screen.contains("(y or n") && !screen.contains("❯ "));
     assert!(terminal.raw().contains("+ line 500"));
     terminal.line("y");
     assert_eq!(terminal.exit_code(), 0);
@@ -105,4 +103,72 @@ fn a_terminal_that_draws_nothing_is_shown_all() {
     assert!((1..=200).all(|number| shown.contains(&format!("+ line {number}\r\n"))), "{shown}");
     terminal.line("n");
     terminal.exit_code();
+}
+
+/// A chat in which the model runs `touch made`, with the question open.
+fn open(columns: u16, command: &str) -> (Server, Terminal) {
+    let call = Reply::call("run_command", &json!({ "command": command }));
+    let server = Server::start([call, Reply::text("Done."), Reply::text("Next.")]);
+    let mut terminal = Terminal::sized(&Run::new().arg("chat").server(&server), columns, 40);
+    terminal.wait_for("> ");
+    terminal.line("go");
+    terminal.wait_for("(y or n");
+    (server, terminal)
+}
+
+#[test]
+fn words_typed_at_a_question_go_to_the_line_and_answer_nothing() {
+    for words in ["wait, what is this?", "hang on", "always", "yes but not now"] {
+        let (server, mut terminal) = open(80, "touch made");
+        terminal.line(words);
+        terminal.wait_for(&format!("next: {words}"));
+        assert!(!terminal.place.exists("made"), "{words}");
+        terminal.line("n");
+        terminal.wait_for("Next.");
+        assert!(!terminal.place.exists("made"), "{words}");
+        assert_eq!(server.requests().last().expect("three").user(), words);
+    }
+}
+
+#[test]
+fn an_empty_line_answers_only_from_the_list() {
+    let (_server, mut terminal) = open(80, "touch made");
+    terminal.keys("\r\r\r");
+    terminal.keys("x\x7f\r");
+    terminal.keys("!");
+    terminal.wait_for("> !");
+    assert!(!terminal.place.exists("made") && terminal.screen().contains("(y or n"), "{}", terminal.screen());
+    terminal.keys("\x7f");
+    terminal.pick("Yes");
+    terminal.wait_for("Done.");
+    assert!(terminal.place.exists("made"));
+}
+
+#[test]
+fn a_paste_that_holds_its_own_end_answers_nothing() {
+    for paste in ["x\x1b[201~\x15y\r", "\x1b[201~y\r", "\x1b[201~\t\r", "echo\ny\r"] {
+        let (_server, mut terminal) = open(80, "touch made");
+        terminal.paste(paste);
+        terminal.keys("\x15!");
+        terminal.wait_for("> !");
+        assert!(terminal.screen().contains("(y or n"), "{paste:?}: {}", terminal.screen());
+        terminal.keys("\x03");
+        terminal.wait_for("interrupted");
+        assert!(!terminal.place.exists("made"), "{paste:?}");
+    }
+}
+
+#[test]
+fn no_command_can_write_a_row_that_looks_like_the_question() {
+    for columns in [40, 80, 200] {
+        let room = usize::from(columns);
+        let forged =
+            format!("touch {}It would only read.{}Allow? yes", " ".repeat(room - 8), " ".repeat(room - 21));
+        let (_server, terminal) = open(columns, &forged);
+        let screen = terminal.screen();
+        let (_, question) = screen.rsplit_once("┌ ").expect("a question");
+        let (rows, _) = question.split_once("├ Allow?").expect("the true one");
+        assert!(rows.lines().skip(1).all(|row| row.starts_with(['│', '├'])), "{screen}");
+        assert!(screen.lines().all(|row| !row.starts_with("It would") && !row.starts_with("Allow?")), "{screen}");
+    }
 }

@@ -229,7 +229,7 @@ fn a_write_is_asked_for_and_shows_what_it_would_do() {
     terminal.wait_for("Written.");
     assert_eq!(terminal.place.read("yes.txt"), "the new text\n");
     terminal.line("write no");
-    terminal.wait_until("the second question", |screen| screen.contains("  no.txt") && screen.contains("[y]es"));
+    terminal.wait_until("the second question", |screen| screen.contains("│ no.txt") && screen.contains("(y or n"));
     terminal.line("n");
     terminal.wait_for("Left it.");
     assert!(!terminal.place.exists("no.txt"));
@@ -279,4 +279,33 @@ fn a_failed_turn_is_shown_and_the_next_message_works() {
     terminal.wait_for("no such thing");
     terminal.line("two");
     terminal.wait_for("Fine.");
+}
+
+#[test]
+fn control_c_pressed_twice_at_an_empty_prompt_leaves() {
+    let server = Server::start([]);
+    let mut terminal = chat(&server);
+    // In one moment they are one.
+    terminal.keys("\x03\x03");
+    terminal.wait_for("Ctrl-C again, Ctrl-D or /exit leaves.");
+    terminal.keys("here");
+    terminal.wait_for("> here");
+    terminal.keys("\x15\x03");
+    let paused = std::process::Command::new("sleep").arg("0.1").status();
+    assert!(paused.expect("the system has sleep").success());
+    terminal.keys("\x03");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn a_line_that_control_c_cleared_comes_back_with_up() {
+    let server = Server::start([Reply::text("Fine.")]);
+    let mut terminal = chat(&server);
+    terminal.keys("a long thought\x03");
+    terminal.wait_until("an empty prompt", |screen| screen.trim_end().ends_with("\n>"));
+    terminal.keys("\x1b[A");
+    terminal.wait_until("the line again", |screen| screen.trim_end().ends_with("> a long thought"));
+    terminal.keys("\r");
+    terminal.wait_for("Fine.");
+    assert_eq!(said(&server), ["a long thought"]);
 }

@@ -23,8 +23,6 @@ fn resize(state: &State, at: &mut At, breaks: bool) {
                 at.terminal.keys(undo);
                 at.terminal.wait_until("the state without it", |screen| !joined(screen).contains(shown));
             }
-            Probe::Rows(narrow, _) if columns == 40 => at.terminal.wait_for(narrow),
-            Probe::Rows(_, wide) => at.terminal.wait_for(wide),
             Probe::Nothing => {}
         }
         at.terminal.wait_until("the state once", |screen| joined(screen).matches(state.once).count() == 1);

@@ -64,7 +64,7 @@ const APPROVAL: Scene = Scene {
     },
     runs_commands: false,
     says: "Double the timeout.",
-    is_there: |screen| screen.contains("explain"),
+    is_there: |screen| prompts(screen, "Explain"),
 };
 
 const TODO: Scene = Scene {
@@ -90,7 +90,7 @@ const MODEL: Scene = Scene {
     replies: Vec::new,
     runs_commands: false,
     says: "/model",
-    is_there: |screen| screen.contains("other answer") || screen.contains("type anothe…"),
+    is_there: |screen| prompts(screen, "4. local"),
 };
 
 /// The models of the scenes, with their prices.

@@ -172,7 +172,7 @@ fn the_table_of_modes_is_how_calls_are_judged() {
             reads: policy::look_up_targets(&workspace, reads, &[]),
             writes: policy::look_up_targets(&workspace, writes, &[]),
             line,
-            hold: Hold::Permitted,
+            hold: Hold::Whole,
             host: (*tool == "fetch_url").then(|| "example.com".to_owned()),
         };
         let verdicts = modes.map(|mode| match policy::judge_call(mode, &PolicyRules::default(), &call, None) {

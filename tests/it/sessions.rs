@@ -96,6 +96,38 @@ fn continue_means_this_workspace_and_says_so_where_there_is_none() {
 }
 
 #[test]
+fn continue_names_what_it_takes_and_what_it_leaves_out() {
+    let server = Server::always(Reply::text("ok"));
+    let first = Run::task(&server, "the \u{1b}[31mfirst\u{1b}[0m task").run().success().stderr_lacks("Continuing");
+    let place = &first.place;
+    let log = place.session_logs().remove(0);
+    let newer = log.with_file_name("20990101-000000-aaaaaa.jsonl");
+    fs::write(&newer, "{\"v\":9,\"type\":\"session\"}\n").expect("written");
+    nix::unistd::mkfifo(&log.with_file_name("20990101-000000-bbbbbb.jsonl"), nix::sys::stat::Mode::S_IRWXU)
+        .expect("a pipe");
+    let goes_on = |args: &[&str]| Run::at(place).args(args.to_vec()).server(&server).run().success();
+    let again = goes_on(&["run", "--continue", "go on"]).stderr_lacks("\u{1b}");
+    for part in
+        ["Continuing \"the ", "first", "task\", just now (session 2", "left out: ", "format 9", "regular file"]
+    {
+        assert!(again.stderr.contains(part), "{part}\n{}", again.shown());
+    }
+    goes_on(&["run", "--continue", "go on", "--quiet"]).stderr_lacks("Continuing");
+    let id = log.file_stem().expect("a name").to_string_lossy().into_owned();
+    goes_on(&["run", "--session", &id, "go on"]).stderr_lacks("Continuing").stderr_lacks("left out");
+    Run::at(place)
+        .args(["run", "--session", "20990101-000000-aaaaaa", "x"])
+        .server(&server)
+        .run()
+        .exits(2)
+        .reason_has("newer version of agent (format 9; this one reads 2 to 3): update agent");
+    let listed = Run::at(place).args(["session", "list", "-o", "json"]).run().success().stderr_has("left out: ");
+    let sessions: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    assert_eq!((sessions[0]["id"].as_str(), sessions[1].as_object()), (Some(&*id), None), "{sessions}");
+    assert!(sessions[0]["title"].as_str().is_some_and(|title| title.contains("first")), "{sessions}");
+}
+
+#[test]
 fn ephemeral_leaves_nothing_behind() {
     let server = Server::always(Reply::text("ok"));
     let output = Run::task(&server, "a secret question").arg("--ephemeral").run().success();
@@ -219,4 +251,32 @@ fn a_session_that_is_resumed_goes_on_from_the_size_that_its_server_counted() {
     let estimated = started["input_tokens"].as_u64().expect("a number");
     assert!((reported..reported + 100).contains(&estimated), "{estimated} after {reported}");
     assert_eq!(started["prefix_tokens"], reported);
+}
+
+#[test]
+fn what_a_killed_write_left_behind_is_gone_after_the_next_start() {
+    let server = Server::always(Reply::text("ok"));
+    let first = Run::task(&server, "task").file("src/.agent-abcdefgh.tmp", "half").run().success();
+    let place = &first.place;
+    let temporary = place.workspace().join("src/.agent-abcdefgh.tmp");
+    assert!(temporary.exists(), "nobody noted it");
+    let notes = place.home().join(".local/state/agent/writes");
+    fs::create_dir_all(&notes).expect("made");
+    let path = temporary.canonicalize().expect("it exists");
+    fs::write(notes.join("gone"), format!("{}\0", path.display())).expect("written");
+    Run::at(place).args(["run", "again"]).server(&server).run().success();
+    assert!(!temporary.exists() && !notes.join("gone").exists());
+}
+
+#[test]
+fn a_write_is_noted_before_its_temporary_file_exists() {
+    let call = Reply::call("write_file", &json!({"path": "new/a.txt", "content": "A\n"}));
+    let server = Server::start([call, Reply::text("done")]);
+    let output = Run::task(&server, "write").args(["--approve", "edits"]).run().success();
+    let notes = fs::read_dir(output.place.home().join(".local/state/agent/writes")).expect("there are notes");
+    let notes: Vec<_> =
+        notes.map(|entry| fs::read_to_string(entry.expect("listed").path()).expect("text")).collect();
+    let root = output.place.workspace().canonicalize().expect("it exists");
+    let begins = format!("{}/new/.agent-", root.display());
+    assert!(notes.len() == 1 && notes[0].starts_with(&begins) && notes[0].ends_with(".tmp\0"), "{notes:?}");
 }

@@ -139,6 +139,14 @@ fn a_body_that_asks_for_it_is_rendered_with_what_is_documented() {
         ("{{ state }}\n", "nothing defines state"),
         ("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", "it runs too long"),
         ("{% include 'x' %}", "the body cannot be rendered"),
+        (
+            "{% set b = 'x' * 3000000 %}{% for i in range(99999) %}{% if b[i] %}{% endif %}{% endfor %}",
+            "it runs too long",
+        ),
+        (
+            "{% set a = namespace(x=[1]) %}{% for i in range(99999) %}{% set a.x = a.x + a.x %}{% endfor %}",
+            "the body cannot be rendered: it ",
+        ),
     ] {
         let (code, result) = loaded(&format!("{head}{body}"), |run| run);
         assert_eq!(code, 0, "the model reads of it");

@@ -49,6 +49,23 @@ fn messages_become_turns_and_commands_do_not() {
 }
 
 #[test]
+fn a_pin_means_one_thing_and_is_taken_back() {
+    let server = Server::always(Reply::text("The tide answers."));
+    let typed = ["first tide", "second", "/pin tide", "/pin first", "/pin m3", "/unpin", "/unpin m1", "/unpin"];
+    let output = lines(Run::new().server(&server), &typed).run().success();
+    for said in [
+        "error: 3 messages contain `tide`; name one by its id:\nm4  the model: The tide answers.\nm2  ",
+        "Pinned:\nm1  you: first tide\n",
+        "Pinned:\nm3  you: second\n",
+        "No longer pinned:\nm3  you: second\n",
+        "No longer pinned:\nm1  you: first tide\n",
+        "error: nothing is pinned there",
+    ] {
+        assert!(output.stderr.contains(said), "{said}\n{}", output.shown());
+    }
+}
+
+#[test]
 fn a_command_that_fails_says_why_and_the_chat_goes_on() {
     let server = Server::always(Reply::text("Noted."));
     let typed = [

@@ -46,8 +46,6 @@ pub struct State {
 pub enum Probe {
     /// The first keys show this, and the last ones undo it.
     Keys([&'static str; 3]),
-    /// A screen of 40 columns has the first, and wider ones have the second.
-    Rows(&'static str, &'static str),
     /// It is never drawn again.
     Nothing,
 }

@@ -161,7 +161,7 @@ fn a_yes_is_to_the_file_that_was_asked_about() {
     let place = run.place();
     let before = content(&outside(&place));
     let mut terminal = Terminal::start(&run);
-    terminal.wait_for("[y]es");
+    terminal.wait_for("(y or n");
     exchange(&place.workspace().join("a"), &place.workspace().join("b"));
     terminal.line("y");
     assert_eq!(terminal.exit_code(), 0);

@@ -148,7 +148,7 @@ fn a_helper_gets_no_right_that_its_caller_lacks() {
         ("all",   "",                              "write_file",  &write,  json!("ok")),
         ("ask",   "",                              "write_file",  &write,  json!("denied")),
         ("never", "",                              "write_file",  &write,  json!("denied")),
-        ("edits", "",                              "run_command", &touch,  json!("denied")),
+        ("ask",   "",                              "run_command", &touch,  json!("denied")),
         ("all",   "permissions: { max: read }\n",  "write_file",  &write,  json!("error")),
         ("all",   "tools: [read_file, task]\n",    "write_file",  &write,  json!("error")),
         ("all",   denied,                          "read_file",   &secret, json!("denied")),
@@ -222,7 +222,7 @@ fn a_helper_stops_where_the_tokens_of_its_caller_end() {
     let server = serving(vec![task("explore", "look")], |_, results| {
         Reply::call("list_dir", &json!({ "depth": results % 8 + 1, "path": "." }))
     });
-    let most = 30_000;
+    let most = 31_000;
     let run = Run::task(&server, "task").args(["-o", "jsonl", "--max-tokens", &most.to_string()]);
     let output = run.run().success();
     let events = output.events();

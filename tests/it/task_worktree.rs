@@ -20,7 +20,7 @@ fn is_coder(request: &Request) -> bool {
 /// Runs git in the workspace; its output.
 fn git(place: &Place, args: &[&str]) -> String {
     let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "safe.directory=*"])
         .args(args)
         .current_dir(place.workspace())
         .env("HOME", place.home())
@@ -149,4 +149,32 @@ fn without_a_repository_it_is_said() {
     let requests = server.requests();
     let report = requests.last().expect("a request").last_result();
     assert!(report.contains("is not the root of a git repository"), "{report}");
+}
+
+#[test]
+fn a_filter_of_the_repository_does_not_choose_what_is_removed() {
+    for is_user in [false, true] {
+        let server =
+            Server::answering(move |request, _| match (is_coder(request), request.tool_results().len()) {
+                (false, 0) => Reply::calls(&[task("one")]),
+                (true, 0) => {
+                    Reply::call("write_file", &json!({ "path": "a.txt", "content": "new\n", "overwrite": true }))
+                }
+                (true, _) => Reply::text("changed"),
+                (false, _) => Reply::text("done"),
+            });
+        let place = repository();
+        let precious = place.home().join("precious");
+        std::fs::create_dir(&precious).expect("made");
+        std::fs::write(precious.join("kept"), "").expect("written");
+        std::fs::write(place.workspace().join(".gitattributes"), "*.txt filter=evil\n").expect("written");
+        let smudge = format!("sh -c 'echo gitdir: {} > .git; cat'", precious.display());
+        git(&place, &["config", "filter.evil.smudge", &smudge]);
+        git(&place, &["add", "."]);
+        git(&place, &["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "second"]);
+        let run = run(&place, &server);
+        if is_user { run.ordinary_user() } else { run }.run().success();
+        assert!(precious.join("kept").exists(), "another directory was removed");
+        assert_tidy(&place);
+    }
 }

@@ -140,7 +140,7 @@ fn a_session_tells_what_it_cost() {
     let place = &first.place;
     let report = Run::at(place).args(["stats", "-o", "json"]).run().success().json();
     assert_eq!(report["gen_ai.request.model"], "scripted-model");
-    assert!(report["prompt"].as_str().is_some_and(|prompt| prompt.starts_with("system@v2.0#")), "{report}");
+    assert!(report["prompt"].as_str().is_some_and(|prompt| prompt.starts_with("system@v2.1#")), "{report}");
     assert_eq!(report["model"]["steps"], 3);
     assert_eq!(report["model"]["gen_ai.usage.input_tokens"], 15_300);
     assert_eq!(report["model"]["gen_ai.usage.output_tokens"], 60);

@@ -203,9 +203,6 @@ const FRAGMENTS: &[&str] = &[
     ".",
     "/*",
     "*/",
-    "(\r\t\r",
-    "|__whole__",
-    "|__operand__",
     "include \"a\"",
     "range(9)",
 ];
@@ -242,10 +239,7 @@ proptest! {
             prop_assert!(template.variables().iter().all(|name| !name.is_empty()));
             match template.render(&template::convert_value(&data)) {
                 Ok(text) => prop_assert!(text.len() <= LONGEST_OUTPUT),
-                Err(error) => {
-                    prop_assert!(!error.message.is_empty());
-                    prop_assert!(!error.message.contains("__whole__") && !error.message.contains("__operand__") || source.contains("__"));
-                }
+                Err(error) => prop_assert!(!error.message.is_empty()),
             }
         }
     }

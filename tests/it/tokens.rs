@@ -1,6 +1,6 @@
 //! Exact counts of tokens, compared with tiktoken-rs.
 
-use agent::facade::base::tokens::{Vocabulary, count_tokens};
+use agent::facade::base::tokens::{TokenMix, Vocabulary, count_tokens};
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::select;
 use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
@@ -117,6 +117,79 @@ proptest! {
         for (vocabulary, reference) in references() {
             prop_assert_eq!(count_tokens(&text, vocabulary), reference.count_ordinary(&text) as u64, "{:?}", vocabulary);
         }
+    }
+}
+
+/// Texts of one kind each: what people and programs write, and what machines do.
+fn kinds() -> Vec<(&'static str, String)> {
+    const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const HEX: &[u8] = b"0123456789abcdef";
+    const IDS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut many = |count: usize, make: &mut dyn FnMut(&mut fastrand::Rng) -> String| -> String {
+        (0..count).map(|_| make(&mut random)).collect()
+    };
+    let of = |letters: &'static [u8], length: usize| {
+        move |random: &mut fastrand::Rng| -> String {
+            (0..length).map(|_| char::from(letters[random.usize(..letters.len())])).collect()
+        }
+    };
+    let (base64, hex, id) = (of(BASE64, 76), of(HEX, 64), of(IDS, 12));
+    vec![
+        ("documentation", include_str!("../../docs/context.md").to_owned()),
+        ("code", include_str!("../../src/agent/window/ruler.rs").to_owned()),
+        ("a lock file", include_str!("../../Cargo.lock").to_owned()),
+        ("settings", include_str!("../../Cargo.toml").to_owned()),
+        (
+            "prose",
+            "She had not slept well; the letter was still in her pocket, and she knew what it said. ".repeat(9),
+        ),
+        ("the output of tests", many(99, &mut |random| format!("test window::fits_{} ... ok\n", random.u32(..)))),
+        ("base64", many(99, &mut |random| base64(random) + "\n")),
+        ("base64 in one line", many(99, &mut |random| base64(random))),
+        ("checksums", many(99, &mut |random| hex(random) + "  src/lib.rs\n")),
+        ("hex", many(99, &mut |random| hex(random) + "\n")),
+        ("identifiers", many(99, &mut |random| id(random) + "\n")),
+        ("floats", many(99, &mut |random| format!("{:.6},{:.3}\n", random.f64(), random.f64() * 100.0))),
+        ("integers", many(99, &mut |random| format!("{},{},", random.u16(..), random.u32(..)))),
+        ("a drawing", many(99, &mut |random| format!("M{:.2},{:.2} ", random.f64() * 900.0, random.f64() * 9.0))),
+        (
+            "a log",
+            many(99, &mut |random| {
+                let (time, number) = (random.u32(10..60), random.u32(1000..99999));
+                format!(
+                    "2026-11-24T20:{time}:07.{time}3Z INFO [worker-7] request {number} took {time}ms status=200\n"
+                )
+            }),
+        ),
+        ("data", many(99, &mut |random| format!("{{\"id\":{},\"name\":\"alpha\",\"ok\":true}},", random.u16(..)))),
+    ]
+}
+
+#[test]
+fn a_text_of_any_kind_is_reckoned_within_a_tenth() {
+    for (kind, text) in kinds() {
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        let (mix, counted) = (TokenMix::of_text(&text), count_tokens(&text, Vocabulary::O200k) as f64);
+        let error = (mix.tokens() / counted - 1.0) * 100.0;
+        assert!(error.abs() <= 10.0, "{kind}: {error:.1} % of {counted}, {mix:?}");
+    }
+}
+
+/// Other scripts differ more: the first counts teach their kinds.
+#[test]
+fn a_text_in_another_script_is_reckoned_within_a_third() {
+    for text in [
+        "Мы исправили ошибку в обработке сообщений и добавили новые проверки.",
+        "根据你的需求场景，你可以用不同的方式使用它，程序将以错误代码结束。",
+        "設定を変更する前に、必ず説明書をお読みください。",
+        "설정을 변경하기 전에 문서를 읽어 주십시오.",
+        "कृपया सेटिंग बदलने से पहले दस्तावेज़ पढ़ें।",
+        "Die Größe hängt davon ab, ob die Änderungen wirklich nötig sind.",
+    ] {
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        let (mix, counted) = (TokenMix::of_text(text), count_tokens(text, Vocabulary::O200k) as f64);
+        assert!((mix.tokens() / counted - 1.0).abs() <= 0.34, "{text}: {} of {counted}", mix.tokens());
     }
 }
 

@@ -91,8 +91,9 @@ fn the_exit_code_says_how_it_ended() {
 fn on_a_terminal_it_asks_and_shows_exactly_what_would_run() {
     let run = Run::new().args(["tool", "call", "touch"]).config("tools/touch.yaml", TOUCH);
     let mut terminal = Terminal::start(&run);
-    terminal.wait_for("touch wants to run: it runs a command");
-    terminal.wait_for("  touch made.txt");
+    terminal.wait_for("┌ touch");
+    terminal.wait_for("│ touch made.txt");
+    terminal.wait_for("asked because it runs a command");
     terminal.wait_for("Allow?");
     terminal.line("y");
     assert_eq!(terminal.exit_code(), 0);

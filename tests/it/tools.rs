@@ -27,7 +27,7 @@ fn called(files: &[(&str, &str)], calls: &[(&str, Value)]) -> (Output, Vec<Strin
 fn request_under(profile: &str) -> Request {
     let server = Server::start([Reply::text("done")]);
     let set = format!("agents.default.profile={profile}");
-    Run::task(&server, "task").args(["--set", &set]).run().success();
+    Run::task(&server, "task").args(["--set", &set, "--approve", "edits"]).run().success();
     server.only_request()
 }
 
@@ -59,7 +59,7 @@ fn the_defaults_are_offered_sorted_and_within_their_budget() {
     let text = format!("{}{}", request.system(), request.body["tools"]);
     let tokens = agent::facade::base::tokens::count_tokens(&text, agent::facade::base::tokens::Vocabulary::O200k);
     // Where a person is present `ask_user` comes on top, with at most 100.
-    assert!(tokens <= 1900, "system prompt and tools take {tokens} tokens of 1,900: say it shorter");
+    assert!(tokens <= 2150, "system prompt and tools take {tokens} tokens of 2,150: say it shorter");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn what_a_long_output_leaves_out_is_recalled_by_id_and_by_search() {
     let output = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]).run().success();
     let requests = server.requests();
     let notice = requests[1].last_result();
-    assert!(notice.contains("bytes left out; recall id=r1 reads the whole"), "{}", &notice[notice.len() / 2..]);
+    assert!(notice.contains("left out; recall id=r1 reads the whole"), "{}", &notice[notice.len() / 2..]);
     assert!(requests[2].last_result().contains("line 10000 of many\nline 10001 of many\n"), "by id");
     assert!(requests[3].last_result().contains("r1:12345: line 12345 of many"), "by search");
     assert!(requests[4].last_result().contains("the ids are r1"), "an unknown id names those that there are");

@@ -86,3 +86,30 @@ fn the_keys_of_vi_edit_it_where_they_are_set() {
     terminal.wait_for("Second answer.");
     assert_eq!(said(&server), ["one", "two three!"]);
 }
+
+#[test]
+fn escape_stops_the_turn_and_never_the_chat() {
+    let (server, mut terminal, _gate) = in_a_turn(Run::new());
+    terminal.keys("half a line");
+    terminal.wait_for("> half a line");
+    terminal.keys("\x1b");
+    terminal.wait_for("interrupted");
+    terminal.wait_until("the prompt", |screen| screen.trim_end().ends_with("> half a line"));
+    terminal.keys("\r");
+    terminal.wait_for("Second answer.");
+    assert!(said(&server).last().is_some_and(|said| said.ends_with("half a line")));
+}
+
+#[test]
+fn alt_enter_breaks_the_line_and_alt_up_gives_it_to_the_turn() {
+    let (server, mut terminal, gate) = in_a_turn(Run::new());
+    terminal.keys("one line\x1b\rand another");
+    terminal.wait_for("> one line\n  and another");
+    terminal.keys("\r");
+    terminal.wait_for("next: one line (and 1 more line");
+    terminal.keys("for the turn\x1b[1;3A");
+    terminal.wait_for("for the next step: for the turn");
+    gate.open();
+    terminal.wait_for("Second answer.");
+    assert!(said(&server).iter().any(|said| said == "one line\nand another" || said == "for the turn"));
+}

@@ -49,6 +49,8 @@ fn each_undo_goes_one_message_further_back() {
     go_on(place, &server, "anew");
     let last = server.requests().pop().expect("requests");
     assert_eq!((last.messages().len(), last.user()), (2, "anew"), "{}", last.raw);
+    let listed = Run::at(place).args(["session", "list"]).run().success();
+    assert!(listed.stdout.contains("anew") && !listed.stdout.contains("first task"), "{}", listed.shown());
 }
 
 fn id_of(place: &Arc<Place>) -> String {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::digest::hash_sha256;
-use crate::config::{AgentConfig, Config, SandboxMode};
+use crate::config::{AgentConfig, ApprovalMode, Config, SandboxMode};
 use crate::files::workspace::Workspace;
+use crate::safety::policy::{AutoFacts, choose_approval};
 use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Unavailable};
 
 /// Entries of a config directory that may contain keys. Commands may read its prompts and skills.
@@ -22,8 +23,29 @@ pub(super) fn workspace_of(
     let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan));
     // Only the tools that run commands keep the sandbox and its files alive.
     let sandbox = sandbox.map(Arc::downgrade).unwrap_or_default();
-    workspace.of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
+    workspace
+        .with_programs(config.env.list_program_dirs())
+        .of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
 }
+
+/// The approval mode that an agent's setting means. `sandbox` is that of its commands.
+pub(super) fn choose_mode(
+    config: &Config,
+    agent: &AgentConfig,
+    is_chat: bool,
+    sandbox: Option<&Sandbox>,
+) -> ApprovalMode {
+    let facts = AutoFacts {
+        is_chat,
+        // What a command changed is not recorded, so it cannot be taken back exactly.
+        is_undone_exactly: false,
+        waits_for_trust: config.waits_for_trust(),
+    };
+    choose_approval(agent.approval, facts, || sandbox.is_some_and(Sandbox::is_whole))
+}
+
+/// The reminder of a run under `edits`.
+pub const FREEDOM: &str = "changes here are not asked; what you or your editor run from here runs unconfined";
 
 /// The warning for a workspace that contains a whole home directory.
 pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {
@@ -81,6 +103,7 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
         undone: dirs.state.join("undone"),
         caches: dirs.state.join("caches").join(fingerprint_workspace(workspace.root())),
+        programs: config.env.list_program_dirs(),
         namespaces: true,
     }
 }

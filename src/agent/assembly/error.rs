@@ -41,10 +41,13 @@ impl SetupError {
         Self::configuration(ConfigError { mistakes: mistakes.to_vec() })
     }
 
-    /// Maps a session that does not exist to a usage error, and one that cannot be used to a failure.
+    /// Maps a session that does not exist or is none to a usage error, and one that cannot be used to a failure.
     pub(super) fn session(error: SessionError) -> Self {
         match error {
-            SessionError::Unknown { .. } | SessionError::Ambiguous { .. } => Self::usage(error),
+            SessionError::Unknown { .. }
+            | SessionError::Ambiguous { .. }
+            | SessionError::OtherFormat { .. }
+            | SessionError::NotALog { .. } => Self::usage(error),
             error => Self::from_failure(error),
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn gather_facts(
     around: &RunVariables,
 ) -> (PromptContext, Vec<String>) {
     let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
-    let tools = toolbox.all().map(|tool| ToolFacts {
+    let tools = toolbox.all().filter(|tool| !toolbox.is_hidden(&tool.name)).map(|tool| ToolFacts {
         name: tool.name.clone(),
         description: tool.summary().to_owned(),
         permission: tool.permission,
@@ -42,6 +42,9 @@ pub(super) fn gather_facts(
             description: agent.description.clone(),
             model: model.id.clone(),
             profile: agent.profile.or(model.profile),
+            // Filled in with the policy.
+            approval: "",
+            has_walls: false,
             tools: tools.collect(),
             skills: skills.collect(),
             skills_left_out: listing.left_out,

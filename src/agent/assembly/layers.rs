@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::agent::window::WindowLayer;
+use crate::agent::window::{WindowLayer, describe_enough};
 use crate::agent::{Agent, Briefing, Conversation};
 use crate::base::json;
 use crate::base::tokens;
@@ -74,7 +74,8 @@ fn find_over_limit(agent: &Agent) -> Vec<(WindowLayer, String)> {
         (WindowLayer::Reminders, &[("the termination prompt", reminders)]),
     ];
     let over = |(layer, parts): (WindowLayer, &[(&str, u64)])| {
-        Some((layer, layer.describe_excess(shares, budget, parts)?))
+        let enough = |tokens| describe_enough(tokens, agent.model.info(), &agent.context);
+        Some((layer, layer.describe_excess(shares, budget, parts, enough)?))
     };
     parts.into_iter().filter_map(over).collect()
 }

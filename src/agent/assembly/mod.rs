@@ -25,20 +25,20 @@ use serde_json::Value;
 
 use crate::agent::window::Budget;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{AgentConfig, Config, Limits, PromptRef, PromptSource};
-use crate::files::ignored;
+use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource};
 use crate::files::workspace::Workspace;
+use crate::files::{disk, ignored};
 use crate::model::ChatModel;
 use crate::model::catalogue::{ModelCatalogue, providers};
 use crate::model::{self, Surroundings, WireLog};
 use crate::prompt::{AnswerReader, AnswerWays, Registry, Released};
 use crate::safety::Approver;
 use crate::safety::net::Net;
-use crate::safety::policy::PolicyRules;
+use crate::safety::policy::{self, PolicyRules};
 use crate::skills::{RunVariables, SkillCatalogue};
 use crate::tools::{self, Environment, Jobs, Kit, SelectableName};
 
-pub use boundary::{Bounds, find_confinement};
+pub use boundary::{Bounds, FREEDOM, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models};
 pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};
@@ -47,7 +47,9 @@ use ground::{AgentInputs, SharedServices};
 pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};
 use models::chosen_model;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
-pub use sessions::{SessionChoice, new_run_id, open_conversation, open_store, read_conversation};
+pub use sessions::{
+    OpenedConversation, SessionChoice, new_run_id, open_conversation, open_store, read_conversation,
+};
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;
@@ -110,6 +112,7 @@ pub fn assemble_services(
     options: &RunOptions,
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
+    disk::begin_journal(&config.dirs.state.join("writes"));
     let services = assemble_on(AgentInputs::new(config, workspace, options, approver))?;
     match layers::find_layer_mistakes(config, &services.agent).as_slice() {
         [] => Ok(services),
@@ -126,6 +129,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let sandbox = shared.and_then(|shared| shared.sandbox.clone());
     let sandbox = sandbox.or_else(|| boundary::create_sandbox(settings, &plan));
     let workspace = &boundary::workspace_of(config, &plan, &ground.workspace, sandbox.as_ref());
+    let approval = boundary::choose_mode(config, settings, options.chat, sandbox.as_deref());
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
@@ -143,6 +147,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     })?;
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
+    let has_walls = sandbox.is_some();
     let mut toolbox = if model.info().calls_tools {
         let kit = Kit {
             child_env: choose_environment(config, settings, workspace),
@@ -159,29 +164,21 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         Toolbox::default()
     };
     toolbox.guide(settings.profile.or(model.info().profile));
+    let rules = PolicyRules::new(&settings.permissions.rules).map_err(SetupError::configuration)?;
+    hide_denied(&mut toolbox, options, approval, &rules, approver.as_ref());
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let wrong_schema = |why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"));
     let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(wrong_schema)?;
     let (mut facts, notes) =
         facts::gather_facts(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
+    (facts.agent.approval, facts.agent.has_walls) = (approval.name(), has_walls);
     facts.session.output = options.output;
     facts.session.person = match (approver.present(), options.chat) {
         (true, true) => AnswerWays::Chat,
         (true, false) => AnswerWays::Present,
         (false, _) => AnswerWays::Absent,
     };
-    let warnings = config
-        .warnings
-        .iter()
-        .cloned()
-        .chain(registry.warnings().into_iter().take(MOST_TOLD))
-        .chain(ignored::find_oddities(workspace.dirs_up_to_git_root()))
-        .chain(catalogue.warnings())
-        .chain(notes)
-        .chain(services.catalogue.notice().map(str::to_owned))
-        .chain(boundary::warn_absence(settings))
-        .chain(boundary::whole_home(workspace))
-        .collect();
+    let warnings = gather_warnings(&ground, settings, &registry, workspace, &catalogue, notes, &services);
     let needs =
         needs::RoleNeeds { config, settings, options, registry: &registry, model: &model, around: &services };
     let orchestration = orchestration::assemble_roles(&needs, settings.mode, &toolbox)?;
@@ -202,10 +199,10 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         budget,
         context: settings.context.clone(),
         tool_output: settings.tool_output,
-        approval: settings.approval,
+        approval,
         mode: settings.mode,
         orchestration,
-        rules: PolicyRules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
+        rules,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver: Arc::clone(approver),
@@ -214,6 +211,44 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         schema,
     };
     Ok(Services { agent, catalogue, warnings, bounds: boundary::create_bounds(settings, plan) })
+}
+
+/// Leaves out the tools whose every call would be denied. In a chat the mode can change, and the tools stay the same.
+fn hide_denied(
+    toolbox: &mut Toolbox,
+    options: &RunOptions,
+    approval: ApprovalMode,
+    rules: &PolicyRules,
+    approver: &dyn Approver,
+) {
+    if !options.chat {
+        let is_answered = approver.present();
+        toolbox.hide(|tool| policy::is_always_denied(approval, rules, &tool.name, &tool.effects, is_answered));
+    }
+}
+
+fn gather_warnings(
+    ground: &AgentInputs,
+    settings: &AgentConfig,
+    registry: &Registry,
+    workspace: &Workspace,
+    catalogue: &SkillCatalogue,
+    notes: Vec<String>,
+    services: &Surroundings,
+) -> Vec<String> {
+    let config = &ground.config;
+    config
+        .warnings
+        .iter()
+        .cloned()
+        .chain(registry.warnings().into_iter().take(MOST_TOLD))
+        .chain(ignored::find_oddities(workspace.dirs_up_to_git_root()))
+        .chain(catalogue.warnings())
+        .chain(notes)
+        .chain(services.catalogue.notice().map(str::to_owned))
+        .chain(boundary::warn_absence(settings))
+        .chain(boundary::whole_home(workspace))
+        .collect()
 }
 
 /// The prompts of an agent.

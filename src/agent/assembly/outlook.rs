@@ -4,7 +4,7 @@ use crate::config::{ApprovalMode, Config, Mode, ModelProvider};
 use crate::model::catalogue::providers;
 use crate::model::{self, Face};
 
-use super::boundary::is_on;
+use super::boundary::{self, is_on};
 use super::{RunOptions, SetupError, chosen_model, keys_set, open_net};
 
 /// The model that would answer, and what it may do.
@@ -54,7 +54,7 @@ pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, Se
         is_configured: model::is_configured(&chosen),
         model: chosen.model.filter(|_| !is_script).unwrap_or(chosen.name),
         server,
-        approval: agent.approval,
+        approval: boundary::choose_mode(config, agent, options.chat, None),
         mode: agent.mode,
         is_sandboxed,
         network,

@@ -5,6 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::{Agent, Conversation};
+use crate::base::text;
 use crate::config::Config;
 use crate::conversation::session::{About, Session, Store};
 use crate::files::workspace::Workspace;
@@ -28,7 +29,16 @@ pub fn open_store(config: &Config) -> Store {
     Store::new(config.session_dir())
 }
 
-/// Opens or begins a conversation. Also returns warnings about repairs.
+/// A conversation that was opened or begun.
+pub struct OpenedConversation {
+    pub conversation: Conversation,
+    /// Which conversation goes on, if the choice did not name it.
+    pub note: Option<String>,
+    /// Repairs, and what was left out.
+    pub warnings: Vec<String>,
+}
+
+/// Opens or begins a conversation.
 ///
 /// # Errors
 /// There is no such session, or it cannot be read or locked.
@@ -37,16 +47,19 @@ pub fn open_conversation(
     workspace: &Workspace,
     choice: &SessionChoice,
     agent: &Agent,
-) -> Result<(Conversation, Vec<String>), SetupError> {
+) -> Result<OpenedConversation, SetupError> {
     let now = Timestamp::now();
-    let (session, warnings) = match chosen_id(store, workspace, choice)? {
-        Some(id) => store.open(&id, now).map_err(SetupError::session)?,
-        None if *choice == SessionChoice::New => {
-            (store.create(describe_session(agent, workspace.root()), now), Vec::new())
-        }
-        None => return Ok((unsaved_conversation(agent, now), Vec::new())),
+    let Some(chosen) = choose_session(store, workspace, choice, now)? else {
+        let conversation = match choice {
+            SessionChoice::New => {
+                Conversation::new(store.create(describe_session(agent, workspace.root()), now), now)
+            }
+            _ => unsaved_conversation(agent, now),
+        };
+        return Ok(OpenedConversation { conversation, note: None, warnings: Vec::new() });
     };
-    Ok((Conversation::new(session, now), warnings))
+    let (session, repairs) = store.open(&chosen.id, now).map_err(SetupError::session)?;
+    Ok(chosen.opened(session, repairs, now))
 }
 
 /// Reads or begins a conversation, none of which is kept.
@@ -58,13 +71,14 @@ pub fn read_conversation(
     workspace: &Workspace,
     choice: &SessionChoice,
     agent: &Agent,
-) -> Result<(Conversation, Vec<String>), SetupError> {
+) -> Result<OpenedConversation, SetupError> {
     let now = Timestamp::now();
-    let Some(id) = chosen_id(store, workspace, choice)? else {
-        return Ok((unsaved_conversation(agent, now), Vec::new()));
+    let Some(chosen) = choose_session(store, workspace, choice, now)? else {
+        let conversation = unsaved_conversation(agent, now);
+        return Ok(OpenedConversation { conversation, note: None, warnings: Vec::new() });
     };
-    let (session, warnings) = store.read_settled(&id, now).map_err(SetupError::session)?;
-    Ok((Conversation::new(session, now), warnings))
+    let (session, repairs) = store.read_settled(&chosen.id, now).map_err(SetupError::session)?;
+    Ok(chosen.opened(session, repairs, now))
 }
 
 /// A conversation in memory only.
@@ -72,17 +86,42 @@ pub(super) fn unsaved_conversation(agent: &Agent, now: Timestamp) -> Conversatio
     Conversation::new(Session::ephemeral(describe_session(agent, agent.workspace.root()), now), now)
 }
 
-/// The id of an earlier session, if the choice is one.
-fn chosen_id(store: &Store, workspace: &Workspace, choice: &SessionChoice) -> Result<Option<String>, SetupError> {
+/// An earlier session that goes on.
+struct ChosenSession {
+    id: String,
+    note: Option<String>,
+    left_out: Vec<String>,
+}
+
+impl ChosenSession {
+    fn opened(self, session: Session, repairs: Vec<String>, now: Timestamp) -> OpenedConversation {
+        let warnings = self.left_out.into_iter().chain(repairs).collect();
+        OpenedConversation { conversation: Conversation::new(session, now), note: self.note, warnings }
+    }
+}
+
+/// The earlier session that the choice means, if it is one.
+fn choose_session(
+    store: &Store,
+    workspace: &Workspace,
+    choice: &SessionChoice,
+    now: Timestamp,
+) -> Result<Option<ChosenSession>, SetupError> {
     match choice {
         SessionChoice::New | SessionChoice::Ephemeral => Ok(None),
-        SessionChoice::Id(id) => Ok(Some(id.clone())),
+        SessionChoice::Id(id) => Ok(Some(ChosenSession { id: id.clone(), note: None, left_out: Vec::new() })),
         SessionChoice::Latest => {
-            let latest = store.latest(workspace.root()).map_err(SetupError::from_failure)?;
+            let (latest, left_out) = store.latest(workspace.root(), now).map_err(SetupError::from_failure)?;
+            let left_out: Vec<String> = left_out.iter().map(|error| format!("left out: {error}")).collect();
             let latest = latest.ok_or_else(|| {
-                SetupError::usage("there is no session in this workspace to continue; leave --continue out")
+                let why = "there is no session in this workspace to continue; leave --continue out";
+                SetupError::usage(
+                    std::iter::once(why).chain(left_out.iter().map(String::as_str)).collect::<Vec<_>>().join("; "),
+                )
             })?;
-            Ok(Some(latest.id))
+            let title = if latest.title.is_empty() { "a session without a message" } else { &latest.title };
+            let note = format!("Continuing {title:?}, {} (session {}).", latest.describe_age(now), latest.id);
+            Ok(Some(ChosenSession { note: Some(text::make_visible(&note).into_owned()), id: latest.id, left_out }))
         }
     }
 }

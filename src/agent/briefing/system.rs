@@ -85,6 +85,7 @@ fn collect_ingredients(agent: &Agent, conversation: &Conversation) -> BTreeMap<S
         ("project instructions", hash_cheaply([&facts.instructions])),
         ("tools", hash_cheaply(tools)),
         ("skills", hash_cheaply(skills)),
+        ("approval", agent.approval.name().to_owned()),
         ("profile", facts.agent.profile.name().to_owned()),
         ("variables", hash_cheaply(vars)),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),

@@ -9,6 +9,7 @@ use crate::agent::clock::{PausableClock, calling_time};
 use crate::agent::conversation::SharedConversation;
 use crate::agent::live_calls::{CallSlot, LiveCalls};
 use crate::agent::request::retry;
+use crate::agent::window::Rates;
 use crate::agent::{Agent, Emitter};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::secrets::Redacting;
@@ -44,6 +45,8 @@ pub(in crate::agent) struct CallLimits {
     pub shown_tokens: usize,
     /// The most tokens that a tool gives back: later steps of a plan refer to whole results.
     pub held_tokens: usize,
+    /// What texts have in tokens.
+    pub rates: Rates,
     /// True if a plan or a flow makes the calls: these are bounded, so repetition is not a loop.
     pub of_plan: bool,
 }
@@ -70,7 +73,7 @@ impl<'a> PreparedCall<'a> {
     /// Runs the call without asking again.
     pub(super) async fn run(self, services: &CallServices<'_>) -> CallOutcome<'a> {
         services.announce(&self);
-        let enclosure = self.plan.as_ref().map_or(Enclosure::Read, |plan| plan.verdict.enclosure());
+        let enclosure = self.plan.as_ref().map_or(Enclosure::Read, |plan| plan.enclosure);
         let start = self.start;
         self.run_tool(start, enclosure, services).await
     }
@@ -170,8 +173,17 @@ impl<'a> PreparedCall<'a> {
             end,
             CallEnd::Failed(CallFailure::Tool(ToolErrorKind::Parameter | ToolErrorKind::Unavailable))
         );
-        let brings =
-            plan.brings.clone().filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
+        let has_more = match enclosure {
+            Enclosure::Outside => Some("ran outside of the sandbox"),
+            Enclosure::Opened if plan.reach.opening.network => Some("had network"),
+            _ => None,
+        };
+        let brings = has_more.map(|what| {
+            let subject = text::one_line(&tool.subject(&self.arguments), 80);
+            format!("the output of {} `{subject}`, which {what},", self.call.name)
+        });
+        let brings = brings.or_else(|| plan.brings.clone());
+        let brings = brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
         // A tool's error may quote a file or a command.
         let trusted = tool.is_trusted();
         let remarks = Vec::new();
@@ -182,15 +194,7 @@ impl<'a> PreparedCall<'a> {
 impl CallOutcome<'_> {
     /// Runs the call again with fewer restrictions, as a person allowed.
     pub(super) async fn run_again(self, enclosure: Enclosure, services: &CallServices<'_>) -> Self {
-        let mut prepared = self.prepared;
-        if let Ok(plan) = &mut prepared.plan
-            && enclosure == Enclosure::Outside
-        {
-            let (name, subject) =
-                (&prepared.call.name, text::one_line(&plan.tool.subject(&prepared.arguments), 80));
-            plan.brings = Some(format!("the output of {name} `{subject}`, which ran outside of the sandbox,"));
-        }
-        prepared.run_tool(CallStart::now(), enclosure, services).await
+        self.prepared.run_tool(CallStart::now(), enclosure, services).await
     }
 
     /// The guarantee that is unavailable, if that is why the call failed: it ends the turn.

@@ -86,7 +86,8 @@ impl<'t> Turn<'t> {
             always: offered.as_deref(),
             workspace: self.agent.workspace.root(),
             enclosure: tool.enclosure(run.enclosure),
-            network: tool.has_network(),
+            network: tool.has_network() || (run.enclosure == Enclosure::Opened && reach.opening.network),
+            opened: if run.enclosure == Enclosure::Opened { &reach.opening.dirs } else { &[] },
             hidden: shown != preview,
             editable,
         };

@@ -12,7 +12,7 @@ use crate::base::json;
 use crate::base::present;
 use crate::conversation::message::ToolCall;
 use crate::safety::net;
-use crate::safety::policy::{self, Configured, Invocation, ProposedCall, Verdict};
+use crate::safety::policy::{self, Configured, Grounds, Invocation, ProposedCall, Verdict};
 use crate::safety::{Enclosure, Hold, Reach};
 use crate::tools::Tool;
 
@@ -43,12 +43,16 @@ pub(in crate::agent) struct CallPlan<'a> {
     pub tool: &'a dyn Tool,
     pub terms: &'a ToolTerms,
     pub verdict: Verdict,
+    /// The walls around its command, once it may run.
+    pub enclosure: Enclosure,
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
     /// True if it changes nothing that another call of its kind could meet.
     reads: bool,
     /// True if its command names something outside the sandbox.
     pub leaves: bool,
+    /// True if its command, once held to reading, may write as well without a question.
+    pub frees_writing: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
     /// The state of the conversation that it was judged by.
@@ -106,7 +110,11 @@ impl<'a> PreparedCall<'a> {
             return;
         };
         self.arguments[name] = line.as_str().into();
+        let shown = plan.reach.opening.clone();
         *plan = judge(agent, found, &self.arguments, trust);
+        if plan.enclosure == Enclosure::Opened && plan.reach.opening != shown {
+            plan.enclosure = Enclosure::Write;
+        }
         self.edited = Some(line);
     }
 
@@ -220,15 +228,24 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     };
     let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge_call };
     let verdict = judge(agent.approval, &agent.rules, &call, trust.taint.as_deref());
-    let is_reading = tool.runs_beside(arguments) || verdict.enclosure() == Enclosure::Read;
+    let opening = call.find_opening(workspace);
+    let enclosure = match &verdict {
+        Verdict::Allow(Grounds::Reading) => Enclosure::Read,
+        // Whoever is asked is told what is opened.
+        Verdict::Ask { .. } if !opening.is_empty() => Enclosure::Opened,
+        _ => Enclosure::Write,
+    };
+    let is_reading = tool.runs_beside(arguments) || enclosure == Enclosure::Read;
+    let frees_writing = policy::frees_writing(agent.approval, &call, trust.taint.as_deref());
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
     judged
         .extend(written.into_iter().zip(call.reads.iter().chain(&call.writes).map(|target| target.real.clone())));
     let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
-    let reach = if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file")) } else { reach };
+    let reach =
+        if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file"), opening) } else { reach };
     let reach = Arc::new(reach);
-    CallPlan { tool, terms, verdict, reach, reads: is_reading, leaves, brings, trust }
+    CallPlan { tool, terms, verdict, enclosure, reach, reads: is_reading, leaves, frees_writing, brings, trust }
 }
 
 /// The host of an address, with the port if it is not the default. Text that is not an address is returned as it is.

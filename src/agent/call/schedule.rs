@@ -25,6 +25,7 @@ use super::superior::TrustState;
 /// The questions about running a call again.
 const AGAIN_WRITING: &str = "it ran where nothing can be written, and could not write; run it again where it may write in \
 the workspace?";
+const AGAIN_OPENED: &str = "the walls may have stopped it; run it again, once, with more opened?";
 const AGAIN_OUTSIDE: &str = "the sandbox may have blocked it; run it again without any sandbox, with all your files, \
                              credentials and network?";
 
@@ -253,7 +254,7 @@ impl<'t> Turn<'t> {
         't: 'c,
     {
         let Ok(plan) = &prepared.plan else { return Ok(prepared.run(services).await) };
-        let run = RunAsked { enclosure: plan.verdict.enclosure(), may_edit: true };
+        let run = RunAsked { enclosure: plan.enclosure, may_edit: true };
         let decision = match self.decide(&prepared, &plan.verdict, run).await? {
             PermissionDecision::Edit(line) => self.take_edit(&mut prepared, line)?,
             decision => decision,
@@ -277,15 +278,25 @@ impl<'t> Turn<'t> {
         if self.is_exploring {
             return Ok(outcome);
         }
-        let leaves = outcome.prepared.lane() == CallLane::Alone
-            && outcome.prepared.plan.as_ref().is_ok_and(|plan| plan.leaves);
+        let ran_alone = outcome.prepared.lane() == CallLane::Alone;
+        let Ok(plan) = &mut outcome.prepared.plan else { return Ok(outcome) };
+        if plan.frees_writing && outcome.refused == Some(Refused::Writing) {
+            return Ok(outcome.run_again(Enclosure::Write, services).await);
+        }
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
+        let was_opened = plan.enclosure == Enclosure::Opened;
+        let needs_network = outcome.refused == Some(Refused::Network) && !plan.reach.opening.network;
+        if needs_network && is_there {
+            Arc::make_mut(&mut plan.reach).opening.network = true;
+        }
+        let opened = (Enclosure::Opened, AGAIN_OPENED, "with more opened");
+        let outside = (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox");
         let (enclosure, why, where_to) = match outcome.refused {
             Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),
-            Some(Refused::Known) if is_there => (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox"),
-            Some(Refused::Claimed) if is_there && leaves => {
-                (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox")
-            }
+            Some(Refused::Known) if is_there => outside,
+            Some(Refused::Network) if is_there && (needs_network || !was_opened) => opened,
+            Some(Refused::Claimed) if is_there && !was_opened && !plan.reach.opening.dirs.is_empty() => opened,
+            Some(Refused::Claimed) if is_there && plan.leaves && ran_alone => outside,
             _ => return Ok(outcome),
         };
         let verdict = match self.agent.approval {
@@ -331,7 +342,12 @@ impl<'t> Turn<'t> {
             emitter: Arc::clone(&self.run.emitter),
             live: Arc::clone(&self.conversation.live),
             helpers: Arc::new(self.helper_terms()),
-            limits: CallLimits { shown_tokens: tokens, held_tokens: tokens, of_plan: false },
+            limits: CallLimits {
+                shown_tokens: tokens,
+                held_tokens: tokens,
+                rates: self.conversation.ruler.rates(),
+                of_plan: false,
+            },
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::agent::{Agent, Emitter, ToolTerms};
-use crate::base::output::{Kept, Lost, ToolOutput};
+use crate::base::output::{Kept, Lost, ResponseFormat, ToolOutput};
 use crate::base::present::{self, Occasion, ResultSource};
 use crate::base::text;
 use crate::base::tokens::BYTES_PER_TOKEN;
@@ -44,7 +44,7 @@ impl ResultShaper<'_> {
         let unknown = ToolTerms::default();
         let found = self.agent.tools.get(&outcome.prepared.call.name);
         let terms = found.map_or(&unknown, |found| &found.terms);
-        let most = terms.max_tokens.unwrap_or(self.limits.shown_tokens) * BYTES_PER_TOKEN;
+        let most = terms.max_tokens.unwrap_or(self.limits.shown_tokens);
         self.redact_output(&mut outcome.output);
         let note = look(outcome);
         self.cut_observation(outcome, most);
@@ -69,12 +69,13 @@ impl ResultShaper<'_> {
             _ => None,
         };
         let shown = broken.as_deref().unwrap_or(&output.observation);
-        if shown.len() <= most {
+        if shown.len() <= most * BYTES_PER_TOKEN && !self.is_dense(shown, most) {
             output.observation = broken.unwrap_or_else(|| std::mem::take(&mut output.observation));
             return;
         }
+        let was_cut = output.kept.is_some();
         let kept = output.kept.take().or_else(|| self.keep_whole(&prepared.call.name, &output.observation));
-        output.observation = cut_middle(shown, most, kept.as_ref());
+        output.observation = self.cut_middle(shown, most, kept.as_ref(), was_cut);
         output.kept = kept;
         output.truncated = true;
     }
@@ -129,6 +130,7 @@ impl ResultShaper<'_> {
         let occasion = Occasion { call_id: &call.id, duration_ms };
         let ToolOutputSettings { format, encoding } = self.agent.tool_output;
         let (format, encoding) = (terms.format.unwrap_or(format), terms.encoding.unwrap_or(encoding));
+        let most = self.bytes_of_data(&output.result, format, most);
         if output.kept.is_none()
             && let Some(whole) = present::left_out(status, output, format, most)
         {
@@ -146,13 +148,33 @@ impl ResultShaper<'_> {
             digested: false,
         }
     }
-}
 
-/// Keeps the head and the tail of a long text, with a notice about the gap: its size, and how to read it.
-fn cut_middle(observation: &str, most: usize, kept: Option<&Kept>) -> String {
-    let (head, tail) = (text::take_head(observation, most * 2 / 3), text::take_tail(observation, most / 3));
-    let left_out = &observation[head.len()..observation.len() - tail.len()];
-    let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
-    let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));
-    format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
+    /// True if a text has far more than so many tokens. What a tool has cut to fit is a little denser at times.
+    fn is_dense(&self, text: &str, most: usize) -> bool {
+        self.limits.rates.exceeds(text, most + most / 4)
+    }
+
+    /// The bytes that data may have within so many tokens.
+    fn bytes_of_data(&self, data: &Value, format: ResponseFormat, most: usize) -> usize {
+        let shown = matches!(format, ResponseFormat::Detailed | ResponseFormat::Raw).then(|| data.to_string());
+        match shown.filter(|data| self.is_dense(data, most)) {
+            Some(data) => self.limits.rates.take_tokens(&data, most, text::take_head).len(),
+            None => most * BYTES_PER_TOKEN,
+        }
+    }
+
+    /// Keeps the head and the tail of a long text, with a notice about the gap: its size, and how to read it.
+    fn cut_middle(&self, observation: &str, most: usize, kept: Option<&Kept>, was_cut: bool) -> String {
+        let rates = &self.limits.rates;
+        let (head, tail) = (
+            rates.take_tokens(observation, most * 2 / 3, text::take_head),
+            rates.take_tokens(observation, most / 3, text::take_tail),
+        );
+        let left_out = &observation[head.len()..observation.len() - tail.len()];
+        let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
+        let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));
+        // A tool has cut this before: there is more missing than can be counted here.
+        let size = if was_cut { String::new() } else { format!("{bytes} bytes, {lines} lines ") };
+        format!("{head}\n[… {size}left out{how} …]\n{tail}")
+    }
 }

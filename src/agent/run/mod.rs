@@ -28,7 +28,7 @@ use exit::Ending;
 use report::{report_completed, report_start};
 use skills_by_hand::{already_loaded, load_skills};
 
-pub use compact::{Preview, measure_fill, pin_items, preview_compression};
+pub use compact::{Preview, measure_fill, pin_items, preview_compression, unpin_items};
 pub use skills_by_hand::unload_skill;
 
 /// Keeps the answer of a run somewhere else. The error is a sentence, and fails the run.

@@ -17,7 +17,7 @@ pub fn report_start(agent: &Agent, session: &str) -> EventKind {
         scripted: agent.model.info().scripted,
         provider: agent.model.info().provider.clone(),
         prompts: agent.briefing.list_prompts(session),
-        tools: agent.tools.names().map(str::to_owned).collect(),
+        tools: agent.tools.names().filter(|name| !agent.tools.is_hidden(name)).map(str::to_owned).collect(),
         limits: serde_json::json!(agent.limits),
         context: ContextSize { budget: agent.budget.tokens, window: agent.budget.window },
     })

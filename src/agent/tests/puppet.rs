@@ -8,12 +8,13 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use crate::agent::cancel::Cancel;
+use crate::agent::request::purpose::open_call;
 use crate::agent::turn::Steering;
 use crate::agent::window::{PARTS, Ruler};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::conversation::EventSink;
 use crate::conversation::event::{Event, EventKind, EventMessage};
-use crate::conversation::message::{FinishReason, Item, Step, ToolCall, Usage};
+use crate::conversation::message::{FinishReason, Item, ReplyPart, Step, ToolCall, Usage};
 use crate::conversation::session::ItemId;
 use crate::model::{
     ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolDefinition,
@@ -123,17 +124,22 @@ impl Puppet {
         }
     }
 
-    fn end(calls: Vec<ToolCall>, finish: FinishReason, input_tokens: u64) -> Delta {
+    fn end(parts: Vec<ReplyPart>, finish: FinishReason, input_tokens: u64) -> Delta {
         let usage = Usage { input_tokens, output_tokens: 20, ..Usage::default() };
-        let parts = calls.into_iter().map(crate::agent::request::purpose::open_call).collect();
         Delta::Finished(ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
+    }
+
+    /// A reply of nothing but text: streamed, and whole at its end.
+    fn say(text: String, finish: FinishReason, input_tokens: u64) -> Vec<Result<Delta, ModelError>> {
+        let part = ReplyPart::Text { text: text.clone(), opaque: None };
+        vec![Ok(Delta::Text(text)), Ok(Self::end(vec![part], finish, input_tokens))]
     }
 
     fn play(&self, act: Act, input: u64) -> Result<Vec<Result<Delta, ModelError>>, ModelError> {
         let said = |tokens| Ok(Delta::Text(text(tokens)));
         Ok(match act {
-            Act::Say(tokens) => vec![said(tokens), Ok(Self::end(vec![], FinishReason::Stop, input))],
-            Act::RunOn(tokens) => vec![said(tokens), Ok(Self::end(vec![], FinishReason::Length, input))],
+            Act::Say(tokens) => Self::say(text(tokens), FinishReason::Stop, input),
+            Act::RunOn(tokens) => Self::say(text(tokens), FinishReason::Length, input),
             Act::Empty => vec![Ok(Self::end(vec![], FinishReason::Stop, input))],
             Act::Fail(kind) => return Err(self.error(kind)),
             Act::Cut(tokens, kind) => vec![said(tokens), Err(self.error(kind))],
@@ -151,8 +157,8 @@ impl Puppet {
                     };
                     ToolCall { id: format!("call_{id}"), name: name.to_owned(), arguments }
                 };
-                let calls = calls.into_iter().enumerate().map(call).collect();
-                vec![Ok(Self::end(calls, FinishReason::ToolCalls, input))]
+                let parts = calls.into_iter().enumerate().map(call).map(open_call).collect();
+                vec![Ok(Self::end(parts, FinishReason::ToolCalls, input))]
             }
         })
     }
@@ -178,7 +184,7 @@ impl ChatModel for Puppet {
         let parts = || PARTS.iter().fold(String::new(), |all, (part, _)| all + "## " + part + "\n- known\n");
         let deltas = match act {
             None | Some(Act::Say(_) | Act::Call(_)) if request.aside.is_some() => {
-                Ok(vec![Ok(Delta::Text(parts())), Ok(Self::end(vec![], FinishReason::Stop, input))])
+                Ok(Self::say(parts(), FinishReason::Stop, input))
             }
             None => self.play(Act::Say(5), input),
             Some(act) => self.play(act, input),

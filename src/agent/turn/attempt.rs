@@ -116,7 +116,7 @@ impl Turn<'_> {
                     continue;
                 }
                 Delta::Notice(message) => (false, EventKind::Warning { message }),
-                Delta::Finished(end) if self.is_empty(&end) && purpose.choice() == ToolChoice::Auto => {
+                Delta::Finished(end) if self.is_refused_as_empty(&end, purpose) => {
                     if let Some(open) = self.conversation.asking.take() {
                         self.enter_unanswered(open, RequestStatus::Failed, end.usage, end.cost_usd);
                     }
@@ -160,11 +160,12 @@ impl Turn<'_> {
         }
     }
 
-    /// True if the reply has neither text nor calls. A server that sends an empty reply often does better when
-    /// asked again.
-    fn is_empty(&self, end: &ReplyEnd) -> bool {
+    /// True if the reply has neither text nor calls although it should. A server that sends an empty reply often does
+    /// better when asked again.
+    fn is_refused_as_empty(&self, end: &ReplyEnd, purpose: &Purpose) -> bool {
         let (text, _) = self.conversation.session.partial();
-        end.finish == FinishReason::Stop && end.calls().next().is_none() && text.trim().is_empty()
+        let is_empty = end.finish == FinishReason::Stop && end.calls().next().is_none() && text.trim().is_empty();
+        is_empty && purpose.choice() == ToolChoice::Auto && !self.may_be_silent()
     }
 
     /// Counts a reply of the conversation.

@@ -9,6 +9,7 @@ mod compress;
 mod price;
 mod refused;
 mod reply_room;
+mod silence;
 mod steering;
 
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::agent::emitter::SinkClosed;
 use crate::agent::limits::ReachedLimit;
 use crate::agent::loops::LoopWatch;
 use crate::agent::request::purpose::Purpose;
-use crate::agent::window::WindowLayer;
+use crate::agent::window::{Ruler, WindowLayer, describe_enough};
 use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::config::Mode;
 use crate::conversation::event::plan::PlanCreated;
@@ -219,7 +220,14 @@ impl<'a> Turn<'a> {
                 return Err(TurnStop::Limit(limit));
             }
             self.heed()?;
-            let (number, step) = self.step(Purpose::Answer).await?;
+            let step = self.ask(Purpose::Answer).await?;
+            if step.is_silent() {
+                match self.take_silence()? {
+                    Some(words) => return self.answer(words).await,
+                    None => continue,
+                }
+            }
+            let number = self.keep_reply(step.clone())?;
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
                 self.carry_out_proposal().await?;
@@ -248,13 +256,20 @@ impl<'a> Turn<'a> {
 
     /// The reason that an input is too large for the window, if it is.
     pub(super) fn too_large(&mut self, opening: &[Item], input: &UserText) -> Option<String> {
-        let before: u64 =
-            opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
-        let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
-        let (shares, budget) = (&self.agent.context.layers, self.budget().divide_by_layers());
-        let parts = [("your message", tokens), ("the messages of the prompt", before)];
-        let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
-        WindowLayer::Input.describe_excess(shares, budget, parts)
+        /// An estimate may be too high, but never by more than this.
+        const FARTHEST: u64 = 3;
+        let (ruler, layers, budget) = (&self.conversation.ruler, &self.agent.context.layers, self.budget());
+        let excess = |weigh: fn(&Ruler, &str) -> u64| {
+            let before: u64 = opening.iter().flat_map(Item::texts).map(|text| weigh(ruler, text)).sum();
+            let tokens: u64 = input.texts().map(|text| weigh(ruler, text)).sum();
+            let parts = [("your message", tokens), ("the messages of the prompt", before)];
+            let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
+            let enough = |tokens| describe_enough(tokens, self.agent.model.info(), &self.agent.context);
+            let why = WindowLayer::Input.describe_excess(layers, budget.divide_by_layers(), parts, enough)?;
+            Some((why, tokens + before))
+        };
+        let (why, tokens) = excess(Ruler::weigh)?;
+        if tokens > budget.tokens * FARTHEST { Some(why) } else { excess(Ruler::count).map(|(why, _)| why) }
     }
 
     /// The time limit, if the remaining time is reserved for the closing answer.

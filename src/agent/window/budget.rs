@@ -95,6 +95,16 @@ impl Budget {
     }
 }
 
+/// What gives a request at least this many tokens: a setting or a window, in words.
+pub fn describe_enough(tokens: u64, model: &ModelInfo, settings: &ContextSettings) -> String {
+    let (_, room) = divide_window(model.context_window, asked_reserve(model, settings));
+    if settings.budget.is_some() && tokens <= room {
+        return format!("a context.budget of at least {tokens}");
+    }
+    let window = smallest_window(tokens, asked_reserve(model, settings));
+    format!("a model with a context window of at least {window} tokens")
+}
+
 fn asked_reserve(model: &ModelInfo, settings: &ContextSettings) -> Option<u64> {
     settings.reserve_output.or(model.max_output_tokens)
 }

@@ -9,10 +9,10 @@ use crate::conversation::session::{ItemChange, ViewEdit};
 
 use super::calls;
 use super::digest;
+use super::entry;
 use super::goal::Goal;
 use super::plan::{CompressionPlan, Material};
 use super::room::Room;
-use super::ruler;
 use super::skills::{self, SkillUse};
 use super::summary::{SummaryFacts, compose_summary};
 
@@ -318,7 +318,7 @@ impl<'a> PlanDraft<'a> {
         let facts = SummaryFacts::new(self.material, &removed, &self.unloaded(), None, self.room);
         let ruler = self.material.ruler;
         self.standing =
-            ruler.scaled(ruler::FRAME + self.room.summary) + ruler.weigh(&compose_summary(&facts, "").text);
+            ruler.scaled(entry::FRAME + self.room.summary) + ruler.weigh(&compose_summary(&facts, "").text);
     }
 
     /// Removes items and allows for their summary, unless nothing would be gained.
@@ -395,5 +395,5 @@ impl<'a> PlanDraft<'a> {
 /// The estimated tokens of an item's texts.
 fn estimate_item(material: Material<'_>, item: &Item) -> u64 {
     let texts: u64 = item.texts().map(|text| material.ruler.weigh(text)).sum();
-    ruler::measure_frame(item) + texts + item.images().count() as u64 * image::TOKENS
+    entry::measure_frame(item) + texts + item.images().count() as u64 * image::TOKENS
 }

@@ -44,9 +44,17 @@ impl WindowLayer {
         }
     }
 
-    /// The message for a layer over its limit; `parts` are its contents with their tokens.
-    pub fn describe_excess(self, shares: &LayerShares, budget: u64, parts: &[(&str, u64)]) -> Option<String> {
-        let limit = self.share(shares)?.take_share(budget);
+    /// The message for a layer over its limit; `parts` are its contents with their tokens. `enough` says in words what
+    /// gives a budget.
+    pub fn describe_excess(
+        self,
+        shares: &LayerShares,
+        budget: u64,
+        parts: &[(&str, u64)],
+        enough: impl FnOnce(u64) -> String,
+    ) -> Option<String> {
+        let share = self.share(shares)?;
+        let limit = share.take_share(budget);
         let tokens: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
         if tokens <= limit {
             return None;
@@ -59,8 +67,9 @@ impl WindowLayer {
         let name = self.name();
         Some(format!(
             "the layer `{name}` has {tokens} tokens ({}), more than the {limit} that context.layers.{name} gives it of \
-             a budget of {budget}: make it shorter, raise the share, or use a model with a larger window",
-            parts.join(", ")
+             a budget of {budget}: make it shorter, raise the share, or use {}",
+            parts.join(", "),
+            enough(share.find_whole(tokens))
         ))
     }
 }
@@ -73,14 +82,14 @@ mod tests {
     fn a_layer_over_its_limit_is_named_with_what_is_in_it() {
         let shares: LayerShares =
             serde_json::from_str(r#"{"system":0.5,"context":0.25,"input":0.8,"reminders":0.2}"#).expect("shares");
-        let over =
-            |layer: WindowLayer, tokens| layer.describe_excess(&shares, 1000, &[("tools", tokens), ("skills", 0)]);
+        let over = |layer: WindowLayer, tokens| {
+            let parts = [("tools", tokens), ("skills", 0)];
+            layer.describe_excess(&shares, 1000, &parts, |budget| format!("a budget of {budget}"))
+        };
         assert_eq!(over(WindowLayer::Context, 250), None);
         assert_eq!(over(WindowLayer::History, 5000), None, "history has no limit of its own: it gives way");
         let why = over(WindowLayer::Context, 251).expect("too much");
-        assert!(
-            why.starts_with("the layer `context` has 251 tokens (tools 251), more than the 250 that"),
-            "{why}"
-        );
+        let begins = "the layer `context` has 251 tokens (tools 251), more than the 250 that";
+        assert!(why.starts_with(begins) && why.ends_with("or use a budget of 1004"), "{why}");
     }
 }

@@ -9,7 +9,8 @@ mod budget;
 mod layers;
 mod overflow;
 mod report;
-mod scale;
+mod rates;
+mod entry;
 mod ruler;
 mod fill;
 // Decisions.
@@ -32,7 +33,7 @@ mod asking;
 pub(super) mod tests;
 
 pub use asking::{in_short, summary_prefix, with_less};
-pub use budget::{Budget, result_cap};
+pub use budget::{Budget, describe_enough, result_cap};
 pub use digest::name_status;
 #[cfg(test)]
 pub use fill::FillRow;
@@ -42,6 +43,7 @@ pub use in_code::in_code;
 pub use layers::WindowLayer;
 pub use overflow::{Learned, learn_window};
 pub use plan::{CompressionPlan, Material, plan_compression};
+pub use rates::Rates;
 pub use report::SizeReport;
 pub use ruler::{Basis, Break, MeasuredRequest, RequestSize, Ruler};
 pub use summary::{PARTS, SummaryFacts, compose_summary, mistake_in};

@@ -1,21 +1,22 @@
 //! The size of a conversation's requests. Measurements are kept as long as the bytes are unchanged, so each
 //! request costs only its new part.
 //!
-//! There are three measures; the best one counts. The provider's count of an earlier request holds for the
-//! messages in it, and its ratio to our estimate bounds what came since. The model's encoding is used only if that
-//! bound passes the threshold, when the error of the estimate could decide. Before any report the bound is the number
-//! of bytes, since no token is shorter than a byte. A short run never loads a tokenizer.
+//! Each part of a request has one size, and the size has an origin: the server counted it, it was counted here, or it is
+//! expected from its content. The size of the request is the sum. A report divides what the server counted among the
+//! parts that it had not counted before, and teaches the [`Rates`] by which the rest is expected. A tokenizer is used
+//! only if what is merely expected could pass the threshold. A short run never loads one.
 
 use std::collections::HashMap;
 
 use crate::base::image;
 use crate::base::tokens::{self, Vocabulary};
-use crate::conversation::message::{Item, Step};
+use crate::conversation::message::Item;
 use crate::conversation::session::ItemId;
 use crate::model::ToolDefinition;
 
+use super::entry::{MeasuredEntry, SizeOrigin, count_answers, list_tool_texts};
+use super::rates::{Rates, SizeParts, round_tokens, to_float};
 use super::report::{self, Earlier, SentSize, SizeReport};
-use super::scale::{Scale, scale_tokens};
 
 /// A request as it would be sent. `ids` identify `items`, one each.
 #[derive(Clone, Copy)]
@@ -39,23 +40,13 @@ pub struct RequestSize {
     pub broken: Option<Break>,
 }
 
-impl RequestSize {
-    /// A lower bound of the tokens: estimates may be a fifth too high.
-    pub fn at_least(&self) -> u64 {
-        match self.basis {
-            Basis::Estimate | Basis::Nearest => self.tokens * 4 / 5,
-            Basis::Counted | Basis::Reported => self.tokens,
-        }
-    }
-}
-
 /// The basis of a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     Estimate,
     /// The model's own encoding.
     Counted,
-    /// A public encoding, if the model's own is unavailable; a tenth is added.
+    /// A public encoding, if the model's own is unavailable, corrected for the kinds of content.
     Nearest,
     /// The provider's count of the part it has seen, and one of the above for the rest.
     Reported,
@@ -73,29 +64,15 @@ pub enum Break {
 #[derive(Debug, Default)]
 pub struct Ruler {
     model: String,
+    /// The encoding of the model, if it is public.
+    vocabulary: Option<Vocabulary>,
     tools: Option<MeasuredEntry>,
     /// The definitions that `tools` measures.
     definitions: Vec<ToolDefinition>,
     system: Option<(String, MeasuredEntry)>,
     entries: Vec<MeasuredEntry>,
     reported: Option<ReportedSize>,
-    /// The provider's tokens per token of ours.
-    scale: Option<Scale>,
-}
-
-/// One part of a request.
-#[derive(Debug, Clone, Copy, Default)]
-struct MeasuredEntry {
-    id: ItemId,
-    /// The number of the item's calls that have an answer.
-    answers: usize,
-    /// An upper bound of its tokens: its texts, its frames and its pictures.
-    bytes: u64,
-    /// The part of `bytes` that is frames.
-    frames: u64,
-    images: u64,
-    estimate: u64,
-    counted: Option<u64>,
+    rates: Rates,
 }
 
 /// The provider's count of a request that ended with the entry before `entries`.
@@ -105,22 +82,13 @@ struct ReportedSize {
     tokens: u64,
 }
 
-impl MeasuredEntry {
-    fn best(&self) -> u64 {
-        self.counted.unwrap_or(self.estimate)
-    }
-
-    /// The bytes of its texts.
-    fn texts(&self) -> u64 {
-        self.bytes - self.frames - self.images * image::TOKENS
-    }
-}
-
 impl Ruler {
     /// Measures the next request, exactly if its size may pass `threshold`.
     pub fn measure(&mut self, request: MeasuredRequest<'_>, threshold: u64) -> RequestSize {
         if self.model != request.model {
-            *self = Self { model: request.model.to_owned(), ..Self::default() };
+            let vocabulary = Vocabulary::of_model(request.model);
+            let rates = Rates::untaught(vocabulary.is_some());
+            *self = Self { model: request.model.to_owned(), vocabulary, rates, ..Self::default() };
         }
         let first = self.tools.is_none();
         let same_tools = self.take_in_tools(request.tools);
@@ -154,12 +122,13 @@ impl Ruler {
     pub fn anchor(&mut self, entries: usize, tokens: u64) -> SizeReport {
         let entries = entries.min(self.entries.len());
         let seen = &self.entries[..entries];
-        let texts = |entries: &[MeasuredEntry]| entries.iter().map(MeasuredEntry::texts).sum::<u64>();
+        let texts = |entries: &[MeasuredEntry]| entries.iter().map(|entry| entry.texts).sum::<u64>();
         let system = self.system.as_ref().map_or(0, |(text, _)| text.len() as u64);
-        let heads: u64 = self.heads().map(|head| head.bytes).sum();
+        let heads: u64 = self.heads().map(|head| head.bytes()).sum();
         let sent = SentSize {
             texts: texts(seen) + system,
-            frames: heads - system + seen.iter().map(|entry| entry.frames).sum::<u64>(),
+            frames: heads - system
+                + seen.iter().map(|entry| entry.around - entry.images * image::TOKENS).sum::<u64>(),
             images: seen.iter().map(|entry| entry.images).sum(),
         };
         let earlier = self.reported.filter(|reported| reported.entries <= entries);
@@ -167,37 +136,96 @@ impl Ruler {
             earlier.map(|reported| Earlier { tokens: reported.tokens, added: texts(&seen[reported.entries..]) });
         let report = report::judge_size(tokens, sent, earlier);
         if report == SizeReport::Plausible {
-            let ours = seen.iter().map(MeasuredEntry::best).sum::<u64>();
-            self.scale = Some(Scale::learn(self.scale, tokens, self.head(), ours));
+            self.take_in_report(entries, to_float(tokens));
             self.reported = Some(ReportedSize { entries, tokens });
         }
         report
     }
 
-    /// Forgets the provider's counts: sizes are our own until the next report. False if there was none.
-    pub fn forget_reports(&mut self) -> bool {
-        let had_count = self.reported.take().is_some();
-        self.scale.take().is_some() || had_count
+    /// Divides what the server counted among the parts that it had not counted before, and learns from it. If it cannot
+    /// be true of these, an earlier report was wrong, and all is divided anew.
+    fn take_in_report(&mut self, entries: usize, tokens: f64) {
+        let seen = || self.heads().chain(self.entries[..entries].iter().copied());
+        let news = || seen().filter(|entry| !entry.is_reported());
+        let known: f64 = seen().filter(MeasuredEntry::is_reported).map(|entry| self.size(&entry)).sum();
+        let expected: f64 = news().map(|entry| self.size(&entry)).sum();
+        let most = to_float(news().map(|entry| entry.bytes()).sum());
+        if known > 0.0 && !(expected * 0.3..=most).contains(&(tokens - known)) {
+            self.entries.iter_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
+            self.heads_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
+            return self.take_in_report(entries, tokens);
+        }
+        let is_exact = |entry: &MeasuredEntry| entry.origin == SizeOrigin::Counted && self.vocabulary.is_some();
+        let exact: f64 = news().filter(is_exact).map(|entry| entry.parts.tokens()).sum();
+        let mut parts = SizeParts::default();
+        news().filter(|entry| !is_exact(entry)).for_each(|entry| parts.add(&entry.parts));
+        let mut rates = self.rates;
+        rates.learn(&parts, tokens - known - exact);
+        // What was counted here with the model's own encoding stays as it is, unless nothing else could be wrong.
+        let rest = rates.weigh(&parts);
+        let of_rest = (tokens - known - exact) / rest;
+        let (of_rest, of_exact) = match of_rest {
+            0.5..2.0 => (of_rest, 1.0),
+            _ => [(tokens - known) / (rest + exact).max(1.0); 2].into(),
+        };
+        let is_reference = self.vocabulary.is_some();
+        let divide = |entry: &mut MeasuredEntry| {
+            entry.origin = SizeOrigin::Reported(match entry.origin {
+                SizeOrigin::Reported(tokens) => tokens,
+                SizeOrigin::Counted if is_reference => entry.parts.tokens() * of_exact,
+                _ => rates.weigh(&entry.parts) * of_rest,
+            });
+        };
+        self.rates = rates;
+        self.entries[..entries].iter_mut().for_each(divide);
+        self.heads_mut().for_each(divide);
     }
 
-    /// The tokens of each item measured last, in order, scaled to the provider's count.
+    /// Forgets the provider's counts: sizes are our own until the next report. False if there was none.
+    pub fn forget_reports(&mut self) -> bool {
+        let untaught = Rates::untaught(self.vocabulary.is_some());
+        self.entries.iter_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
+        self.heads_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
+        self.reported = None;
+        std::mem::replace(&mut self.rates, untaught) != untaught
+    }
+
+    /// The tokens of each item measured last, in order. With [`Ruler::measure_fixed`] they add up to the request.
     pub fn weights(&self) -> Vec<u64> {
-        self.entries.iter().map(|entry| self.scaled(entry.best())).collect()
+        let mut sum: f64 = self.heads().map(|head| self.size(&head)).sum();
+        let weight = |entry: &MeasuredEntry| {
+            let before = sum;
+            sum += self.size(entry);
+            round_tokens(sum) - round_tokens(before)
+        };
+        self.entries.iter().map(weight).collect()
     }
 
     /// The tokens of the tool definitions.
     pub fn tools(&self) -> u64 {
-        self.scaled_head(self.tools.map_or(0, |tools| tools.best()))
+        round_tokens(self.tools.map_or(0.0, |tools| self.size(&tools)))
     }
 
     /// The tokens of the tool definitions and the system prompt: everything beside the items.
     pub fn measure_fixed(&self) -> u64 {
-        self.scaled_head(self.head())
+        self.sum(0)
     }
 
     /// The tokens of a text that was not measured yet.
     pub fn weigh(&self, text: &str) -> u64 {
-        self.scaled(tokens::estimate_tokens(text))
+        round_tokens(self.rates.weigh_text(text).ceil())
+    }
+
+    /// The tokens of a text that was not measured yet, counted with the model's encoding or a public one.
+    pub fn count(&self, text: &str) -> u64 {
+        let mut entry = MeasuredEntry::of_system(text);
+        entry.count(|| tokens::count_tokens(text, self.vocabulary.unwrap_or(Vocabulary::O200k)));
+        round_tokens(self.size(&entry).ceil())
+    }
+
+    /// The server's tokens by kind of content, as known now.
+    pub fn rates(&self) -> Rates {
+        self.rates
     }
 
     /// Takes in the tool definitions. Returns true if they are unchanged, or this is the first request.
@@ -206,8 +234,8 @@ impl Ruler {
             return true;
         }
         self.definitions = definitions.to_vec();
-        let tools = tools_entry(definitions);
-        let same = self.tools.is_none_or(|known| (known.bytes, known.estimate) == (tools.bytes, tools.estimate));
+        let tools = MeasuredEntry::of_tools(definitions);
+        let same = self.tools.is_none_or(|known| (known.texts, known.parts) == (tools.texts, tools.parts));
         if self.tools.is_none() || !same {
             self.tools = Some(tools);
             self.reported = None;
@@ -221,19 +249,13 @@ impl Ruler {
         if self.system.as_ref().is_some_and(|(known, _)| known == text) {
             return true;
         }
-        let (bytes, estimate) = (FRAME + text.len() as u64, FRAME + tokens::estimate_tokens(text));
-        let id = ItemId { number: 0, pass: 0 };
-        let entry = if text.is_empty() {
-            MeasuredEntry::default()
-        } else {
-            MeasuredEntry { id, bytes, estimate, ..MeasuredEntry::default() }
-        };
+        let entry = if text.is_empty() { MeasuredEntry::default() } else { MeasuredEntry::of_system(text) };
         self.system = Some((text.to_owned(), entry));
         self.reported = None;
         is_first
     }
 
-    /// Takes in the items after the first `same`, which are unchanged. Counts of the other items stay valid where
+    /// Takes in the items after the first `same`, which are unchanged. Sizes of the other items stay valid where
     /// their bytes appear again.
     fn take_in_items(&mut self, request: MeasuredRequest<'_>, same: usize) {
         let old = self.entries.split_off(same);
@@ -244,74 +266,54 @@ impl Ruler {
             old.iter().map(|entry| ((entry.id, entry.answers), *entry)).collect();
         let new = request.ids[same..].iter().zip(&request.items[same..]);
         let entry = |(id, item): (&ItemId, &Item)| {
-            known.get(&(*id, count_answers(item))).copied().unwrap_or_else(|| measure_entry(*id, item))
+            known.get(&(*id, count_answers(item))).copied().unwrap_or_else(|| MeasuredEntry::of_item(*id, item))
         };
         self.entries.extend(new.map(entry));
     }
 
     fn count_if_needed(&mut self, request: MeasuredRequest<'_>, threshold: u64) -> Basis {
-        let from = self.reported.map_or(0, |reported| reported.entries);
-        let basis = if self.reported.is_some() { Basis::Reported } else { Basis::Estimate };
-        if self.at_most() <= threshold {
-            return basis;
-        }
-        let own = Vocabulary::of_model(request.model);
-        let encoding = own.unwrap_or(Vocabulary::O200k);
-        for (entry, item) in self.entries[from..].iter_mut().zip(&request.items[from..]) {
-            if entry.counted.is_none() {
-                entry.counted = Some(measure_frame(item) + count_tokens(item, encoding));
+        if self.at_most() > to_float(threshold) {
+            let encoding = self.vocabulary.unwrap_or(Vocabulary::O200k);
+            for (entry, item) in self.entries.iter_mut().zip(request.items) {
+                entry.count(|| item.texts().map(|text| tokens::count_tokens(text, encoding)).sum());
+            }
+            if let Some(tools) = &mut self.tools {
+                tools.count(|| {
+                    list_tool_texts(request.tools).map(|text| tokens::count_tokens(&text, encoding)).sum()
+                });
+            }
+            if let Some((text, system)) = &mut self.system {
+                system.count(|| tokens::count_tokens(text, encoding));
             }
         }
-        if self.reported.is_some() {
-            return basis;
+        match self.tools.map(|tools| tools.origin) {
+            Some(SizeOrigin::Reported(_)) => Basis::Reported,
+            Some(SizeOrigin::Counted) if self.vocabulary.is_some() => Basis::Counted,
+            Some(SizeOrigin::Counted) => Basis::Nearest,
+            _ => Basis::Estimate,
         }
-        if let Some(tools) = &mut self.tools
-            && tools.counted.is_none()
-        {
-            tools.counted =
-                Some(tool_texts(request.tools).map(|text| tokens::count_tokens(&text, encoding)).sum());
-        }
-        if let Some((text, system)) = &mut self.system
-            && system.counted.is_none()
-            && !text.is_empty()
-        {
-            system.counted = Some(FRAME + tokens::count_tokens(text, encoding));
-        }
-        if own.is_some() { Basis::Counted } else { Basis::Nearest }
     }
 
     /// An upper bound of the tokens, as long as the provider's tokens are like those that it reported.
-    fn at_most(&self) -> u64 {
-        let bytes = |entries: &[MeasuredEntry]| entries.iter().map(|entry| entry.bytes).sum::<u64>();
-        match (self.reported, self.scale) {
-            // What came since may be denser than the rest: code, a table of numbers, another script.
-            (Some(seen), _) => {
-                let since = &self.entries[seen.entries..];
-                let likely = self.scaled(since.iter().map(MeasuredEntry::best).sum()) * 2;
-                seen.tokens + likely.min(bytes(since))
-            }
-            // A conversation that was just compressed is mostly what the provider has counted before.
-            (None, Some(_)) => (self.sum(self.entries.len()) * 3 / 2).min(self.bytes()),
-            (None, None) => self.bytes(),
-        }
-    }
-
-    /// The bytes of everything. No token is shorter than a byte.
-    fn bytes(&self) -> u64 {
-        self.heads().chain(self.entries.iter().copied()).map(|entry| entry.bytes).sum()
+    fn at_most(&self) -> f64 {
+        let most = |entry: MeasuredEntry| match entry.origin {
+            SizeOrigin::Expected => self.rates.weigh_most(&entry.parts).min(to_float(entry.bytes())),
+            SizeOrigin::Counted | SizeOrigin::Reported(_) => self.size(&entry),
+        };
+        self.heads().chain(self.entries.iter().copied()).map(most).sum()
     }
 
     /// The tokens of everything beside the items, and of the first `entries` items.
     fn sum(&self, entries: usize) -> u64 {
-        match self.reported {
-            Some(seen) if seen.entries <= entries => {
-                let since: u64 = self.entries[seen.entries..entries].iter().map(MeasuredEntry::best).sum();
-                seen.tokens + self.scaled(since)
-            }
-            _ => {
-                let ours: u64 = self.entries[..entries].iter().map(MeasuredEntry::best).sum();
-                self.scaled_head(self.head()) + self.scaled(ours)
-            }
+        let parts = self.heads().chain(self.entries[..entries].iter().copied());
+        round_tokens(parts.map(|entry| self.size(&entry)).sum())
+    }
+
+    fn size(&self, entry: &MeasuredEntry) -> f64 {
+        match entry.origin {
+            SizeOrigin::Reported(tokens) => tokens,
+            SizeOrigin::Counted if self.vocabulary.is_some() => entry.parts.tokens(),
+            SizeOrigin::Counted | SizeOrigin::Expected => self.rates.weigh(&entry.parts),
         }
     }
 
@@ -319,99 +321,40 @@ impl Ruler {
         self.tools.into_iter().chain(self.system.as_ref().map(|(_, entry)| *entry))
     }
 
-    fn head(&self) -> u64 {
-        self.heads().map(|head| head.best()).sum()
+    fn heads_mut(&mut self) -> impl Iterator<Item = &mut MeasuredEntry> {
+        self.tools.iter_mut().chain(self.system.as_mut().map(|(_, entry)| entry))
     }
 
-    /// The number of tokens that the provider counts for each of ours. Before its first report, an encoding that is not
-    /// the model's own gets a tenth more.
-    fn scale(&self) -> f64 {
-        self.scale.map_or_else(|| self.estimate_unreported(), |scale| scale.items)
-    }
-
-    fn estimate_unreported(&self) -> f64 {
-        const NEAREST: f64 = 1.1;
-        let counted = self.tools.is_some_and(|tools| tools.counted.is_some());
-        let unsure = counted && Vocabulary::of_model(&self.model).is_none();
-        if unsure { NEAREST } else { 1.0 }
-    }
-
-    /// Does the same as [`Ruler::scaled`] for the prompt and the tools.
-    fn scaled_head(&self, tokens: u64) -> u64 {
-        scale_tokens(tokens, self.scale.map_or_else(|| self.estimate_unreported(), |scale| scale.head))
-    }
-
-    /// Converts our count to the provider's.
+    /// Converts a number of our tokens in plain text to the provider's.
     pub fn scaled(&self, tokens: u64) -> u64 {
-        scale_tokens(tokens, self.scale())
+        round_tokens((to_float(tokens) * self.rates.of_prose()).ceil())
     }
 
-    /// Converts the provider's count to ours.
+    /// Converts the provider's tokens to ours in plain text.
     pub fn remove_scale(&self, tokens: u64) -> u64 {
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "counts of tokens are far below 2^52, and the scale is positive"
-        )]
-        let tokens = (tokens as f64 / self.scale()) as u64;
-        tokens
+        round_tokens((to_float(tokens) / self.rates.of_prose()).floor())
     }
-}
-
-/// The tokens for the role and the ids of a message. An answer is a message of its own.
-pub(super) const FRAME: u64 = 4;
-
-pub(super) fn measure_frame(item: &Item) -> u64 {
-    FRAME * (1 + count_answers(item) as u64)
-}
-
-/// The number of an item's calls that have an answer.
-fn count_answers(item: &Item) -> usize {
-    item.as_step().into_iter().flat_map(Step::calls).filter(|call| call.answer.is_some()).count()
-}
-
-fn measure_entry(id: ItemId, item: &Item) -> MeasuredEntry {
-    let (frames, images) = (measure_frame(item), item.images().count() as u64);
-    let around = frames + images * image::TOKENS;
-    let bytes = around + item.texts().map(|text| text.len() as u64).sum::<u64>();
-    let estimate = around + item.texts().map(tokens::estimate_tokens).sum::<u64>();
-    MeasuredEntry { id, answers: count_answers(item), bytes, frames, images, estimate, counted: None }
-}
-
-fn tools_entry(tools: &[ToolDefinition]) -> MeasuredEntry {
-    let mut entry = MeasuredEntry::default();
-    for text in tool_texts(tools) {
-        entry.bytes += text.len() as u64;
-        entry.estimate += tokens::estimate_tokens(&text);
-    }
-    entry
-}
-
-fn tool_texts(tools: &[ToolDefinition]) -> impl Iterator<Item = String> {
-    tools.iter().flat_map(|tool| [tool.name.clone() + " " + &tool.description, tool.parameters.to_string()])
-}
-
-fn count_tokens(item: &Item, encoding: Vocabulary) -> u64 {
-    // No provider reports the tokens of pictures before a request.
-    let images = item.images().count() as u64 * image::TOKENS;
-    item.texts().map(|text| tokens::count_tokens(text, encoding)).sum::<u64>() + images
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry::FRAME;
     use super::*;
-    use crate::conversation::message::{Call, CallAnswer, CallStatus, ReplyPart, ToolCall, UserText};
-
-    const SYSTEM: &str = "";
+    use crate::conversation::message::{Call, CallAnswer, CallStatus, ReplyPart, Step, ToolCall, UserText};
 
     fn said(text: impl Into<String>) -> Item {
         Item::Said(UserText::by_person(text))
     }
 
-    /// A text whose estimate is four times its real count.
-    fn flat(tokens: usize) -> String {
-        "=".repeat(tokens * 4)
+    /// Prose of about so many tokens.
+    fn prose(tokens: usize) -> String {
+        "one word and another ".repeat(tokens / 4)
+    }
+
+    /// Noise of about so many tokens: every server counts its own.
+    fn noise(tokens: usize) -> String {
+        let mut random = fastrand::Rng::with_seed(7);
+        (0..tokens * 2).map(|_| random.digit(16)).collect()
     }
 
     fn ids(passes: &[u32]) -> Vec<ItemId> {
@@ -441,29 +384,36 @@ mod tests {
         passes: &[u32],
         threshold: u64,
     ) -> RequestSize {
-        ruler.measure(MeasuredRequest { model, tools, system: SYSTEM, items, ids: &ids(passes) }, threshold)
+        ruler.measure(MeasuredRequest { model, tools, system: "", items, ids: &ids(passes) }, threshold)
+    }
+
+    #[track_caller]
+    fn assert_near(found: u64, expected: u64, percent: u64) {
+        assert!(found.abs_diff(expected) * 100 <= expected * percent, "{found}, not about {expected}");
     }
 
     #[test]
     fn what_extends_the_request_before_is_its_prefix() {
         let mut ruler = Ruler::default();
-        let talk = [said(flat(100)), said(flat(50)), said(flat(30))];
+        let talk = [said(prose(100)), said(prose(52)), said(prose(32))];
         let first = measure(&mut ruler, &talk[..2], &[0, 0], u64::MAX);
-        assert_eq!((first.tokens, first.prefix_tokens, first.broken), (158, 0, None));
+        assert_eq!((first.prefix_tokens, first.broken), (0, None));
+        let one = ruler.weights()[0];
         let second = measure(&mut ruler, &talk, &[0, 0, 0], u64::MAX);
-        assert_eq!((second.tokens, second.prefix_tokens, second.broken), (192, 158, None));
+        assert_eq!((second.prefix_tokens, second.broken), (first.tokens, None));
+        assert_eq!(ruler.weights().iter().sum::<u64>(), second.tokens);
         let edited = measure(&mut ruler, &talk, &[0, 1, 0], u64::MAX);
-        assert_eq!((edited.prefix_tokens, edited.broken), (104, Some(Break::Item(2))));
+        assert_eq!((edited.prefix_tokens, edited.broken), (one, Some(Break::Item(2))));
         let shorter = measure(&mut ruler, &talk[..1], &[0], u64::MAX);
-        assert_eq!((shorter.tokens, shorter.broken), (104, Some(Break::Item(2))));
+        assert_eq!((shorter.tokens, shorter.broken), (one, Some(Break::Item(2))));
     }
 
     #[test]
     fn other_tools_leave_nothing_of_the_prefix() {
         let mut ruler = Ruler::default();
-        let talk = [said(flat(100))];
+        let talk = [said(prose(100))];
         of(&mut ruler, "m", &[tool("finds")], &talk, &[0], u64::MAX);
-        ruler.report(300);
+        ruler.report(200);
         let size = of(&mut ruler, "m", &[tool("finds more")], &talk, &[0], u64::MAX);
         assert_eq!((size.prefix_tokens, size.broken, size.basis), (0, Some(Break::Tools), Basis::Estimate));
     }
@@ -471,17 +421,17 @@ mod tests {
     #[test]
     fn another_system_prompt_is_told_by_its_bytes_and_leaves_the_tools() {
         let mut ruler = Ruler::default();
-        let (items, ids, tools) = ([said(flat(100))], ids(&[0]), [tool("finds")]);
+        let (items, ids, tools) = ([said(prose(100))], ids(&[0]), [tool("finds")]);
         let mut size = |system: &str| {
             let request = MeasuredRequest { model: "m", tools: &tools, system, items: &items, ids: &ids };
             let size = ruler.measure(request, u64::MAX);
             (size.tokens, size.prefix_tokens, size.broken, ruler.tools(), ruler.measure_fixed())
         };
-        let (tokens, _, broken, tools, fixed) = size(&flat(20));
-        assert_eq!((broken, fixed), (None, tools + 24));
-        assert_eq!(tokens, fixed + 104);
-        assert_eq!(size(&flat(20)), (tokens, tokens, None, tools, fixed), "the same bytes");
-        assert_eq!(size(&flat(30)), (tokens + 10, tools, Some(Break::SystemPrompt), tools, fixed + 10));
+        let (tokens, _, broken, tools, fixed) = size(&prose(20));
+        assert!(broken.is_none() && fixed > tools + 20, "{fixed} {tools}");
+        assert_eq!(size(&prose(20)), (tokens, tokens, None, tools, fixed), "the same bytes");
+        let (more, prefix, broken, ..) = size(&prose(40));
+        assert!(more > tokens && prefix == tools && broken == Some(Break::SystemPrompt), "{more} {prefix}");
     }
 
     #[test]
@@ -491,71 +441,63 @@ mod tests {
         let call = ReplyPart::Call(Call { request, opaque: None, answer: None });
         let mut step = Step { parts: vec![call], ..Step::default() };
         let open = measure(&mut ruler, &[Item::Step(step.clone())], &[0], u64::MAX);
-        step.fill(0, CallAnswer::of_text(flat(50), CallStatus::Ok));
+        step.fill(0, CallAnswer::of_text(prose(60), CallStatus::Ok));
         let filled = measure(&mut ruler, &[Item::Step(step)], &[0], u64::MAX);
-        assert_eq!((filled.tokens, filled.prefix_tokens), (open.tokens + 54, 0));
+        assert_near(filled.tokens - open.tokens, 64, 15);
+        assert_eq!(filled.prefix_tokens, 0);
     }
 
     #[test]
     fn another_model_is_measured_anew() {
         let mut ruler = Ruler::default();
-        let talk = [said(flat(100))];
-        of(&mut ruler, "one", &[], &talk, &[0], u64::MAX);
+        let talk = [said(prose(100))];
+        let size = of(&mut ruler, "one", &[], &talk, &[0], u64::MAX);
         ruler.report(300);
-        let size = of(&mut ruler, "two", &[], &talk, &[0], u64::MAX);
-        assert_eq!((size.tokens, size.prefix_tokens, size.broken), (104, 0, None));
+        assert_eq!(of(&mut ruler, "two", &[], &talk, &[0], u64::MAX), size);
     }
 
     #[test]
-    fn the_provider_s_count_is_an_anchor_for_what_it_has_seen_and_a_scale_for_the_rest() {
+    fn what_the_provider_counted_stands_and_teaches_the_rest() {
         let mut ruler = Ruler::default();
-        let talk = [said(flat(96)), said(flat(46))];
-        measure(&mut ruler, &talk[..1], &[0], u64::MAX);
-        ruler.report(200);
-        let size = measure(&mut ruler, &talk, &[0, 0], u64::MAX);
-        assert_eq!((size.tokens, size.basis), (300, Basis::Reported), "200, and 50 that count twice");
-        assert_eq!((ruler.weights(), ruler.weigh(&flat(10))), (vec![200, 100], 20));
-        let edited = measure(&mut ruler, &talk, &[1, 0], u64::MAX);
-        assert_eq!(
-            (edited.tokens, edited.basis),
-            (300, Basis::Estimate),
-            "what it has seen is gone, its scale holds"
-        );
+        let talk = [said(prose(400)), said(prose(200))];
+        of(&mut ruler, "m", &[], &talk[..1], &[0], u64::MAX);
+        ruler.report(600);
+        let size = of(&mut ruler, "m", &[], &talk, &[0, 0], u64::MAX);
+        assert_eq!((ruler.weights()[0], size.basis), (600, Basis::Reported));
+        assert_near(ruler.weights()[1], 300, 10);
+        // An edit costs the count of what was edited, and no other.
+        let edited = of(&mut ruler, "m", &[], &talk, &[0, 1], u64::MAX);
+        assert_eq!((edited.tokens, edited.basis), (size.tokens, Basis::Reported));
+        let edited = of(&mut ruler, "m", &[], &talk, &[1, 0], u64::MAX);
+        assert_near(edited.tokens, size.tokens, 10);
     }
 
     #[test]
     fn a_count_that_cannot_be_true_is_passed_over() {
         let mut ruler = Ruler::default();
-        let talk = [said(flat(96))];
-        measure(&mut ruler, &talk, &[0], u64::MAX);
+        let talk = [said(prose(100))];
+        let size = measure(&mut ruler, &talk, &[0], u64::MAX);
         for (nonsense, judgement) in [
             (0, SizeReport::Absent),
-            (7, SizeReport::TooSmall { tokens: 7, bytes: 384 }),
-            (26, SizeReport::TooSmall { tokens: 26, bytes: 384 }),
-            (389, SizeReport::TooLarge { tokens: 389, bytes: 388 }),
+            (7, SizeReport::TooSmall { tokens: 7, bytes: 525 }),
+            (530, SizeReport::TooLarge { tokens: 530, bytes: 529 }),
         ] {
             assert_eq!(ruler.report(nonsense), judgement);
-            let size = measure(&mut ruler, &talk, &[0], u64::MAX);
-            assert_eq!((size.tokens, size.basis), (100, Basis::Estimate), "{nonsense}");
+            assert_eq!(measure(&mut ruler, &talk, &[0], u64::MAX).tokens, size.tokens, "{nonsense}");
         }
     }
 
     #[test]
     fn a_server_that_cuts_the_conversation_is_not_followed() {
         let mut ruler = Ruler::default();
-        let talk = [said(flat(996)), said(flat(2996)), said(flat(2996))];
+        let talk = [said(prose(1000)), said(prose(3000)), said(prose(3000))];
         measure(&mut ruler, &talk[..1], &[0], u64::MAX);
         assert_eq!(ruler.report(1000), SizeReport::Plausible);
         for messages in 2..=3 {
             let size = measure(&mut ruler, &talk[..messages], &[0, 0, 0][..messages], u64::MAX);
-            let added = (messages as u64 - 1) * 2996 * 4;
-            assert_eq!(size.tokens, 1000 + (messages as u64 - 1) * 3000, "what it said first stands");
+            assert_near(size.tokens, 1000 + (messages as u64 - 1) * 3000, 10);
             let judgement = ruler.report(1024);
-            assert!(
-                matches!(judgement, SizeReport::Stuck { tokens: 1024, added: of } if of == added)
-                    || matches!(judgement, SizeReport::TooSmall { tokens: 1024, .. }),
-                "{judgement:?}"
-            );
+            assert!(matches!(judgement, SizeReport::Stuck { .. } | SizeReport::TooSmall { .. }), "{judgement:?}");
         }
     }
 
@@ -563,58 +505,73 @@ mod tests {
     fn a_session_that_is_resumed_is_anchored_to_the_count_of_its_last_reply() {
         let mut ruler = Ruler::default();
         let tools = [tool("finds")];
-        let talk = [said(flat(96)), said(flat(46)), said(flat(46))];
-        let estimated = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
+        let talk = [said(prose(400)), said(prose(200)), said(prose(200))];
+        of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
         // The last reply's request held the first two items.
-        let seen = estimated.tokens - 50;
-        assert_eq!(ruler.anchor(2, seen * 2), SizeReport::Plausible);
+        assert_eq!(ruler.anchor(2, 1200), SizeReport::Plausible);
         let size = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
-        // What is counted twice as high is the conversation, not the tools.
-        let about = |extra: u64| seen * 2 + extra..=seen * 2 + extra + extra / 20;
-        assert!(about(100).contains(&size.tokens) && size.basis == Basis::Reported, "{size:?}");
-        assert_eq!(size.broken, None);
-        // The next message extends it.
-        let longer: Vec<Item> = talk.iter().cloned().chain([said(flat(6))]).collect();
-        let size = of(&mut ruler, "m", &tools, &longer, &[0, 0, 0, 0], u64::MAX);
-        assert!(about(120).contains(&size.tokens) && size.basis == Basis::Reported, "{size:?}");
+        assert_eq!((size.basis, size.broken), (Basis::Reported, None));
+        assert_near(size.tokens, 1600, 5);
         let judgement = ruler.anchor(2, 100_000);
         assert!(matches!(judgement, SizeReport::TooLarge { tokens: 100_000, .. }), "{judgement:?}");
-        assert_eq!(of(&mut ruler, "m", &tools, &longer, &[0, 0, 0, 0], u64::MAX).tokens, size.tokens);
+        assert_eq!(of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX).tokens, size.tokens);
     }
 
     #[test]
-    fn a_conversation_of_noise_does_not_make_the_tools_grow() {
-        let tools: Vec<ToolDefinition> = (0..20).map(|at| tool(&format!("finds {at} {}", flat(200)))).collect();
-        let talk = [said(flat(40)), said(flat(4000)), said(flat(4000))];
+    fn noise_teaches_neither_the_tools_nor_prose() {
+        let tools: Vec<ToolDefinition> = (0..20).map(|at| tool(&format!("finds {at} {}", prose(200)))).collect();
+        let talk = [said(prose(400)), said(noise(4000)), said(noise(4000)), said(prose(400))];
         let mut ruler = Ruler::default();
         let first = of(&mut ruler, "m", &tools, &talk[..1], &[0], u64::MAX).tokens;
         assert_eq!(ruler.report(first), SizeReport::Plausible);
-        let fixed = ruler.measure_fixed();
-        // The conversation is counted twice as high as ours.
-        let whole = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX).tokens;
-        assert_eq!(ruler.report(whole + 8000), SizeReport::Plausible);
-        assert_eq!(ruler.measure_fixed(), fixed);
-        assert!(ruler.scaled(1000) > 1900, "{}", ruler.scaled(1000));
-        // One that is resumed has seen no report without it: the tools are within what is likely.
-        let mut resumed = Ruler::default();
-        of(&mut resumed, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
-        assert_eq!(resumed.anchor(3, whole + 8000), SizeReport::Plausible);
-        assert!(resumed.measure_fixed() <= fixed * 5 / 4, "{} {fixed}", resumed.measure_fixed());
-        assert_eq!(of(&mut resumed, "m", &tools, &talk, &[0, 0, 0], u64::MAX).tokens, whole + 8000);
+        let (fixed, words) = (ruler.measure_fixed(), ruler.weigh(&prose(400)));
+        // The server counts nearly each byte of it.
+        let two = of(&mut ruler, "m", &tools, &talk[..2], &[0, 0], u64::MAX).tokens;
+        let noisy = ruler.weights()[1];
+        assert_eq!(ruler.report(two + noisy / 4), SizeReport::Plausible);
+        assert_eq!((ruler.measure_fixed(), ruler.weights()[1]), (fixed, noisy + noisy / 4));
+        of(&mut ruler, "m", &tools, &talk, &[0; 4], u64::MAX);
+        assert_near(ruler.weights()[2], noisy + noisy / 4, 10);
+        let said = ruler.weights()[3];
+        assert!(said < words * 3 / 2, "{said} {words}");
+        // Prose that is counted brings its own kind back.
+        assert_eq!(ruler.report(two + noisy / 2 + noisy + words), SizeReport::Plausible);
+        assert_near(ruler.weigh(&prose(400)), words, 12);
+    }
+
+    #[test]
+    fn what_was_counted_exactly_is_not_corrected() {
+        let mut ruler = Ruler::default();
+        let talk = [said(prose(4000)), said(noise(4000))];
+        measure(&mut ruler, &talk[..1], &[0], 0);
+        let exact = ruler.weights()[0];
+        let size = measure(&mut ruler, &talk, &[0, 0], u64::MAX).tokens;
+        assert_eq!(ruler.report(size + 1000), SizeReport::Plausible);
+        assert_eq!(ruler.weights(), [exact, size - exact + 1000]);
+    }
+
+    #[test]
+    fn one_report_that_was_too_high_is_made_up_for_by_the_next() {
+        let mut ruler = Ruler::default();
+        let talk = [said(prose(400)), said(prose(400)), said(prose(400))];
+        measure(&mut ruler, &talk[..1], &[0], u64::MAX);
+        assert_eq!(ruler.report(1040), SizeReport::Plausible);
+        measure(&mut ruler, &talk[..2], &[0, 0], u64::MAX);
+        assert_eq!(ruler.report(808), SizeReport::Plausible);
+        assert_near(measure(&mut ruler, &talk, &[0; 3], u64::MAX).tokens, 1212, 10);
     }
 
     #[test]
     fn nothing_is_counted_before_it_could_matter_and_then_only_once() {
         let mut ruler = Ruler::default();
-        let talk = [said(flat(100)), said(flat(100))];
-        let bytes = 2 * (400 + FRAME);
-        assert_eq!(measure(&mut ruler, &talk, &[0, 0], bytes).basis, Basis::Estimate);
-        let counted = measure(&mut ruler, &talk, &[0, 0], bytes - 1);
-        assert!(counted.basis == Basis::Counted && counted.tokens < 60, "{counted:?}");
-        let weight = ruler.weights()[1];
+        let talk = [said(prose(100)), said(prose(100))];
+        let size = measure(&mut ruler, &talk, &[0, 0], 400);
+        assert_eq!(size.basis, Basis::Estimate);
+        let counted = measure(&mut ruler, &talk, &[0, 0], 200);
+        assert_eq!((counted.basis, counted.tokens), (Basis::Counted, 2 * (101 + FRAME)));
         let edited = measure(&mut ruler, &talk, &[1, 0], u64::MAX);
-        assert_eq!((ruler.weights()[0], ruler.weights()[1]), (104, weight), "what stands keeps its count");
-        assert_eq!((edited.tokens, edited.basis), (104 + weight, Basis::Estimate));
+        assert_eq!(ruler.weights()[1], 101 + FRAME, "what stands keeps its count");
+        assert_near(edited.tokens, counted.tokens, 10);
     }
 
     #[test]
@@ -622,34 +579,26 @@ mod tests {
         const THRESHOLD: u64 = 100_000;
         let (mut ruler, mut talk) = (Ruler::default(), Vec::new());
         let mut tokens = 0;
-        let is_counted = |ruler: &Ruler| ruler.entries.iter().any(|entry| entry.counted.is_some());
+        let is_counted = |ruler: &Ruler| ruler.entries.iter().any(|entry| entry.origin == SizeOrigin::Counted);
         while !is_counted(&ruler) {
-            // A step brings in 2,000 tokens, of which the provider makes a tenth more.
-            talk.push(said("one word and another ".repeat(380)));
+            // A step brings in 1,500 tokens, of which the provider makes a tenth more.
+            talk.push(said(prose(1500)));
             tokens = measure(&mut ruler, &talk, &vec![0; talk.len()], THRESHOLD).tokens;
             assert!(tokens < THRESHOLD, "it is counted before it passes the threshold");
-            assert_eq!(ruler.report(talk.len() as u64 * 2200), SizeReport::Plausible);
+            assert_eq!(ruler.report(talk.len() as u64 * 1650), SizeReport::Plausible);
+            if tokens > THRESHOLD * 98 / 100 {
+                break;
+            }
         }
         assert!(tokens > THRESHOLD * 9 / 10, "{tokens}");
     }
 
     #[test]
-    fn after_an_edit_the_provider_s_scale_is_enough_unless_it_gets_tight() {
-        let mut ruler = Ruler::default();
-        let talk = [said(flat(96)), said(flat(96))];
-        measure(&mut ruler, &talk, &[0, 0], u64::MAX);
-        ruler.report(200);
-        let edited = measure(&mut ruler, &talk, &[1, 0], 300);
-        assert_eq!((edited.tokens, edited.basis), (200, Basis::Estimate));
-        assert_eq!(measure(&mut ruler, &talk, &[1, 0], 299).basis, Basis::Counted);
-    }
-
-    #[test]
-    fn a_vocabulary_that_is_not_public_gets_a_tenth_more() {
-        let talk = [said("one word and another ".repeat(50))];
-        let own = measure(&mut Ruler::default(), &talk, &[0], 0);
-        let nearest = of(&mut Ruler::default(), "qwen3", &[], &talk, &[0], 0);
+    fn a_vocabulary_that_is_not_public_is_counted_from_above() {
+        let talk = [said(prose(200)), said(noise(200))];
+        let own = measure(&mut Ruler::default(), &talk, &[0, 0], 0);
+        let nearest = of(&mut Ruler::default(), "qwen3", &[], &talk, &[0, 0], 0);
         assert_eq!(nearest.basis, Basis::Nearest);
-        assert!(nearest.tokens > own.tokens && nearest.tokens <= own.tokens * 11 / 10 + 1, "{nearest:?} {own:?}");
+        assert!(nearest.tokens > own.tokens && nearest.tokens < own.tokens * 3 / 2, "{nearest:?} {own:?}");
     }
 }

@@ -66,7 +66,7 @@ fn is_top(name: &str) -> bool {
 }
 
 /// True for letters in which capitals only begin words, only digits, or letters with up to three digits after them.
-fn is_word(word: &str) -> bool {
+pub(super) fn is_word(word: &str) -> bool {
     const LONGEST: usize = 24;
     const LONGEST_NUMBER: usize = 8;
     const MOST_DIGITS: usize = 3;

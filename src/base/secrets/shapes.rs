@@ -8,6 +8,7 @@ mod bytes;
 mod table;
 mod armour;
 mod aws;
+mod named;
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -15,7 +16,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use armour::{match_armour, material_before, measure_label};
-use bytes::{count_run, is_base64, is_in_word, is_random, measure_word};
+use bytes::{count_run, has_scrambled_word, is_base64, is_in_word, is_random, measure_word};
 use table::{KeyRest, SHAPES};
 
 pub(super) use armour::{Goes, follow_key, open_key};
@@ -83,6 +84,7 @@ fn find_key(text: &str, beginning: Range<usize>, rest: KeyRest) -> Option<Range<
             | KeyRest::Bot
             | KeyRest::AwsSecret
             | KeyRest::SecretPath
+            | KeyRest::Variable
     );
     if !stands_anywhere && before.last().is_some_and(|byte| is_in_word(*byte)) {
         return None;
@@ -101,6 +103,11 @@ fn find_key(text: &str, beginning: Range<usize>, rest: KeyRest) -> Option<Range<
             let length = measure_word(after);
             (length >= least && is_random(&after[..length])).then_some(length)
         }
+        KeyRest::Scrambled(least) => {
+            let length = measure_word(after);
+            (length >= least && has_scrambled_word(&after[..length])).then_some(length)
+        }
+        KeyRest::BotParts => named::rest_of_bot_token(after),
         KeyRest::Dotted(id, secret) => match_dotted(after, id, secret),
         KeyRest::WebToken => web_token(after),
         KeyRest::Armour => match_armour(after),
@@ -112,6 +119,12 @@ fn find_key(text: &str, beginning: Range<usize>, rest: KeyRest) -> Option<Range<
             let length = count_run(after, |byte| is_base64(*byte));
             return (length >= least && is_random(&after[..length]))
                 .then(|| beginning.end..beginning.end + length);
+        }
+        KeyRest::Bearer => return named::token_of_bearer(after).map(|found| shift_range(found, beginning.end)),
+        KeyRest::Basic => return named::pair_of_basic(after).map(|found| shift_range(found, beginning.end)),
+        KeyRest::Netrc => return named::password_of_netrc(after).map(|found| shift_range(found, beginning.end)),
+        KeyRest::Variable => {
+            return named::value_of_variable(before, after).map(|found| shift_range(found, beginning.end));
         }
         KeyRest::SecretPath => return secret_path(after).map(|found| shift_range(found, beginning.end)),
         KeyRest::UserInfo => return match_password(before, after).map(|found| shift_range(found, beginning.end)),
@@ -250,6 +263,12 @@ mod tests {
             format!("GOCSPX-{}", letters(28)),
             format!("AGE-SECRET-KEY-1{}", letters(58).to_uppercase()),
             format!("1234567890:AA{}", letters(33)),
+            "glpat-aB3_x-Y7zQ-k2_Lm9pR4".to_owned(),
+            "glpat-a-b_cDeF-gHiJ_kLmN-oP".to_owned(),
+            format!("key-{}", hex(32)),
+            format!("MTE{}.Gx{}.{}", letters(21), letters(4), letters(38)),
+            format!("sbp_{}", hex(40)),
+            format!("sb_secret_{}_{}", letters(22), hex(8)),
         ];
         for key in table {
             for (before, after) in
@@ -283,6 +302,16 @@ mod tests {
                 "'https://discord.com/api/webhooks/***'",
             ),
             ("postgres://app:s3cr3t@db:5432/app".to_owned(), "postgres://app:***@db:5432/app"),
+            (format!("Authorization: Bearer {}", letters(24)), "Authorization: Bearer ***"),
+            (format!("-H 'authorization: bearer {}.{}'", hex(20), hex(9)), "-H 'authorization: bearer ***'"),
+            ("\"Authorization\": \"Basic dXNlcjpwYXNzd29yZA==\"".to_owned(), "\"Authorization\": \"Basic ***\""),
+            ("X_API_TOKEN=q7Rt-22_pLx9\n".to_owned(), "X_API_TOKEN=***\n"),
+            ("export DB_PASSWORD='hunter2hunter2'".to_owned(), "export DB_PASSWORD='***'"),
+            (
+                "machine h.example login me password s3cr3t\n".to_owned(),
+                "machine h.example login me password ***\n",
+            ),
+            ("machine h\n  login me\n  password s3cr3t".to_owned(), "machine h\n  login me\n  password ***"),
             ("redis://:s3cr3t@cache".to_owned(), "redis://:***@cache"),
             ("(mongodb+srv://u:a@b@host/)".to_owned(), "(mongodb+srv://u:***@host/)"),
             ("http://u:s3cr3t@[::1]/".to_owned(), "http://u:***@[::1]/"),
@@ -342,6 +371,15 @@ mod tests {
             "https://hooks.slack.com/services/T00000000/B00000000/your-secret-goes-here",
             "https://discord.com/api/webhooks/ID/TOKEN",
             "AccountKey=… and SharedAccessKey=<key>",
+            "glpat-my-long-token-name-2024 glpat-<your-token> glpat-xxxxxxxxxxxxxxxxxxxx",
+            "Authorization: Bearer ${TOKEN}, Bearer <token>, Bearer authentication_of_users, Bearer token1",
+            "Basic usage of basic information, Basic authentication, `Basic realm=\"x\"`",
+            "API_KEY=os.environ[\"API_KEY\"] TOKEN=get_token_v2(a) SECRET=$(cat x) PASSWORD=password123",
+            "CACHE_KEY=deps-v1-linux GITHUB_TOKEN=${{ secrets.GITHUB_TOKEN }} MAX_TOKEN=1234567890",
+            "Foo.TOKEN=abc123def456, myTOKEN=abc123def456, API_KEY=your_api_key_here",
+            "the machine runs a login shell and asks for a password at once",
+            "machine host login user password $PASSWORD",
+            "key-value-store key-0123abcd MTA NODE_ENV.MODULE.OTHER ODBC.driver.manager",
         ] {
             assert_eq!(mask_keys(text, "***"), None, "{text}");
         }

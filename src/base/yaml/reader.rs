@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 
@@ -13,6 +14,7 @@ use super::node::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 pub const LONGEST: usize = 1024 * 1024;
 const DEEPEST: usize = 64;
 const MOST_NODES: usize = 100_000;
+const KEY_IS_MAPPING: &str = r#"a key must be a word, not a mapping; put a template in quotes: "{{ … }}""#;
 
 /// A YAML error with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +47,34 @@ pub fn tree_of_firsts(text: &str, source: u16) -> Result<(Node, Vec<YamlError>),
     if let Some(node) = lines::read_mapping(text, source) {
         return Ok((node, Vec::new()));
     }
-    Builder::read(check_shape(text)?, source)
+    let text = check_shape(text)?;
+    Builder::read(text, source).or_else(|error| {
+        let joined = join_surrogates(text).filter(|_| text.trim_start().starts_with(['{', '[']));
+        Builder::read(&joined.ok_or(error)?, source)
+    })
+}
+
+/// Writes the pairs of escapes that JSON has for characters beyond 16 bits as the single escapes of YAML, which knows no
+/// pairs. `None` if there are none.
+fn join_surrogates(text: &str) -> Option<String> {
+    let read_escape = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let (mut joined, mut rest, mut at) = (String::new(), 0, 0);
+    while let Some(found) = text.get(at..)?.find('\\').map(|next| at + next) {
+        match (read_escape(found), read_escape(found + 6)) {
+            (Some(high @ 0xd800..0xdc00), Some(low @ 0xdc00..0xe000)) => {
+                let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                joined += text.get(rest..found)?;
+                let _ = write!(joined, "\\U{code:08X}");
+                (rest, at) = (found + 12, found + 12);
+            }
+            // What follows a backslash is no beginning of an escape.
+            _ => at = found + 1 + text.get(found + 1..)?.chars().next().map_or(0, char::len_utf8),
+        }
+    }
+    (rest > 0).then(|| joined + &text[rest..])
 }
 
 /// The text without its byte order mark, if its size and shape can be parsed quickly.
@@ -175,7 +204,8 @@ impl<'t> Builder<'t> {
             let (event, span) = match self.next()? {
                 (Event::MappingEnd, _) => break,
                 (Event::Scalar(text, ..), span) => (Cow::Owned(text.into_owned()), span),
-                (_, span) => return Err(place_error(span, "a key must be a word, not a list or a mapping")),
+                (Event::MappingStart(..), span) => return Err(place_error(span, KEY_IS_MAPPING)),
+                (_, span) => return Err(place_error(span, "a key must be a word, not a list")),
             };
             let key = YamlKey { text: event, place: self.place(span) };
             let (value, value_span) = self.next()?;
@@ -241,5 +271,49 @@ fn scan_error(error: &ScanError) -> YamlError {
         message: error.info().to_owned(),
         line: Some(error.marker().line()),
         column: Some(error.marker().col() + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use proptest::prelude::*;
+
+    use super::{Node, YamlTree, tree_of_firsts};
+
+    /// The text as JSON writes it where only ASCII may stand: each UTF-16 unit an escape.
+    fn escape_for_json(text: &str) -> String {
+        text.encode_utf16().fold(String::new(), |mut json, unit| {
+            let _ = write!(json, "\\u{unit:04x}");
+            json
+        })
+    }
+
+    fn read_member(json: &str) -> Option<String> {
+        let (node, _) = tree_of_firsts(json, 0).ok()?;
+        match &node.get("text").map(|node: &Node| &node.tree)? {
+            YamlTree::Scalar(scalar) => Some(scalar.text.to_string()),
+            _ => None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escapes_of_json_are_read(text in any::<String>(), plain in "[a-z\\\\\"]{0,4}") {
+            let plain_json = serde_json::to_string(&plain).expect("written");
+            let json = format!("{{\"text\": \"{}{}\"}}", &plain_json[1..plain_json.len() - 1], escape_for_json(&text));
+            prop_assert_eq!(read_member(&json), Some(plain + &text));
+        }
+    }
+
+    #[test]
+    fn half_a_pair_is_a_mistake_and_a_written_backslash_begins_no_escape() {
+        assert_eq!(read_member(r#"{"text": "\ud83d"}"#), None);
+        assert_eq!(read_member(r#"{"text": "\\ud83d\ude00"}"#), None);
+        assert_eq!(
+            read_member(r#"{"text": "\\ud83d\\ude00 \ud83d\ude00"}"#).as_deref(),
+            Some("\\ud83d\\ude00 😀")
+        );
     }
 }

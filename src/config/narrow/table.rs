@@ -60,7 +60,7 @@ const AGENTS: &[NarrowRow] = &[
     ),
     ("tools", NarrowRule::FewerTools),
     ("skills", NarrowRule::FewerSkills),
-    ("approval", NarrowRule::Stricter(&["never", "ask", "edits", "all"])),
+    ("approval", NarrowRule::Stricter(&["never", "ask", "auto", "edits", "all"])),
     // The other modes allow the same calls; the user decides what they may spend.
     ("mode", NarrowRule::OneOf(&["explore"])),
     ("plan_approval", NarrowRule::OneOf(&["true"])),

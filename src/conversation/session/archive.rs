@@ -16,6 +16,7 @@ use crate::conversation::message::{Call, CallAnswer, Handle, Item, Step};
 
 use super::entry::{LineHead, LogLine};
 use super::lines::{LinesBack, LogLines};
+use super::seal::SealCheck;
 
 /// The items that the view does not show verbatim. Shared with the tools that read them.
 #[derive(Debug, Default)]
@@ -95,7 +96,8 @@ impl Originals {
         // Answers come after their step.
         let mut answers: Vec<(u64, usize, CallAnswer)> = Vec::new();
         while let Some(line) = lines.read()? {
-            if LineHead::parse(&line).is_none_or(|head| numbers.binary_search(&head.number).is_err()) {
+            let is_wanted = |head: LineHead| numbers.binary_search(&head.number).is_ok();
+            if !(LineHead::parse(&line).is_some_and(is_wanted) && SealCheck::default().is_sound(&line)) {
                 continue;
             }
             let item = match LogLine::parse(&line) {
@@ -147,8 +149,9 @@ pub(super) fn each_item(
     // The newest step, whose answers are still to come.
     let mut open: Option<(u64, Step)> = None;
     let mut lines = LogLines::new(File::open(log)?);
+    let mut check = SealCheck::default();
     while let Some(line) = lines.read()? {
-        let Some(head) = LineHead::parse(line) else { continue };
+        let Some(head) = LineHead::parse(line).filter(|_| check.is_sound(line)) else { continue };
         if head.call.is_none()
             && let Some((number, step)) = open.take()
             && !each(number, Item::Step(step))

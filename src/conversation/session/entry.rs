@@ -1,8 +1,9 @@
-//! The format of the log: one JSON object per line. The first line is a header.
+//! The format of the log: one JSON object per line. The first line is a header. Each line ends with its seal,
+//! `"sum":…`.
 //!
 //! ```text
-//! {"v":2,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…
-//! {"type":"turn.started","run_id":…,"time":…}
+//! {"v":3,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…
+//! {"type":"turn.started","run_id":…,"workspace":…,"agent":…,"model":…,"time":…}    repeats what the header says
 //! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt and its ingredients
 //! {"type":"said","n":1,"time":…,"text":…}
 //! {"type":"partial","text":…}                           a reply so far, piece by piece
@@ -10,13 +11,14 @@
 //! {"type":"reply","n":2,"time":…,"parts":[…],…}         a step; its calls are not answered yet
 //! {"type":"state","time":…,"changes":{"todo":[…]},…}    keys of the session's state, files read, skills loaded
 //! {"type":"answer","n":2,"call":0,"time":…,"content":…,"telemetry":{…}}
-//! {"type":"turn.completed","stop":…,"time":…}
+//! {"type":"turn.completed","stop":…,"time":…}           with "title":… if it is not the first message
 //! {"type":"taint","source":"content from …","time":…}   outside content entered; more calls ask from here on
 //! {"type":"compressed","time":…,"done":{…},"edits":[…],"summary":{…}}   fewer tokens are sent
 //! {"type":"unloaded","time":…,"skills":[…],"edits":[…]}                 instructions of skills are not sent
 //! {"type":"restored","time":…}                          everything is sent verbatim again
-//! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count
+//! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count; "title" as above
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
+//! {"type":"unpinned","numbers":[1,2],"time":…}          the same, taken back
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
 //! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
 //! {"type":"progress","what":"planned",…}                an event of a plan: see `event::plan::PlanEvent`
@@ -38,7 +40,9 @@ use super::state::StateChange;
 use super::view::ViewEdit;
 
 /// The version that is written. It is raised only if an older reader would misread a log.
-pub(super) const FORMAT_VERSION: u32 = 2;
+pub(super) const FORMAT_VERSION: u32 = 3;
+/// The oldest version that is read: that without seals.
+pub(super) const OLDEST_VERSION: u32 = 2;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -67,7 +71,15 @@ pub(super) enum HeaderKind {
 #[serde(tag = "type")]
 pub(super) enum LogEntry<'a> {
     #[serde(rename = "turn.started")]
-    TurnStarted { run_id: &'a str, time: &'a str },
+    TurnStarted {
+        run_id: &'a str,
+        workspace: &'a str,
+        agent: &'a str,
+        model: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent: Option<&'a str>,
+        time: &'a str,
+    },
     #[serde(rename = "system")]
     System { time: &'a str, text: &'a str, basis: &'a BTreeMap<String, String> },
     #[serde(rename = "said")]
@@ -106,9 +118,16 @@ pub(super) enum LogEntry<'a> {
     #[serde(rename = "restored")]
     Restored { time: &'a str },
     #[serde(rename = "undone")]
-    Undone { n: u64, time: &'a str },
+    Undone {
+        n: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        time: &'a str,
+    },
     #[serde(rename = "pinned")]
     Pinned { numbers: &'a [u64], time: &'a str },
+    #[serde(rename = "unpinned")]
+    Unpinned { numbers: &'a [u64], time: &'a str },
     #[serde(rename = "spent")]
     Spent {
         time: &'a str,
@@ -157,7 +176,13 @@ pub(super) enum LogEntry<'a> {
     #[serde(rename = "taint")]
     Taint { source: &'a str, time: &'a str },
     #[serde(rename = "turn.completed")]
-    TurnCompleted { stop: &'a str, code: u8, time: &'a str },
+    TurnCompleted {
+        stop: &'a str,
+        code: u8,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        time: &'a str,
+    },
 }
 
 /// Any line but the first, with the fields that a reader needs.
@@ -167,7 +192,7 @@ pub(super) enum LogLine {
     #[serde(rename = "turn.started")]
     TurnStarted {},
     #[serde(rename = "turn.completed")]
-    TurnCompleted { code: u8 },
+    TurnCompleted { code: u8, title: Option<String> },
     #[serde(rename = "system")]
     System { text: String, basis: BTreeMap<String, String> },
     #[serde(rename = "said")]
@@ -201,6 +226,8 @@ pub(super) enum LogLine {
     Undone { n: u64 },
     #[serde(rename = "pinned")]
     Pinned { numbers: Vec<u64> },
+    #[serde(rename = "unpinned")]
+    Unpinned { numbers: Vec<u64> },
     #[serde(rename = "spent")]
     Spent { usage: Usage, cost_usd: Option<f64> },
     #[serde(rename = "role")]
@@ -289,6 +316,7 @@ impl LogLine {
                 | Self::Flow { .. }
                 | Self::Restored {}
                 | Self::Pinned { .. }
+                | Self::Unpinned { .. }
         )
     }
 

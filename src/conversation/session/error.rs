@@ -1,7 +1,9 @@
 //! Errors of opening or writing a session.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use super::entry::{FORMAT_VERSION, OLDEST_VERSION};
 
 /// An error, with a hint if the user can act on it.
 #[derive(Debug, thiserror::Error)]
@@ -15,10 +17,8 @@ pub enum SessionError {
     #[error("session {id} is in use by another process; wait for it, or start a new session")]
     Locked { id: String },
 
-    #[error(
-        "{} was written by another version of agent (format {found}; this one reads {known})", .path.display()
-    )]
-    OtherFormat { path: PathBuf, found: u64, known: u32 },
+    #[error("{} was written by {writer} (format {found}; this one reads {known}){advice}", .path.display())]
+    OtherFormat { path: PathBuf, found: u64, writer: &'static str, known: String, advice: &'static str },
 
     #[error("{} is not a session log: {why}", .path.display())]
     NotALog { path: PathBuf, why: String },
@@ -39,7 +39,17 @@ impl SessionError {
         }
     }
 
-    pub(super) fn io(path: &std::path::Path, doing: &'static str, source: io::Error) -> Self {
+    pub(super) fn other_format(path: &Path, found: u64) -> Self {
+        let (writer, advice) = if found > u64::from(FORMAT_VERSION) {
+            ("a newer version of agent", ": update agent to open it")
+        } else {
+            ("an older version of agent", "")
+        };
+        let known = format!("{OLDEST_VERSION} to {FORMAT_VERSION}");
+        Self::OtherFormat { path: path.to_path_buf(), found, writer, known, advice }
+    }
+
+    pub(super) fn io(path: &Path, doing: &'static str, source: io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), doing, source }
     }
 }

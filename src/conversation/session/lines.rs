@@ -65,12 +65,14 @@ pub(super) struct LinesBack<R> {
     /// The bytes that were read but not returned yet, and their position in the file.
     buffer: Vec<u8>,
     offset: u64,
+    /// The bytes to read next: few at first, as the last lines are often all that is wanted.
+    block: usize,
 }
 
 impl<R: Read + Seek> LinesBack<R> {
     pub fn new(mut from: R) -> io::Result<Self> {
         let offset = from.seek(SeekFrom::End(0))?;
-        Ok(Self { from, buffer: Vec::new(), offset })
+        Ok(Self { from, buffer: Vec::new(), offset, block: BLOCK / 64 })
     }
 
     /// The line before, with its line break, which the last one may lack; `None` at the beginning.
@@ -91,7 +93,8 @@ impl<R: Read + Seek> LinesBack<R> {
     /// Reads the block before the buffer. Returns the number of bytes that were not searched yet.
     fn prepend(&mut self) -> io::Result<usize> {
         // In proportion to the buffer, so that a long line is not moved again and again.
-        let wanted = self.buffer.len().max(BLOCK);
+        let wanted = self.buffer.len().max(self.block);
+        self.block = BLOCK.min(2 * self.block);
         let length = usize::try_from(self.offset).map_or(wanted, |offset| offset.min(wanted));
         self.offset -= length as u64;
         self.from.seek(SeekFrom::Start(self.offset))?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::error::SessionError;
+use super::seal::seal_line;
 use crate::files::private::{make_private_dir, private_file};
 
 /// A log that this process may append to.
@@ -109,7 +110,9 @@ impl Log {
 
     /// Queues an entry as a line.
     pub fn push(&mut self, entry: &impl Serialize) {
+        let from = self.pending.len();
         serde_json::to_writer(&mut self.pending, entry).expect("entries are plain data, and memory takes them");
+        seal_line(&mut self.pending, from);
         self.pending.push(b'\n');
     }
 

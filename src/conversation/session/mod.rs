@@ -8,34 +8,39 @@
 //! The caller supplies the time.
 
 mod archive;
+mod editing;
 mod entry;
 mod error;
+mod header;
 mod id;
 mod lines;
+mod listing;
 mod log;
 mod outline;
 mod partial;
 mod recording;
 mod replay;
+mod seal;
 mod state;
 mod store;
 mod transcript;
 mod unseen;
 mod view;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod histories;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::conversation::Archive;
-use crate::conversation::event::Compressed;
-use crate::conversation::message::{Handle, Item, Summary as ItemSummary, ToolCall, Usage};
+use crate::conversation::message::{Item, ToolCall, Usage};
 use crate::conversation::telemetry::Tally;
 
 use archive::Originals;
@@ -48,9 +53,10 @@ use transcript::Transcript;
 pub use entry::SystemPrompt;
 pub use error::SessionError;
 pub use lines::Far;
+pub use listing::SessionSummary;
 pub use log::Syncing;
 pub use state::{SessionState, StateChange};
-pub use store::{SessionSummary, Store};
+pub use store::Store;
 pub use view::{ItemChange, ItemId, SessionView, ViewEdit};
 
 /// The workspace, agent and model of a session. The model is the provider's name for it.
@@ -171,85 +177,6 @@ impl Session {
         let mut view = self.transcript.view.clone();
         view.edit(edits, None, |_, _| {});
         view
-    }
-
-    /// Applies one compression to the items that are sent; the log keeps the originals.
-    ///
-    /// # Errors
-    /// The disk fails. In memory the edits apply all the same.
-    pub fn compress(
-        &mut self,
-        done: &Compressed,
-        edits: &[ViewEdit],
-        summary: Option<ItemSummary>,
-        now: Timestamp,
-    ) -> Result<(), SessionError> {
-        self.push(&LogEntry::Compressed { time: &format_stamp(now), done, edits, summary: summary.as_ref() });
-        let originals = &self.originals;
-        self.transcript.compress(done, edits, summary, |number, item| originals.hide(number, item));
-        self.sync()
-    }
-
-    /// Removes the instructions of skills from the items that are sent.
-    ///
-    /// # Errors
-    /// The disk fails. In memory the edits apply all the same.
-    pub fn unload(&mut self, skills: &[String], edits: &[ViewEdit], now: Timestamp) -> Result<(), SessionError> {
-        self.push(&LogEntry::Unloaded { time: &format_stamp(now), skills, edits });
-        let originals = &self.originals;
-        self.transcript.edit(edits, None, |number, item| originals.hide(number, item));
-        self.sync()
-    }
-
-    /// Sends all original items again, and keeps it that way: see [`Session::is_held`]. Returns the number of items
-    /// that come back.
-    ///
-    /// # Errors
-    /// The log cannot be read or written; nothing has changed then.
-    pub fn restore(&mut self, now: Timestamp) -> Result<usize, SessionError> {
-        self.sync()?;
-        let restored = self.originals.len();
-        let view = self.original_view()?;
-        self.push(&LogEntry::Restored { time: &format_stamp(now) });
-        self.sync()?;
-        self.originals.clear();
-        self.transcript.restore(view);
-        Ok(restored)
-    }
-
-    /// Takes the person's last message and everything after it out of the conversation. The log keeps them, and whoever
-    /// opens it next has the conversation as it was before that message. Returns the message; `None` if there is none.
-    ///
-    /// # Errors
-    /// The log cannot be read or written.
-    pub fn undo(mut self, now: Timestamp) -> Result<Option<String>, SessionError> {
-        let Some(place) = self.transcript.messages.last().copied() else { return Ok(None) };
-        let said = self.originals.read(Handle::item(place.number));
-        let said =
-            said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
-        self.push(&LogEntry::Undone { n: place.from, time: &format_stamp(now) });
-        self.sync()?;
-        Ok(Some(said.unwrap_or_default()))
-    }
-
-    /// True if a person undid the compressions and wants none until they ask for one.
-    pub fn is_held(&self) -> bool {
-        self.transcript.held
-    }
-
-    /// The numbers of the items that no compression touches.
-    pub fn list_pinned(&self) -> &BTreeSet<u64> {
-        &self.transcript.pinned
-    }
-
-    /// Keeps items out of every compression.
-    ///
-    /// # Errors
-    /// The disk fails. In memory the items are pinned all the same.
-    pub fn pin(&mut self, numbers: &[u64], now: Timestamp) -> Result<(), SessionError> {
-        self.push(&LogEntry::Pinned { numbers, time: &format_stamp(now) });
-        self.transcript.pinned.extend(numbers);
-        self.sync()
     }
 
     /// The sum over all requests.

@@ -8,11 +8,12 @@ use crate::conversation::event::CallTelemetry;
 use crate::conversation::event::plan::{FlowNote, PlanEvent};
 use crate::conversation::message::{CallAnswer, CallStatus, FinishReason, ReplyPart, Step, Usage, UserText};
 
-use super::entry::LogEntry;
+use super::entry::{LogEntry, LogHeader};
 use super::error::SessionError;
 use super::id::format_stamp;
 use super::log::{Log, Syncing};
 use super::partial::Partial;
+use super::transcript::Transcript;
 use super::{OpenCall, Session};
 
 /// The most streamed bytes that may stay unlogged.
@@ -136,7 +137,12 @@ impl Session {
     /// Records the start of a turn. Written to disk with the user's message.
     pub fn start_turn(&mut self, run_id: &str, now: Timestamp) {
         self.transcript.start_turn();
-        self.push(&LogEntry::TurnStarted { run_id, time: &format_stamp(now) });
+        let (LogHeader { workspace, parent, .. }, Transcript { agent, model, .. }) =
+            (&self.header, &self.transcript);
+        let (parent, time) = (parent.as_deref(), &*format_stamp(now));
+        if let Some(log) = &mut self.log {
+            log.push(&LogEntry::TurnStarted { run_id, workspace, agent, model, parent, time });
+        }
     }
 
     /// Records the end of a turn with its reason `stop` (`completed`, `limit`, …) and its exit code. Everything is then
@@ -146,7 +152,10 @@ impl Session {
     /// The disk fails.
     pub fn end_turn(&mut self, stop: &str, code: u8, now: Timestamp) -> Result<(), SessionError> {
         *self.transcript.codes.entry(code).or_default() += 1;
-        self.push(&LogEntry::TurnCompleted { stop, code, time: &format_stamp(now) });
+        let (title, time) = (self.transcript.title.as_deref(), &*format_stamp(now));
+        if let Some(log) = &mut self.log {
+            log.push(&LogEntry::TurnCompleted { stop, code, title, time });
+        }
         self.sync()
     }
 

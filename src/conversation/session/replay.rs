@@ -1,7 +1,7 @@
 //! Reads a log: the conversation in it, and the damage that was skipped.
 //!
-//! A torn last line is the trace of a crash and is dropped; a damaged line elsewhere is skipped. Both are
-//! reported. A log of another format is refused rather than half understood.
+//! A torn last line is the trace of a crash and is dropped; a damaged line elsewhere is skipped, the first one
+//! replaced. All are reported. A log of another format is refused rather than half understood.
 //!
 //! The log is read twice: first only for the edits, then for everything except the texts that they removed. So it needs
 //! memory only for what the view still shows.
@@ -10,15 +10,17 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::de::Error;
 
 use crate::base::text;
 
 use super::archive::{Originals, each_item};
-use super::entry::{FORMAT_VERSION, LogHeader, LogLine, SystemPrompt};
+use super::entry::{LogHeader, LogLine, OLDEST_VERSION, SystemPrompt};
 use super::error::SessionError;
+use super::header::{FoundHeader, no_log, read_header};
 use super::lines::{Far, LogLines};
 use super::outline;
+use super::seal::SealCheck;
 use super::transcript::Transcript;
 use super::unseen::Unseen;
 use super::view::SessionView;
@@ -54,24 +56,36 @@ pub(super) fn replay_log(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result
     let unreadable = |error| SessionError::io(path, "read", error);
     // Another process may append meanwhile: both readings end where the log ends now.
     let length = file.metadata().map_err(unreadable)?.len();
-    let unseen = from_start(file, length).and_then(Unseen::find).map_err(unreadable)?;
     let mut lines = LogLines::new(from_start(file, length).map_err(unreadable)?);
     let line = lines.read().map_err(unreadable)?.ok_or_else(|| no_log(path, "it is empty"))?;
-    let header = read_header(path, line)?;
+    let FoundHeader { header, is_rebuilt, is_gone } = read_header(path, line)?;
+    let is_sealed = header.v > OLDEST_VERSION;
+    let from_file = from_start(file, length).map_err(unreadable)?;
+    let unseen = Unseen::find(from_file, is_sealed).map_err(unreadable)?;
+    let mut lines = LogLines::new(from_start(file, length).map_err(unreadable)?);
+    let mut check = SealCheck::of_sealed(is_sealed);
     let mut log = Replayed {
         transcript: Transcript::new(&header.agent, &header.model),
         originals: Originals::new(Some(path.to_path_buf())),
         header,
         partial: (String::new(), String::new()),
-        whole: line.len() as u64,
-        ends_with_newline: line.ends_with(b"\n"),
+        whole: 0,
+        ends_with_newline: true,
         warnings: Vec::new(),
         strays: 0,
     };
-    for number in 2.. {
+    if is_rebuilt {
+        log.warnings.push(format!("{}:1: this line is damaged; the rest of the log replaces it", path.display()));
+    }
+    for number in 1.. {
         let Some(line) = lines.read().map_err(unreadable)? else { break };
         let whole = line.ends_with(b"\n");
-        let entry = if unseen.covers(number, line) { outline::parse_outline(line) } else { LogLine::parse(line) };
+        let entry = match check.is_sound(line) {
+            _ if number == 1 && !is_gone => Ok(LogLine::Other),
+            false => Err(serde_json::Error::custom("it is not as it was written")),
+            true if unseen.covers(number, line) => outline::parse_outline(line),
+            true => LogLine::parse(line),
+        };
         match entry {
             Ok(entry) if unseen.is_taken_out(number) && entry.is_of_a_message() => {}
             Ok(entry) => log.apply(entry, unseen.is_undone(number)),
@@ -104,26 +118,6 @@ pub(super) fn replay_log(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result
 fn from_start(mut file: &File, length: u64) -> io::Result<io::Take<&File>> {
     file.rewind()?;
     Ok(file.take(length))
-}
-
-/// Reads the first line.
-///
-/// # Errors
-/// It is not a header, or has another format.
-pub(super) fn read_header(path: &Path, line: &[u8]) -> Result<LogHeader, SessionError> {
-    #[derive(Deserialize)]
-    struct Probe {
-        v: u64,
-    }
-    let Probe { v } = serde_json::from_slice(line).map_err(|error| no_log(path, error))?;
-    if v != u64::from(FORMAT_VERSION) {
-        return Err(SessionError::OtherFormat { path: path.to_path_buf(), found: v, known: FORMAT_VERSION });
-    }
-    serde_json::from_slice(line).map_err(|error| no_log(path, error))
-}
-
-pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
-    SessionError::NotALog { path: path.to_path_buf(), why: why.to_string() }
 }
 
 /// The view of a log with every item as it was recorded, but for those that `is_out` names.
@@ -173,7 +167,8 @@ impl Replayed {
                 originals.take_out(n..=transcript.last);
                 transcript.undo(n);
             }
-            LogLine::Pinned { numbers } => transcript.pinned.extend(numbers),
+            LogLine::Pinned { numbers } => transcript.pin(&numbers),
+            LogLine::Unpinned { numbers } => transcript.unpin(&numbers),
             LogLine::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
             LogLine::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
             LogLine::Progress { progress } => transcript.progress(*progress),
@@ -189,7 +184,10 @@ impl Replayed {
                 transcript.taint.get_or_insert(source);
             }
             LogLine::TurnStarted {} => transcript.start_turn(),
-            LogLine::TurnCompleted { code } => *transcript.codes.entry(code).or_default() += 1,
+            LogLine::TurnCompleted { code, title } => {
+                *transcript.codes.entry(code).or_default() += 1;
+                transcript.title = title.or(transcript.title.take());
+            }
             LogLine::Other => {}
         }
     }

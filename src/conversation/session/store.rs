@@ -1,20 +1,19 @@
 //! The store of sessions: `DIR/WORKSPACE/ID.jsonl`, found by id, by a prefix of an id, or as a workspace's latest.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::base::text;
 
-use super::entry::LogLine;
 use super::error::SessionError;
-use super::id::{format_stamp, workspace_slug};
+use super::header::no_log;
+use super::id::workspace_slug;
 use super::lines::Far;
+use super::listing::{ListedSessions, SessionSummary, id_of, open_log, read_summary, sort_newest};
 use super::log::Log;
 use super::replay::{self, INTERRUPTED, Replayed};
 use super::{About, Partial, Session};
@@ -26,26 +25,6 @@ type Tell = Arc<dyn Fn(Far) + Send + Sync>;
 pub struct Store {
     dir: PathBuf,
     tell: Tell,
-}
-
-/// A session as lists show it, read from the beginning of its log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SessionSummary {
-    pub id: String,
-    /// The user's first words, on one line; empty if there are none yet.
-    pub title: String,
-    pub workspace: String,
-    pub agent: String,
-    pub model: String,
-    /// For a helper's session: the session of the agent that called it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
-    /// Both times are in RFC 3339.
-    pub created_at: String,
-    pub updated_at: String,
-    /// The size of the log.
-    pub bytes: u64,
-    pub path: PathBuf,
 }
 
 impl Store {
@@ -76,6 +55,7 @@ impl Store {
     /// There is no such session, it is in use, or its log cannot be read or written.
     pub fn open(&self, id: &str, now: Timestamp) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
+        open_log(&path)?;
         let mut log = Log::open(&path, &id_of(&path))?;
         let file = log.file().expect("it was opened");
         let replayed = replay::replay_log(&path, file, &*self.tell)?;
@@ -91,7 +71,7 @@ impl Store {
     /// There is no such session or its log cannot be read.
     pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
-        let file = File::open(&path).map_err(|error| SessionError::io(&path, "read", error))?;
+        let (file, _) = open_log(&path)?;
         restore_session(&path, replay::replay_log(&path, &file, &*self.tell)?, None)
     }
 
@@ -105,37 +85,46 @@ impl Store {
         Ok((session, warnings))
     }
 
-    /// The most recently used session of this workspace, leaving out those of helpers.
+    /// The session of this workspace that was written last, leaving out those of helpers, and the logs after it that
+    /// cannot be read.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn latest(&self, workspace: &Path) -> Result<Option<SessionSummary>, SessionError> {
-        let logs = logs_in(&self.dir.join(workspace_slug(workspace)))?;
-        let used = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-        let mut logs: Vec<(Option<SystemTime>, PathBuf)> =
-            logs.into_iter().map(|path| (used(&path), path)).collect();
-        // In the order of `list`; files that are not logs are skipped.
-        logs.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.cmp(a)));
-        let mut summaries =
-            logs.iter().filter_map(|(_, path)| read_summary(path).ok()).map(|(_, summary)| summary);
-        Ok(summaries.find(|summary| summary.parent.is_none()))
+    pub fn latest(
+        &self,
+        workspace: &Path,
+        now: Timestamp,
+    ) -> Result<(Option<SessionSummary>, Vec<SessionError>), SessionError> {
+        let mut left_out = Vec::new();
+        for (written, path) in sort_newest(logs_in(&self.dir.join(workspace_slug(workspace)))?, now) {
+            match read_summary(&path, written) {
+                Ok(summary) if summary.parent.is_none() => return Ok((Some(summary), left_out)),
+                Ok(_) => {}
+                Err(error) => left_out.push(error),
+            }
+        }
+        Ok((None, left_out))
     }
 
-    /// The sessions of a workspace, or of all, most recently used first. Skips files that are not session logs.
+    /// The sessions of a workspace, or of all, those written last first.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn list(&self, workspace: Option<&Path>) -> Result<Vec<SessionSummary>, SessionError> {
+    pub fn list(&self, workspace: Option<&Path>, now: Timestamp) -> Result<ListedSessions, SessionError> {
         let logs = match workspace {
             Some(workspace) => logs_in(&self.dir.join(workspace_slug(workspace)))?,
             None => self.logs()?,
         };
         let all = logs.len() as u64;
-        let numbered = (0..).zip(&logs).inspect(|(done, _)| (self.tell)(Far::Logs(*done, all)));
-        let mut found: Vec<(SystemTime, SessionSummary)> =
-            numbered.filter_map(|(_, path)| read_summary(path).ok()).collect();
-        found.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.id.cmp(&a.id)));
-        Ok(found.into_iter().map(|(_, summary)| summary).collect())
+        let mut listed = ListedSessions::default();
+        for (done, (written, path)) in (0..).zip(sort_newest(logs, now)) {
+            (self.tell)(Far::Logs(done, all));
+            match read_summary(&path, written) {
+                Ok(summary) => listed.sessions.push(summary),
+                Err(error) => listed.left_out.push(error),
+            }
+        }
+        Ok(listed)
     }
 
     /// The log of the session with this id, or with the only id that has this prefix.
@@ -189,44 +178,12 @@ fn restore_session(
     log: Option<Log>,
 ) -> Result<(Session, Vec<String>), SessionError> {
     let Replayed { header, transcript, originals, partial: (text, reasoning), warnings, .. } = replayed;
-    let started_at = header.created_at.parse().map_err(|error| replay::no_log(path, error))?;
+    let started_at = header.created_at.parse().map_err(|error| no_log(path, error))?;
     // The text in the log counts as logged.
     let (logged_text, logged_reasoning) = (text.len(), reasoning.len());
     let partial = Partial { text, reasoning, logged_text, logged_reasoning };
     let originals = Arc::new(originals);
     Ok((Session { header, started_at, transcript, partial, log, originals }, warnings))
-}
-
-/// Reads no further than the user's first message.
-fn read_summary(path: &Path) -> Result<(SystemTime, SessionSummary), SessionError> {
-    /// A system prompt comes before them; a session with a longer one has no title.
-    const MOST_BYTES: u64 = 512 * 1024;
-    const TITLE_CHARS: usize = 80;
-    let unreadable = |error| SessionError::io(path, "read", error);
-    let file = File::open(path).map_err(unreadable)?;
-    let data = file.metadata().map_err(unreadable)?;
-    let used = data.modified().map_err(unreadable)?;
-    let mut lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n').map_while(Result::ok);
-    let first = lines.next().ok_or_else(|| replay::no_log(path, "it is empty"))?;
-    let header = replay::read_header(path, &first)?;
-    let title = lines.find_map(|line| match LogLine::parse(&line) {
-        Ok(LogLine::Said { said, .. }) if said.author.is_person() => Some(text::one_line(&said.text, TITLE_CHARS)),
-        _ => None,
-    });
-    let updated_at = Timestamp::try_from(used).map(format_stamp).unwrap_or_default();
-    let summary = SessionSummary {
-        id: header.id,
-        title: title.unwrap_or_default(),
-        workspace: header.workspace,
-        agent: header.agent,
-        model: header.model,
-        parent: header.parent,
-        created_at: header.created_at,
-        updated_at,
-        bytes: data.len(),
-        path: path.to_path_buf(),
-    };
-    Ok((used, summary))
 }
 
 fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
@@ -242,10 +199,6 @@ fn list_entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
     listing
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
         .map_err(|error| SessionError::io(dir, "listed", error))
-}
-
-fn id_of(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -276,13 +229,14 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let hears = Arc::clone(&told);
         let watched = store.clone().watch_reading(move |far| hears.lock().expect("one thread").push(far));
-        let all = watched.list(None).expect("readable");
+        let all = watched.list(None, NOON).expect("readable").sessions;
         assert_eq!(*told.lock().expect("one thread"), [Far::Logs(0, 2), Far::Logs(1, 2)]);
         assert_eq!(
             all.iter().map(|summary| summary.title.as_str()).collect::<Vec<_>>(),
             ["what is this", "hello"]
         );
-        assert_eq!(store.latest(Path::new("/w/project")).expect("readable").expect("one").id, id);
-        assert_eq!(store.latest(Path::new("/w/none")).expect("readable"), None);
+        let latest = |workspace| store.latest(Path::new(workspace), NOON).expect("readable").0;
+        assert_eq!(latest("/w/project").expect("one").id, id);
+        assert_eq!(latest("/w/none"), None);
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::seal::seal_line;
 use super::{About, ItemChange, Session, SessionError, StateChange, Store, SystemPrompt, ViewEdit};
 use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason};
 use crate::conversation::message::{
@@ -65,6 +66,19 @@ pub(super) fn append(path: &Path, text: &str) {
     fs::write(path, log + text).expect("written");
 }
 
+/// A line as the log holds it.
+pub(super) fn sealed(line: &str) -> String {
+    let mut bytes = line.as_bytes().to_vec();
+    seal_line(&mut bytes, 0);
+    String::from_utf8(bytes).expect("text")
+}
+
+/// The line without its seal, as format 2 has it.
+pub(super) fn unsealed(line: &str) -> String {
+    let (body, _) = line.rsplit_once(",\"sum\":").expect("a seal");
+    format!("{body}}}").replace("{\"v\":3,", "{\"v\":2,")
+}
+
 pub(super) fn texts(items: &[Item]) -> Vec<String> {
     items.iter().map(|item| item.texts().collect::<Vec<_>>().join("|")).collect()
 }
@@ -109,7 +123,7 @@ pub(super) fn compression() -> Compressed {
     }
 }
 
-fn remove(number: u64) -> ViewEdit {
+pub(super) fn remove(number: u64) -> ViewEdit {
     ViewEdit { number, change: ItemChange::Remove }
 }
 
@@ -265,25 +279,30 @@ fn the_format_is_versioned_from_the_first_line() {
     let (_dir, store, session) = begun();
     let log = fs::read_to_string(path(&session)).expect("a log");
     let lines: Vec<&str> = log.lines().collect();
-    assert_eq!(
-        lines[0],
+    let expected = [
         format!(
-            "{{\"v\":2,\"type\":\"session\",\"id\":\"{}\",\"workspace\":\"/w/project\",\"agent\":\"default\",\
+            "{{\"v\":3,\"type\":\"session\",\"id\":\"{}\",\"workspace\":\"/w/project\",\"agent\":\"default\",\
              \"model\":\"scripted\",\"created_at\":\"2027-01-15T08:00:00.000Z\"}}",
             session.id()
-        )
-    );
-    assert_eq!(lines[1], r#"{"type":"turn.started","run_id":"run","time":"2027-01-15T08:00:00.000Z"}"#);
-    assert_eq!(lines[2], r#"{"type":"said","n":1,"time":"2027-01-15T08:00:00.000Z","text":"hello"}"#);
+        ),
+        "{\"type\":\"turn.started\",\"run_id\":\"run\",\"workspace\":\"/w/project\",\"agent\":\"default\",\
+         \"model\":\"scripted\",\"time\":\"2027-01-15T08:00:00.000Z\"}"
+            .to_owned(),
+        r#"{"type":"said","n":1,"time":"2027-01-15T08:00:00.000Z","text":"hello"}"#.to_owned(),
+    ];
+    assert_eq!(lines, expected.map(|line| sealed(&line)));
 
     let (id, path) = (session.id().to_owned(), path(&session));
     drop(session);
-    append(&path, "{\"type\":\"from.the.future\",\"x\":[1]}\n");
+    append(&path, &(sealed("{\"type\":\"from.the.future\",\"x\":[1]}") + "\n"));
     assert!(store.open(&id, NOON).expect("unknown types are passed over").1.is_empty());
-    for other in [1, 3] {
-        fs::write(&path, log.replacen("\"v\":2", &format!("\"v\":{other}"), 1)).expect("written");
-        let error = store.open(&id, NOON).expect_err("another format").to_string();
-        assert!(error.contains("was written by another version of agent (format"), "{error}");
+    for (other, writer, advice) in [(1, "an older", ""), (4, "a newer", ": update agent to open it")] {
+        let first = sealed(&unsealed(lines[0]).replacen("\"v\":2", &format!("\"v\":{other}"), 1));
+        fs::write(&path, log.replacen(lines[0], &first, 1)).expect("written");
+        let error = store.open(&id, NOON).expect_err("another format");
+        let expected =
+            format!("was written by {writer} version of agent (format {other}; this one reads 2 to 3){advice}");
+        assert!(error.to_string().ends_with(&expected), "{error}");
     }
     fs::write(&path, "hello\n").expect("written");
     assert!(matches!(store.open(&id, NOON), Err(SessionError::NotALog { .. })));
@@ -326,7 +345,7 @@ fn an_ephemeral_session_and_one_without_words_leave_no_file() {
     let mut silent = store.create(about(dir.path()), NOON);
     silent.set_system(SystemPrompt { text: "You are …".to_owned(), ..SystemPrompt::default() }, NOON);
     drop(silent);
-    assert_eq!(store.list(None).expect("nothing there"), []);
+    assert_eq!(store.list(None, NOON).expect("nothing there").sessions, []);
 }
 
 #[test]

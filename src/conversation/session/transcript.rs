@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::base::text;
 use crate::conversation::event::plan::{FlowNote, PlanEvent};
 use crate::conversation::event::{CallTelemetry, Compressed};
 use crate::conversation::message::{CallAnswer, Cost, Item, Step, Summary, Usage, UserText};
@@ -18,6 +19,12 @@ pub(super) struct MessagePlace {
     pub number: u64,
     /// The number of the first item that came with it: the messages of a prompt and notes precede it.
     pub from: u64,
+}
+
+/// The title that a message gives to a session.
+pub(super) fn make_title(message: &str) -> String {
+    const LONGEST: usize = 80;
+    text::one_line(message, LONGEST)
 }
 
 /// Items and sums.
@@ -37,8 +44,12 @@ pub(super) struct Transcript {
     pub messages: Vec<MessagePlace>,
     /// The number of the first item of the turn whose input is coming in.
     opening: Option<u64>,
+    /// The title, where it is not the first message of the log; empty until there is a message.
+    pub title: Option<String>,
     /// The numbers of the items that no compression touches.
     pub pinned: BTreeSet<u64>,
+    /// The same in the order in which they were pinned, those that were pinned together in one.
+    pub pins: Vec<Vec<u64>>,
     /// True if a person undid the compressions and wants none until they ask for one.
     pub held: bool,
     pub usage: Usage,
@@ -77,6 +88,9 @@ impl Transcript {
             let from = self.opening.unwrap_or(self.last);
             self.messages.pop_if(|before| before.from == from);
             self.messages.push(MessagePlace { number: self.last, from });
+            if let Some(title) = self.title.as_mut().filter(|title| title.is_empty()) {
+                *title = make_title(&said.text);
+            }
         }
         self.view.push(self.last, Item::Said(said));
     }
@@ -148,7 +162,29 @@ impl Transcript {
         self.opening = None;
         self.view.truncate(from);
         self.messages.retain(|message| message.from < from);
+        if self.messages.is_empty() {
+            self.title = Some(String::new());
+        }
         self.pinned.retain(|number| *number < from);
+        self.forget_pins();
+    }
+
+    /// Keeps items out of every compression.
+    pub fn pin(&mut self, numbers: &[u64]) {
+        self.pins.push(numbers.iter().copied().filter(|number| self.pinned.insert(*number)).collect());
+        self.forget_pins();
+    }
+
+    /// Takes that back.
+    pub fn unpin(&mut self, numbers: &[u64]) {
+        self.pinned.retain(|number| !numbers.contains(number));
+        self.forget_pins();
+    }
+
+    /// Forgets the order of what is not pinned any more.
+    fn forget_pins(&mut self) {
+        self.pins.iter_mut().for_each(|pins| pins.retain(|number| self.pinned.contains(number)));
+        self.pins.retain(|pins| !pins.is_empty());
     }
 
     /// Shows every item again in its original form, and keeps it that way.

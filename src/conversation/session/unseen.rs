@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 
 use super::entry::{LineHead, LogLine};
 use super::lines::LogLines;
+use super::seal::SealCheck;
 use super::view::ItemChange;
 
 /// The items and answers whose text no longer counts.
@@ -34,18 +35,22 @@ struct EditLines {
 }
 
 impl Unseen {
-    /// Looks through a log. Only the lines of compressions are parsed.
+    /// Looks through a log, whose lines all have seals if it `is_sealed`. Only the lines of compressions are parsed.
     ///
     /// # Errors
     /// The log cannot be read.
-    pub fn find(log: impl Read) -> io::Result<Self> {
+    pub fn find(log: impl Read, is_sealed: bool) -> io::Result<Self> {
         let mut found = EditLines::default();
         // The line of each item, by its number.
         let mut places: Vec<(u64, usize)> = Vec::new();
         let mut lines = LogLines::new(log);
         let (mut line_number, mut last, mut numbers_grow) = (0, 0, true);
+        let mut check = SealCheck::of_sealed(is_sealed);
         while let Some(line) = lines.read()? {
             line_number += 1;
+            if !check.is_sound(line) {
+                continue;
+            }
             if let Some(head) = LineHead::parse(line) {
                 if head.call.is_none() {
                     places.push((head.number, line_number));

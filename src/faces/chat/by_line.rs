@@ -2,10 +2,9 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use super::multiline::Joined;
 use super::strokes::LineEnd;
-use super::typing::TypedText;
 use crate::screen::PROMPT;
+use crate::screen::line::{Joined, TypedText};
 
 /// One line, or the reason that there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::at_hand::AtHand;
 use super::look::CallFollower;
 use super::mentions;
-use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
+use crate::agent::assembly::{self, OpenedConversation, RunOptions, Services, SessionChoice, SetupError};
 use crate::agent::exit::Ending;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, refresh_prompt, run_input};
 use crate::base::image::Image;
@@ -59,6 +59,8 @@ pub struct Chat {
     pub(super) sets: Vec<String>,
     pub(super) at_hand: AtHand,
     pub(super) is_ephemeral: bool,
+    /// Which conversation goes on, if the person did not name it.
+    pub note: Option<String>,
     pub(super) rendering: Rendering,
     pub(super) heard: CallFollower,
     /// Stops the running turn.
@@ -74,13 +76,13 @@ impl Chat {
         let Opening { config, workspace, options, approver, session, attached, skills, rendering, own, at_hand } =
             opening;
         let mut services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))?;
-        let (conversation, notes) =
+        let OpenedConversation { conversation, note, warnings } =
             assembly::open_conversation(&assembly::open_store(&config), &workspace, &session, &services.agent)?;
         let heard = CallFollower::default();
         let sink = Box::new(Fanout { sinks: vec![sink, Box::new(heard.clone())] });
         let emitter = Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), sink);
         let run = Run::new(emitter.set_outlets(Box::new(outlets.clone())));
-        run.emitter.warn(services.warnings.drain(..).chain(notes));
+        run.emitter.warn(services.warnings.drain(..).chain(warnings));
         run.emitter.warn(own.mistakes.iter().map(ToString::to_string).chain(own.warnings));
         let is_ephemeral = matches!(session, SessionChoice::Ephemeral);
         Ok(Self {
@@ -99,6 +101,7 @@ impl Chat {
             sets: Vec::new(),
             at_hand,
             is_ephemeral,
+            note,
             rendering,
             heard,
             cancel: Cancel::default(),
@@ -184,9 +187,9 @@ impl Chat {
     pub(super) fn clear(&mut self) -> Result<Conversation, SetupError> {
         let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
         let agent = &self.services.agent;
-        let (conversation, _) =
+        let opened =
             assembly::open_conversation(&assembly::open_store(&self.config), &self.workspace, &choice, agent)?;
         self.end_background();
-        Ok(std::mem::replace(&mut self.conversation, conversation))
+        Ok(std::mem::replace(&mut self.conversation, opened.conversation))
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::commands::{Completes, find_command, list_commands};
 use super::find::Finder;
-use super::offered::Offer;
 use super::own::takes_arguments;
 use crate::config::{ApprovalMode, Config, Mode, OwnCommand};
 use crate::model::effort::Effort;
 use crate::prompt::{MODULES, Registry};
+use crate::screen::line::Offer;
 
 /// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
@@ -150,7 +150,7 @@ mod tests {
             ("/model f", 7, vec!["fast"]),
             ("/model fast h", 7, vec!["fast high"]),
             ("/agent d", 7, vec!["default"]),
-            ("/approve a", 9, vec!["ask", "all"]),
+            ("/approve a", 9, vec!["auto", "ask", "all"]),
             ("/prompt rev", 8, vec!["review"]),
             ("/set limits.max_tu", 5, vec!["limits.max_turns="]),
             ("/last r", 6, vec!["reasoning"]),

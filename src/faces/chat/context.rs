@@ -112,7 +112,9 @@ fn rests_on(basis: Basis) -> &'static str {
     match basis {
         Basis::Estimate => "These are estimates.",
         Basis::Counted => "Counted with the model's own encoding.",
-        Basis::Nearest => "Counted with a public encoding and a tenth more: the model's own is not public.",
+        Basis::Nearest => {
+            "Counted with a public encoding, with more for each kind of text: the model's own is not public."
+        }
         Basis::Reported => "Counted by the provider; later parts are estimated.",
     }
 }

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::offered::Offer;
 use super::{fuzzy, mentions};
 use crate::base::text;
 use crate::files::ignored::IgnoreFiles;
 use crate::files::regular::Links;
+use crate::screen::line::Offer;
 
 /// The most files of a list. Directories near the top come first.
 const MOST_FILES: usize = 200_000;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::agent::assembly::{NetworkOf, Outlook};
+use crate::agent::assembly::{FREEDOM, NetworkOf, Outlook};
 use crate::base::text;
 use crate::config::{ApprovalMode, Mode};
 use crate::screen::ink::{Ink, Inks, Line};
 
-/// Formats the greeting in three lines of at most `width` columns. `home` is shortened to `~` in the directory.
+/// Formats the greeting in three lines of at most `width` columns, and under `edits` a reminder. `home` is shortened to `~` in the directory.
 pub fn format_greeting(outlook: &Outlook, directory: &Path, home: &Path, width: usize) -> Vec<Line> {
     let server = outlook.server.as_ref().map_or_else(|| " (a script)".to_owned(), |host| format!(" at {host}"));
     let model = Line::new()
@@ -18,7 +18,11 @@ pub fn format_greeting(outlook: &Outlook, directory: &Path, home: &Path, width: 
     let powers = describe_powers(outlook);
     let powers = powers.iter().find(|powers| text::count_columns(powers) <= width).unwrap_or(&powers[1]);
     let powers = Line::new().add(Ink::Dim, powers);
-    [model, directory, powers].map(|line| line.cut(width)).into()
+    let mut lines: Vec<Line> = [model, directory, powers].map(|line| line.cut(width)).into();
+    if outlook.approval == ApprovalMode::Edits && outlook.mode != Mode::Explore {
+        lines.extend(text::fold_to_width(FREEDOM, width).lines().map(|line| Line::new().add(Ink::Dim, line)));
+    }
+    lines
 }
 
 /// Formats the greeting without a model: the reason and the `advice` on how to get one, folded to `width` columns.
@@ -52,8 +56,8 @@ fn end_of(line: &str, width: usize) -> String {
 fn describe_powers(outlook: &Outlook) -> [String; 2] {
     let (may, short) = match (outlook.mode, outlook.approval) {
         (Mode::Explore, _) => ("Reads, and proposes before it changes", "explore"),
-        (_, ApprovalMode::Ask) => ("Reads on its own, asks for the rest", "asks"),
-        (_, ApprovalMode::Edits) => ("Edits on its own, asks for the rest", "edits"),
+        (_, ApprovalMode::Ask | ApprovalMode::Auto) => ("Reads on its own, asks for the rest", "asks"),
+        (_, ApprovalMode::Edits) => ("Changes files here unasked", "edits"),
         (_, ApprovalMode::All) => ("Does almost all without asking", "all"),
         (_, ApprovalMode::Never) => ("Only reads; the rest is refused", "reads"),
     };

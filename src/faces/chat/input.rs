@@ -21,19 +21,16 @@ use rustyline::{
 };
 
 use super::complete::{ArgumentNames, complete_line, find_mention};
-use super::history::{MOST_ENTRIES, SharedHistory};
+use super::history::{self, MOST_ENTRIES, SharedHistory};
 use super::lines::{EditorSetup, LineInput};
-use super::multiline::Joined;
-use super::offered::{Offer, Offered, fit_offers};
-use super::pastes::Pastes;
 use super::reflow::{self, Width};
-use super::strokes::{LineAtKey, Stroke, StrokeEffect, Strokes};
-use super::typing::TypedText;
+use super::strokes::{LineAtKey, LineEnd, Stroke, StrokeEffect, Strokes};
 use super::{commands, shell};
 use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::PROMPT;
 use crate::screen::ink::{Ink, Style};
+use crate::screen::line::{Joined, Offer, Offered, Pastes, TypedText, fit_offers};
 use crate::screen::terminal;
 
 /// The prompt of the second and later lines of a message.
@@ -161,6 +158,9 @@ fn read_line(editor: &mut Terminal, keys: &KeyState, prompt: &str, begun: &str, 
             Ok(_) if keys.strokes().take_stop() => terminal::stop_program(),
             Ok(text) => {
                 let Some(end) = end else { return LineInput::Text(text) };
+                if end == LineEnd::Cleared {
+                    history::bring_to_end(editor.history_mut(), &text);
+                }
                 let pasted = keys.strokes().is_pasted(&text).then(|| text.clone());
                 return LineInput::from_end(end, TypedText { text, pasted });
             }

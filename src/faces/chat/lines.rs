@@ -16,17 +16,17 @@ use tokio::sync::{Mutex, mpsc};
 
 pub(super) use super::by_line::LineInput;
 use super::by_line::{prompt_person, read_line, read_piped, read_plain};
-use super::complete::ArgumentNames;
+use super::complete::{ArgumentNames, complete_line};
 use super::input::LineEditor;
 use super::interrupts::Interrupter;
-use super::multiline::Joined;
-use super::pastes::Pastes;
-use super::typing::{Listening, MARK_PASTE, NextInput, TypedText, Typing};
 use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::ink::{Ink, Inks, Line as InkLine, Style};
+use crate::screen::line::{
+    InputLine, Joined, LineKeys, LineSettings, MARK_NO_PASTE, MARK_PASTE, NextInput, Pastes, TypedText,
+};
 use crate::screen::terminal::{self, Console};
-use crate::screen::{AskLine, Bystander, Loan, Outlets, PROMPT};
+use crate::screen::{AskLine, Loan, Outlets, PROMPT};
 
 /// The settings of the line editor.
 pub struct EditorSetup {
@@ -67,7 +67,7 @@ enum LineSource {
 #[derive(Clone)]
 struct KeyTerminal {
     console: Arc<Console>,
-    typing: Typing,
+    typing: InputLine,
     editor: Arc<std::sync::Mutex<LineEditor>>,
     pastes: Pastes,
     replies: mpsc::Sender<LineInput>,
@@ -78,7 +78,6 @@ struct KeyTerminal {
 /// The prompt of a question that the line answers; `None` for a message.
 type LineRequest = Option<String>;
 
-const MARK_NO_PASTE: &str = "\x1b[?2004l";
 /// Asks for the background colour (xterm's OSC 11), then for attributes (DA1), which every terminal answers.
 const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
 
@@ -86,11 +85,19 @@ impl MessageLines {
     /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
     pub fn editor(setup: EditorSetup, interrupter: Interrupter) -> Option<Self> {
         let (outlets, pastes) = (setup.outlets.clone(), Pastes::default());
-        let typing =
-            Typing::new(outlets.display.clone(), Arc::clone(&setup.vocabulary), setup.edit_mode, pastes.clone());
-        let screen = Bystander { outlets: outlets.clone(), stopped: None };
-        let listening = Listening { typing: typing.clone(), screen };
-        let console = Arc::new(Console::open(Box::new(listening), true)?);
+        let vocabulary = Arc::clone(&setup.vocabulary);
+        let settings = LineSettings {
+            edit_mode: setup.edit_mode,
+            pastes: pastes.clone(),
+            complete: Some(Arc::new(move |line, cursor| match vocabulary.get() {
+                Some(vocabulary) => complete_line(line, cursor, vocabulary),
+                None => (cursor, Vec::new()),
+            })),
+            takes_messages: true,
+        };
+        let typing = InputLine::new(outlets.display.clone(), settings);
+        let keys = LineKeys::new(typing.clone(), outlets.clone());
+        let console = Arc::new(Console::open(Box::new(keys), true)?);
         let (sender, replies) = mpsc::channel(1);
         let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
         let editor = Arc::new(std::sync::Mutex::new(LineEditor::new(setup, pastes.clone())));
@@ -150,6 +157,11 @@ impl MessageLines {
         self.interactive
     }
 
+    /// The way to stop running work.
+    pub(super) fn interrupter(&self) -> &Interrupter {
+        &self.interrupter
+    }
+
     fn keys(&self) -> Option<&KeyTerminal> {
         match &self.source {
             LineSource::Keys(keys) => Some(keys),
@@ -163,7 +175,7 @@ impl MessageLines {
     }
 
     /// The line that is typed during a turn, and the queue, if keys are read one by one.
-    pub(super) fn typing(&self) -> Option<&Typing> {
+    pub fn typing(&self) -> Option<&InputLine> {
         self.keys().map(|keys| &keys.typing)
     }
 

@@ -3,10 +3,8 @@
 //! Only files of the workspace are attached: messages are often pasted, and a paste must not send other files. A word
 //! after `@` that does not name a file is an ordinary word.
 
-use std::fs::File;
-use std::io::Read;
-
 use crate::conversation::attachment::Attachment;
+use crate::files::disk;
 use crate::files::workspace::Workspace;
 
 /// The size of the largest file, in bytes.
@@ -57,11 +55,10 @@ pub fn read_mention(workspace: &Workspace, name: &str) -> Mentioned {
         let (size, most) = (metadata.len() / 1024, MOST_BYTES / 1024);
         return Mentioned::Refused(format!("it has {size} KiB, the limit is {most} KiB"));
     }
-    let mut bytes = Vec::new();
-    match File::open(&resolved.path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)) {
+    match disk::open_file(&resolved.path).and_then(|mut file| file.read(MOST_BYTES)) {
         Err(error) => Mentioned::Refused(error.to_string()),
-        Ok(_) if bytes.contains(&0) => Mentioned::Refused("it is binary".to_owned()),
-        Ok(_) => match String::from_utf8(bytes) {
+        Ok(bytes) if bytes.contains(&0) => Mentioned::Refused("it is binary".to_owned()),
+        Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Mentioned::Text(text),
             Err(_) => Mentioned::Refused("it is not UTF-8 text".to_owned()),
         },

@@ -18,16 +18,12 @@ mod switch;
 pub mod greeting;
 mod commands;
 mod shell;
-mod offered;
 mod find;
 mod complete;
-mod multiline;
-mod pastes;
 mod strokes;
 mod reflow;
 mod interrupts;
 mod input;
-mod typing;
 mod by_line;
 mod lines;
 
@@ -49,10 +45,10 @@ use crate::agent::exit::{self, Ending, Signal};
 use crate::agent::{Cancel, RunEnd};
 use crate::base::text;
 use crate::screen::Outlets;
+use crate::screen::line::{LineWishes, TypedText, strip_fences};
 use crate::screen::terminal;
 use commands::{CommandFunction, ParsedInput, SlashCommand, SlashOutcome};
 use lines::LineInput;
-use typing::{TypedText, TypingWishes};
 
 /// Collects the words to complete in a chat.
 pub fn collect_vocabulary(chat: &Chat) -> ArgumentNames {
@@ -80,8 +76,10 @@ pub async fn run_chat(
         // Without a receiver the chat is over.
         let _ = look.send(());
     });
+    let interrupter = lines.interrupter().clone();
+    let stop = Box::new(move || interrupter.stop());
     if let Some(typing) = lines.typing() {
-        typing.connect(TypingWishes { steer, look });
+        typing.connect(LineWishes { steer, look, stop });
     }
     let mut beside = Beside { lines, outlets: outlets.clone(), looks };
     if chat.is_asked()
@@ -167,7 +165,10 @@ async fn hear_line(
         }
         LineInput::Cleared => return Continue(None),
         LineInput::Interrupted => {
-            tell_person(outlets, "Ctrl-D or /exit leaves.");
+            if interrupts.ends_chat() {
+                return Break(None);
+            }
+            tell_person(outlets, "Ctrl-C again, Ctrl-D or /exit leaves.");
             return Continue(None);
         }
         LineInput::Eof => return Break(None),
@@ -176,7 +177,7 @@ async fn hear_line(
             return Break(Some(exit::FAILED));
         }
     };
-    Continue(Some(match multiline::strip_fences(&text) {
+    Continue(Some(match strip_fences(&text) {
         Some(block) if block.trim().is_empty() => ParsedInput::Empty,
         Some(block) => ParsedInput::Message(block.to_owned()),
         None if is_pasted => ParsedInput::Message(text),

@@ -1,5 +1,5 @@
-//! `!command` and `!!command`: a command that the person runs as in their shell, outside the sandbox. With the second
-//! form, the model gets the output too.
+//! `!command` and `!!command`: a command that the person runs as in their shell, outside the sandbox. With the first form
+//! the model gets the output too; the second is for the person alone, with the terminal to itself.
 
 use std::io::{self, Write};
 
@@ -17,22 +17,22 @@ const HEAD_PERCENT: usize = 30;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShellEscape<'a> {
     pub line: &'a str,
-    /// True for `!!`: the model gets the output.
+    /// True for `!`: the model gets the output.
     pub is_told: bool,
 }
 
 /// Parses a line that begins with `!`; `None` for any other.
 pub fn parse_escape(line: &str) -> Option<ShellEscape<'_>> {
     let rest = line.trim().strip_prefix('!')?;
-    let told = rest.strip_prefix('!');
-    Some(ShellEscape { line: told.unwrap_or(rest).trim(), is_told: told.is_some() })
+    let alone = rest.strip_prefix('!');
+    Some(ShellEscape { line: alone.unwrap_or(rest).trim(), is_told: alone.is_none() })
 }
 
 /// Runs the command in the foreground of the terminal. Returns a message for the person.
 pub(super) async fn run_escape(chat: &mut Chat, escape: ShellEscape<'_>) -> String {
     let ShellEscape { line, is_told } = escape;
     if line.is_empty() {
-        return "Name a command: !ls runs it, and !!ls gives its output to the model too.".to_owned();
+        return "Name a command: !ls runs it and tells the model, !!ls runs it for you alone.".to_owned();
     }
     let shell = chat.at_hand.shell.clone();
     let dir = chat.workspace.root().to_path_buf();
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn a_line_that_begins_with_an_exclamation_mark_is_a_command_line() {
         for (line, expected) in [
-            ("!ls -l", Some(("ls -l", false))),
-            (" !! make ", Some(("make", true))),
-            ("!", Some(("", false))),
-            ("!!", Some(("", true))),
+            ("!ls -l", Some(("ls -l", true))),
+            (" !! make ", Some(("make", false))),
+            ("!", Some(("", true))),
+            ("!!", Some(("", false))),
             ("wait!", None),
             ("", None),
         ] {

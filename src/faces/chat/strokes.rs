@@ -5,7 +5,7 @@
 //! one burst, so its line feeds stay line feeds; nobody types that fast. A command always ends at its Enter. A key
 //! after Enter that is not text ends the line too: Ctrl-C and Ctrl-D take effect afterwards.
 
-use super::pastes::Pastes;
+use crate::screen::line::Pastes;
 
 /// A key, reduced to what matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -84,13 +84,22 @@ pub enum CliCommand {
     Chat(ChatArgs),
     /// Do one task: print the answer and exit
     Run(RunArgs),
-    /// Write the built-in configs, prompts and skills as files to edit; overwrite nothing
+    /// Write one small file for the model of your choice, or copies of what is built in; overwrite nothing
     Init {
         /// The directory to write to [default: your config directory]
         dir: Option<PathBuf>,
-        /// Write the example skills too; the agent then offers them
+        /// Copy the prompts, to edit them
+        #[arg(long)]
+        prompts: bool,
+        /// Copy the skills, or the one of this name
+        #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+        skills: Option<String>,
+        /// Copy the example skills; the agent then offers them
         #[arg(long)]
         examples: bool,
+        /// Copy the settings, prompts and skills
+        #[arg(long)]
+        all: bool,
     },
     /// Inspect the configuration
     #[command(subcommand)]
@@ -162,8 +171,8 @@ pub struct TurnArgs {
     /// The prompt to use: the system prompt, and the messages that open the conversation
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
-    /// Which calls run without asking: ask (those that only read), edits (also edits in the workspace), all (almost
-    /// all), never (those that only read; the rest is refused)
+    /// Which calls run without asking: ask (those that only read), edits (also changes in the workspace), all (almost
+    /// all), never (those that only read; the rest is refused), auto (edits in a chat where it is safe, else ask)
     #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
     /// Run this flow (flows/NAME.yaml): --var gives its inputs, the task is its input `task`

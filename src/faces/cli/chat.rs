@@ -15,7 +15,7 @@ use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLin
 use crate::files::workspace::Workspace;
 use crate::model::Face;
 use crate::safety::{Approver, Nobody};
-use crate::screen::ink::Line;
+use crate::screen::ink::{Ink, Line};
 use crate::screen::terminal;
 use crate::screen::{Keyed, Look, LookFacts, Outlets, Person, Screen};
 
@@ -129,7 +129,10 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         approver,
         attached,
     };
-    let chat = Chat::open(opening, sink, &outlets)?;
+    let mut chat = Chat::open(opening, sink, &outlets)?;
+    if let Some(note) = chat.note.take().filter(|_| !setup.global.quiet) {
+        outlets.show(vec![Line::new().add(Ink::Dim, &note)]);
+    }
     for name in &args.turn.skills {
         chat.catalogue().get(name)?;
     }
@@ -175,10 +178,10 @@ fn choose_approver(
     look: &Look,
 ) -> Arc<dyn Approver> {
     let Some(lines) = lines else { return Arc::new(Nobody) };
-    let person = match lines.console() {
-        Some(console) => {
+    let person = match lines.console().zip(lines.typing().cloned()) {
+        Some((console, line)) => {
             let notify = config.settings.ui.notify;
-            Person::by_keys(Keyed { console, outlets: outlets.clone(), notify }, look)
+            Person::by_keys(Keyed { console, line, outlets: outlets.clone(), notify }, look)
         }
         None => Person::by_lines(Arc::clone(lines) as Arc<_>, outlets, look),
     };

@@ -1,5 +1,5 @@
-//! `agent init`: writes the built-in configuration, prompts and skills as files to edit. On a terminal it first asks
-//! for the model, and writes the model file that makes it the default.
+//! `agent init`: asks on a terminal for the model and writes the one file that makes it the default; elsewhere it
+//! copies the built-in one. With flags it copies built-in files instead.
 
 mod choices;
 
@@ -8,7 +8,7 @@ use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::base::text;
-use crate::config;
+use crate::config::{self, InitCopies};
 use crate::model::catalogue::providers;
 use crate::model::probe_local;
 use crate::safety::net::Net;
@@ -23,18 +23,26 @@ use choices::{
 /// The file that the answers fill.
 const MODEL: &str = "models/default.yaml";
 
-pub(super) fn run_init(setup: &CliSetup, dir: Option<PathBuf>, examples: bool) -> CommandOutcome {
+pub(super) fn run_init(setup: &CliSetup, dir: Option<PathBuf>, copies: &InitCopies) -> CommandOutcome {
     let dir = dir.unwrap_or_else(|| setup.env.dirs().config);
-    let chosen = choose_model(setup, &dir)?;
-    let own = chosen.as_ref().map(|chosen| (MODEL, format_model_file(chosen)));
-    let files = config::write_examples(&dir, examples, own.as_ref().map(|(path, text)| (*path, text.as_str())))?;
+    let (chosen, files) = if *copies == InitCopies::default() {
+        let chosen = choose_model(setup, &dir)?;
+        let file = match &chosen {
+            Some(chosen) => config::write_own(dir.join(MODEL), &format_model_file(chosen))?,
+            None => config::copy_model(&dir)?,
+        };
+        (chosen, vec![file])
+    } else {
+        (None, config::copy_built_in(&dir, copies)?)
+    };
     let mut out = String::new();
     for file in &files {
         let what = if file.written { "wrote" } else { "kept" };
         let _ = writeln!(out, "{what}  {}", file.path.display());
     }
     let written = files.iter().filter(|file| file.written).count();
-    let _ = writeln!(out, "{written} files written, {} kept as they were.", files.len() - written);
+    let plural = if written == 1 { "file" } else { "files" };
+    let _ = writeln!(out, "{written} {plural} written, {} kept as they were.", files.len() - written);
     if let Some(ModelFile { key, .. }) = &chosen {
         let unset = key.as_ref().filter(|key| setup.env.get(key).is_none());
         if let Some(key) = unset {

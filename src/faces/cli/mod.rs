@@ -27,7 +27,7 @@ use serde::Serialize;
 use crate::agent::assembly::{SetupError, SetupErrorKind};
 use crate::agent::exit;
 use crate::base::text::make_visible;
-use crate::config::{ConfigError, Env};
+use crate::config::{ConfigError, Env, InitCopies, InitSkills};
 use crate::faces::chat::tables;
 use crate::prompt::PromptError;
 use crate::safety::sandbox;
@@ -51,6 +51,7 @@ pub fn main() -> ExitCode {
     if let Some(served) = sandbox::serve_part(&args) {
         return ExitCode::from(if served.is_ok() { exit::DONE } else { exit::FAILED });
     }
+    sandbox::guard_templates();
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let env = Env::capture();
     let code = match args::parse_cli(&args, interactive) {
@@ -68,7 +69,16 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
     match cli.command.expect("parsing fills in the default command") {
         CliCommand::Chat(args) => chat::run_chat(&setup, args),
         CliCommand::Run(args) => run::run_once(setup, args),
-        CliCommand::Init { dir, examples } => init::run_init(&setup, dir, examples),
+        CliCommand::Init { dir, prompts, skills, examples, all } => {
+            let skills = match skills {
+                _ if all => InitSkills::All,
+                None => InitSkills::None,
+                Some(name) if name.is_empty() => InitSkills::All,
+                Some(name) => InitSkills::One(name),
+            };
+            let copies = InitCopies { configs: all, prompts: prompts || all, skills, examples };
+            init::run_init(&setup, dir, &copies)
+        }
         CliCommand::Config(command) => config::run_config(&setup, command),
         CliCommand::Prompt(command) => prompt::run_prompt(&setup, command),
         CliCommand::Skill(command) => skill::run_skill(&setup, command),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::assembly::{self, FlowChoice, RunOptions, Services};
+use crate::agent::assembly::{self, FlowChoice, OpenedConversation, RunOptions, Services};
 use crate::agent::{
     Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, exit, run_input,
 };
-use crate::config::Config;
+use crate::config::{ApprovalMode, Config};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachment;
 use crate::conversation::event::{Event, EventKind};
@@ -93,8 +93,13 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     } else {
         assembly::open_conversation(&store, &workspace, &choice, &services.agent)
     };
-    let (conversation, notes) = opened?;
-    warnings.extend(notes);
+    let OpenedConversation { conversation, note, warnings: repairs } = opened?;
+    warnings.extend(repairs);
+    let say = if setup.global.quiet { |_: &str| {} } else { super::note_progress };
+    note.as_deref().into_iter().for_each(say);
+    if services.agent.approval == ApprovalMode::Edits && !setup.global.quiet {
+        warnings.insert(0, assembly::FREEDOM.to_owned());
+    }
     let screen = Screen::new(&outlets, look, CliSetup::manner(&config));
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
@@ -112,7 +117,6 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let emitter = Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), sink);
     let run = Run { is_dry: args.dry_run, ..Run::new(emitter.set_outlets(Box::new(outlets.clone()))) };
     let is_asked = args.task.is_none() && is_asked(&services.agent, &conversation, &run)?;
-    let say = if setup.global.quiet { |_: &str| {} } else { super::note_progress };
     let flow = flow.as_ref().filter(|flow| !flow.has_task).map(|flow| flow.request(&options.vars));
     let (said, attached) = read_input(&args, flow, is_asked, say, &mut warnings)?;
     let has_schema = services.agent.schema.is_some();

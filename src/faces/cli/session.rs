@@ -16,37 +16,18 @@ use crate::faces::chat::{context, progress};
 use crate::files::workspace::Workspace;
 use crate::screen::{Fanout, LookFacts, Outlets, Screen};
 
-use super::args::SessionCommand;
+use super::args::{ReportFormat, SessionCommand};
 use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::signals::Signals;
 use super::{
-    CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, print_visible, warn_person,
+    CommandFailure, CommandOutcome, exit, note_progress, print_json, print_table, print_text, print_visible,
+    warn_person,
 };
 
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
     let (workspace, config) = setup.load()?;
     match command {
-        SessionCommand::List { all } => {
-            let mut sessions = setup.store(&config).list((!all).then(|| workspace.root()))?;
-            if all {
-                sessions = sort_families(sessions);
-            } else {
-                sessions.retain(|session| session.parent.is_none());
-            }
-            if sessions.is_empty() {
-                let place = if all { "" } else { " of this workspace" };
-                note_progress(&format!("There are no sessions{place} yet."));
-            }
-            let row = |session: SessionSummary| {
-                let place = if all { session.workspace } else { session.model };
-                let title = match session.parent {
-                    Some(_) => format!("└ {}: {}", session.agent, session.title),
-                    None => session.title,
-                };
-                [session.id, place, title]
-            };
-            print_table(&sessions.into_iter().map(row).collect::<Vec<_>>())
-        }
+        SessionCommand::List { all, output } => list_sessions(setup, &config, &workspace, all, output),
         SessionCommand::Show { id, context: true } => {
             let session = setup.read_session(&config, &id)?;
             let agent = agent_of(&session, &config, &workspace)?;
@@ -64,6 +45,37 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
             print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)
         }
     }
+}
+
+fn list_sessions(
+    setup: &CliSetup,
+    config: &Config,
+    workspace: &Workspace,
+    all: bool,
+    output: ReportFormat,
+) -> CommandOutcome {
+    let mut sessions = setup.list_sessions(config, (!all).then(|| workspace.root()))?;
+    if all {
+        sessions = sort_families(sessions);
+    } else {
+        sessions.retain(|session| session.parent.is_none());
+    }
+    if let ReportFormat::Json = output {
+        return print_json(&sessions);
+    }
+    if sessions.is_empty() {
+        let place = if all { "" } else { " of this workspace" };
+        note_progress(&format!("There are no sessions{place} yet."));
+    }
+    let row = |session: SessionSummary| {
+        let place = if all { session.workspace } else { session.model };
+        let title = match session.parent {
+            Some(_) => format!("└ {}: {}", session.agent, session.title),
+            None => session.title,
+        };
+        [session.id, place, title]
+    };
+    print_table(&sessions.into_iter().map(row).collect::<Vec<_>>())
 }
 
 /// Sorts the sessions of helpers below the session that called them; the order is kept otherwise.
@@ -139,8 +151,7 @@ fn undo_message(
     id: Option<String>,
 ) -> CommandOutcome {
     let store = setup.store(config);
-    let latest = || store.latest(workspace.root()).map(|found| found.map(|summary| summary.id));
-    let Some(id) = id.map_or_else(latest, |id| Ok(Some(id)))? else {
+    let Some(id) = id.map_or_else(|| setup.find_latest(config, workspace), |id| Ok(Some(id)))? else {
         let why = "this workspace has no session to undo in: `agent session list --all` shows those of others";
         return Err(CommandFailure::word(exit::FAILED, why));
     };

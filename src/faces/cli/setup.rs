@@ -2,16 +2,17 @@
 //! the output.
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::runtime::Runtime;
 
 use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
 use crate::config::{
     self, Config, Env, LoadOptions, Manifest, SettingFlag, SettingFlags, TrustStore, format_duration,
 };
-use crate::conversation::session::{Far, Session, Store};
+use crate::conversation::session::{Far, Session, SessionError, SessionSummary, Store};
 use crate::files::workspace::Workspace;
 use crate::safety::Nobody;
 use crate::screen::ink::ColourWishes;
@@ -131,6 +132,28 @@ impl CliSetup {
         })
     }
 
+    /// The sessions of a workspace, or of all. Prints which logs are left out.
+    pub(super) fn list_sessions(
+        &self,
+        config: &Config,
+        workspace: Option<&Path>,
+    ) -> Result<Vec<SessionSummary>, SessionError> {
+        let listed = self.store(config).list(workspace, Timestamp::now())?;
+        warn_of_left_out(&listed.left_out);
+        Ok(listed.sessions)
+    }
+
+    /// The id of the workspace's latest session. Prints which logs after it are left out.
+    pub(super) fn find_latest(
+        &self,
+        config: &Config,
+        workspace: &Workspace,
+    ) -> Result<Option<String>, SessionError> {
+        let (latest, left_out) = self.store(config).latest(workspace.root(), Timestamp::now())?;
+        warn_of_left_out(&left_out);
+        Ok(latest.map(|summary| summary.id))
+    }
+
     /// Reads a session, and prints what is wrong with its log.
     pub(super) fn read_session(&self, config: &Config, id: &str) -> Result<Session, CommandFailure> {
         let read = self.store(config).read(id);
@@ -154,6 +177,12 @@ impl CliSetup {
             ..facts
         };
         choose_look(&facts, terminal::measure_width)
+    }
+}
+
+fn warn_of_left_out(errors: &[SessionError]) {
+    for error in errors {
+        warn_person(&format!("left out: {error}"));
     }
 }
 

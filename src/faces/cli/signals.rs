@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::agent::Cancel;
 use crate::agent::exit::Signal;
-use crate::safety::process;
+use crate::safety::{process, sandbox};
 use crate::screen::{self, terminal};
 
 /// The signals of this process.
@@ -40,6 +40,7 @@ impl Signals {
             runtime.block_on(async {
                 while let Some(signal) = next().await {
                     if signal != Signal::Interrupt || !screen::is_lent() {
+                        sandbox::end_rendering();
                         handler.get().map_or_else(|| die_at_once(signal), |handle| handle(signal));
                     }
                 }

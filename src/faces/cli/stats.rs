@@ -14,10 +14,9 @@ const NO_SESSION: &str =
 
 pub(super) fn run_stats(setup: &CliSetup, session: Option<String>, output: ReportFormat) -> CommandOutcome {
     let (workspace, config) = setup.load()?;
-    let latest = || assembly::open_store(&config).latest(workspace.root());
     let id = match session {
         Some(id) => id,
-        None => latest()?.map(|latest| latest.id).ok_or_else(|| CommandFailure::usage(NO_SESSION))?,
+        None => setup.find_latest(&config, &workspace)?.ok_or_else(|| CommandFailure::usage(NO_SESSION))?,
     };
     let session = setup.read_session(&config, &id)?;
     let (report, model) = (tables::sum_costs(&session), session.describe().model);
@@ -35,7 +34,7 @@ pub(super) fn run_stats(setup: &CliSetup, session: Option<String>, output: Repor
 pub(super) fn by_prompt(setup: &CliSetup, all: bool, output: ReportFormat) -> CommandOutcome {
     let (workspace, config) = setup.load()?;
     let store = assembly::open_store(&config);
-    let sessions = setup.store(&config).list((!all).then_some(workspace.root()))?;
+    let sessions = setup.list_sessions(&config, (!all).then_some(workspace.root()))?;
     // The session that called a helper already counts its cost.
     let counted: Vec<_> = sessions.iter().filter(|summary| summary.parent.is_none()).collect();
     let bar = setup.bar();

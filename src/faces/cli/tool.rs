@@ -82,8 +82,8 @@ fn call_tool(setup: &CliSetup, args: CallArgs) -> CommandOutcome {
     }
     let agent = services.agent;
     let store = assembly::open_store(&config);
-    let (mut conversation, _) =
-        assembly::open_conversation(&store, &workspace, &SessionChoice::Ephemeral, &agent)?;
+    let mut conversation =
+        assembly::open_conversation(&store, &workspace, &SessionChoice::Ephemeral, &agent)?.conversation;
     let screen = Box::new(Screen::new(&outlets, look, CliSetup::manner(&config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
     run.emitter.warn(services.warnings);

@@ -8,6 +8,8 @@
 mod unix;
 #[cfg(unix)]
 use unix as system;
+#[cfg(unix)]
+mod leftovers;
 #[cfg(not(unix))]
 mod plain;
 #[cfg(not(unix))]
@@ -18,7 +20,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
+#[cfg(unix)]
+pub use leftovers::begin_journal;
 pub use system::{Dir, free_bytes};
+
+/// Removes nothing: this system says of no temporary file whose it is.
+#[cfg(not(unix))]
+pub fn begin_journal(_: &Path) {}
 
 /// The kind of a directory entry. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +116,28 @@ pub fn open_file(path: &Path) -> io::Result<Opened> {
         DirEntryKind::File => dir.file(name),
         kind => Err(refuse_special(kind)),
     }
+}
+
+/// Removes a file, a link itself, or a directory with everything in it.
+///
+/// # Errors
+/// Nothing is there, a link is on the way, or a part of it cannot be removed.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    let (parent, name) = split_path(path)?.ok_or(io::ErrorKind::IsADirectory)?;
+    remove_entry(&Dir::open(parent)?, name, MOST_LEVELS)
+}
+
+/// Each level holds a handle and a part of the stack.
+const MOST_LEVELS: usize = 500;
+
+fn remove_entry(dir: &Dir, name: &OsStr, levels: usize) -> io::Result<()> {
+    if dir.facts(name)?.kind != DirEntryKind::Dir {
+        return dir.remove(name);
+    }
+    let inner = dir.dir(name)?;
+    let levels = levels.checked_sub(1).ok_or_else(|| io::Error::other("the directories are too deep"))?;
+    inner.entries()?.iter().try_for_each(|entry| remove_entry(&inner, &entry.name, levels))?;
+    dir.remove_dir(name)
 }
 
 /// The directory and the name of an absolute path; `None` for the root.

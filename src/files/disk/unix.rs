@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::leftovers::{name_temporary, note_temporary};
 use super::{DirEntry, DirEntryKind, FileFacts, Opened, refuse_link, refuse_special, split_path};
 
 /// A handle that names a directory and needs no right to list it.
@@ -202,6 +203,11 @@ impl Dir {
         Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
+    /// Where the directory is now, if the system says it.
+    fn find_path(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/self/fd/{}", self.0.as_raw_fd())).ok()
+    }
+
     /// Syncs the directory, which makes a new name durable. Some file systems cannot do that, which is harmless.
     fn sync(&self) {
         let _ = self.open_listing().and_then(fs::fsync);
@@ -228,8 +234,10 @@ impl<'a> Fresh<'a> {
         let flags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(COMMON);
         let mut outcome = Err(Errno::EXIST);
         for _ in 0..TRIES {
-            let letters: String = std::iter::repeat_with(fastrand::alphanumeric).take(8).collect();
-            let name = OsString::from(format!(".agent-{letters}.tmp"));
+            let name = OsString::from(name_temporary());
+            if let Some(path) = dir.find_path() {
+                note_temporary(&path.join(&name));
+            }
             outcome = fs::openat(&dir.0, &name, flags, mode);
             match outcome {
                 Err(Errno::EXIST) => {}

@@ -207,6 +207,10 @@ impl AnthropicDecoder {
 
 impl Decode for AnthropicDecoder {
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
+        // A second reply behind the first one is none of ours.
+        if reply.is_done() {
+            return Ok(());
+        }
         let event: Event<'_> = match read_json(data) {
             Ok(event) => event,
             // An event of another kind may have other fields under these names.

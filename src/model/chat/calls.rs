@@ -30,7 +30,7 @@ impl StreamedCalls {
             None => {
                 let key = reply.open_call(id, name);
                 self.0.push(StreamedCall { index: piece.index.0, key, has_extra: false });
-                reply.push(key, &arguments);
+                reply.push(key, begin_arguments(&arguments));
                 self.keep(self.0.len() - 1, piece.extra_content, reply);
                 return;
             }
@@ -53,6 +53,7 @@ impl StreamedCalls {
             reply.set_name(key, &whole);
         }
         let held = reply.text_of(key);
+        let arguments = if held.is_empty() { begin_arguments(arguments) } else { arguments };
         if is_complete(held) && is_complete(arguments) {
             // Complete arguments are sent again, or `{}` was a placeholder for them until now.
             if held.trim() == "{}" {
@@ -105,6 +106,11 @@ impl StreamedCalls {
             reply.keep(call.key, serde_json::json!({ "extra_content": extra }), false);
         }
     }
+}
+
+/// The beginning of a call's arguments: Groq writes `null` for none.
+fn begin_arguments(arguments: &str) -> &str {
+    if arguments.trim() == "null" { "{}" } else { arguments }
 }
 
 fn same_json(one: &str, other: &str) -> bool {

@@ -250,8 +250,10 @@ impl Decode for ChatDecoder {
     }
 
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
-        let chunk = read_json::<Chunk<'_>>(body)?;
-        let is_reply = chunk.choices.as_ref().is_some_and(|choices| choices.iter().any(|c| c.message.is_some()));
+        let mut chunk = read_json::<Chunk<'_>>(body)?;
+        let choices = chunk.choices.iter_mut().flatten().filter(|choice| choice.message.is_some());
+        // Perplexity puts an empty delta beside the message.
+        let is_reply = choices.map(|choice| choice.delta = None).count() > 0;
         self.chunk(chunk, body, reply)?;
         if is_reply {
             self.conclude(reply);

@@ -246,17 +246,25 @@ fn failures_of_a_connection() {
 
 #[test]
 fn what_only_keeps_a_connection_alive_hides_no_stall() {
+    let empty = b"data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n";
+    for beat in [&b": ping\n\n"[..], b"event: ping\ndata: {\"type\":\"ping\"}\n\n", empty] {
+        stalls_behind(beat);
+    }
+}
+
+/// A reply that begins, and then goes on with nothing but this.
+fn stalls_behind(kept_alive: &'static [u8]) {
     let model = openai("http://127.0.0.1:1/v1");
     let origin = Origin { wire: "chat".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
     let reply = Assembly::new(origin, HashSet::new());
     let reading = ReplyReading::new(Box::new(chat::ChatDecoder::new(&chat::ChatFlags::default(), &[])), reply);
     let begun = Bytes::from_static(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
     let read = block_on(async {
-        // A comment each twentieth of the longest silence.
+        // One each twentieth of the longest silence.
         let beat = tokio::time::interval(Duration::from_millis(5));
-        let comments = stream::unfold(beat, |mut beat| async {
+        let comments = stream::unfold(beat, move |mut beat| async move {
             beat.tick().await;
-            Some((Ok(Bytes::from_static(b": ping\n\n")), beat))
+            Some((Ok(Bytes::from_static(kept_alive)), beat))
         });
         let body = Box::pin(stream::iter([Ok(begun)]).chain(comments));
         let (endpoint, sent) = (model.endpoint(), Bytes::new());
@@ -264,7 +272,8 @@ fn what_only_keeps_a_connection_alive_hides_no_stall() {
         let (deltas, end) = read_all(&mut reply).await;
         describe(&deltas, end)
     });
-    let why = "the server only kept the connection alive for 800ms (8 times timeouts.idle, 100ms)";
+    let why =
+        "the server only kept the connection alive and wrote nothing for 800ms (8 times timeouts.idle, 100ms)";
     assert_eq!(read, format!("text \"a\"\nerror Incomplete None: {why}\n"));
 }
 

@@ -5,9 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value as Json;
 
-use crate::template::{self, Syntax, Template, TemplateError, Undefined, Value};
+use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 
-use super::callbacks::{Callbacks, Started, TemplateFailed, TemplateFilled};
 use super::entry::MessageTemplate;
 use super::error::{ChatError, MessageProblem};
 use super::message::ChatMessage;
@@ -60,40 +59,7 @@ impl ChatTemplate {
     /// Variables are missing, and the error names those of all messages; or there are other problems, each with its
     /// message.
     pub fn format(&self, variables: &Value, options: &FillOptions) -> Result<Vec<ChatMessage>, ChatError> {
-        let (templates, extra) = (self.entries.as_slice(), &options.extra);
         let variables = &options.variables(variables);
-        let Callbacks { start, end, error: failure } = &options.callbacks;
-        for call in start {
-            call(&Started { variables, templates, extra });
-        }
-        let filled = self.fill(variables, options);
-        match &filled {
-            Ok(result) => end.iter().for_each(|call| call(&TemplateFilled { result, templates, extra })),
-            Err(error) => failure.iter().for_each(|call| call(&TemplateFailed { error, templates, extra })),
-        }
-        filled
-    }
-
-    /// The names that it needs if these are given, whatever their values.
-    pub(super) fn lacks(&self, given: &[&str], options: &FillOptions) -> Vec<String> {
-        let anything = || template::make_lookup(Vec::new(), |_| Some(String::new()));
-        let context = template::make_object(given.iter().map(|name| (*name, anything())));
-        let is_given = |name: &str| given.contains(&name.split('.').next().unwrap_or(name));
-        let mut names = BTreeSet::new();
-        for (entry, texts) in self.entries.iter().zip(&self.strict) {
-            match entry {
-                MessageTemplate::Placeholder { key, optional: false } => drop(names.insert(key.clone())),
-                MessageTemplate::Message(_) if options.undefined == Undefined::Error => {
-                    let errors = texts.iter().flatten().filter_map(|text| text.render(&context).err());
-                    names.extend(errors.flat_map(|error| error.missing));
-                }
-                _ => {}
-            }
-        }
-        names.into_iter().filter(|name| !is_given(name)).collect()
-    }
-
-    fn fill(&self, variables: &Value, options: &FillOptions) -> Result<Vec<ChatMessage>, ChatError> {
         let in_another;
         let compiled = match (options.syntax.filter(|syntax| *syntax != self.syntax), options.undefined) {
             (Some(syntax), undefined) => {
@@ -371,41 +337,6 @@ mod tests {
                 template.format(&convert_value(&json!({})), &FillOptions::default()).expect_err("two are missing");
             assert_eq!(missing.list_missing().len(), 2, "{syntax}: {missing}");
         }
-    }
-
-    #[test]
-    fn callbacks_see_variables_templates_results_and_errors() {
-        use std::sync::{Arc, Mutex};
-
-        use super::super::callbacks::Callbacks;
-
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let note = |what: &'static str| {
-            let seen = Arc::clone(&seen);
-            move |text: String| seen.lock().expect("whole").push(format!("{what} {text}"))
-        };
-        let (start, end, error, second) = (note("start"), note("end"), note("error"), note("second"));
-        let callbacks = Callbacks::default()
-            .on_start(move |s| {
-                start(format!(
-                    "{} {} {}",
-                    s.variables.get_attr("a").expect("a map"),
-                    s.templates.len(),
-                    s.extra["run"]
-                ));
-            })
-            .on_end(move |e| end(e.result[0].text()))
-            .on_error(move |f| error(f.error.list_missing().join(",")))
-            .and(Callbacks::default().on_start(move |s| second(s.extra.len().to_string())));
-        let extra = json!({"run": 7}).as_object().expect("a map").clone();
-        let options = FillOptions { callbacks, extra, ..FillOptions::default() };
-        let template = template([user("{{ a }}{{ b }}")]);
-        template.format(&convert_value(&json!({"a": 1, "b": 2})), &options).expect("defined");
-        template.format(&convert_value(&json!({"a": 1})), &options).expect_err("b is missing");
-        assert_eq!(
-            *seen.lock().expect("whole"),
-            ["start 1 1 7", "second 1", "end 12", "start 1 1 7", "second 1", "error b"]
-        );
     }
 
     #[test]

@@ -34,14 +34,10 @@ mod message;
 mod written;
 mod error;
 mod entry;
-mod callbacks;
 mod options;
 mod chat_template;
-mod chain;
 mod items;
 
-pub use callbacks::{Callbacks, Started, TemplateFailed, TemplateFilled};
-pub use chain::{Chain, ChainError, ChainOutcome, ChainPart, CompiledChain};
 pub use chat_template::ChatTemplate;
 pub use entry::{MessageTemplate, assistant, calling, parts, placeholder, system, tool, user};
 pub use error::{ChatError, MessageProblem};

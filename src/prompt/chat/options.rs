@@ -4,8 +4,6 @@ use serde_json::{Map, Value as Json};
 
 use crate::template::{self, Syntax, Undefined, Value};
 
-use super::callbacks::Callbacks;
-
 /// Options for filling a template.
 #[derive(Debug, Clone, Default)]
 pub struct FillOptions {
@@ -15,9 +13,6 @@ pub struct FillOptions {
     pub syntax: Option<Syntax>,
     /// Values of variables that are not given. A map is merged with the map that is given, at every depth.
     pub defaults: Map<String, Json>,
-    pub callbacks: Callbacks,
-    /// Anything that the callbacks should see.
-    pub extra: Map<String, Json>,
 }
 
 impl FillOptions {

@@ -10,6 +10,7 @@ use crate::template::{self, Template, Undefined, is_template};
 
 use super::assertion;
 use super::case::{Case, Suite, THRESHOLD, merge_maps, read_number, read_runs};
+use super::pattern::RegexPattern;
 use super::source::{CaseSource, read_file};
 
 /// The content of such a file.
@@ -202,6 +203,8 @@ impl PromptfooReading<'_, '_> {
             Some(format!("the assertion `{}`", text::one_line(&kind, 60)))
         } else if let Some(key) = CHANGING.iter().find(|key| item.get(key).is_some()) {
             Some(format!("an assertion `{kind}` with `{key}`"))
+        } else if plain == "regex" && RegexPattern::new(value).is_err() {
+            Some(format!("an expression that is not read here, `{}`", text::one_line(value, 60)))
         } else {
             value.starts_with("file://").then(|| format!("an assertion `{kind}` whose value is a file"))
         };
@@ -367,8 +370,7 @@ tests:
 
     #[test]
     fn what_is_wrong_has_its_place() {
-        let wrong =
-            "prompts: [x]\ntests:\n- assert: [{ type: regex, value: '(' }]\n- assert: [{ type: equals }]\n";
+        let wrong = "prompts: [x]\ntests:\n- assert: [{ type: starts-with }]\n- assert: [{ type: equals }]\n";
         let mistakes = parse_promptfoo("p.yaml", wrong).expect_err("wrong");
         let lines: Vec<_> = mistakes.iter().filter_map(|mistake| mistake.line).collect();
         assert_eq!(lines, [3, 4]);

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Permission, ToolEffect};
 use crate::files::workspace::Workspace;
-use crate::safety::Hold;
+use crate::safety::{Hold, WallOpening};
 
-use super::habits::{Habit, find_habit, is_of_system, uses_network};
+use super::habits::{Habit, changes_files, find_habit, is_of_system, uses_network};
 use super::programs::has_row;
 use super::shell::{self, ShellScript, Simple};
-use super::target::{PathTarget, Presence};
+use super::target::{PathPlace, PathTarget, Presence};
 
 /// The longest path that a system opens, in bytes.
 const LONGEST_PATH: usize = 4096;
@@ -56,6 +56,8 @@ pub struct ParsedLine {
     starts_outside: bool,
     /// The configured tool whose command this is: the model wrote only the arguments.
     pub(super) configured: Option<Configured>,
+    /// The directory in which its commands run, relative to the workspace; `None` if it is only known when they run.
+    pub(super) dir: Option<String>,
 }
 
 /// One command of a line.
@@ -85,6 +87,32 @@ pub(super) enum Opens {
 }
 
 impl ProposedCall<'_> {
+    /// The line of a command inside whole walls, which let it write only in the workspace and reach no network.
+    pub(super) fn walled_line(&self) -> Option<&ParsedLine> {
+        let is_walled = self.hold == Hold::Whole && !self.has_network && self.permission < Permission::Admin;
+        self.line.as_ref().filter(|line| is_walled && line.is_inside)
+    }
+
+    /// What its command needs beyond the walls, as far as its words show: the network, and the directories outside the
+    /// workspace in which it writes.
+    pub fn find_opening(&self, workspace: &Workspace) -> WallOpening {
+        let Some(line) = self.line.as_ref().filter(|line| line.is_inside) else { return WallOpening::default() };
+        let writing = line.list_possible_paths().filter(|(_, habit)| *habit == Habit::Unknown);
+        let written = line.list_opened(|opens| opens == Opens::ToWrite).chain(writing.map(|(target, _)| target));
+        let is_beyond = |target: &&PathTarget| {
+            target.place == PathPlace::Outside && target.presence != Presence::No && !is_device(target)
+        };
+        let find_dir = |target: &PathTarget| {
+            let dir = if target.is_dir { Some(&*target.real) } else { target.real.parent() };
+            dir.map(Path::to_path_buf)
+        };
+        let dirs = written.filter(is_beyond).filter_map(find_dir);
+        let mut dirs: Vec<PathBuf> = dirs.filter(|dir| !workspace.is_in(dir)).collect();
+        dirs.sort();
+        dirs.dedup();
+        WallOpening { network: line.uses_network() && !self.has_network, dirs }
+    }
+
     /// True if its command is one of the system and names something that the sandbox keeps from it: a place outside
     /// the workspace, or the network.
     pub fn leaves(&self) -> bool {
@@ -125,9 +153,10 @@ impl ParsedLine {
             first.leaves = None;
         }
         let is_inside = invocation.dir.starts_with(workspace.root());
+        let runs_in = (!is_lost).then(|| workspace.relative(dir).to_string_lossy().into_owned());
         let starts_outside =
             !PathTarget::find(workspace, invocation.dir, Path::new("."), readable).is_free_to_read();
-        Self { script, parts, is_inside, files, starts_outside, configured }
+        Self { script, parts, is_inside, files, starts_outside, configured, dir: runs_in }
     }
 
     /// True if it consists of programs that usually only read, and names nothing outside the workspace.
@@ -156,6 +185,13 @@ impl ParsedLine {
     /// The known files that its redirections open in such a way.
     pub(super) fn list_opened(&self, is_so: impl Fn(Opens) -> bool) -> impl Iterator<Item = &PathTarget> {
         self.files.iter().filter(move |(_, opens)| is_so(*opens)).filter_map(|(target, _)| target.as_ref())
+    }
+
+    /// The protected file that one of its commands changes, as far as its words show.
+    pub(super) fn changes_protected(&self) -> Option<&PathTarget> {
+        let named =
+            self.commands().filter(|(command, _)| changes_files(command)).flat_map(|(_, part)| &part.named);
+        self.list_opened(|opens| opens == Opens::ToWrite).chain(named).find(|target| target.is_protected)
     }
 
     /// True if it names something outside the workspace that it could read. Devices contain nobody's text.

@@ -22,8 +22,8 @@ pub struct SessionGrants(HashSet<GrantItem>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum GrantItem {
-    /// These words; `None` is any path inside the workspace.
-    Command { tool: String, words: Vec<Option<String>> },
+    /// These words, in this directory of the workspace; `None` is any path inside the workspace.
+    Command { tool: String, dir: String, words: Vec<Option<String>> },
     /// This path, and no other.
     Path { tool: String, path: String },
     /// This host, with any address on it.
@@ -85,10 +85,11 @@ fn of_line(tool: &str, line: &ParsedLine) -> Option<Vec<GrantItem>> {
     if !line.is_inside || line.script.doubt().is_some() {
         return None;
     }
+    let dir = line.dir.as_ref()?;
     let is_harmless = |part: &LineCommand| part.is_harmless();
     let all_harmless = line.commands().all(|(_, part)| is_harmless(part));
     let commands = line.commands().filter(|(_, part)| all_harmless || !is_harmless(part));
-    let items = commands.map(|(command, part)| of_command(tool, command, part));
+    let items = commands.map(|(command, part)| of_command(tool, dir, command, part));
     let mut items: Vec<GrantItem> = items.collect::<Option<_>>()?;
     for (target, opens) in &line.files {
         let target = target.as_ref().filter(|target| !target.is_protected)?;
@@ -100,7 +101,7 @@ fn of_line(tool: &str, line: &ParsedLine) -> Option<Vec<GrantItem>> {
 }
 
 /// The exact words, except for paths inside the workspace.
-fn of_command(tool: &str, command: &Simple, part: &LineCommand) -> Option<GrantItem> {
+fn of_command(tool: &str, dir: &str, command: &Simple, part: &LineCommand) -> Option<GrantItem> {
     if !command.assigned.is_empty() || command.argv.is_empty() {
         return None;
     }
@@ -115,7 +116,7 @@ fn of_command(tool: &str, command: &Simple, part: &LineCommand) -> Option<GrantI
         let word = arg.text()?;
         Some((at == 0 || command.inside.is_some() || !is_path(word)).then(|| word.to_owned()))
     });
-    Some(GrantItem::Command { tool: tool.to_owned(), words: words.collect::<Option<_>>()? })
+    Some(GrantItem::Command { tool: tool.to_owned(), dir: dir.to_owned(), words: words.collect::<Option<_>>()? })
 }
 
 impl fmt::Display for Grant {
@@ -125,12 +126,15 @@ impl fmt::Display for Grant {
                 f.write_str(", ")?;
             }
             match item {
-                GrantItem::Command { tool, words } => {
+                GrantItem::Command { tool, dir, words } => {
                     let any = if words.contains(&None) { " with any PATH inside the workspace" } else { "" };
                     let word =
                         |word: &Option<String>| word.as_deref().map_or(ANY_PATH.to_owned(), text::shell_word);
                     let words: Vec<String> = words.iter().map(word).collect();
                     write!(f, "{tool} `{}`{any}", words.join(" "))?;
+                    if dir != "." {
+                        write!(f, " in `{dir}`")?;
+                    }
                 }
                 GrantItem::Host { tool, host } => write!(f, "{tool} from {host}")?,
                 GrantItem::Path { tool, path } => write!(f, "{tool} `{path}`")?,

@@ -55,6 +55,24 @@ pub(super) fn is_of_system(command: &Simple) -> bool {
     }
 }
 
+/// True if it is a command that changes files, which its words name.
+pub(super) fn changes_files(command: &Simple) -> bool {
+    let Some((Arg::Literal(name), words)) = command.argv.split_first() else { return false };
+    covers_command("files", name, words) || writes_files(&command.argv)
+}
+
+/// True if it is a command of git that could print what its objects hold, whatever became of the file.
+pub(super) fn prints_objects(command: &Simple) -> bool {
+    if command.inside.is_some() || command.program_name() != "git" {
+        return false;
+    }
+    let words = without_leading_flags("git", command.argv.get(1..).unwrap_or_default());
+    let patches = find_rows("patches", "git").next().unwrap_or_default();
+    let is_patch = |word: &Arg| word.text().is_none_or(|word| fits_word(patches, word));
+    !covers_command("no-objects", "git", words)
+        || words.first().and_then(Arg::text) == Some("log") && words.iter().any(is_patch)
+}
+
 /// True if it usually uses the network.
 pub(super) fn uses_network(command: &Simple) -> bool {
     let Some((Arg::Literal(name), words)) = command.argv.split_first() else { return false };

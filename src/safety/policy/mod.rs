@@ -2,11 +2,13 @@
 //! rules of the configuration.
 //!
 //! Calls that read inside the workspace run, and so do lines of programs that usually only read, in walls that hold
-//! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise. Rules beat modes: deny wins,
+//! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise; under `edits`, whole walls say
+//! so for a command. Rules beat modes: deny wins,
 //! then ask, then allow. A call outside the permitted scope asks and is never silently allowed; a call whose effects
 //! are unknown before it runs is never considered harmless. Once outside content has entered the conversation, calls
 //! that write or use the network ask, even if something else would permit them.
 
+mod auto;
 mod call;
 mod grant;
 mod habits;
@@ -21,12 +23,13 @@ mod target;
 mod tests;
 
 use crate::config::{ApprovalMode, Permission, ToolEffect};
-use crate::safety::{Enclosure, Hold};
+use crate::safety::Hold;
 
 use call::Opens;
-use habits::{Habit, find_habit};
+use habits::{Habit, find_habit, prints_objects};
 use rules::Objection;
 
+pub use auto::{AutoFacts, choose_approval};
 pub use call::{Configured, Invocation, ParsedLine, ProposedCall, look_up_targets};
 pub use grant::{Grant, SessionGrants};
 pub use rules::PolicyRules;
@@ -58,16 +61,6 @@ pub enum Grounds {
     Reading,
     /// A rule of the configuration.
     Rule,
-}
-
-impl Verdict {
-    /// The walls around the command, once it may run: whoever allows it allows what it may write.
-    pub fn enclosure(&self) -> Enclosure {
-        match self {
-            Self::Allow(Grounds::Reading) => Enclosure::Read,
-            _ => Enclosure::Write,
-        }
-    }
 }
 
 /// Judges one call. `taint` is the outside source in the conversation, as returned by [`brings_in`].
@@ -158,6 +151,26 @@ pub fn judge_exploring(
 const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
+/// True if no call of this tool can run: a rule denies all of them, or each would have to ask, and nobody answers.
+pub fn is_always_denied(
+    mode: ApprovalMode,
+    rules: &PolicyRules,
+    tool: &str,
+    effects: &[ToolEffect],
+    is_answered: bool,
+) -> bool {
+    // A command may only read, and another tool than those for files may do anything.
+    let must_ask = matches!(mode, ApprovalMode::Ask | ApprovalMode::Never) && effects == [ToolEffect::Files];
+    let is_refused = !is_answered || mode == ApprovalMode::Never;
+    rules.deny_all_of(tool) || must_ask && is_refused && !rules.could_allow(tool)
+}
+
+/// True if a command that was held to reading, and needs more, may write as well without a question.
+pub fn frees_writing(mode: ApprovalMode, call: &ProposedCall<'_>, taint: Option<&str>) -> bool {
+    let line = call.walled_line().filter(|_| mode == ApprovalMode::Edits && taint.is_none());
+    line.is_some_and(|line| what_walls_leave_out(call, line).is_none())
+}
+
 /// True if a command line consists of programs that usually only read, and opens no file to write.
 pub fn usually_reads(line: &str) -> bool {
     let script = shell::parse_line(line);
@@ -182,8 +195,17 @@ fn find_gap(rules: &PolicyRules, call: &ProposedCall<'_>) -> Option<String> {
     if let Some(program) = rules.find_delegate(call.tool, line) {
         return Some(format!("`{program}` has another program do its work, outside any sandbox"));
     }
-    let rule = rules.hiding().filter(|_| call.hold < Hold::Permitted)?;
-    Some(format!("nothing here hides from a command what the rule `{rule}` forbids"))
+    let rule = rules.hiding()?;
+    let prints = |command: &&shell::Simple| prints_objects(command);
+    if let Some(command) = line.script.all().into_iter().find(prints) {
+        let words: Vec<&str> = command.argv.iter().filter_map(|word| word.text()).take(2).collect();
+        return Some(format!(
+            "`{}` could print from git's objects what the rule `{rule}` forbids",
+            words.join(" ")
+        ));
+    }
+    (call.hold < Hold::Permitted)
+        .then(|| format!("nothing here hides from a command what the rule `{rule}` forbids"))
 }
 
 /// The reason that the mode that allows everything still asks, if it does.
@@ -220,14 +242,32 @@ fn reason_to_ask(mode: ApprovalMode, call: &ProposedCall<'_>, is_enclosed: bool)
     if let Some(target) = call.writes.iter().find(|target| target.is_protected) {
         return Some(writes_protected(target));
     }
-    if mode == ApprovalMode::Edits && call.effects == [ToolEffect::Files] {
-        return None;
+    if mode == ApprovalMode::Edits {
+        if call.effects == [ToolEffect::Files] {
+            return None;
+        }
+        if let Some(line) = call.walled_line() {
+            return what_walls_leave_out(call, line);
+        }
     }
     Some(match call.effects {
         effects if effects.contains(&ToolEffect::Process) => why_it_runs(call),
         effects if effects.contains(&ToolEffect::Network) => "it uses the network".to_owned(),
         _ => "it changes files".to_owned(),
     })
+}
+
+/// The reason that a command inside whole walls asks all the same: it reaches for something beyond them, or that decides
+/// what runs later. Whatever its words do not show fails at the walls.
+fn what_walls_leave_out(call: &ProposedCall<'_>, line: &ParsedLine) -> Option<String> {
+    if let Some(target) = line.changes_protected() {
+        return Some(writes_protected(target));
+    }
+    let is_left = |target: &&PathTarget| !target.is_free_to_read() && !target.path.starts_with("/dev/");
+    if let Some(target) = line.list_opened(|_| true).find(is_left) {
+        return Some(format!("it opens `{}`, {}", target.given, target.place.describe()));
+    }
+    (line.leaves().is_some() || line.uses_network()).then(|| why_it_runs(call))
 }
 
 /// The reason that a command is asked about.

@@ -54,6 +54,17 @@ impl PolicyRules {
         rules.iter().map(PolicyRule::new).collect::<Result<_, _>>().map(Self)
     }
 
+    /// True if a rule denies every call of a tool.
+    pub(super) fn deny_all_of(&self, tool: &str) -> bool {
+        let is_whole = |rule: &PolicyRule| matches!(rule.scope, RuleScope::Everything);
+        self.0.iter().any(|rule| rule.effect == RuleEffect::Deny && is_whole(rule) && rule.tool.matches(tool))
+    }
+
+    /// True if a rule allows a call of a tool.
+    pub(super) fn could_allow(&self, tool: &str) -> bool {
+        self.0.iter().any(|rule| rule.effect == RuleEffect::Allow && rule.tool.matches(tool))
+    }
+
     /// The patterns of the paths that a tool never sees, however it finds them: those denied to it, and those denied to
     /// `read_file`.
     pub fn denied_to(&self, tool: &str) -> Vec<GlobPattern> {

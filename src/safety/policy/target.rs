@@ -11,8 +11,8 @@ use crate::files::workspace::Workspace;
 pub struct PathTarget {
     /// The path as it was written.
     pub given: String,
-    /// The path with links followed; relative to the workspace if it is inside, else absolute. For patterns: never
-    /// quoted, and bytes that are not UTF-8 are U+FFFD.
+    /// The path with links followed, or the one by which a rule denied this file before it was moved; relative to the
+    /// workspace if it is inside, else absolute. For patterns: never quoted, and bytes that are not UTF-8 are U+FFFD.
     pub path: String,
     /// The same, absolute and byte for byte: exactly what the tool opens.
     pub real: PathBuf,
@@ -98,9 +98,10 @@ impl PathTarget {
         let resolved = workspace.resolve_path(&from);
         let lies_in = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| resolved.path.starts_with(dir));
         let protection = workspace.protection(&resolved.path);
+        let judged = workspace.denied().former_path(&resolved.path);
         Self {
             given: given.to_string_lossy().into_owned(),
-            path: workspace.relative(&resolved.path).to_string_lossy().into_owned(),
+            path: workspace.relative(judged.as_ref().unwrap_or(&resolved.path)).to_string_lossy().into_owned(),
             place: match resolved.inside {
                 false if readable.iter().any(lies_in) => PathPlace::Readable,
                 _ if workspace.is_secret(&resolved.path) => PathPlace::Secret,

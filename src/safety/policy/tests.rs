@@ -4,7 +4,7 @@
 //! `expect` is `read` (it runs in walls that allow no writing), `run`, `ask` or `deny`; `why` is a part of the reason;
 //! `always` is the grant offered to the person (`none` if nothing is offered). Without a `tool` the call is
 //! `run_command` with `command`; other tools get `path` or `host`; `makes` is the command that a configured tool makes
-//! from its arguments. There are walls, unless `walls` says no. [`workspace`] builds the workspace of every case.
+//! from its arguments. There are walls, unless `walls` says `none`, or that they are `whole`. [`workspace`] builds the workspace of every case.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ struct PolicyCase {
     workdir: Option<String>,
     path: Option<String>,
     host: Option<String>,
-    walls: Option<bool>,
+    walls: Option<String>,
     has_network: bool,
     mode: ApprovalMode,
     rules: Vec<PermissionRule>,
@@ -68,7 +68,11 @@ fn verdict(case: &PolicyCase, workspace: &Workspace) -> Verdict {
         reads: Vec::new(),
         writes: Vec::new(),
         line: None,
-        hold: if case.walls.unwrap_or(true) { Hold::Permitted } else { Hold::Nothing },
+        hold: match case.walls.as_deref() {
+            None => Hold::Permitted,
+            Some("whole") => Hold::Whole,
+            Some(_) => Hold::Nothing,
+        },
         host: case.host.clone(),
     };
     let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;

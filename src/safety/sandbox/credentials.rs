@@ -132,6 +132,7 @@ mod tests {
             temp_base: root.clone(),
             undone: root.join("undone"),
             caches: "/caches".into(),
+            programs: Vec::new(),
             namespaces: false,
         };
         let hides = |plan: &Boundary, path: &str| list_paths(plan, false).contains(&home.join(path));

@@ -1,9 +1,11 @@
 //! Detects that the boundary may be the reason that a command failed.
 //!
 //! The kernel does not say who refused: a command reports `Permission denied`, whatever the reason. So this
-//! searches the output of a failed command for such words, says "may", and describes the boundary.
+//! searches the output of a failed command for such words, says "may", and describes the boundary. Only whole words
+//! count: `ENOTFOUND` is an error of name resolution, `ModuleNotFoundError` is not.
 
 use super::{Boundary, MOST_FILE_BYTES, Network, credentials};
+use crate::safety::Refused;
 
 /// The part of the boundary that may have caused a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +19,8 @@ enum Reason {
 const WORDS: [(Reason, &str); 3] = [
     (
         Reason::Refused,
-        "permission denied|operation not permitted|read-only file system|permissionerror|eacces|eperm",
+        "permission denied|operation not permitted|read-only file system|permissionerror|eacces|eperm|erofs|\
+         os error 13|os error 30",
     ),
     (
         Reason::Network,
@@ -27,22 +30,34 @@ const WORDS: [(Reason, &str); 3] = [
     (Reason::FileSize, "file too large|file size limit|efbig"),
 ];
 
-/// The sentence about a failure that the boundary may have caused, without its full stop, judging by the output of the
-/// command (`signal` names the signal that killed it).
-pub fn explain_denial(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<String> {
+/// The sandbox's possible part in the end of a command.
+#[derive(Debug, Clone)]
+pub struct Denied {
+    /// As a remark for the model, without its full stop.
+    pub why: String,
+    pub how: Refused,
+}
+
+/// The part that the boundary may have in a failure, judging by the output of the command (`signal` names the signal that
+/// killed it).
+pub fn explain_denial(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Denied> {
     let output = output.to_lowercase();
     let found = WORDS.iter().find(|(_, words)| contains_one(&output, words)).map(|(reason, _)| *reason);
     // A path under a lid seems not to exist.
     let is_hidden = || output.contains("no such file or directory") && credentials::are_named_in(&output, plan);
     let found = found.or_else(|| is_hidden().then_some(Reason::Refused));
-    match found.or((signal == Some("SIGXFSZ")).then_some(Reason::FileSize))? {
-        Reason::Network if plan.network == Network::Open => None,
-        Reason::Refused | Reason::Network => Some(describe_boundary(plan)),
+    let is_too_large = signal == Some("SIGXFSZ");
+    let (why, how) = match found.or(is_too_large.then_some(Reason::FileSize))? {
+        Reason::Network if plan.network == Network::Open => return None,
+        Reason::Network => (describe_boundary(plan), Refused::Network),
+        Reason::Refused => (describe_boundary(plan), Refused::Claimed),
         Reason::FileSize => {
             let most = MOST_FILE_BYTES >> 30;
-            Some(format!("the sandbox may be the reason: files may not grow beyond {most} GiB in it"))
+            let why = format!("the sandbox may be the reason: files may not grow beyond {most} GiB in it");
+            (why, if is_too_large { Refused::Known } else { Refused::Claimed })
         }
-    }
+    };
+    Some(Denied { why, how })
 }
 
 fn describe_boundary(plan: &Boundary) -> String {
@@ -64,13 +79,17 @@ fn describe_boundary(plan: &Boundary) -> String {
 /// True if the output of a failed command says that it could not write: "read-only" or "permission denied", by their
 /// words or by the numbers of the errors.
 pub fn says_it_could_not_write(output: &str) -> bool {
-    const WORDS: &str = "read-only file system|permission denied|operation not permitted|permissionerror|\
-                         os error 30|os error 13|erofs|eacces";
-    contains_one(&output.to_lowercase(), WORDS)
+    let output = output.to_lowercase();
+    WORDS.iter().any(|(reason, words)| *reason == Reason::Refused && contains_one(&output, words))
 }
 
-fn contains_one(output: &str, words: &str) -> bool {
-    words.split('|').any(|words| output.contains(words))
+/// True if one of the words stands in the text as a whole word.
+fn contains_one(text: &str, words: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let stands = |(at, word): (usize, &str)| {
+        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    };
+    words.split('|').any(|word| text.match_indices(word).any(stands))
 }
 
 #[cfg(test)]
@@ -88,6 +107,7 @@ mod tests {
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
             caches: "/caches".into(),
+            programs: Vec::new(),
             namespaces: false,
         };
         let table = [
@@ -95,14 +115,19 @@ mod tests {
             ("open /x: operation not permitted", None, true, Some("credentials")),
             ("curl: (6) Could not resolve host: example.com", None, false, Some("no network")),
             ("curl: (6) Could not resolve host: example.com", None, true, None),
+            ("getaddrinfo ENOTFOUND example.com", None, false, Some("no network")),
+            ("ModuleNotFoundError: No module named 'x'", None, false, None),
+            ("FileNotFoundError: [Errno 2] No such file or directory: 'x'", None, false, None),
+            ("in check_eacces: test_permissionerror_is_kept FAILED", None, false, None),
+            ("[Errno 13] Permission denied: '/x'", None, false, Some("$TMPDIR")),
             ("", Some("SIGXFSZ"), false, Some("8 GiB")),
             ("error[E0308]: mismatched types", None, false, None),
         ];
         for (output, signal, network, expected) in table {
             let denial = explain_denial(output, signal, &plan(network));
             match (denial, expected) {
-                (Some(said), Some(part)) => assert!(said.contains(part), "{output}: {said}"),
-                (said, expected) => assert_eq!(said.as_deref(), expected, "{output}"),
+                (Some(said), Some(part)) => assert!(said.why.contains(part), "{output}: {}", said.why),
+                (said, expected) => assert_eq!(said.map(|said| said.why).as_deref(), expected, "{output}"),
             }
         }
     }

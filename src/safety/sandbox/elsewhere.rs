@@ -105,6 +105,12 @@ impl IdleWatch {
     }
 }
 
+/// Templates are rendered in this process: only their steps are limited.
+pub fn guard_templates() {}
+
+/// There is no rendering to end.
+pub fn end_rendering() {}
+
 /// No part of the boundary is a process.
 pub fn serve_part(_arguments: &[OsString]) -> Option<io::Result<()>> {
     None

@@ -39,6 +39,20 @@ pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
     before.iter().chain(&after).all(Setting::is_harmless)
 }
 
+/// The settings of a configuration that run nothing and connect to nothing.
+pub(super) fn keep_harmless(text: &str) -> String {
+    let settings = read_settings(text).unwrap_or_default();
+    let kept = settings.iter().filter(|setting| setting.is_harmless() && !setting.value.contains("://"));
+    let lines = kept.map(|Setting { heading, key, value, .. }| format!("[{heading}]\n\t{key} = {value}\n"));
+    lines.collect::<Vec<_>>().concat()
+}
+
+/// The value of a setting.
+pub(super) fn find_setting(text: &str, section: &str, key: &str) -> Option<String> {
+    let settings = read_settings(text)?;
+    settings.into_iter().rfind(|setting| setting.section == section && setting.key == key).map(|found| found.value)
+}
+
 /// One line of a configuration.
 #[derive(Debug, PartialEq, Eq)]
 struct Setting {

@@ -38,17 +38,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use tempfile::TempDir;
 
+use super::WallOpening;
 use places::Places;
 use protected::Snapshot;
 
 pub use credentials::credential_places;
-pub use denial::{explain_denial, says_it_could_not_write};
+pub use denial::{Denied, explain_denial, says_it_could_not_write};
 pub use form::BoundaryForm;
 pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]
 pub use system::{ConfinedCommand, News, SpaceKiller};
-pub use system::{GroupWatch, TEMP, hide_this_process, lift_limits, serve_part};
+pub use system::{GroupWatch, TEMP, end_rendering, guard_templates, hide_this_process, lift_limits, serve_part};
 
 /// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
@@ -74,7 +75,7 @@ pub struct Sandbox(Arc<WallGround>);
 struct WallGround {
     plan: Arc<Boundary>,
     /// With its path, links resolved.
-    temp: OnceLock<(TempDir, PathBuf)>,
+    temp: Arc<OnceLock<(TempDir, PathBuf)>>,
     /// True if the system's rules are whole.
     has_rules: OnceLock<bool>,
     places: OnceLock<Vec<Arc<Places>>>,
@@ -106,9 +107,23 @@ pub struct Unavailable(pub String);
 impl Sandbox {
     /// Stores the plan, without setting anything up.
     pub fn new(plan: impl Into<Arc<Boundary>>) -> Self {
+        Self::over(plan.into(), Arc::default())
+    }
+
+    /// Another boundary for a single command, with the same temporary directory, and an opening in it.
+    pub fn open(&self, opening: &WallOpening) -> Self {
+        let mut plan = self.plan().clone();
+        plan.write.extend(opening.dirs.iter().cloned());
+        if opening.network {
+            plan.network = Network::Open;
+        }
+        Self::over(plan.into(), Arc::clone(&self.0.temp))
+    }
+
+    fn over(plan: Arc<Boundary>, temp: Arc<OnceLock<(TempDir, PathBuf)>>) -> Self {
         Self(Arc::new(WallGround {
-            plan: plan.into(),
-            temp: OnceLock::new(),
+            plan,
+            temp,
             has_rules: OnceLock::new(),
             places: OnceLock::new(),
             confinements: Mutex::default(),
@@ -158,6 +173,11 @@ impl Sandbox {
             _ if *self.0.has_rules.get_or_init(system::has_rules) => BoundaryForm::Whole,
             _ => BoundaryForm::WithoutLandlock,
         })
+    }
+
+    /// True if commands are confined in the whole form of the boundary.
+    pub fn is_whole(&self) -> bool {
+        self.form().is_ok_and(|form| form == BoundaryForm::Whole)
     }
 
     /// True if walls can hide paths from a command.
@@ -254,6 +274,11 @@ impl Walls {
     /// ([`Sandbox::hides`]).
     pub fn hiding(self, unseen: Vec<PathBuf>, unwritten: Vec<PathBuf>) -> Self {
         Self { unseen: unseen.into(), unwritten: unwritten.into(), ..self }
+    }
+
+    /// What they permit.
+    pub fn plan(&self) -> &Arc<Boundary> {
+        &self.ground.plan
     }
 
     /// The directory for temporary files (`TMPDIR`) of commands, as they see it; emptied when the run ends.

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::files::disk;
 use crate::files::protected::{self, ProtectedEntry, ProtectedKind};
 
 use super::Boundary;
@@ -167,6 +168,26 @@ impl<'a> PlaceSearch<'a> {
     }
 }
 
+/// The directories of a workspace's repository that lie outside of it. A file that names another's is not believed,
+/// unless the other names the workspace as well.
+pub(super) fn find_repository(workspace: &Path) -> Vec<PathBuf> {
+    let entry = workspace.join(".git");
+    let Some(dir) = named_in(&entry, "gitdir:") else {
+        let is_inner = fs::symlink_metadata(&entry).is_err();
+        return workspace
+            .ancestors()
+            .skip(1)
+            .filter(|dir| is_inner && dir.join(".git").exists())
+            .take(1)
+            .map(Path::to_path_buf)
+            .collect();
+    };
+    let is_linked = named_in(&dir.join("gitdir"), "").is_some_and(|named| named == entry);
+    let is_submodule = workspace.ancestors().any(|above| dir.starts_with(above.join(".git/modules")));
+    let common = named_in(&dir.join("commondir"), "");
+    if is_linked || is_submodule { [dir].into_iter().chain(common).collect() } else { Vec::new() }
+}
+
 /// True if it is a git directory of any name: a bare repository.
 fn is_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
@@ -174,8 +195,8 @@ fn is_git_dir(dir: &Path) -> bool {
 
 /// The directory that a file names after `key`, relative to the file.
 fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
-    let is_short = fs::symlink_metadata(file).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_POINTER);
-    let text = if is_short { fs::read_to_string(file).ok()? } else { return None };
+    let mut opened = disk::open_file(file).ok().filter(|opened| opened.facts.len <= LONGEST_POINTER)?;
+    let text = String::from_utf8(opened.read(LONGEST_POINTER).ok()?).ok()?;
     let named = text.strip_prefix(key)?.trim();
     file.parent()?.join(named).canonicalize().ok()
 }

@@ -21,6 +21,8 @@ pub struct Boundary {
     pub undone: PathBuf,
     /// The directory for commands' writes to caches in the home, for this workspace.
     pub caches: PathBuf,
+    /// The directories from which programs are run by their names.
+    pub programs: Vec<PathBuf>,
     /// True if namespaces are tried. They need a program that calls [`super::serve_part`] first thing.
     pub namespaces: bool,
 }

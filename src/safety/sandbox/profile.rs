@@ -63,6 +63,7 @@ mod tests {
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
             caches: "/caches".into(),
+            programs: Vec::new(),
             namespaces: false,
         };
         let written = |walls| {

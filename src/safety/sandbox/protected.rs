@@ -6,7 +6,6 @@
 //! effect. Changes by processes that outlive the command in their own session are noticed only with the next command.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -180,11 +179,11 @@ impl Snapshot {
             known.entries.keys().filter(below).for_each(|path| self.look(root, path, Some(known)));
             return;
         }
-        let mut entries: Vec<_> = fs::read_dir(root.join(dir)).into_iter().flatten().flatten().collect();
-        entries.sort_by_key(fs::DirEntry::file_name);
+        let mut entries = Dir::open(&root.join(dir)).and_then(|dir| dir.entries()).unwrap_or_default();
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
         for entry in entries {
-            let path = dir.join(entry.file_name());
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let path = dir.join(&entry.name);
+            if entry.kind == DirEntryKind::Dir {
                 match depth.checked_sub(1) {
                     Some(depth) => self.walk(root, &path, known, depth),
                     None => self.whole = false,
@@ -214,7 +213,7 @@ impl Snapshot {
                 let stamp = read_stamp(&metadata);
                 let content = match known.and_then(|known| known.entries.get(path)) {
                     Some(GuardedEntry::File { stamp: then, content }) if *then == stamp => content.clone(),
-                    _ => self.read(&full, metadata.len()),
+                    _ => self.read(&full),
                 };
                 GuardedEntry::File { stamp, content }
             }
@@ -223,12 +222,15 @@ impl Snapshot {
         self.entries.insert(path.to_path_buf(), entry);
     }
 
-    fn read(&mut self, path: &Path, size: u64) -> Option<Arc<[u8]>> {
+    /// The content of a file. A command may have put a link in its place meanwhile, which is not followed.
+    fn read(&mut self, path: &Path) -> Option<Arc<[u8]>> {
+        let mut opened = disk::open_file(path).ok()?;
+        let size = opened.facts.len;
         if size > MOST_FILE_BYTES || self.bytes + size > MOST_BYTES {
             return None;
         }
         self.bytes += size;
-        fs::read(path).ok().map(Into::into)
+        opened.read(MOST_FILE_BYTES).ok().map(Into::into)
     }
 
     /// The files to restore, or to remove if they are new. New ones come first, as one may be a link that blocks
@@ -299,7 +301,7 @@ fn put_back(root: &Path, path: &Path, entry: Option<&GuardedEntry>) -> io::Resul
         }
     };
     if dir.facts(name).is_ok() {
-        remove_all(&dir, name)?;
+        disk::remove_tree(&full)?;
     }
     match entry {
         None => Ok(()),
@@ -323,15 +325,4 @@ fn clear_the_way(from: &Path, dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn remove_all(dir: &Dir, name: &OsStr) -> io::Result<()> {
-    if dir.facts(name)?.kind != DirEntryKind::Dir {
-        return dir.remove(name);
-    }
-    let inner = dir.dir(name)?;
-    for entry in inner.entries()? {
-        remove_all(&inner, &entry.name)?;
-    }
-    dir.remove_dir(name)
 }

@@ -8,12 +8,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{AnswerChoice, AskFunction, ChosenAnswer, find_number, list_offers, write_label};
+use super::{AnswerChoice, AskFunction, ChosenAnswer, find_number, write_label};
 use crate::base::text;
 use crate::screen::ink::{Line, Style};
 use crate::screen::loan::Loan;
 use crate::screen::outlets::Outlets;
+use crate::screen::sheet::Sheet;
 use crate::screen::terminal;
+use crate::screen::views;
 
 /// A source of typed lines.
 pub trait AskLine: Send + Sync {
@@ -27,6 +29,8 @@ pub(in crate::screen) struct ByLines<W> {
     pub out: Mutex<W>,
     pub outlets: Outlets,
     pub style: Style,
+    /// The columns of the screen, if there is one.
+    pub columns: fn() -> Option<usize>,
 }
 
 impl<W: Write + Send> ByLines<W> {
@@ -44,17 +48,20 @@ impl<W: Write + Send> AskFunction for ByLines<W> {
 
     fn choose<'a>(
         &'a self,
-        question: &'a str,
+        sheet: &'a Sheet,
+        ask: &'a str,
         choices: &'a [AnswerChoice],
     ) -> BoxFuture<'a, Option<ChosenAnswer>> {
         async move {
-            let prompt = format!("{question} {}: ", format_offer(choices));
+            // A plain terminal always shows the whole question.
+            self.show(sheet.draw(views::count_columns((self.columns)())).all());
+            let prompt = format!("{ask} {}: ", format_offer(choices));
             loop {
                 let line = self.lines.ask(&prompt).await?;
                 if let Some(chosen) = parse_choice(&line, choices) {
                     return Some(chosen);
                 }
-                let keys: Vec<String> = choices.iter().map(|choice| choice.key.to_string()).collect();
+                let keys: Vec<String> = choices.iter().map(AnswerChoice::typed).collect();
                 self.write(&format!(
                     "Please answer {} (a reason may follow n: `n use the test database`).\n",
                     keys.join(", ")
@@ -98,13 +105,25 @@ impl<W: Write + Send> AskFunction for ByLines<W> {
     }
 }
 
-/// Formats the choices: `[y]es, [n]o, n WHY, [a]lways`.
+/// Formats the choices: `[y]es, [n]o, n WHY, always: cargo test *`.
 fn format_offer(choices: &[AnswerChoice]) -> String {
-    let with_reason = |(offer, choice): (String, &AnswerChoice)| match choice.key {
-        'n' => offer + ", n WHY",
-        _ => offer,
+    let offer = |choice: &AnswerChoice| match (choice.key, choice.word.strip_prefix(choice.key)) {
+        ('n', _) => "[n]o, n WHY".to_owned(),
+        (ALWAYS, _) => choice.label.to_lowercase(),
+        (key, Some(rest)) => format!("[{key}]{rest}"),
+        (key, None) => format!("[{key}] {}", choice.word),
     };
-    list_offers(choices).zip(choices).map(with_reason).collect::<Vec<_>>().join(", ")
+    choices.iter().map(offer).collect::<Vec<_>>().join(", ")
+}
+
+/// The choice that takes its whole word: one letter is too easily typed for it.
+const ALWAYS: char = 'a';
+
+impl AnswerChoice {
+    /// What a person types for it.
+    fn typed(&self) -> String {
+        if self.key == ALWAYS { self.word.to_owned() } else { self.key.to_string() }
+    }
 }
 
 /// Parses a line; `None` if it is not an answer. Words after a key are accepted only after a no, as the reason.
@@ -114,7 +133,7 @@ fn parse_choice(line: &str, choices: &[AnswerChoice]) -> Option<ChosenAnswer> {
     let word = word.trim_end_matches([',', ':', '.']).to_lowercase();
     let choice = choices.iter().find(|choice| {
         let first = choice.word.split(' ').next().unwrap_or_default();
-        word.chars().eq([choice.key]) || word == first
+        word == choice.typed() || word == first
     })?;
     let words = words.trim();
     (words.is_empty() || choice.key == 'n').then(|| ChosenAnswer { key: choice.key, words: words.to_owned() })

@@ -5,13 +5,14 @@ mod lines;
 
 use futures_util::future::BoxFuture;
 
-pub use keys::{Bystander, Keyed};
+pub use keys::Keyed;
 pub(super) use lines::ByLines;
 pub use lines::{AskLine, StdinLines};
 
 use super::loan::Loan;
 use crate::base::text;
 use crate::screen::ink::Line;
+use crate::screen::sheet::Sheet;
 
 /// A choice as one line. Blanks stay, so that choices with columns keep them.
 fn write_label(choice: &str) -> String {
@@ -20,25 +21,26 @@ fn write_label(choice: &str) -> String {
     text::cut_to_width(&text::make_visible(&line), WIDTH).into_owned()
 }
 
-/// The choices as a question offers them: `[y]es`, `[n]o`, `[?] explain`.
-fn list_offers(choices: &[AnswerChoice]) -> impl Iterator<Item = String> {
-    choices.iter().map(|AnswerChoice { key, word }| match word.strip_prefix(*key) {
-        Some(rest) => format!("[{key}]{rest}"),
-        None => format!("[{key}] {word}"),
-    })
-}
-
 /// The choice with the typed number.
 fn find_number(typed: &str, choices: &[String]) -> Option<String> {
     choices.get(typed.parse::<usize>().ok()?.checked_sub(1)?).cloned()
 }
 
 /// An answer that a question offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerChoice {
     pub key: char,
     /// The meaning of the key in a word or a few, which may begin with the key.
     pub word: &'static str,
+    /// The words in a list; without any, only its letter chooses it.
+    pub label: String,
+}
+
+impl AnswerChoice {
+    /// The words for what was chosen.
+    fn said(&self) -> &str {
+        if self.label.is_empty() { self.word } else { &self.label }
+    }
 }
 
 /// An answer.
@@ -54,9 +56,13 @@ pub trait AskFunction: Send + Sync {
     /// Writes lines that stay.
     fn show(&self, lines: Vec<Line>);
 
-    /// Asks for one of the choices. `None` if no answer will come.
-    fn choose<'a>(&'a self, question: &'a str, choices: &'a [AnswerChoice])
-    -> BoxFuture<'a, Option<ChosenAnswer>>;
+    /// Shows the sheet and asks for one of the choices. `None` if no answer will come.
+    fn choose<'a>(
+        &'a self,
+        sheet: &'a Sheet,
+        ask: &'a str,
+        choices: &'a [AnswerChoice],
+    ) -> BoxFuture<'a, Option<ChosenAnswer>>;
 
     /// Asks for a text, starting from `begun`. `None` if the person declines.
     fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>>;

@@ -1,8 +1,8 @@
 //! The owner of the terminal's input: one thread, which reads keys and passes them on, or lends the terminal to a line
 //! editor.
 //!
-//! Keys go to the [`Listener`], unless a question has the focus. Keys typed before a question appeared go to the
-//! listener, and so do those of a person who is in the middle of typing.
+//! All keys go to the [`Listener`], which is also told whether a hand can have typed them: text may follow a paste in the
+//! same moment, and pretend to be keys.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use std::sync::mpsc as back;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::abilities::theme_of;
 use super::burst::join_burst;
@@ -22,8 +22,10 @@ use super::modes::{self, Modes, SuspendMeaning};
 
 /// The time after which a lone escape is the key.
 const ESCAPE: Duration = Duration::from_millis(30);
-/// A person whose last key is more recent is still typing.
-const TYPING: Duration = Duration::from_millis(400);
+/// Keys this soon after a paste are not from a hand.
+const PASTED: Duration = Duration::from_millis(200);
+/// The most bytes of a key, or of a few.
+const FEW: usize = 16;
 /// The longest wait for the terminal's answer about its background.
 const ANSWER: Duration = Duration::from_millis(300);
 
@@ -34,10 +36,8 @@ pub struct Console {
     modes: Modes,
 }
 
-/// The claim of a question to the keys. Dropping it returns them to the listener.
+/// Keys are read until this is dropped, even if the console does not listen otherwise.
 pub struct Focus {
-    pub keys: mpsc::UnboundedReceiver<Key>,
-    is_open: Arc<AtomicBool>,
     shared: Arc<ConsoleState>,
     waker: UnixStream,
 }
@@ -55,9 +55,9 @@ struct ConsoleState {
 }
 
 enum ConsoleRequest {
-    /// Keys go here once the gate is open.
-    Focus(KeyClaim, oneshot::Sender<()>),
-    /// Keys go to the listener again.
+    /// A question reads keys.
+    Focus(oneshot::Sender<()>),
+    /// The question is over.
     Blur,
     /// Lets a function read the terminal. Afterwards keys wait for the next reader, or for [`ConsoleRequest::Listen`].
     Lend(Box<dyn FnOnce() + Send>),
@@ -71,12 +71,6 @@ enum ConsoleRequest {
     Asked,
     /// Ends the thread.
     Rest,
-}
-
-/// A claim to the keys.
-struct KeyClaim {
-    keys: mpsc::UnboundedSender<Key>,
-    is_open: Arc<AtomicBool>,
 }
 
 impl ConsoleState {
@@ -128,9 +122,8 @@ impl Console {
             listener,
             listens,
             pauses: false,
-            focus: None,
-            is_typing: false,
-            last_key: None,
+            questions: 0,
+            pasted: None,
             asked: None,
             decoder: KeyDecoder::default(),
         };
@@ -138,17 +131,15 @@ impl Console {
         Some(Self { shared, waker, modes })
     }
 
-    /// Claims the keys. Keys typed before the gate opens go to the listener.
+    /// Reads keys until the returned value is dropped. Keys that were typed before have reached the listener when this
+    /// returns.
     pub async fn focus(&self) -> Focus {
-        let (sender, keys) = mpsc::unbounded_channel();
         let (ready, is_ready) = oneshot::channel();
-        let is_open = Arc::new(AtomicBool::new(false));
-        let claim = KeyClaim { keys: sender, is_open: Arc::clone(&is_open) };
-        self.shared.send(ConsoleRequest::Focus(claim, ready), &self.waker);
+        self.shared.send(ConsoleRequest::Focus(ready), &self.waker);
         // An error means that the thread is gone; then no key arrives either.
         let _ = is_ready.await;
         let waker = self.waker.try_clone().expect("a socket can be cloned");
-        Focus { keys, is_open, shared: Arc::clone(&self.shared), waker }
+        Focus { shared: Arc::clone(&self.shared), waker }
     }
 
     /// Calls `read` on the reading thread, with exclusive use of the terminal. Keys that are typed afterwards stay in the
@@ -185,14 +176,6 @@ impl Drop for Console {
     }
 }
 
-impl Focus {
-    /// Returns a function that opens the gate, to call when the question is on the screen.
-    pub fn gate(&self) -> impl FnOnce() + Send + 'static {
-        let is_open = Arc::clone(&self.is_open);
-        move || is_open.store(true, Ordering::SeqCst)
-    }
-}
-
 impl Drop for Focus {
     fn drop(&mut self) {
         self.shared.send(ConsoleRequest::Blur, &self.waker);
@@ -208,11 +191,10 @@ struct ConsoleReader {
     listens: bool,
     /// A function that read the terminal has returned, and nobody has said what comes next.
     pauses: bool,
-    focus: Option<KeyClaim>,
-    /// The person was typing when the question appeared, and has not paused since.
-    is_typing: bool,
-    /// The time of the last character that went to the listener.
-    last_key: Option<Instant>,
+    /// The number of questions that read keys.
+    questions: usize,
+    /// The time of the last paste, and of what followed it in a flood.
+    pasted: Option<Instant>,
     /// The time when the terminal was asked for its background.
     asked: Option<Instant>,
     decoder: KeyDecoder,
@@ -227,7 +209,7 @@ impl ConsoleReader {
         loop {
             while let Some(request) = self.next_request() {
                 match request {
-                    ConsoleRequest::Focus(claim, ready) => self.give_focus(claim, ready),
+                    ConsoleRequest::Focus(ready) => self.give_focus(ready),
                     ConsoleRequest::Blur => self.blur(),
                     ConsoleRequest::Lend(read) => self.lend(read),
                     ConsoleRequest::Listen => self.pauses = false,
@@ -240,7 +222,7 @@ impl ConsoleReader {
                     ConsoleRequest::Rest => return self.shared.is_away.store(true, Ordering::SeqCst),
                 }
             }
-            let reads = self.listens && !self.pauses || self.focus.is_some();
+            let reads = self.listens && !self.pauses || self.questions > 0;
             let patience = self.decoder.is_waiting().then_some(ESCAPE);
             match wait_input(reads, Some(&self.woken), patience) {
                 WaitResult::Input => {
@@ -272,8 +254,12 @@ impl ConsoleReader {
         if count == 0 {
             return false;
         }
-        let keys = self.decoder.feed(&bytes[..count]);
-        for key in join_burst(keys) {
+        let keys = join_burst(self.decoder.feed(&bytes[..count]));
+        let is_paste = keys.iter().any(|key| matches!(key, Key::Paste(_)));
+        if is_paste || (count > FEW && !self.is_by_hand()) {
+            self.pasted = Some(Instant::now());
+        }
+        for key in keys {
             self.route(key);
         }
         true
@@ -281,58 +267,35 @@ impl ConsoleReader {
 
     fn route(&mut self, key: Key) {
         match key {
-            Key::Background(colour) => return self.listener.learn(theme_of(colour)),
-            Key::Attributes => {
-                self.asked = None;
-                return;
-            }
-            Key::Ctrl('z') if self.listens => return self.stop(input::stop_process),
+            Key::Background(colour) => self.listener.learn(theme_of(colour)),
+            Key::Attributes => self.asked = None,
+            Key::Ctrl('z') if self.listens => self.stop(input::stop_process),
             // It comes back as a request.
-            Key::Ctrl('z') => return input::stop_process(),
-            // It shows existing output, and does not answer a question.
-            Key::Ctrl('o') => return self.listener.press(key),
-            _ => {}
-        }
-        self.is_typing &= self.is_typing_still();
-        match &self.focus {
-            Some(claim) if claim.is_open.load(Ordering::SeqCst) && !self.is_typing => {
-                // Fails if the question was answered meanwhile.
-                let _ = claim.keys.send(key);
-            }
-            _ => {
-                // After Enter the person is no longer typing.
-                match key {
-                    Key::Char(_) | Key::Backspace => self.last_key = Some(Instant::now()),
-                    Key::Enter => self.last_key = None,
-                    _ => {}
-                }
-                self.listener.press(key);
-            }
+            Key::Ctrl('z') => input::stop_process(),
+            key => self.listener.press(key, self.is_by_hand()),
         }
     }
 
-    fn is_typing_still(&self) -> bool {
-        self.last_key.is_some_and(|last| last.elapsed() < TYPING)
+    /// True unless text was pasted just now.
+    fn is_by_hand(&self) -> bool {
+        self.pasted.is_none_or(|pasted| pasted.elapsed() > PASTED)
     }
 
-    fn give_focus(&mut self, claim: KeyClaim, ready: oneshot::Sender<()>) {
-        if !self.listens {
-            self.modes.hold_keys(SuspendMeaning::IsKey);
-        }
+    fn give_focus(&mut self, ready: oneshot::Sender<()>) {
+        self.questions += 1;
+        self.rest();
         while wait_input(true, None, Some(Duration::ZERO)) == WaitResult::Input && self.read() {}
-        self.is_typing = self.is_typing_still();
-        self.focus = Some(claim);
         let _ = ready.send(());
     }
 
     fn blur(&mut self) {
-        self.focus = None;
+        self.questions -= 1;
         self.rest();
     }
 
-    /// Sets the modes for the time when no question has the focus.
+    /// Sets the modes for the time when this thread has the terminal.
     fn rest(&self) {
-        if self.listens {
+        if self.listens || self.questions > 0 {
             self.modes.hold_keys(SuspendMeaning::IsKey);
         } else {
             self.modes.hush();
@@ -375,10 +338,7 @@ impl ConsoleReader {
         self.listener.stop(true);
         super::put_back();
         until_continued();
-        match self.focus {
-            Some(_) => self.modes.hold_keys(SuspendMeaning::IsKey),
-            None => self.rest(),
-        }
+        self.rest();
         self.listener.come_back();
         self.listener.stop(false);
     }

@@ -5,10 +5,10 @@
 
 use crate::screen::ink::Theme;
 
-/// The receiver of keys while no question is asked, and of the terminal's answers. Called on the reading thread.
+/// The receiver of keys and of the terminal's answers. Called on the reading thread.
 pub trait Listener: Send {
-    /// Takes a key.
-    fn press(&mut self, key: Key);
+    /// Takes a key. `by_hand` is false for one that came together with a paste.
+    fn press(&mut self, key: Key, by_hand: bool);
     /// Takes the theme for the terminal's background.
     fn learn(&mut self, theme: Theme);
     /// Prepares the screen before the program stops (Ctrl-Z), and after it continues. Returns once the screen is ready.
@@ -23,6 +23,7 @@ pub enum Key {
     Char(char),
     Enter,
     Tab,
+    BackTab,
     Backspace,
     Delete,
     Left,
@@ -38,6 +39,7 @@ pub enum Key {
     Ctrl(char),
     Alt(char),
     AltEnter,
+    AltUp,
     /// The text between the marks of a paste, or text with line feeds that arrived in one piece.
     Paste(String),
     /// The answer about the background colour: red, green, blue.
@@ -126,6 +128,8 @@ fn decode_escape(bytes: &[u8]) -> KeyStart {
         b']' | b'P' | b'_' | b'^' => return text_sequence(bytes),
         b'\r' | b'\n' => (Some(Key::AltEnter), 2),
         0x7f => (Some(Key::Ctrl('w')), 2),
+        // Alt as a prefix.
+        0x1b if bytes[2..].starts_with(b"[A") => (Some(Key::AltUp), 4),
         0x1b => (Some(Key::Escape), 1),
         b'b' => (Some(Key::WordLeft), 2),
         b'f' => (Some(Key::WordRight), 2),
@@ -161,6 +165,7 @@ fn decode_sequence(bytes: &[u8]) -> KeyStart {
 fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
     let is_held = numbers.get(1).is_some_and(|modifiers| *modifiers > 1);
     Some(match (last, numbers.first().copied().unwrap_or(0)) {
+        (b'A', _) if numbers.get(1) == Some(&3) => Key::AltUp,
         (b'A', _) => Key::Up,
         (b'B', _) => Key::Down,
         (b'C', _) if is_held => Key::WordRight,
@@ -168,6 +173,7 @@ fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
         (b'C', _) => Key::Right,
         (b'D', _) => Key::Left,
         (b'H', _) | (b'~', 1 | 7) => Key::Home,
+        (b'Z', _) => Key::BackTab,
         (b'F', _) | (b'~', 4 | 8) => Key::End,
         (b'~', 3) => Key::Delete,
         // Enter with modifiers, from terminals that report them.
@@ -260,7 +266,8 @@ mod tests {
         assert!(!decoder.is_waiting());
         assert_eq!(decoder.feed(b"\x1b["), []);
         assert_eq!(decoder.give_up(), None);
-        assert_eq!(keys(b"\x1b\x1b[A"), [Key::Escape, Key::Up]);
+        assert_eq!(keys(b"\x1b\x1b[B"), [Key::Escape, Key::Down]);
+        assert_eq!(keys(b"\x1b\x1b[A\x1b[1;3A"), [Key::AltUp, Key::AltUp]);
     }
 
     proptest! {

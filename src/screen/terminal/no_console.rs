@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-
-use super::keys::{Key, Listener};
+use super::keys::Listener;
 
 /// The console, which does not exist on this system.
 pub enum Console {}
@@ -14,7 +12,6 @@ pub enum Away {}
 
 /// The claim to the keys, which does not exist on this system.
 pub struct Focus {
-    pub keys: mpsc::UnboundedReceiver<Key>,
     never: Console,
 }
 
@@ -47,13 +44,6 @@ impl Console {
     /// Cannot be called.
     pub fn expect_answer(&self) {
         match *self {}
-    }
-}
-
-impl Focus {
-    /// Cannot be called.
-    pub fn gate(&self) -> impl FnOnce() + Send + 'static {
-        || ()
     }
 }
 

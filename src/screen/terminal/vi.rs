@@ -20,9 +20,15 @@ enum CharKind {
 }
 
 impl Vi {
+    /// True if letters are inserted.
+    pub fn inserts(&self) -> bool {
+        !self.is_command_mode
+    }
+
     /// Takes a key. Returns the key that is left to be handled as without these keys.
     pub fn press(&mut self, field: &mut TextField, key: &Key) -> Option<Key> {
         match key {
+            Key::Escape if self.is_command_mode && self.operator.is_none() => return Some(Key::Escape),
             Key::Escape | Key::Ctrl('[') => self.command_mode(field),
             // Esc, and a key right behind it.
             Key::Alt(c) => {

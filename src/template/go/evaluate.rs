@@ -4,10 +4,9 @@ use gotmpl::parse::{CommandNode, Expr, Number, PipeNode, SmolStr};
 use minijinja::Value;
 
 use super::run::{GoOutcome, GoRun, Leave, NamedValue, leave_with_error};
-use super::values::{is_list, is_map, is_true, type_name};
+use super::values::{estimate_size, is_list, is_map, is_true, type_name};
 use super::{GoProblem, functions};
 use crate::template::LONGEST_OUTPUT;
-use crate::template::sizes::estimate_size;
 
 /// The most bytes of all values that functions make.
 const MOST_MADE: usize = 64 * LONGEST_OUTPUT;

@@ -147,3 +147,9 @@ impl ValueAllowance {
         })
     }
 }
+
+/// The approximate size of a value in bytes, without the values in it.
+pub(super) fn estimate_size(value: &Value) -> usize {
+    const ITEM: usize = 32;
+    value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(ITEM), str::len)
+}

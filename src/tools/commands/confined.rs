@@ -10,7 +10,9 @@ use crate::base::output::{ToolError, ToolErrorKind};
 use crate::conversation::event::EventKind;
 use crate::safety::net::proxy::{self, Hosts};
 use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
-use crate::safety::sandbox::{self, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls};
+use crate::safety::sandbox::{
+    self, Boundary, Denied, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls,
+};
 use crate::safety::{Enclosure, Hold, Refused, net::Proxies};
 use crate::tools::CallContext;
 
@@ -36,21 +38,12 @@ pub struct ProgramOrder<'a> {
     pub patience: ChildPatience<'a>,
 }
 
-/// The signal for a file that grew beyond its limit.
-const TOO_LARGE: &str = "SIGXFSZ";
-
-/// The sandbox's possible part in the end of a command.
-#[derive(Debug, Clone)]
-pub struct Denied {
-    /// As a remark for the model.
-    pub why: String,
-    pub how: Refused,
-}
-
 /// A finished command, and its forbidden changes.
 pub struct ProgramOutcome {
     pub ended: ChildEnd,
     undone: Undone,
+    /// What its walls permitted.
+    plan: Option<Arc<Boundary>>,
 }
 
 impl Confined {
@@ -62,6 +55,7 @@ impl Confined {
     pub fn hold(&self) -> Hold {
         match &self.sandbox {
             None => Hold::Nothing,
+            Some(sandbox) if sandbox.is_whole() => Hold::Whole,
             Some(sandbox) if sandbox.hides() => Hold::Permitted,
             Some(_) => Hold::Reading,
         }
@@ -98,17 +92,27 @@ impl Confined {
     /// # Errors
     /// The boundary is unavailable; the error is of the kind `Unavailable`.
     pub fn walls(&self, context: &CallContext<'_>) -> Result<Option<Walls>, ToolError> {
-        let profile = match context.enclosure {
-            Enclosure::Read => SandboxProfile::Read,
-            Enclosure::Write => SandboxProfile::Write,
+        let Some(sandbox) = &self.sandbox else { return Ok(None) };
+        let opened;
+        let (sandbox, profile) = match context.enclosure {
+            Enclosure::Read => (&**sandbox, SandboxProfile::Read),
+            Enclosure::Write => (&**sandbox, SandboxProfile::Write),
+            Enclosure::Opened => {
+                opened = sandbox.open(&context.reach.opening);
+                (&opened, SandboxProfile::Write)
+            }
             Enclosure::Outside => return Ok(None),
         };
-        let Some(sandbox) = &self.sandbox else { return Ok(None) };
         let walls = sandbox.walls(profile);
         let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
         let find_below_root = |patterns| find_matches(context.reach.workspace().root(), patterns);
-        let unseen = find_below_root(&context.reach.denied)?;
-        Ok(Some(walls.hiding(unseen, find_below_root(&context.reach.unwritten)?)))
+        let mut unseen = find_below_root(&context.reach.denied)?;
+        let workspace = context.reach.workspace();
+        unseen.extend(workspace.denied().follow(workspace.root(), &unseen));
+        let mut unwritten = find_below_root(&context.reach.unwritten)?;
+        // A program that a person runs by its name is not to be one that a command left.
+        unwritten.extend(workspace.programs().iter().cloned());
+        Ok(Some(walls.hiding(unseen, unwritten)))
     }
 
     /// Runs a command to its end: inside the sandbox, unless this call may leave it.
@@ -128,7 +132,8 @@ impl Confined {
         let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
         let ended = self.run_within(walls.as_ref(), order, seen).await?;
         let undone = protection.map(Protection::end).unwrap_or_default();
-        Ok(ProgramOutcome { ended, undone })
+        let plan = walls.map(|walls| Arc::clone(walls.plan()));
+        Ok(ProgramOutcome { ended, undone, plan })
     }
 
     /// Tells observers, once per run, what is weaker on this system.
@@ -157,6 +162,8 @@ impl Confined {
             let temp = walls.temp_dir().map_err(|error| ToolError::permanent(error.to_string()))?;
             env.push(("TMPDIR".to_owned(), temp.to_string_lossy().into_owned()));
             self.open_hosts(walls, &mut env)?;
+        } else if let Some(sandbox) = &self.sandbox {
+            keep_programs_outside(&mut env, &sandbox.plan().workspace);
         }
         let launch = Launch { program, arguments, dir, env: &env, patience, walls };
         process::run_child(launch, seen)
@@ -186,8 +193,9 @@ impl Confined {
 
     /// Remarks about the sandbox and the outcome, as lines for the model; the observers are notified as well.
     /// `output` is the command's output.
-    pub fn remarks(&self, outcome: &ProgramOutcome, output: &str, context: &CallContext<'_>) -> String {
-        let denied = self.find_denial(&outcome.ended, output, context.enclosure);
+    pub fn remarks(outcome: &ProgramOutcome, output: &str, context: &CallContext<'_>) -> String {
+        let plan = outcome.plan.as_ref();
+        let denied = plan.and_then(|plan| find_denial(&outcome.ended, output, context.enclosure, plan));
         let undone: Vec<String> = put_back(&outcome.undone).collect();
         let refused =
             if undone.is_empty() { denied.as_ref().map(|denied| denied.how) } else { Some(Refused::Known) };
@@ -196,25 +204,33 @@ impl Confined {
         }
         bracket_remarks(denied.into_iter().map(|denied| denied.why).chain(undone))
     }
+}
 
-    /// Returns the reason that the sandbox may have caused the end of a command inside it, if it may have.
-    pub fn find_denial(&self, ended: &ChildEnd, output: &str, enclosure: Enclosure) -> Option<Denied> {
-        let plan = self.sandbox.as_ref().filter(|_| enclosure != Enclosure::Outside)?.plan();
-        if ended.flooded {
-            let why = format!("the command was ended: it had started more than {MOST_PROCESSES} processes");
-            return Some(Denied { why, how: Refused::Known });
-        }
-        let signal = match &ended.exit {
-            Exit::Code(0) => return None,
-            Exit::Signal(name) => Some(name.as_str()),
-            Exit::Code(_) => None,
-        };
-        if enclosure == Enclosure::Read && sandbox::says_it_could_not_write(output) {
-            let why = "it ran as a command that only reads: it could write only in $TMPDIR".to_owned();
-            return Some(Denied { why, how: Refused::Writing });
-        }
-        let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
-        sandbox::explain_denial(output, signal, plan).map(|why| Denied { why, how })
+/// The sandbox's possible part in the end of a command inside it; `plan` is what its walls permit.
+pub fn find_denial(ended: &ChildEnd, output: &str, enclosure: Enclosure, plan: &Boundary) -> Option<Denied> {
+    if ended.flooded {
+        let why = format!("the command was ended: it had started more than {MOST_PROCESSES} processes");
+        return Some(Denied { why, how: Refused::Known });
+    }
+    let signal = match &ended.exit {
+        Exit::Code(0) => return None,
+        Exit::Signal(name) => Some(name.as_str()),
+        Exit::Code(_) => None,
+    };
+    if enclosure == Enclosure::Read && sandbox::says_it_could_not_write(output) {
+        let why = "it ran as a command that only reads: it could write only in $TMPDIR".to_owned();
+        return Some(Denied { why, how: Refused::Writing });
+    }
+    sandbox::explain_denial(output, signal, plan)
+}
+
+/// Removes from `PATH` what leads into the workspace: outside of all walls, a name means a program that commands cannot
+/// have written.
+fn keep_programs_outside(env: &mut [(String, String)], workspace: &Path) {
+    let leads_inside = |dir: &Path| dir.canonicalize().is_ok_and(|dir| dir.starts_with(workspace));
+    for (_, path) in env.iter_mut().filter(|(name, _)| name == "PATH") {
+        let dirs = path.split(':').filter(|dir| dir.starts_with('/') && !leads_inside(Path::new(dir)));
+        *path = dirs.collect::<Vec<_>>().join(":");
     }
 }
 

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use crate::base::output::ToolError;
 use crate::base::secrets::{Redacting, Redactor};
 use crate::conversation::spill::SpillWriter;
+use crate::safety::Enclosure;
 use crate::safety::process::{ChildEnd, ChildPatience, Cut, Exit, Leash, choose_shell};
-use crate::safety::{Enclosure, sandbox::Walls};
+use crate::safety::sandbox::{Denied, Walls};
 
 use super::bounded::{BoundedInput, ShownText};
-use super::confined::{Confined, Denied, ProgramOrder};
+use super::confined::{Confined, ProgramOrder, find_denial};
 use super::plain::PlainState;
 
 /// The share of the room of a reading for its head.
@@ -73,8 +74,8 @@ impl CommandWork {
         plain.finish(&mut piece);
         take(&mut piece);
         let denied = match (&outcome, &self.walls) {
-            (Ok(ended), Some(_)) => {
-                self.confined.find_denial(ended, lock_unread(&self.output).text.tail(), self.enclosure)
+            (Ok(ended), Some(walls)) => {
+                find_denial(ended, lock_unread(&self.output).text.tail(), self.enclosure, walls.plan())
             }
             _ => None,
         };

@@ -69,7 +69,7 @@ impl Source {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         self.path.contains("/tests/")
             || name.ends_with("tests.rs")
-            || ["cases.rs", "conversations.rs", "histories.rs", "testing.rs"].contains(&name)
+            || ["cases.rs", "conversations.rs", "damage.rs", "histories.rs", "testing.rs"].contains(&name)
     }
 
     /// The folder of a file: `src/model/sse.rs` belongs to `model`, `src/main.rs` to `main`.

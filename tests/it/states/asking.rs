@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{After, Probe, State, none, nothing};
+use super::{After, Probe, State, is_prompted, none, nothing};
 use crate::chat_commands;
 use crate::reply::Reply;
 
 /// The whole list of choices is drawn.
 fn is_listed(screen: &str) -> bool {
-    screen.contains("❯ 1. ") && screen.trim_end().ends_with("Esc gives none\n>")
+    screen.contains("1. ") && screen.contains("Esc gives no answer") && is_prompted(screen)
 }
 
 /// All of them.
@@ -21,12 +21,12 @@ pub const APPROVAL: State = State {
     prepare: nothing,
     replies: |_| vec![Reply::call("run_command", &json!({"command": "touch made"}))],
     enter: |at| at.terminal.line("one"),
-    shows: |screen| screen.contains("Allow? [y]es"),
+    shows: |screen| screen.contains("Allow? (y or n"),
     once: "Allow?",
-    probe: Probe::Rows("[t]ell it what to do", "[t]ell it what to do instead  [?] explain"),
-    continued: |screen| screen.contains("Allow? [y]es"),
+    probe: Probe::Keys(["!", "> !", "\x7f"]),
+    continued: |screen| screen.contains("Allow? (y or n"),
     go_on: |at| {
-        at.terminal.keys("y");
+        at.terminal.line("y");
         at.answered();
         assert!(at.place().exists("made"));
     },
@@ -42,8 +42,8 @@ pub const TELLING: State = State {
     replies: APPROVAL.replies,
     enter: |at| {
         (APPROVAL.enter)(at);
-        at.terminal.wait_for("Allow? [y]es");
-        at.terminal.keys("t");
+        at.terminal.wait_for("Allow? (y or n");
+        at.terminal.pick("No, because");
         at.terminal.wait_for("(Enter sends");
         at.terminal.keys("not");
     },
@@ -72,11 +72,11 @@ pub const ASK_USER: State = State {
     },
     enter: |at| at.terminal.line("one"),
     shows: |screen| screen.contains("▸ ask_user") && is_listed(screen),
-    once: "❯ 1. red",
+    once: "1. red",
     probe: Probe::Keys(["!", "> !", "\x7f"]),
-    continued: |screen| screen.contains("❯ 1. red"),
+    continued: |screen| screen.contains("1. red"),
     go_on: |at| {
-        at.terminal.keys("2");
+        at.terminal.line("2");
         at.answered();
         assert!(at.server.requests()[1].last_result().contains("blue"));
     },
@@ -94,7 +94,7 @@ pub const PICKER: State = State {
     shows: is_listed,
     once: "Which model?",
     probe: Probe::Keys(["!", "> !", "\x7f"]),
-    continued: |screen| screen.contains("❯ 1. "),
+    continued: |screen| screen.contains("1. "),
     go_on: |at| {
         at.terminal.keys("\x1b");
         at.terminal.wait_for("The model stays.");

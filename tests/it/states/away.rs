@@ -73,8 +73,8 @@ pub const PLAN_EDITOR: State = State {
     replies: |_| vec![plan(&[step(1, "list_dir", &json!({"path": "."}), &[])]), accepted()],
     enter: |at| {
         at.terminal.line("one");
-        at.terminal.wait_for("Run it? [y]es");
-        at.terminal.keys("e");
+        at.terminal.wait_for("Run it? (y or n");
+        at.terminal.pick("Edit");
     },
     shows: EDITOR.shows,
     once: "it has the terminal",
@@ -83,8 +83,8 @@ pub const PLAN_EDITOR: State = State {
     go_on: |at| {
         at.terminal.line("k");
         at.terminal.wait_for("got k");
-        at.terminal.wait_for("Run it? [y]es");
-        at.terminal.keys("y");
+        at.terminal.wait_for("Run it? (y or n");
+        at.terminal.line("y");
     },
     control_c: After::Elsewhere("told"),
     control_d: After::Elsewhere("again"),

@@ -118,8 +118,12 @@ impl Bench<'_> {
             ));
             if matches!(self.replies, Replies::Completed | Replies::Renewed) {
                 // A failed run is not recorded, unless the case tests the failure.
+                let asked = of_case.len();
                 of_case.retain(|run| run.reply.failure.is_none() || case.looks_at_the_code());
-                recordings.put(of_case);
+                // After an interruption, only what is whole.
+                if of_case.len() == asked || !self.cancel.is_triggered() {
+                    recordings.put(of_case);
+                }
             }
         }
         Ok(Tested {

@@ -40,8 +40,8 @@ pub(super) fn only_reads(helper: &AgentConfig, caller: &AgentConfig) -> bool {
 
 fn choose_stricter(a: ApprovalMode, b: ApprovalMode) -> ApprovalMode {
     /// Strictest first.
-    const ORDER: [ApprovalMode; 4] =
-        [ApprovalMode::Never, ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All];
+    const ORDER: [ApprovalMode; 5] =
+        [ApprovalMode::Never, ApprovalMode::Ask, ApprovalMode::Auto, ApprovalMode::Edits, ApprovalMode::All];
     ORDER.into_iter().find(|mode| *mode == a || *mode == b).unwrap_or(a)
 }
 

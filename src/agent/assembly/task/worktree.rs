@@ -1,7 +1,9 @@
 //! A git worktree for a helper that changes files. Its changes are returned as a branch, which is never merged here.
 //!
 //! git runs in the sandbox, without hooks. The directory of the worktree is removed when the helper ends, however it
-//! ends; uncommitted changes are lost with it.
+//! ends; uncommitted changes are lost with it. Filters of the repository and the helper's commands can write in both of
+//! its directories, so what lies there never says what is read or removed: the names are chosen here, and no link is
+//! followed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use std::time::Duration;
 
 use crate::base::output::ToolError;
 use crate::base::text;
+use crate::files::disk::{self, DirEntryKind};
 use crate::files::workspace::Workspace;
 use crate::safety::process::{self, ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{Sandbox, SandboxProfile};
@@ -18,6 +21,8 @@ use super::super::ground::AgentInputs;
 
 /// The time limit of one git command.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// The first bytes of a HEAD that are read: the name of a branch is shorter.
+const LONGEST_HEAD: u64 = 4096;
 
 /// Settings for every command: nothing from the repository runs, now or later.
 const SETTINGS: [&str; 10] = [
@@ -37,8 +42,8 @@ const SETTINGS: [&str; 10] = [
 pub(super) struct Worktree {
     git: Git,
     dir: PathBuf,
-    /// The worktree's part of the repository, once it exists.
-    git_dir: Option<PathBuf>,
+    /// The worktree's part of the repository.
+    git_dir: PathBuf,
     /// The commit that it started from.
     base: String,
 }
@@ -55,7 +60,9 @@ impl Worktree {
     pub(super) async fn add(ground: &AgentInputs, name: &str) -> Result<Self, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("isolation: worktree: {why}"));
         let (config, workspace) = (&ground.config, &ground.workspace);
-        if workspace.git_root() != Some(workspace.root()) {
+        let is_dir = |path: &Path| disk::read_facts(path).is_ok_and(|facts| facts.kind == DirEntryKind::Dir);
+        let repository = workspace.root().join(".git");
+        if !is_dir(&repository) {
             return Err(failed(format!(
                 "{} is not the root of a git repository; leave `isolation` out, or start there",
                 workspace.root().display()
@@ -65,18 +72,20 @@ impl Worktree {
         let all = config.dirs.cache.join("worktrees");
         fs::create_dir_all(&all).map_err(|error| failed(format!("{}: {error}", all.display())))?;
         let all = all.canonicalize().map_err(|error| failed(format!("{}: {error}", all.display())))?;
+        let own = make_unique(name);
+        let (dir, git_dir) = (all.join(&own), repository.join("worktrees").join(&own));
+        fs::create_dir(&dir).map_err(|error| failed(format!("{}: {error}", dir.display())))?;
         let git = Git {
-            sandbox: boundary::sandbox_with(config, settings, workspace, &all),
+            sandbox: boundary::sandbox_with(config, settings, workspace, &dir),
             env: config.env.for_commands(&settings.sandbox.env, workspace),
             workspace: workspace.root().to_path_buf(),
         };
-        let dir = all.join(make_unique(name));
-        let mut worktree = Self { git, dir, git_dir: None, base: String::new() };
+        let mut worktree = Self { git, dir, git_dir, base: String::new() };
         let path = worktree.dir.to_string_lossy().into_owned();
         worktree.git.run(&["worktree", "add", "--quiet", "--detach", &path, "HEAD"]).await.map_err(failed)?;
-        let link = fs::read_to_string(worktree.dir.join(".git")).unwrap_or_default();
-        let git_dir = link.trim().strip_prefix("gitdir: ").map(PathBuf::from);
-        worktree.git_dir = git_dir;
+        if !is_dir(&worktree.git_dir) {
+            return Err(failed(format!("git did not make {}", worktree.git_dir.display())));
+        }
         worktree.base = worktree.head();
         Ok(worktree)
     }
@@ -117,8 +126,8 @@ impl Worktree {
 
     /// Runs git on the worktree. Its place is passed explicitly, because a file in the worktree could lead elsewhere.
     async fn run_git(&self, arguments: &[&str]) -> Result<(), String> {
-        let git_dir = self.git_dir.as_ref().ok_or("the worktree has no link to its repository")?;
-        let place = [format!("--git-dir={}", git_dir.display()), format!("--work-tree={}", self.dir.display())];
+        let place =
+            [format!("--git-dir={}", self.git_dir.display()), format!("--work-tree={}", self.dir.display())];
         let mut line: Vec<&str> = place.iter().map(String::as_str).collect();
         line.extend(arguments);
         self.git.run_in(&self.dir, &line).await
@@ -126,17 +135,16 @@ impl Worktree {
 
     /// The contents of the worktree's HEAD: a commit, unless the helper switched to a branch.
     fn head(&self) -> String {
-        let head = self.git_dir.as_ref().and_then(|dir| fs::read_to_string(dir.join("HEAD")).ok());
-        head.unwrap_or_default().trim().to_owned()
+        let head = disk::open_file(&self.git_dir.join("HEAD")).and_then(|mut head| head.read(LONGEST_HEAD));
+        String::from_utf8_lossy(&head.unwrap_or_default()).trim().to_owned()
     }
 }
 
 impl Drop for Worktree {
     fn drop(&mut self) {
         // Does the work of `git worktree remove` without waiting for a process.
-        let _ = fs::remove_dir_all(&self.dir);
-        if let Some(own) = &self.git_dir {
-            let _ = fs::remove_dir_all(own);
+        for path in [&self.dir, &self.git_dir] {
+            let _ = disk::remove_tree(path);
         }
     }
 }

@@ -83,7 +83,7 @@ impl Talk {
     fn plan(&self, way: Way, goal: Goal) -> (u64, Option<CompressionPlan>) {
         let ids: Vec<ItemId> = (1..=self.items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
         let (items, ids, mut ruler) = (self.items.as_slice(), ids.as_slice(), Ruler::default());
-        ruler.measure(MeasuredRequest { model: "m", tools: &[], system: "", items, ids }, u64::MAX);
+        ruler.measure(MeasuredRequest { model: "gpt-5-mini", tools: &[], system: "", items, ids }, u64::MAX);
         let weights = &ruler.weights();
         let material = Material { items, ids, weights, fixed: 0, pinned: &self.pinned, ruler: &ruler };
         (material.tokens(), plan_compression(way, material, goal))

@@ -9,7 +9,6 @@ use crate::agent::window::{
     Budget, CompressionPlan, Goal, Material, MeasuredRequest, RequestSize, Ruler, SummaryFacts, compose_summary,
     in_code, plan_compression, result_cap,
 };
-use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::{ContextSettings, GuidanceProfile, RetryConfig, Strategy};
 use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason};
 use crate::conversation::message::{
@@ -70,7 +69,8 @@ pub fn budget(window: u64) -> Budget {
 
 /// Text of this many tokens, in lines.
 pub fn text(tokens: u64) -> String {
-    let bytes = usize::try_from(tokens).expect("small") * BYTES_PER_TOKEN;
+    // What a token of these lines has, in ninths of a byte.
+    let bytes = usize::try_from(tokens).expect("small") * 32 / 9;
     let mut out = String::with_capacity(bytes + 64);
     for line in 0_usize.. {
         if out.len() >= bytes {
@@ -132,7 +132,10 @@ impl Desk {
     /// The size of the next request.
     pub fn measure(&mut self) -> RequestSize {
         let (items, ids) = (self.session.items(), self.session.ids());
-        self.ruler.measure(MeasuredRequest { model: "m", tools: &[], system: &self.system, items, ids }, u64::MAX)
+        self.ruler.measure(
+            MeasuredRequest { model: "gpt-5-mini", tools: &[], system: &self.system, items, ids },
+            u64::MAX,
+        )
     }
 
     fn measure_fixed(&mut self) -> u64 {

@@ -1,4 +1,6 @@
-//! Runs of characters, and a test for random ones.
+//! Runs of characters, and tests for random ones.
+
+use crate::base::secrets::ordinary::is_word;
 
 pub(super) fn count_run(bytes: &[u8], is: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().position(|byte| !is(byte)).unwrap_or(bytes.len())
@@ -9,6 +11,12 @@ pub(super) fn is_random(bytes: &[u8]) -> bool {
     bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|run| {
         run.len() >= LEAST && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic)
     })
+}
+
+/// True if digits or capitals stand among its letters as in no word, number or name.
+pub(super) fn has_scrambled_word(bytes: &[u8]) -> bool {
+    let mut parts = bytes.split(|byte| !byte.is_ascii_alphanumeric()).filter_map(|part| str::from_utf8(part).ok());
+    parts.any(|part| part.bytes().any(|byte| byte.is_ascii_alphabetic()) && !is_word(part))
 }
 
 pub(super) fn is_base64(byte: u8) -> bool {

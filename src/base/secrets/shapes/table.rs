@@ -12,6 +12,8 @@ pub(super) enum KeyRest {
     /// This many letters, digits, `-` and `_` at least, and among them one run of letters and digits that no word
     /// has: 16 or more, of both kinds.
     Random(usize),
+    /// This many letters, digits, `-` and `_` at least, one part of which is no word.
+    Scrambled(usize),
     /// The id of an AWS key, which its secret may follow.
     AwsId,
     /// The secret of an AWS key, after its name.
@@ -24,6 +26,16 @@ pub(super) enum KeyRest {
     SecretPath,
     /// The token of a bot, after its digits.
     Bot,
+    /// The token of a bot of Discord, after the first letters of its id.
+    BotParts,
+    /// The token of a header.
+    Bearer,
+    /// `user:password` in base 64, of a header.
+    Basic,
+    /// The value of a variable, after the end of its name.
+    Variable,
+    /// `HOST login USER password SECRET`, whose last word is secret.
+    Netrc,
     /// `user:password@`, whose password is secret.
     UserInfo,
     /// `HEADER.PAYLOAD.SIGNATURE`, whose first two parts are JSON in base 64.
@@ -51,7 +63,10 @@ pub(super) const SHAPES: &[(&[&str], KeyRest)] = &[
     // GitHub, GitLab, registries.
     (&["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], KeyRest::Plain(30)),
     (&["github_pat_"], KeyRest::Random(40)),
-    (&["glpat-", "gldt-", "glrt-", "glptt-"], KeyRest::Random(20)),
+    (
+        &["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glimt-", "glft-", "glagent-", "gloas-", "glsoat-"],
+        KeyRest::Scrambled(20),
+    ),
     (&["npm_"], KeyRest::Plain(36)),
     (&["pypi-"], KeyRest::Random(60)),
     (&["dckr_pat_"], KeyRest::Random(20)),
@@ -67,6 +82,8 @@ pub(super) const SHAPES: &[(&[&str], KeyRest)] = &[
     (&["AccountKey=", "SharedAccessKey="], KeyRest::Base64(40)),
     (&["dop_v1_", "doo_v1_", "dor_v1_"], KeyRest::Hex(64)),
     (&["dapi"], KeyRest::Hex(32)),
+    (&["sbp_"], KeyRest::Hex(40)),
+    (&["sb_secret_"], KeyRest::Scrambled(20)),
     // Vaults, monitors, others.
     (&["hvs.", "hvb."], KeyRest::Random(24)),
     (&["dp.pt."], KeyRest::Plain(40)),
@@ -76,7 +93,9 @@ pub(super) const SHAPES: &[(&[&str], KeyRest)] = &[
     (&["lin_api_", "ntn_"], KeyRest::Plain(40)),
     (&["figd_"], KeyRest::Random(40)),
     (&["AGE-SECRET-KEY-1"], KeyRest::Capitals(58)),
-    // Chats.
+    // Mailgun; chats.
+    (&["key-"], KeyRest::Hex(32)),
+    (&["MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"], KeyRest::BotParts),
     (&["xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-"], KeyRest::Random(20)),
     (
         &["https://hooks.slack.com/", "https://discord.com/api/webhooks/", "https://discordapp.com/api/webhooks/"],
@@ -84,6 +103,13 @@ pub(super) const SHAPES: &[(&[&str], KeyRest)] = &[
     ),
     (&[":AA"], KeyRest::Bot),
     // Any.
+    (&["Bearer ", "bearer "], KeyRest::Bearer),
+    (&["Basic ", "basic "], KeyRest::Basic),
+    (
+        &["TOKEN=", "API_KEY=", "SECRET_KEY=", "ACCESS_KEY=", "PRIVATE_KEY=", "SECRET=", "PASSWORD=", "PASSWD="],
+        KeyRest::Variable,
+    ),
+    (&["machine "], KeyRest::Netrc),
     (&["://"], KeyRest::UserInfo),
     (&["eyJ"], KeyRest::WebToken),
     (&["-----BEGIN "], KeyRest::Armour),

@@ -1,12 +1,11 @@
-//! `/context`, `/compact`, `/uncompact`, `/pin`, `/recall`, `/skill`, `/unload`, `/skills`: show and change what is sent.
+//! `/context`, `/compact`, `/uncompact`, `/pin`, `/unpin`, `/recall`, `/skill`, `/unload`, `/skills`: show and change what is sent.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::{CommandAnswer, SlashOutcome, tell_text};
-use crate::agent::{pin_items, run_compression, unload_skill};
-use crate::base::text;
+use crate::agent::{pin_items, run_compression, unload_skill, unpin_items};
 use crate::faces::chat::chat_session::Chat;
 use crate::faces::chat::{context, tables};
 
@@ -50,12 +49,16 @@ pub(super) fn recall_text(chat: &mut Chat, id_or_words: &str) -> CommandAnswer {
     Ok(SlashOutcome::Page(chat.conversation.recall(id_or_words)?))
 }
 
-pub(super) fn pin_text(chat: &mut Chat, text: &str) -> CommandAnswer {
-    match pin_items(&mut chat.conversation.session, text, Timestamp::now())?.as_slice() {
-        [] if text.is_empty() => Err("there is nothing to pin yet".into()),
-        [] => Err(format!("no message contains `{}`", text::one_line(text, 60)).into()),
-        pinned => tell_text(format!("Pinned:\n{}", pinned.join("\n"))),
-    }
+pub(super) fn pin_text(chat: &mut Chat, which: &str) -> CommandAnswer {
+    let pinned = pin_items(&mut chat.conversation.session, which, Timestamp::now())
+        .map_err(|error| format!("{error:#}"))?;
+    tell_text(format!("Pinned:\n{}", pinned.join("\n")))
+}
+
+pub(super) fn unpin_text(chat: &mut Chat, which: &str) -> CommandAnswer {
+    let unpinned = unpin_items(&mut chat.conversation.session, which, Timestamp::now())
+        .map_err(|error| format!("{error:#}"))?;
+    tell_text(format!("No longer pinned:\n{}", unpinned.join("\n")))
 }
 
 /// Loads a skill with the next message, which is the task if there is one.

@@ -12,12 +12,12 @@ const INDENT: usize = 2;
 
 const KEYS: [[&str; 2]; 11] = [
     ["@path", "attach a file of the workspace (Tab finds it by a few letters)"],
-    ["!command", "run a command in your own shell"],
-    ["!!command", "the same; the model gets its output too"],
+    ["!command", "run a command in your own shell; the model gets its output"],
+    ["!!command", "the same for you alone, with the whole terminal"],
     ["//text", "a message that begins with a slash"],
     ["\\ at the end", "continues the message in the next line; so does Alt-Enter"],
     ["\"\"\"", "begins and ends a message of several lines"],
-    ["Ctrl-C", "stops the model, or clears the line"],
+    ["Ctrl-C", "stops the model, or clears the line (Up brings it back); Esc stops the model too"],
     ["Ctrl-O", "shows the full output of the last call, while the model works too"],
     ["Ctrl-R", "searches the history; Right or End take the grey hint from it"],
     ["Alt-E", "goes on in your editor; so does Ctrl-X Ctrl-E"],

@@ -54,10 +54,12 @@ const CONTEXT: &[SlashCommand] = &[
     now("uncompact", "send everything again as it was said", context::undo_compaction),
     now(
         "pin",
-        "keep the last exchange, or messages that contain TEXT, out of every compression",
+        "keep the last exchange, or the message with this id or TEXT, out of every compression",
         context::pin_text,
     )
-    .takes("[TEXT]", Completes::Nothing),
+    .takes("[ID | TEXT]", Completes::Nothing),
+    now("unpin", "take back the last pin, or that of a message", context::unpin_text)
+        .takes("[ID | TEXT]", Completes::Nothing),
     now("recall", "read what is no longer sent, by its id or by words in it", context::recall_text)
         .takes("ID | WORDS", Completes::Nothing),
 ];

@@ -90,6 +90,8 @@ pub enum PromptCommand {
     },
     /// Undo the last release: the canary, else the version in production
     Rollback { name: String },
+    /// Mend its releases: labels of versions that are gone, files that cannot be read
+    Repair { name: String },
     /// Create a prompt, or the next version of one
     #[command(after_help = "Prints the files that it wrote. Overwrites nothing.")]
     New { name: String },
@@ -211,7 +213,7 @@ pub struct CallArgs {
     /// The notation: text, json, yaml, xml, compact
     #[arg(long, value_name = "ENCODING", value_parser = parse_encoding)]
     pub encoding: Option<Encoding>,
-    /// Which calls run without asking: ask, edits, all, never
+    /// Which calls run without asking: auto, ask, edits, all, never
     #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
     /// The agent whose tool to call
@@ -226,6 +228,9 @@ pub enum SessionCommand {
         /// List the sessions of all workspaces, and those of helpers
         #[arg(long)]
         all: bool,
+        /// The output format: text, json
+        #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
+        output: ReportFormat,
     },
     /// Print a session
     Show {

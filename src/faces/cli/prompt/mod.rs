@@ -6,42 +6,61 @@ mod release;
 mod test;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use jiff::{Timestamp, Zoned};
 
 use crate::agent::Conversation;
 use crate::agent::assembly::{self, RunOptions};
-use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
+use crate::config::{ApprovalMode, Config, SettingFlag, SettingFlags};
 use crate::conversation::session::{About, Session};
+use crate::files::workspace::Workspace;
 use crate::prompt::{ListedPrompt, MODULES, Promotion, Prompt, Registry};
 
 use super::args::PromptCommand;
 use super::setup::{CliSetup, assemble_unasked};
-use super::{CommandFailure, CommandOutcome, attachments, exit, print_json, print_table, print_text};
+use super::{CommandFailure, CommandOutcome, attachments, exit, print_json, print_table, print_text, warn_person};
 
 pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOutcome {
     let (workspace, config) = setup.load_with(flags(&command))?;
     let registry = Registry::new(&config.prompt_dirs);
+    let outcome = carry_out(setup, &workspace, &config, &registry, command);
+    registry.warnings().iter().for_each(|warning| warn_person(warning));
+    outcome
+}
+
+fn carry_out(
+    setup: &CliSetup,
+    workspace: &Workspace,
+    config: &Arc<Config>,
+    registry: &Registry,
+    command: PromptCommand,
+) -> CommandOutcome {
     match command {
         PromptCommand::List => {
             let names = registry.names()?;
             // Whole prompts come before modules.
             let (modules, whole): (Vec<&str>, Vec<&str>) =
                 names.iter().map(String::as_str).partition(|name| name.starts_with(MODULES));
-            let listed = registry.list(whole.into_iter().chain(modules))?;
-            print_table(&listed.into_iter().map(list_cells).collect::<Vec<_>>())
+            // One that cannot be read does not hide the others.
+            let rows = whole.into_iter().chain(modules).flat_map(|name| match registry.list([name]) {
+                Ok(listed) => listed.into_iter().map(list_cells).collect(),
+                Err(error) => vec![[name, "-", "-", &format!("error: {error}")].map(str::to_owned)],
+            });
+            print_table(&rows.collect::<Vec<_>>())
         }
         PromptCommand::Show { reference } => print_text(write_source(&*registry.get(&reference)?)),
-        PromptCommand::Test(args) => test::run_tests(setup, &config, &registry, args),
-        PromptCommand::Diff { old, new } => diff::print_diff(&registry, &old, &new),
-        PromptCommand::Check { references } => check::check_prompts(&registry, &references),
+        PromptCommand::Test(args) => test::run_tests(setup, config, registry, args),
+        PromptCommand::Diff { old, new } => diff::print_diff(registry, &old, &new),
+        PromptCommand::Check { references } => check::check_prompts(registry, &references),
         PromptCommand::Promote { name, version, canary, label, message, force } => {
             let today = Zoned::now().date();
             let promotion = Promotion { version, label: &label, canary, note: &message, today };
-            release::promote_version(setup, &registry, &config.prompt_dirs, &name, &promotion, force)
+            release::promote_version(setup, registry, &config.prompt_dirs, &name, &promotion, force)
         }
-        PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
-        PromptCommand::New { name } => release::begin_version(setup, &registry, &name),
+        PromptCommand::Rollback { name } => release::roll_back(setup, registry, &name),
+        PromptCommand::Repair { name } => release::repair_releases(setup, registry, &name),
+        PromptCommand::New { name } => release::begin_version(setup, registry, &name),
         PromptCommand::Render { reference, vars, messages } => {
             registry.get(&reference)?;
             let options = RunOptions {
@@ -49,7 +68,7 @@ pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOut
                 vars: attachments::read_vars(&vars)?,
                 ..RunOptions::default()
             };
-            let agent = assemble_unasked(&config, &workspace, &options)?.agent;
+            let agent = assemble_unasked(config, workspace, &options)?.agent;
             let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
             let now = Timestamp::now();
             let conversation = Conversation::new(Session::ephemeral(about, now), now);

@@ -1,4 +1,4 @@
-//! `agent prompt promote / rollback / new`: the only commands that change the files of prompts.
+//! `agent prompt promote / rollback / repair / new`: the only commands that change the files of prompts.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use jiff::Zoned;
 use crate::config::PromptDir;
 use crate::prompt::test::{VersionStanding, judge_standing};
 use crate::prompt::{
-    LATEST, PRODUCTION, Promotion, Prompt, PromptContext, PromptDesk, PromptError, Registry, Version,
+    LATEST, PRODUCTION, Promotion, Prompt, PromptContext, PromptDesk, PromptError, Registry, Version, is_label,
 };
 
 use super::super::setup::CliSetup;
@@ -26,8 +26,10 @@ pub(super) fn promote_version(
     force: bool,
 ) -> CommandOutcome {
     let Promotion { version, label, canary, .. } = *promotion;
-    if label == LATEST || label.parse::<Version>().is_ok() {
-        return Err(CommandFailure::usage(format!("`{label}` cannot be a label: it always means a version")));
+    if !is_label(label) {
+        return Err(CommandFailure::usage(format!(
+            "`{label}` cannot be a label: write a word of letters, digits, `-` and `_` that means nothing else"
+        )));
     }
     let prompt = registry.get(&format!("{name}@{version}"))?;
     let found = judge_standing(registry, &prompt, &PromptContext::sample().value());
@@ -41,7 +43,7 @@ pub(super) fn promote_version(
     }
     let home = find_home(setup, registry, name, Some(version))?;
     let desk = PromptDesk::open(&home, name)?;
-    let before = registry.get(name)?.version.unwrap_or(version);
+    let before = registry.find_meant(name).unwrap_or(version);
     let Some(said) = desk.promote(promotion, &prompt, before)? else {
         return print_text(format!("{name}: {version} is `{label}` already\n"));
     };
@@ -62,11 +64,10 @@ fn is_hidden(dirs: &[PromptDir], home: PathBuf, name: &str, label: &str, version
         Some(_) => {}
         None => dirs.insert(0, PromptDir::new(home)),
     }
-    Registry::new(&dirs).get(&format!("{name}@{label}")).is_ok_and(|prompt| prompt.version != Some(version))
+    Registry::new(&dirs).find_meant(&format!("{name}@{label}")).is_ok_and(|meant| meant != version)
 }
 
 pub(super) fn roll_back(setup: &CliSetup, registry: &Registry, name: &str) -> CommandOutcome {
-    let now = registry.get(name)?;
     let home = find_home(setup, registry, name, None)?;
     if !home.join(name).is_dir() {
         return Err(CommandFailure::usage(format!(
@@ -78,15 +79,31 @@ pub(super) fn roll_back(setup: &CliSetup, registry: &Registry, name: &str) -> Co
         Some(said) => print_text(format!("{name}: {said}\n")),
         None => Err(CommandFailure::usage(format!(
             "`{name}` is at {} and nothing was in {PRODUCTION} before it: there is nothing to roll back",
-            now.version.unwrap_or(Version { major: 0, minor: 0 })
+            registry.find_meant(name)?
         ))),
     }
+}
+
+pub(super) fn repair_releases(setup: &CliSetup, registry: &Registry, name: &str) -> CommandOutcome {
+    let home = find_home(setup, registry, name, None)?;
+    if !home.join(name).is_dir() {
+        return Err(CommandFailure::usage(format!("no directory of prompts has a `{name}` to repair")));
+    }
+    let said = PromptDesk::open(&home, name)?.repair(&registry.versions(name)?)?;
+    let lines = if said.is_empty() { "nothing to repair".to_owned() } else { said.join(&format!("\n{name}: ")) };
+    print_text(format!("{name}: {lines}\n"))
 }
 
 pub(super) fn begin_version(setup: &CliSetup, registry: &Registry, name: &str) -> CommandOutcome {
     let latest = registry.get(&format!("{name}@{LATEST}"));
     let (version, text) = match &latest {
-        Ok(prompt) => (prompt.version.map_or(FIRST, Version::next_minor), prompt.text().to_owned()),
+        Ok(prompt) => {
+            // The file as it is now: a released version is read as it was then.
+            let file = prompt.version.map_or_else(String::new, |version| format!("{version}.md"));
+            let now = registry.read_beside(&prompt.name, &file)?.map(|(text, _)| text);
+            let text = now.unwrap_or_else(|| prompt.text().to_owned());
+            (prompt.version.map_or(FIRST, Version::next_minor), text)
+        }
         Err(error) if error.file.is_some() => return Err(error.clone().into()),
         Err(_) if !Prompt::may_be_named(name) => {
             return Err(CommandFailure::usage(format!(

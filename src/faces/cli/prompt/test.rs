@@ -105,9 +105,15 @@ async fn test_all(
         if replies == Replies::Renewed && args.filter.is_none() {
             recorded.retain(|case| subject.suite.cases.iter().any(|of| of.name == case));
         }
-        // After an interruption, the recordings stay as they were.
-        if recorded != before && !cancel.is_triggered() {
+        // After an interruption, those that were to be renewed stay as they were.
+        if recorded != before && (replies == Replies::Completed || !cancel.is_triggered()) {
             write_recordings(config, registry, args, prompt, &recorded)?;
+            if cancel.is_triggered() {
+                warn_person("interrupted: what was answered is recorded, and --record asks only for the rest");
+            }
+        }
+        if cancel.is_triggered() {
+            break;
         }
     }
     if let ([_, _], [a, b, ..]) = (args.compare.as_slice(), pick_sides(&report.tested, subjects).as_slice()) {

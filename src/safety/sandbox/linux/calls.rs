@@ -18,6 +18,8 @@ use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
+use crate::safety::sandbox::SandboxProfile;
+
 /// Calls that are refused whatever the arguments.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_unshare,
@@ -35,11 +37,46 @@ const REFUSED: &[libc::c_long] = &[
 const UNKNOWN: [libc::c_long; 4] =
     [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
 
+/// Calls that change modes, owners, times and other attributes of files, for which Landlock has no rule. The kernels of
+/// all processors share the number of the newest ones.
+const OF_ATTRIBUTES: &[libc::c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    452, // fchmodat2
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    463, // setxattrat
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    466, // removexattrat
+    469, // file_setattr
+];
+
 /// Some x86-64 kernels also accept every call by a second number, from here on (the x32 interface).
 const SECOND_NUMBERS: u32 = 0x4000_0000;
 
 /// Requests that insert input into a terminal as if typed (`TIOCSTI`, `TIOCLINUX`).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
+
+/// The bits of a socket's type that are its kind; the others are flags.
+const SOCKET_KIND: u64 = 0xf;
 
 /// Limits that stay as they are: the size of files, memory, processes.
 const FIXED_LIMITS: [u64; 3] = [1, 2, 6];
@@ -51,8 +88,10 @@ type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) struct OtherGuards {
     /// True if internet sockets are allowed, or lead nowhere.
     pub network: bool,
-    /// True if namespaces keep Unix sockets and processes of the machine out of reach.
-    pub namespaces: bool,
+    /// The profile, if namespaces keep processes of the machine out of reach, and in `Write` its Unix sockets.
+    pub namespaces: Option<SandboxProfile>,
+    /// True if attributes of files are guarded by read-only mounts, or may be changed.
+    pub attributes: bool,
     /// True if Landlock is too old to guard files against truncation.
     pub truncation: bool,
 }
@@ -79,12 +118,23 @@ pub(super) fn build_filter(around: OtherGuards) -> Result<BpfProgram, String> {
 fn list_refused(around: OtherGuards) -> Result<SeccompRules, BackendError> {
     let mut rules: SeccompRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let sockets = match around {
-        OtherGuards { namespaces: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?,
+        OtherGuards { namespaces: Some(SandboxProfile::Write), .. } => {
+            sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?
+        }
         // The servers of Unix sockets (a container engine, a key agent) act outside.
         OtherGuards { network: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6])?,
         _ => Vec::new(),
     };
     rules.insert(libc::SYS_socket, sockets);
+    if !around.attributes {
+        rules.extend(OF_ATTRIBUTES.iter().map(|call| (*call, Vec::new())));
+    }
+    if around.namespaces != Some(SandboxProfile::Write) {
+        // One of a pair of these sends to any path.
+        let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| u64::from(kind.unsigned_abs()));
+        let pairs = kinds.map(|kind| match_argument(1, MaskedEq(SOCKET_KIND), kind));
+        rules.insert(libc::SYS_socketpair, pairs.into_iter().collect::<Result<_, _>>()?);
+    }
     let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
     rules.insert(libc::SYS_clone, vec![match_argument(0, MaskedEq(user), user)?]);
     rules.insert(libc::SYS_ioctl, vec![match_argument(1, Eq, TYPING[0])?, match_argument(1, Eq, TYPING[1])?]);
@@ -93,7 +143,7 @@ fn list_refused(around: OtherGuards) -> Result<SeccompRules, BackendError> {
         SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, limit)?, sets])
     };
     let mut limits = FIXED_LIMITS.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
-    if !around.namespaces {
+    if around.namespaces.is_none() {
         // Those of another process, as others are visible.
         limits.push(match_argument(0, Ne, 0)?);
     }
@@ -153,15 +203,17 @@ fn build_unknown_filter(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram
 
 #[cfg(test)]
 mod tests {
-    use super::{OtherGuards, build_filter};
+    use super::{OtherGuards, SandboxProfile, build_filter};
 
     #[test]
     fn every_combination_makes_a_filter() {
-        for number in 0..8 {
-            let [network, namespaces, truncation] = [1, 2, 4].map(|bit| number & bit != 0);
-            let made =
-                build_filter(OtherGuards { network, namespaces, truncation }).expect("this processor is known");
-            assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
+        for namespaces in [None, Some(SandboxProfile::Read), Some(SandboxProfile::Write)] {
+            for number in 0..8 {
+                let [network, truncation, attributes] = [1, 2, 4].map(|bit| number & bit != 0);
+                let guards = OtherGuards { network, namespaces, attributes, truncation };
+                let made = build_filter(guards).expect("this processor is known");
+                assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
+            }
         }
     }
 }

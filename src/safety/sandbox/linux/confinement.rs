@@ -37,8 +37,9 @@ impl Confinement {
         let knows_truncate = files::supports_truncate();
         let (files, ground) = files::build_ruleset(plan, temp, profile)?;
         let calls = calls::build_filter(calls::OtherGuards {
-            network: plan.network == Network::Open,
-            namespaces: false,
+            network: plan.network == Network::Open && profile == SandboxProfile::Write,
+            namespaces: None,
+            attributes: profile == SandboxProfile::Write,
             truncation: !knows_truncate,
         })?;
         powers::lower_our_limits();
@@ -51,8 +52,12 @@ impl Confinement {
     /// This processor is not supported.
     pub(super) fn create_in_stage(stage: &RunStage, profile: SandboxProfile) -> Result<Self, String> {
         let files = files::build_stage_ruleset(stage, profile);
-        let calls =
-            calls::build_filter(calls::OtherGuards { network: true, namespaces: true, truncation: false })?;
+        let calls = calls::build_filter(calls::OtherGuards {
+            network: true,
+            namespaces: Some(profile),
+            attributes: true,
+            truncation: false,
+        })?;
         Ok(Self { files, calls, ground: RuleGround::default(), limits: false })
     }
 

@@ -81,9 +81,9 @@ pub(super) fn build_stage_ruleset(stage: &RunStage, profile: SandboxProfile) -> 
     for device in DEVICES.iter().chain(&OWN_DEVICES) {
         grants.add(Path::new(device), DEVICE).ok()?;
     }
-    let written = stage.written.iter().filter(|_| profile == SandboxProfile::Write).map(AsRef::as_ref);
-    let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
-    for tree in written.chain(caches).chain(OWN_TREES.map(Path::new)) {
+    let written = stage.written.iter().chain(stage.caches.iter().map(|(real, _)| real));
+    let written = written.filter(|_| profile == SandboxProfile::Write).map(AsRef::as_ref);
+    for tree in written.chain(OWN_TREES.map(Path::new)) {
         grants.add(tree, WRITE | AccessFs::MakeSock).ok()?;
     }
     Some(grants.ruleset)

@@ -24,7 +24,8 @@ use super::family::{Census, ProcessEvent, ProcessFamily, measure_spent, signal_a
 use super::lids::Lids;
 use super::messages::{CommandOrder, InitRequest, News, RoleReport, RunStage, StageView};
 use super::powers::{self, Nature};
-use super::{mounts, part, wire};
+use super::{mounts, part, reading, wire};
+use crate::safety::sandbox::SandboxProfile;
 
 /// The wait for processes that are ending anyway.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -81,6 +82,14 @@ fn set_up(stage: &RunStage) -> io::Result<Lids> {
 }
 
 fn for_view(stage: &RunStage, view: &StageView, mut lids: Lids) -> io::Result<(Lids, Confinement)> {
+    if view.profile == SandboxProfile::Read {
+        if stage.network || stage.proxy {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+        }
+        reading::clear_view(stage)?;
+        // Their directories are others now.
+        lids = Lids::mount_common(stage)?;
+    }
     lids.complete(stage, view)?;
     Ok((lids, Confinement::create_in_stage(stage, view.profile).map_err(io::Error::other)?))
 }

@@ -65,6 +65,8 @@ pub(super) struct RunStage {
     pub temp: Bytes,
     /// Caches, and the directories of the layers above them.
     pub caches: Vec<(Bytes, Bytes)>,
+    /// Directories that commands that only read see, although they are not the system's.
+    pub shown: Vec<Bytes>,
     /// Paths that commands can neither read nor write.
     pub masked: Vec<Bytes>,
     /// Files that commands can read, and write only if an order lifts the protection.

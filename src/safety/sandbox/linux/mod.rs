@@ -6,6 +6,7 @@ mod messages;
 mod wire;
 mod part;
 mod mounts;
+mod reading;
 mod lids;
 mod calls;
 mod files;
@@ -19,6 +20,7 @@ mod inside;
 mod inits;
 mod caches;
 mod space;
+mod renderer;
 
 use std::ffi::OsString;
 use std::io;
@@ -31,6 +33,7 @@ pub use messages::News;
 pub use mounts::TEMP;
 use part::SandboxPart;
 pub use powers::{hide_this_process, lift_limits};
+pub use renderer::{end_rendering, guard_templates};
 pub(in crate::safety::sandbox) use space::{Begun, Space};
 
 /// Runs this process as a part of the boundary if its arguments say so: the first thing that the program does.
@@ -39,5 +42,6 @@ pub fn serve_part(arguments: &[OsString]) -> Option<io::Result<()>> {
     Some(match SandboxPart::parse(arguments)? {
         SandboxPart::Keeper => keeper::run_keeper(),
         SandboxPart::Init => init::run_init(),
+        SandboxPart::Renderer => renderer::run_renderer(),
     })
 }

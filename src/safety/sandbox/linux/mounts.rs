@@ -68,13 +68,13 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
         .chain(written())
         .chain(kept)
         .filter(|path| list_covers().any(|cover| path.starts_with(cover)))
-        .map(|path| Ok((path, name_step("keeping", path, clone_tree(path, OpenTreeFlags::AT_RECURSIVE))?)))
+        .map(|path| Ok((path, clone_all(path)?)))
         .collect::<io::Result<_>>()?;
     let temp = Path::new(TEMP);
     name_step("binding", temp, mount_bind_recursive(stage.temp.as_ref(), temp))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     for service in SERVICES.map(Path::new).into_iter().filter(|path| is_own_dir(path)) {
-        cover(service, flags, c"mode=0755,size=1m")?;
+        cover(service)?;
     }
     mount_devices(flags)?;
     for (path, tree) in kept {
@@ -148,7 +148,7 @@ fn mount_devices(flags: MountFlags) -> io::Result<()> {
     let dev = Path::new(DEV);
     let clone = |path: PathBuf| clone_tree(&path, OpenTreeFlags::empty()).ok().map(|device| (path, device));
     let kept: Vec<(PathBuf, OwnedFd)> = DEVICES.iter().filter_map(|name| clone(dev.join(name))).collect();
-    cover(dev, MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=0755,size=1m")?;
+    cover_with(dev, MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=0755,size=1m")?;
     for (path, device) in kept {
         fs::write(&path, "")?;
         put_back(&path, &device)?;
@@ -157,7 +157,7 @@ fn mount_devices(flags: MountFlags) -> io::Result<()> {
         std::os::unix::fs::symlink(target, dev.join(name))?;
     }
     fs::create_dir(SHARED)?;
-    cover(Path::new(SHARED), flags, c"mode=1777")?;
+    cover_with(Path::new(SHARED), flags, c"mode=1777")?;
     fs::create_dir(TERMINALS)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     // Commands that need a terminal of their own fail without; nothing else does.
@@ -170,12 +170,21 @@ fn clone_tree(path: &Path, further: OpenTreeFlags) -> rustix::io::Result<OwnedFd
     open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | further)
 }
 
+/// A copy of what is mounted at a path and below.
+pub(super) fn clone_all(path: &Path) -> io::Result<OwnedFd> {
+    name_step("keeping", path, clone_tree(path, OpenTreeFlags::AT_RECURSIVE))
+}
+
 /// Mounts an empty directory.
-fn cover(path: &Path, flags: MountFlags, options: &CStr) -> io::Result<()> {
+pub(super) fn cover(path: &Path) -> io::Result<()> {
+    cover_with(path, MountFlags::NOSUID | MountFlags::NODEV, c"mode=0755,size=1m")
+}
+
+fn cover_with(path: &Path, flags: MountFlags, options: &CStr) -> io::Result<()> {
     name_step("covering", path, mount("tmpfs", path, "tmpfs", flags, options))
 }
 
-fn put_back(path: &Path, tree: &OwnedFd) -> io::Result<()> {
+pub(super) fn put_back(path: &Path, tree: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     name_step("putting back", path, move_mount(tree, "", CWD, path, flags))
 }

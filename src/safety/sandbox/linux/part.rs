@@ -1,4 +1,4 @@
-//! The parts of the boundary that are separate processes: this program, run again with a socket as its stdin.
+//! The parts of this program that are separate processes: this program, run again with a socket as its stdin.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,6 +19,8 @@ pub(super) enum SandboxPart {
     Keeper,
     /// The first process of a command's namespace.
     Init,
+    /// Renders templates that could run away.
+    Renderer,
 }
 
 impl SandboxPart {
@@ -26,13 +28,14 @@ impl SandboxPart {
         match self {
             Self::Keeper => "keeper",
             Self::Init => "init",
+            Self::Renderer => "renderer",
         }
     }
 
     /// The part that these arguments of a process name.
     pub fn parse(arguments: &[OsString]) -> Option<Self> {
         let [_, mark, name] = arguments else { return None };
-        [Self::Keeper, Self::Init].into_iter().find(|part| mark == MARK && name == part.name())
+        [Self::Keeper, Self::Init, Self::Renderer].into_iter().find(|part| mark == MARK && name == part.name())
     }
 
     /// The command that starts it.

@@ -16,6 +16,7 @@ use super::inits::Inits;
 use super::inside::ConfinedCommand;
 use super::messages::{Bytes, CommandOrder, RunStage, StageView, convert_paths};
 use super::part::SandboxPart;
+use super::reading::find_shown;
 use super::wire;
 use crate::safety::sandbox::places::Places;
 use crate::safety::sandbox::{Boundary, BoundaryEntry, Network, Walls, credentials};
@@ -120,6 +121,7 @@ impl Begun {
             home: Bytes::from(plan.home.as_path()),
             temp: Bytes::from(temp),
             caches: find_caches(plan),
+            shown: find_shown(plan),
             masked: convert_paths(&credentials::credential_places(plan)),
             protected_files: convert_paths(&lists.files),
             protected_dirs: convert_paths(&lists.dirs),

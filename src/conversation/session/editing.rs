@@ -1,0 +1,118 @@
+//! Changes of what is sent: compressions, pins, undos. The log keeps everything.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::conversation::Archive;
+use crate::conversation::event::Compressed;
+use crate::conversation::message::{Handle, Summary};
+
+use super::Session;
+use super::entry::LogEntry;
+use super::error::SessionError;
+use super::id::format_stamp;
+use super::view::ViewEdit;
+
+impl Session {
+    /// Applies one compression to the items that are sent; the log keeps the originals.
+    ///
+    /// # Errors
+    /// The disk fails. In memory the edits apply all the same.
+    pub fn compress(
+        &mut self,
+        done: &Compressed,
+        edits: &[ViewEdit],
+        summary: Option<Summary>,
+        now: Timestamp,
+    ) -> Result<(), SessionError> {
+        self.push(&LogEntry::Compressed { time: &format_stamp(now), done, edits, summary: summary.as_ref() });
+        let originals = &self.originals;
+        self.transcript.compress(done, edits, summary, |number, item| originals.hide(number, item));
+        self.sync()
+    }
+
+    /// Removes the instructions of skills from the items that are sent.
+    ///
+    /// # Errors
+    /// The disk fails. In memory the edits apply all the same.
+    pub fn unload(&mut self, skills: &[String], edits: &[ViewEdit], now: Timestamp) -> Result<(), SessionError> {
+        self.push(&LogEntry::Unloaded { time: &format_stamp(now), skills, edits });
+        let originals = &self.originals;
+        self.transcript.edit(edits, None, |number, item| originals.hide(number, item));
+        self.sync()
+    }
+
+    /// Sends all original items again, and keeps it that way: see [`Session::is_held`]. Returns the number of items
+    /// that come back.
+    ///
+    /// # Errors
+    /// The log cannot be read or written; nothing has changed then.
+    pub fn restore(&mut self, now: Timestamp) -> Result<usize, SessionError> {
+        self.sync()?;
+        let restored = self.originals.len();
+        let view = self.original_view()?;
+        self.push(&LogEntry::Restored { time: &format_stamp(now) });
+        self.sync()?;
+        self.originals.clear();
+        self.transcript.restore(view);
+        Ok(restored)
+    }
+
+    /// Takes the person's last message and everything after it out of the conversation. The log keeps them, and whoever
+    /// opens it next has the conversation as it was before that message. Returns the message; `None` if there is none.
+    ///
+    /// # Errors
+    /// The log cannot be read or written.
+    pub fn undo(mut self, now: Timestamp) -> Result<Option<String>, SessionError> {
+        let Some(place) = self.transcript.messages.last().copied() else { return Ok(None) };
+        let said = self.originals.read(Handle::item(place.number));
+        let said =
+            said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
+        self.transcript.undo(place.from);
+        let (title, time) = (self.transcript.title.as_deref(), &*format_stamp(now));
+        if let Some(log) = &mut self.log {
+            log.push(&LogEntry::Undone { n: place.from, title, time });
+        }
+        self.sync()?;
+        Ok(Some(said.unwrap_or_default()))
+    }
+
+    /// True if a person undid the compressions and wants none until they ask for one.
+    pub fn is_held(&self) -> bool {
+        self.transcript.held
+    }
+
+    /// The numbers of the items that no compression touches.
+    pub fn list_pinned(&self) -> &BTreeSet<u64> {
+        &self.transcript.pinned
+    }
+
+    /// Keeps items out of every compression.
+    ///
+    /// # Errors
+    /// The disk fails. In memory the items are pinned all the same.
+    pub fn pin(&mut self, numbers: &[u64], now: Timestamp) -> Result<(), SessionError> {
+        self.push(&LogEntry::Pinned { numbers, time: &format_stamp(now) });
+        self.transcript.pin(numbers);
+        self.sync()
+    }
+
+    /// Takes pins back: those of `numbers`, or without numbers those that were set last. Returns their numbers.
+    ///
+    /// # Errors
+    /// The disk fails. In memory they are taken back all the same.
+    pub fn unpin(&mut self, numbers: Option<&[u64]>, now: Timestamp) -> Result<Vec<u64>, SessionError> {
+        let pinned =
+            |numbers: &[u64]| numbers.iter().copied().filter(|it| self.transcript.pinned.contains(it)).collect();
+        let numbers: Vec<u64> =
+            numbers.map_or_else(|| self.transcript.pins.last().cloned().unwrap_or_default(), pinned);
+        if !numbers.is_empty() {
+            self.push(&LogEntry::Unpinned { numbers: &numbers, time: &format_stamp(now) });
+            self.transcript.unpin(&numbers);
+            self.sync()?;
+        }
+        Ok(numbers)
+    }
+}

@@ -1,0 +1,355 @@
+//! A question above the line: an object of its own, with a list that arrows move in.
+//!
+//! Letters always go to the line. A question is answered from its list, by the one letter that stands for a choice and
+//! Enter, or, where it asks for words, by a line. Nothing that was typed or pasted before it could be seen, and nothing
+//! that came together with a paste, answers it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::oneshot;
+
+use crate::screen::ink::{Ink, Inks, Line};
+use crate::screen::sheet::{Sheet, frame};
+use crate::screen::surface::{DrawMoment, Picture, Sketch};
+use crate::screen::terminal::{Key, TextField};
+
+/// A question.
+#[derive(Debug, Default)]
+pub struct AskedQuestion {
+    pub sheet: Sheet,
+    /// The question in a few words, before the choices.
+    pub ask: String,
+    pub choices: Vec<ListedChoice>,
+    pub takes: Takes,
+}
+
+/// An answer that a question offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedChoice {
+    /// The letter that alone in a line, with Enter, means this choice.
+    pub letter: Option<char>,
+    /// The words in the list; without any, only the letter means it. Such choices come last.
+    pub label: String,
+}
+
+/// What a line means as an answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub enum Takes {
+    /// Only a letter answers.
+    #[default]
+    Letters,
+    /// Words, or the number of a choice.
+    WordsOrNumber,
+    /// A text, which may be empty. It begins with this one.
+    Text(String),
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuestionAnswer {
+    Choice(usize),
+    Words(String),
+    /// The person does not want to answer.
+    Declined,
+}
+
+/// The effect of a key on a question.
+pub(super) enum QuestionStep {
+    Answered(QuestionAnswer),
+    /// The list has changed.
+    Moved,
+    /// The key is for the line.
+    Passed,
+}
+
+/// A question on the screen.
+pub(super) struct OpenQuestion {
+    asked: Arc<AskedQuestion>,
+    /// The marked choice, once a key moved into the list.
+    at: Option<usize>,
+    /// Open once the question is on the screen.
+    gate: Arc<AtomicBool>,
+    /// The person has seen it, and was not in the middle of a word.
+    pub has_focus: bool,
+    /// The words that answer it, apart from the line.
+    pub words: TextField,
+    answer: Option<oneshot::Sender<QuestionAnswer>>,
+}
+
+impl OpenQuestion {
+    pub fn new(asked: AskedQuestion) -> (Self, oneshot::Receiver<QuestionAnswer>) {
+        let (answer, answered) = oneshot::channel();
+        let words = match &asked.takes {
+            Takes::Text(begun) => TextField::from_text(begun),
+            Takes::Letters | Takes::WordsOrNumber => TextField::default(),
+        };
+        let (gate, at, has_focus) = (Arc::default(), None, false);
+        (Self { asked: Arc::new(asked), at, gate, has_focus, words, answer: Some(answer) }, answered)
+    }
+
+    /// A function that lets keys answer.
+    pub fn gate(&self) -> impl FnOnce() + Send + 'static {
+        let gate = Arc::clone(&self.gate);
+        move || gate.store(true, Ordering::SeqCst)
+    }
+
+    /// Takes the keys once the question can be seen and the person pauses.
+    pub fn take_focus(&mut self, is_typing: bool) -> bool {
+        self.has_focus |= !is_typing && self.gate.load(Ordering::SeqCst);
+        self.has_focus
+    }
+
+    /// True if a key moved into the list.
+    pub fn is_in_list(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// True if words answer it.
+    pub fn takes_words(&self) -> bool {
+        self.asked.takes != Takes::Letters
+    }
+
+    pub fn answer(&mut self, answer: QuestionAnswer) {
+        if let Some(sender) = self.answer.take() {
+            // Fails if nobody waits any more.
+            let _ = sender.send(answer);
+        }
+    }
+
+    /// Takes a key from a hand. `line` is the text typed so far, if its first letter was typed at this question.
+    pub fn press(&mut self, key: &Key, line: &TextField, is_fresh: bool) -> QuestionStep {
+        use QuestionStep::{Answered, Moved, Passed};
+        let count = self.asked.choices.iter().filter(|choice| !choice.label.is_empty()).count();
+        let words = if self.takes_words() { &self.words } else { line };
+        let is_empty = words.is_empty();
+        match (key, self.at) {
+            (Key::Enter, Some(at)) => return Answered(QuestionAnswer::Choice(at)),
+            (Key::Right | Key::Down | Key::Tab, Some(at)) => self.at = Some((at + 1) % count),
+            (Key::Left | Key::Up | Key::BackTab, Some(at)) => self.at = Some((at + count - 1) % count),
+            (Key::Escape, Some(_)) => self.at = None,
+            (_, Some(_)) => {
+                self.at = None;
+                return Passed;
+            }
+            (Key::Tab, None) if count > 0 => self.at = Some(0),
+            (Key::Down | Key::Right, None) if count > 0 && is_empty => self.at = Some(0),
+            (Key::Up | Key::Left | Key::BackTab, None) if count > 0 && is_empty => self.at = Some(count - 1),
+            (Key::Enter, None) => return self.enter(words.text().trim(), is_fresh),
+            (Key::Ctrl('d'), None) if is_empty => return Answered(QuestionAnswer::Declined),
+            (Key::Escape | Key::Ctrl('g'), None) if self.takes_words() => {
+                return Answered(QuestionAnswer::Declined);
+            }
+            (_, None) => return Passed,
+        }
+        Moved
+    }
+
+    fn enter(&self, words: &str, is_fresh: bool) -> QuestionStep {
+        let choices = &self.asked.choices;
+        let found = match &self.asked.takes {
+            Takes::Letters => {
+                let is_meant =
+                    |choice: &ListedChoice| choice.letter.is_some_and(|letter| words.chars().eq([letter]));
+                choices.iter().position(is_meant).filter(|_| is_fresh).map(QuestionAnswer::Choice)
+            }
+            Takes::WordsOrNumber if words.is_empty() => return QuestionStep::Moved,
+            Takes::WordsOrNumber | Takes::Text(_) => {
+                let number = words.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                let choice = number.filter(|at| *at < choices.len()).map(QuestionAnswer::Choice);
+                choice.or_else(|| Some(QuestionAnswer::Words(words.to_owned())))
+            }
+        };
+        found.map_or(QuestionStep::Passed, QuestionStep::Answered)
+    }
+
+    /// Draws the frame and the list.
+    pub fn picture(&self) -> Picture {
+        let (asked, at) = (Arc::clone(&self.asked), self.at);
+        let mut laid = None;
+        Box::new(move |moment: &DrawMoment| {
+            let foot = asked.draw_foot(at, moment);
+            // Laid out once for each width.
+            let (_, rows) = laid
+                .take()
+                .filter(|(room, _)| *room == moment.room)
+                .unwrap_or_else(|| (moment.room, asked.sheet.draw(moment.room)));
+            let mut lines = rows.fit(moment.rows.saturating_sub(foot.len()));
+            laid = Some((moment.room, rows));
+            lines.extend(foot);
+            Sketch::from(lines)
+        })
+    }
+}
+
+impl AskedQuestion {
+    /// Draws the question in words and its choices, as many as there is room for around the marked one.
+    fn draw_foot(&self, at: Option<usize>, moment: &DrawMoment) -> Vec<Line> {
+        let hint = match (&self.takes, self.choices.is_empty()) {
+            (Takes::Letters, _) => "(y or n and Enter; Tab: to the list)",
+            (Takes::WordsOrNumber, false) => {
+                "(a number or other words and Enter; Tab: to the list; Esc gives no answer)"
+            }
+            (Takes::WordsOrNumber, true) => "(Enter sends, Esc gives no answer)",
+            (Takes::Text(_), _) => "(Enter sends, Esc goes back)",
+        };
+        let ask = Line::from((Ink::Bold, &self.ask)).add(Ink::Dim, if self.ask.is_empty() { "" } else { " " });
+        let mut rows = frame("├ ", &ask.add(Ink::Dim, hint), moment.room);
+        rows.extend(match self.takes {
+            Takes::Letters => self.lay_out_choices(at, moment.room),
+            Takes::WordsOrNumber | Takes::Text(_) => self.stack_choices(at, moment),
+        });
+        if let Some(mark) = rows.last_mut().and_then(|row| row.spans.first_mut()) {
+            mark.text = mark.text.replacen(['├', '│'], "└", 1);
+        }
+        rows
+    }
+
+    /// The choices side by side.
+    fn lay_out_choices(&self, at: Option<usize>, room: usize) -> Vec<Line> {
+        const GAP: &str = "  ";
+        let mut rows: Vec<Line> = Vec::new();
+        for (index, choice) in self.choices.iter().enumerate().filter(|(_, choice)| !choice.label.is_empty()) {
+            let shown = mark_choice(&choice.label, at == Some(index));
+            match rows.last_mut() {
+                Some(row) if row.columns() + GAP.len() + shown.columns() <= room => {
+                    row.push(Inks::PLAIN, GAP);
+                    row.append(shown);
+                }
+                _ => rows.extend(frame("├ ", &shown, room)),
+            }
+        }
+        rows
+    }
+
+    /// The choices one below another, with their numbers.
+    fn stack_choices(&self, at: Option<usize>, moment: &DrawMoment) -> Vec<Line> {
+        /// The rows around them.
+        const AROUND: usize = 3;
+        let room = moment.rows.saturating_sub(AROUND).max(1);
+        let from = (at.unwrap_or(0) + 1).saturating_sub(room).min(self.choices.len().saturating_sub(room));
+        let shown = self.choices.iter().enumerate().skip(from).take(room);
+        let rows = shown.map(|(index, choice)| {
+            let label = format!("{}. {}", index + 1, choice.label);
+            Line::from((Ink::Dim, "│ ")).join(mark_choice(&label, at == Some(index))).cut(moment.room)
+        });
+        rows.collect()
+    }
+}
+
+fn mark_choice(label: &str, is_marked: bool) -> Line {
+    if is_marked {
+        return Line::from((Inks::from(Ink::Bold).add(Ink::Cyan), format!("❯ {label}")));
+    }
+    Line::from((Inks::PLAIN, format!("  {label}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(letter: char, label: &str) -> ListedChoice {
+        ListedChoice { letter: Some(letter).filter(|letter| *letter != ' '), label: label.to_owned() }
+    }
+
+    fn approval() -> AskedQuestion {
+        let choices = vec![
+            choice('y', "Yes, once"),
+            choice(' ', "Always: ls *"),
+            choice(' ', "No, because…"),
+            choice('n', ""),
+        ];
+        AskedQuestion { ask: "Allow?".to_owned(), choices, ..AskedQuestion::default() }
+    }
+
+    /// The answer to these keys, and what stands in the line.
+    fn pressed(asked: AskedQuestion, keys: &[Key]) -> Option<QuestionAnswer> {
+        let (mut open, _) = OpenQuestion::new(asked);
+        let mut line = TextField::default();
+        for key in keys {
+            match open.press(key, &line, true) {
+                QuestionStep::Answered(answer) => return Some(answer),
+                QuestionStep::Moved => {}
+                QuestionStep::Passed if open.takes_words() => drop(open.words.press(key)),
+                QuestionStep::Passed => drop(line.press(key)),
+            }
+        }
+        None
+    }
+
+    fn typed(words: &str) -> Vec<Key> {
+        words.chars().map(Key::Char).chain([Key::Enter]).collect()
+    }
+
+    #[test]
+    fn letters_go_to_the_line_and_a_choice_is_meant() {
+        let choice = |at| Some(QuestionAnswer::Choice(at));
+        for (keys, expected) in [
+            (typed("y"), choice(0)),
+            (typed("n"), choice(3)),
+            (typed("a"), None),
+            (typed("yes, but what is it?"), None),
+            (typed(""), None),
+            (vec![Key::Tab, Key::Enter], choice(0)),
+            (vec![Key::Down, Key::Right, Key::Enter], choice(1)),
+            (vec![Key::Up, Key::Up, Key::Up, Key::Enter], choice(0)),
+            (vec![Key::Tab, Key::Char('x'), Key::Enter], None),
+            (vec![Key::Tab, Key::Escape, Key::Enter], None),
+            (vec![Key::Char('x'), Key::Left, Key::Enter], None),
+            (vec![Key::Char('x'), Key::Tab, Key::Enter], choice(0)),
+            (vec![Key::Ctrl('d')], Some(QuestionAnswer::Declined)),
+        ] {
+            assert_eq!(pressed(approval(), &keys), expected, "{keys:?}");
+        }
+        let (mut open, _) = OpenQuestion::new(approval());
+        let step = open.press(&Key::Enter, &TextField::from_text("y"), false);
+        assert!(matches!(step, QuestionStep::Passed), "it was typed before");
+    }
+
+    #[test]
+    fn words_answer_where_they_are_asked_for() {
+        let pick = |labels: &[&str]| {
+            let choices = labels.iter().map(|label| choice(' ', label)).collect();
+            AskedQuestion { choices, takes: Takes::WordsOrNumber, ..AskedQuestion::default() }
+        };
+        let text = || AskedQuestion { takes: Takes::Text("ls".to_owned()), ..AskedQuestion::default() };
+        let words = |words: &str| Some(QuestionAnswer::Words(words.to_owned()));
+        let colours = ["red", "blue", "green"];
+        for (asked, keys, expected) in [
+            (pick(&colours), typed("2"), Some(QuestionAnswer::Choice(1))),
+            (pick(&colours), typed("mauve 3"), words("mauve 3")),
+            (pick(&colours), typed("9"), words("9")),
+            (pick(&colours), typed(""), None),
+            (pick(&colours), vec![Key::Down, Key::Down, Key::Enter], Some(QuestionAnswer::Choice(1))),
+            (pick(&colours), vec![Key::Escape], Some(QuestionAnswer::Declined)),
+            (pick(&[]), typed(""), None),
+            (text(), typed(" -l"), words("ls -l")),
+            (text(), vec![Key::Ctrl('u'), Key::Enter], words("")),
+        ] {
+            assert_eq!(pressed(asked, &keys), expected, "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_drawn_in_the_room_that_there_is() {
+        let text = |asked: AskedQuestion, keys: &[Key], room, rows| -> Vec<String> {
+            let (mut open, _) = OpenQuestion::new(asked);
+            for key in keys {
+                open.press(key, &TextField::default(), true);
+            }
+            (open.picture())(&DrawMoment { room, rows, tick: 0 }).lines.iter().map(Line::text).collect()
+        };
+        let wide = text(approval(), &[Key::Tab, Key::Tab], 80, 20);
+        assert_eq!(wide[1], "├ Allow? (y or n and Enter; Tab: to the list)");
+        assert_eq!(wide[2], "└   Yes, once  ❯ Always: ls *    No, because…");
+        let narrow = text(approval(), &[], 32, 20);
+        assert_eq!(
+            narrow[narrow.len() - 2..],
+            ["├   Yes, once    Always: ls *".to_owned(), "└   No, because…".to_owned()]
+        );
+        let choices = (1..=50).map(|number| choice(' ', &format!("choice {number}"))).collect();
+        let many = AskedQuestion { choices, takes: Takes::WordsOrNumber, ..AskedQuestion::default() };
+        let shown = text(many, &vec![Key::Down; 31], 100, 12);
+        assert!(shown.len() <= 12 && shown.iter().any(|line| line.starts_with("└ ❯ 31. choice 31")), "{shown:?}");
+    }
+}

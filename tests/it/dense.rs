@@ -1,0 +1,73 @@
+//! Results that are denser than prose (noise, identifiers, tables of numbers): whatever the window, the model gets to
+//! read each of them before it is shortened to a note.
+
+use agent::facade::base::tokens::{Vocabulary, count_tokens};
+use serde_json::json;
+
+use crate::context::{summary, wants_summary};
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::{Request, Server, assert_answered_once};
+
+/// The fewest tokens of a result that the model has not read.
+const LEAST: u64 = 300;
+
+/// Random words of these letters, a line each.
+fn noise(seed: u64, letters: &[u8], width: usize, bytes: usize) -> String {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut line = || -> String {
+        (0..width).map(|_| char::from(letters[random.usize(..letters.len())])).chain(['\n']).collect()
+    };
+    (0..bytes / (width + 1)).map(|_| line()).collect()
+}
+
+/// A server that counts as models of OpenAI do, and asks for so many files at a time.
+fn reads(calls: usize, steps: usize) -> Server {
+    Server::answering(move |request, index| {
+        let read =
+            |call: usize| ("read_file", json!({"path": format!("f{}.txt", index * calls + call)}).to_string());
+        let reply = match index {
+            _ if wants_summary(request) => Reply::text(&summary("short")),
+            _ if index < steps => Reply::calls(&(0..calls).map(read).collect::<Vec<_>>()),
+            _ => Reply::text("Done."),
+        };
+        reply.counted(count_tokens(&request.raw, Vocabulary::O200k))
+    })
+}
+
+/// The tokens of the newest results in a request.
+fn newest(request: &Request, calls: usize) -> Vec<u64> {
+    let results = request.tool_results();
+    results[results.len() - calls..].iter().map(|(_, text)| count_tokens(text, Vocabulary::O200k)).collect()
+}
+
+#[test]
+fn no_dense_result_is_hidden_before_the_model_has_read_it() {
+    const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const IDS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    for (window, calls, letters, width) in [
+        (200_000, 4, BASE64, 76),
+        (200_000, 4, BASE64, 20_000),
+        (65_536, 2, IDS, 12),
+        (32_768, 2, IDS, 12),
+        (16_384, 8, IDS, 12),
+        (16_384, 2, BASE64, 76),
+    ] {
+        let server = reads(calls, 4);
+        let run = Run::task(&server, "Read them all.")
+            .config("models/default.yaml", &format!("context_window: {window}\n"))
+            .args(["--set", "agents.default.profile=concise"]);
+        let files = (0..calls * 4)
+            .fold(run, |run, file| run.file(&format!("f{file}.txt"), noise(file as u64, letters, width, 60_000)));
+        files.run().success().stdout_is("Done.\n");
+        let requests: Vec<Request> =
+            server.requests().into_iter().filter(|request| !wants_summary(request)).collect();
+        for request in &requests[1..] {
+            assert_answered_once(request);
+            let shown = newest(request, calls);
+            assert!(shown.iter().all(|tokens| *tokens >= LEAST), "{window}, {calls} of {width}: {shown:?}");
+            let size = count_tokens(&request.raw, Vocabulary::O200k);
+            assert!(size <= window, "{window}, {calls} of {width}: {size}");
+        }
+    }
+}
