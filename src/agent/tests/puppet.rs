@@ -233,12 +233,6 @@ impl Stage {
         let size = Ruler::default().measure(measured, 0).tokens
             + request.aside.map_or(0, crate::base::tokens::estimate_tokens);
         // Digests and notes are not made of words of one token.
-        eprintln!(
-            "JUDGE {size} aside {:?} items {} budget {}",
-            request.aside.map(str::len),
-            request.items.len(),
-            self.budget
-        );
         if size > self.budget + self.budget / 20 {
             self.faults.push(format!("a request of {size} tokens, the budget is {}", self.budget));
         }
