@@ -219,17 +219,18 @@ impl Stage {
         }
     }
 
-    /// Checks the invariants of a request. Returns its size.
+    /// Checks the invariants of a request. Returns its size, which is that of an encoding whose name the agent does not
+    /// know.
     fn judge(&mut self, request: &ModelRequest<'_>) -> u64 {
         let ids: Vec<ItemId> = (1..=request.items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
         let measured = crate::agent::window::MeasuredRequest {
-            model: "unknown",
+            model: "gpt-4o",
             tools: request.tools,
             system: request.system,
             items: request.items,
             ids: &ids,
         };
-        let size = Ruler::default().measure(measured, u64::MAX).tokens
+        let size = Ruler::default().measure(measured, 0).tokens
             + request.aside.map_or(0, crate::base::tokens::estimate_tokens);
         // Digests and notes are not made of words of one token.
         if size > self.budget + self.budget / 20 {

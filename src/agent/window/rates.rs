@@ -1,4 +1,4 @@
-//! What a server counts for each token that we expect, by kind of content. A report teaches each kind as much as the
+//! What a server counts for each token that we expect or count, by kind of content. A report teaches each kind as much as the
 //! kind's rate was in doubt in what was reported: noise in a result does not make prose seem larger, nor the tools.
 
 use crate::base::tokens::{BYTES_PER_TOKEN, MIX_KINDS, TokenMix};
@@ -118,21 +118,24 @@ impl Rates {
         self.0[0].mean
     }
 
-    /// Takes in that the server counted so many tokens in these parts.
-    pub(super) fn learn(&mut self, parts: &SizeParts, counted: f64) {
+    /// Takes in that the server counted so many tokens in parts that these rates concern.
+    pub(super) fn learn(rated: [(&mut Self, &SizeParts); 2], counted: f64) {
         /// A report says how many tokens there are up to this share, and a few.
         const NOISE: (f64, f64) = (0.02, 8.0);
         /// Texts of a kind differ, so a new report always counts for more than those before it.
         const LEAST_DOUBT: f64 = 0.05;
         const LIKELY: (f64, f64) = (0.3, 5.0);
-        let error = counted - self.weigh(parts);
-        let noise = counted * NOISE.0 + NOISE.1;
-        let spread = |(rate, part): (&Rate, f64)| (rate.doubt * part).powi(2);
-        let all: f64 = noise.powi(2) + self.0.iter().zip(parts.0).map(spread).sum::<f64>();
-        for (rate, part) in self.0.iter_mut().zip(parts.0) {
-            let gain = rate.doubt.powi(2) * part / all;
-            rate.mean = (rate.mean + gain * error).clamp(LIKELY.0, LIKELY.1);
-            rate.doubt = (rate.doubt * (1.0 - gain * part).max(0.0).sqrt()).max(LEAST_DOUBT);
+        let error = counted - rated.iter().map(|(rates, parts)| rates.weigh(parts)).sum::<f64>();
+        let mut all = (counted * NOISE.0 + NOISE.1).powi(2);
+        for (rates, parts) in &rated {
+            all += rates.0.iter().zip(parts.0).map(|(rate, part)| (rate.doubt * part).powi(2)).sum::<f64>();
+        }
+        for (rates, parts) in rated {
+            for (rate, part) in rates.0.iter_mut().zip(parts.0) {
+                let gain = rate.doubt.powi(2) * part / all;
+                rate.mean = (rate.mean + gain * error).clamp(LIKELY.0, LIKELY.1);
+                rate.doubt = (rate.doubt * (1.0 - gain * part).max(0.0).sqrt()).max(LEAST_DOUBT);
+            }
         }
     }
 }

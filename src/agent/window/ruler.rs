@@ -72,7 +72,11 @@ pub struct Ruler {
     system: Option<(String, MeasuredEntry)>,
     entries: Vec<MeasuredEntry>,
     reported: Option<ReportedSize>,
+    /// The server's tokens for one that is expected.
     rates: Rates,
+    /// The server's tokens for one that was counted here with another encoding. What is learned of one kind of size says
+    /// nothing about the other.
+    count_rates: Rates,
 }
 
 /// The provider's count of a request that ended with the entry before `entries`.
@@ -157,12 +161,15 @@ impl Ruler {
         }
         let is_exact = |entry: &MeasuredEntry| entry.origin == SizeOrigin::Counted && self.vocabulary.is_some();
         let exact: f64 = news().filter(is_exact).map(|entry| entry.parts.tokens()).sum();
-        let mut parts = SizeParts::default();
-        news().filter(|entry| !is_exact(entry)).for_each(|entry| parts.add(&entry.parts));
-        let mut rates = self.rates;
-        rates.learn(&parts, tokens - known - exact);
+        let (mut expected_parts, mut counted_parts) = (SizeParts::default(), SizeParts::default());
+        for entry in news().filter(|entry| !is_exact(entry)) {
+            let parts = if entry.origin == SizeOrigin::Counted { &mut counted_parts } else { &mut expected_parts };
+            parts.add(&entry.parts);
+        }
+        let (mut rates, mut count_rates) = (self.rates, self.count_rates);
+        Rates::learn([(&mut rates, &expected_parts), (&mut count_rates, &counted_parts)], tokens - known - exact);
         // What was counted here with the model's own encoding stays as it is, unless nothing else could be wrong.
-        let rest = rates.weigh(&parts);
+        let rest = rates.weigh(&expected_parts) + count_rates.weigh(&counted_parts);
         let of_rest = (tokens - known - exact) / rest;
         let (of_rest, of_exact) = match of_rest {
             0.5..2.0 => (of_rest, 1.0),
@@ -173,10 +180,11 @@ impl Ruler {
             entry.origin = SizeOrigin::Reported(match entry.origin {
                 SizeOrigin::Reported(tokens) => tokens,
                 SizeOrigin::Counted if is_reference => entry.parts.tokens() * of_exact,
-                _ => rates.weigh(&entry.parts) * of_rest,
+                SizeOrigin::Counted => count_rates.weigh(&entry.parts) * of_rest,
+                SizeOrigin::Expected => rates.weigh(&entry.parts) * of_rest,
             });
         };
-        self.rates = rates;
+        (self.rates, self.count_rates) = (rates, count_rates);
         self.entries[..entries].iter_mut().for_each(divide);
         self.heads_mut().for_each(divide);
     }
@@ -187,6 +195,7 @@ impl Ruler {
         self.entries.iter_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
         self.heads_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
         self.reported = None;
+        self.count_rates = Rates::default();
         std::mem::replace(&mut self.rates, untaught) != untaught
     }
 
@@ -313,7 +322,8 @@ impl Ruler {
         match entry.origin {
             SizeOrigin::Reported(tokens) => tokens,
             SizeOrigin::Counted if self.vocabulary.is_some() => entry.parts.tokens(),
-            SizeOrigin::Counted | SizeOrigin::Expected => self.rates.weigh(&entry.parts),
+            SizeOrigin::Counted => self.count_rates.weigh(&entry.parts),
+            SizeOrigin::Expected => self.rates.weigh(&entry.parts),
         }
     }
 
@@ -406,6 +416,20 @@ mod tests {
         assert_eq!((edited.prefix_tokens, edited.broken), (one, Some(Break::Item(2))));
         let shorter = measure(&mut ruler, &talk[..1], &[0], u64::MAX);
         assert_eq!((shorter.tokens, shorter.broken), (one, Some(Break::Item(2))));
+    }
+
+    #[test]
+    fn what_was_learned_of_estimates_changes_no_count() {
+        let mut ruler = Ruler::default();
+        let talk = [said(prose(1000)), said("a word of four and so on ".repeat(400))];
+        let size_of = |items: &[Item], ruler: &mut Ruler, threshold| {
+            of(ruler, "m", &[], items, &[0, 0][..items.len()], threshold)
+        };
+        let counted = size_of(&talk[1..], &mut Ruler::default(), 0).tokens;
+        let estimate = size_of(&talk[..1], &mut ruler, u64::MAX).tokens;
+        ruler.report(estimate * 3 / 4);
+        let both = size_of(&talk, &mut ruler, 0).tokens;
+        assert_near(both - estimate * 3 / 4, counted, 1);
     }
 
     #[test]
