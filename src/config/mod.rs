@@ -21,6 +21,7 @@ mod permissions;
 mod narrowed;
 mod prompt_source;
 mod roles;
+mod sandbox;
 mod settings;
 mod limits;
 mod selection;
@@ -80,10 +81,11 @@ pub use permissions::{ApprovalMode, Permission, PermissionRule, RuleEffect};
 pub use profile::GuidanceProfile;
 pub use prompt_source::{PromptRef, PromptSource};
 pub use roles::{Mode, Reasoning, RoleConfig};
+pub use sandbox::{SandboxMode, SandboxSettings};
 pub use schema::write_schema;
 pub use settings::{
-    AgentConfig, ContextSettings, Isolation, LayerShares, Limits, SandboxMode, SandboxSettings, Share,
-    SkillDisclosure, Strategy, ToolOutputSettings,
+    AgentConfig, ContextSettings, Isolation, LayerShares, Limits, Share, SkillDisclosure, Strategy,
+    ToolOutputSettings,
 };
 pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::SubjectKind;

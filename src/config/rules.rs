@@ -6,9 +6,8 @@ use super::children::is_pattern;
 use super::merge::Merged;
 use super::model::{ModelConfig, ModelProvider, PriceTier};
 use super::permissions::PermissionSettings;
-use super::settings::{
-    AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, SkillSettings, TelemetrySettings,
-};
+use super::sandbox::SandboxSettings;
+use super::settings::{AgentConfig, ContextSettings, Limits, Named, Settings, SkillSettings, TelemetrySettings};
 use super::source::SubjectKind;
 use crate::base::secrets::Secret;
 use crate::base::text::GlobPattern;
@@ -44,6 +43,9 @@ pub(super) fn check_rules(
         check_permissions(&settings.permissions, &mut seen);
         measure_settled(&settings.telemetry, &mut seen);
         check_skills(&settings.skills, &mut seen);
+        if settings.templates.timeout.is_zero() {
+            seen(&["templates", "timeout"], "must be more than 0");
+        }
     }
     for (name, agent) in agents {
         // Inherited values were reported at their source.

@@ -21,6 +21,7 @@ mod file;
 mod owner;
 mod messages;
 mod missed;
+mod news;
 mod head;
 mod instructions;
 mod registry;

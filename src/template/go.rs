@@ -43,7 +43,7 @@ impl GoTemplate {
         let problem =
             |problem: GoProblem| TemplateError::place_at(source, problem.at..problem.at + 1, problem.message);
         tags::check_tags(source).map_err(problem)?;
-        let (root, bodies) = Parser::new(source, "{{", "}}")
+        let (root, bodies) = Parser::new(&tags::mend_comments(source), "{{", "}}")
             .and_then(Parser::parse)
             .map_err(|error| problem(GoProblem { at: find_place(source, &error), message: word_error(error) }))?;
         let mut defined = BTreeMap::new();

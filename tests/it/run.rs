@@ -346,6 +346,23 @@ impl Running {
         self.stderr.wait_for(text, &self.stdout);
     }
 
+    /// Returns once it has a child with this word in its arguments.
+    #[track_caller]
+    pub fn wait_child(&self, word: &str) {
+        let parent = format!("PPid:\t{}\n", self.pid);
+        let is_meant = |process: &Path| {
+            let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
+            read("status").contains(&parent) && read("cmdline").contains(word)
+        };
+        for _ in 0..20_000 {
+            let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+            if processes.map(|process| process.path()).any(|process| is_meant(&process)) {
+                return;
+            }
+        }
+        panic!("no child `{word}` of {}", self.line);
+    }
+
     /// Closes our end of its stdout, as `head -1` does when it has its line.
     pub fn close_stdout(&self) {
         self.stdout.close();

@@ -66,6 +66,25 @@ fn a_signal_in_the_middle_of_a_command_kills_it_with_its_children() {
 }
 
 #[test]
+fn a_signal_while_a_skill_is_rendered_ends_the_run_before_it_begins() {
+    let body = "{% for i in range(100000) %}{% if 'x' * 900000 is lower %}{% endif %}{% endfor %}";
+    let skill = format!("---\nname: slow\ndescription: d\nmetadata:\n  template: jinja\n---\n{body}\n");
+    for (signal, code) in SIGNALS {
+        let server = Server::start([Reply::text("never asked")]);
+        let run = Run::new()
+            .args(["run", "task", "--skill", "slow", "--set", "templates.timeout=60s", "-o", "jsonl"])
+            .server(&server)
+            .file(".agents/skills/slow/SKILL.md", &skill);
+        let running = run.arg("--trust").spawn();
+        running.wait_child("renderer");
+        running.signal(signal);
+        let output = running.wait().exits(code).stdout_is("");
+        assert!(output.stderr.contains(&format!("stopped by {signal}")), "{}", output.shown());
+        assert!(server.requests().is_empty());
+    }
+}
+
+#[test]
 fn a_second_interrupt_exits_at_once() {
     let server = Server::start([Reply::call("run_command", &json!({"command": Lifeline::STUBBORN}))]);
     let run = Run::task(&server, "task").args(["--approve", "all"]);

@@ -1,9 +1,11 @@
-"""Renders random templates with this program and with what it imitates, and compares: Jinja2 and Python's str.format.
+"""Renders random templates with this program and with what it imitates, and compares: Jinja2, Python's str.format and Go's
+text/template.
 
-`fuzz.py AGENT [COUNT [SEED]]`; the same seed gives the same templates. What the original refuses is left
-out. Then the templates of hostile.txt, each of which must end in time.
+The same seed gives the same templates. What the original refuses is left out. Then the templates of hostile.txt, each of
+which must end in time. `--go BINARY` names the program made of original.go.
 """
 
+import argparse
 import json
 import pathlib
 import random
@@ -43,7 +45,7 @@ class Renderer:
         """The text and the error; one of them is None. Ends and starts the process anew where it takes too long."""
         order = {"form": "text", "syntax": syntax, "name": "t", "source": source, "lenient": False, "context": data}
         try:
-            self.lines.write(json.dumps(order) + "\n")
+            self.lines.write("3 " + json.dumps(order) + "\n")
             self.lines.flush()
             line = self.lines.readline()
             if not line:
@@ -134,10 +136,78 @@ def fstring_source(dice):
     return "a{{b}} {" + name + convert + (":" + spec if spec else "") + "} é"
 
 
+def go_number(dice, depth):
+    plain = [".n", ".m", "0", "3", "-4", "(len .xs)", "(len .s)", "(index .xs 1)", ".d.n"]
+    if depth == 0:
+        return dice.choice(plain)
+    return dice.choice([
+        *plain, f"(len {go_text(dice, depth - 1)})", f"(or {go_number(dice, depth - 1)} {go_number(dice, 0)})",
+        f"(and {go_number(dice, 0)} {go_number(dice, depth - 1)})", f"(index .xs {dice.randrange(3)})", f"(len (slice .ws {dice.randrange(3)}))",
+    ])
 
 
+def go_text(dice, depth):
+    plain = [".s", ".t", ".u", '"a"', '"é"', "`r\\n`", "(index .ws 1)", '(index .d "k")', ".d.k"]
+    if depth == 0:
+        return dice.choice(plain)
+    inside = go_text(dice, depth - 1)
+    return dice.choice([
+        inside, f"(print {inside} {go_number(dice, depth - 1)})", f"(printf \"%s|%d\" {inside} {go_number(dice, depth - 1)})",
+        f"(printf \"%q\" {inside})", f"(printf \"%-8s%5d\" {inside} {go_number(dice, 0)})", f"({inside} | printf \"%v%%\")", f"(html {inside})",
+        f"(urlquery {inside})", f"(js {inside})", f"(slice .s {dice.randrange(4)} {dice.randrange(4, 9)})", f"(println {inside} {go_truth(dice, 0)})",
+        f"(printf \"%x %v\" {inside} .f)", f"(printf \"%08.3f|%+d\" .f {go_number(dice, 0)})", f"(or .t {inside})",
+    ])
 
-def original(syntax, source):
+
+def go_truth(dice, depth):
+    plain = [".b", "true", "false", ".ys", ".t", ".none", f"(eq {go_number(dice, 0)} {go_number(dice, 0)})"]
+    if depth == 0:
+        return dice.choice(plain)
+    compare = dice.choice(["eq", "ne", "lt", "le", "gt", "ge"])
+    return dice.choice([
+        *plain, f"(not {go_truth(dice, depth - 1)})", f"(and {go_truth(dice, depth - 1)} {go_truth(dice, 0)})",
+        f"(or {go_truth(dice, 0)} {go_truth(dice, depth - 1)})", f"({compare} {go_number(dice, depth - 1)} {go_number(dice, 0)})",
+        f"({compare} {go_text(dice, depth - 1)} {go_text(dice, 0)})", f"(eq {go_number(dice, 0)} 7 {go_number(dice, 0)})",
+    ])
+
+
+def go_source(dice, depth=2):
+    value = lambda: dice.choice([go_number, go_text, go_truth])(dice, dice.randrange(3))
+    inner = lambda: go_source(dice, depth - 1) if depth else "x"
+    left, right = dice.choice(["{{", "{{- "]), dice.choice(["}}", " -}}"])
+    return "".join(
+        dice.choice([
+            lambda: f" a {left}{value()}{right} b\n",
+            lambda: "{{if %s}}%s{{else if %s}}2{{else}} 3{{end}}" % (go_truth(dice, 2), inner(), go_truth(dice, 1)),
+            lambda: "{{range $at, $it := %s}}{{$at}}:{{$it}} {{else}}none{{end}}" % dice.choice([".xs", ".ys", ".ws", ".d", "(slice .xs 1)"]),
+            lambda: "{{range .xs}}{{if %s}}{{%s}}{{end}}{{.}}{{end}}" % (f"eq . {dice.randrange(4)}", dice.choice(["break", "continue"])),
+            lambda: "{{with %s}}<{{.}}>{{else}}-{{end}}" % dice.choice([".s", ".t", ".d.k", ".n", ".ys", ".ws"]),
+            lambda: "{{$x := %s}}{{$x}}{{if $x}}{{$x = %s}}{{end}}{{$x}}" % (value(), value()),
+            lambda: '{{define "part"}}[{{.}}]{{end}}{{template "part" %s}}' % value(),
+            lambda: f"{left}/* a note */{right} text\n",
+        ])()
+        for _ in range(dice.randrange(1, 4))
+    )
+
+
+SOURCES = {"jinja": jinja_source, "fstring": fstring_source, "gotemplate": go_source}
+
+
+class Go:
+    """The program made of original.go: a case a line, an outcome a line."""
+
+    def __init__(self, binary):
+        self.process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+
+    def render(self, source):
+        self.process.stdin.write(json.dumps({"Template": source, "Data": DATA}) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline()).get("gives")
+
+
+def original(syntax, source, go):
+    if syntax == "gotemplate":
+        return go.render(source)
     try:
         if syntax == "fstring":
             return string.Formatter().vformat(source, (), DATA)
@@ -147,12 +217,19 @@ def original(syntax, source):
 
 
 def main():
-    agent, count, seed = sys.argv[1], int((sys.argv + [0, 0])[2] or 1000), int((sys.argv + [0, 0, 0])[3] or 20260102)
-    dice, renderer, wrong, same, both, refused = random.Random(seed), Renderer(agent), [], 0, 0, 0
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("agent")
+    arguments.add_argument("--count", type=int, default=1000)
+    arguments.add_argument("--seed", type=int, default=20260102)
+    arguments.add_argument("--go")
+    chosen = arguments.parse_args()
+    count, seed, go = chosen.count, chosen.seed, chosen.go and Go(chosen.go)
+    syntaxes = ["jinja", "gotemplate" if go else "jinja", "jinja", "fstring"]
+    dice, renderer, wrong, same, both, refused = random.Random(seed), Renderer(chosen.agent), [], 0, 0, 0
     for turn in range(count):
-        syntax = "fstring" if turn % 4 == 3 else "jinja"
-        source = (fstring_source if syntax == "fstring" else jinja_source)(dice)
-        theirs, (ours, why) = original(syntax, source), renderer.render(syntax, source, DATA)
+        syntax = syntaxes[turn % 4]
+        source = SOURCES[syntax](dice)
+        theirs, (ours, why) = original(syntax, source, go), renderer.render(syntax, source, DATA)
         if theirs == ours:
             same, both = same + (ours is not None), both + (ours is None)
         elif theirs is None:

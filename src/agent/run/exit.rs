@@ -47,8 +47,7 @@ impl Ending {
 /// denial counts only if nothing else went wrong.
 pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> Ending {
     if let Some(signal) = signal {
-        let reason = format!("stopped by {}", signal.name());
-        return Ending { code: signal.code(), status: RunStatus::Interrupted, reason };
+        return end_by_signal(signal);
     }
     let (code, status, reason) = match stop {
         // The reader left, as `| head -1` does.
@@ -87,8 +86,16 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> End
     Ending { code, status, reason }
 }
 
-/// Returns the ending of a run that did not begin, because a skill or a prompt is wrong.
-pub fn refuse_run(error: &anyhow::Error) -> Ending {
+fn end_by_signal(signal: Signal) -> Ending {
+    let reason = format!("stopped by {}", signal.name());
+    Ending { code: signal.code(), status: RunStatus::Interrupted, reason }
+}
+
+/// Returns the ending of a run that did not begin, because a skill or a prompt is wrong, or a signal ended its rendering.
+pub fn refuse_run(error: &anyhow::Error, signal: Option<Signal>) -> Ending {
+    if let Some(signal) = signal {
+        return end_by_signal(signal);
+    }
     let code = match (error.downcast_ref::<SkillError>(), error.is::<PromptError>()) {
         (Some(error), _) => of_skill(error.kind),
         (None, true) => CONFIGURATION,

@@ -67,7 +67,8 @@ pub struct RunEnd {
 /// Runs one input to its ending.
 ///
 /// # Errors
-/// A skill or a prompt is wrong, or there is nothing to answer: the run has not begun, and no event was emitted.
+/// A skill or a prompt is wrong, its rendering was interrupted, or there is nothing to answer: the run has not begun, and
+/// no event was emitted.
 pub async fn run_input(
     agent: &Agent,
     conversation: &mut Conversation,
@@ -80,7 +81,7 @@ pub async fn run_input(
     }
     let prepared = complete_input(agent, conversation, run, &mut given)
         .and_then(|(input, loaded)| Ok((input, loaded, brief_conversation(agent, conversation, run)?)));
-    let (input, loaded, notes) = prepared.map_err(|error| agent.refuse(&error))?;
+    let (input, loaded, notes) = prepared.map_err(|error| agent.refuse(&error, cancel.signal()))?;
     let RunInput { skills, warnings, keeps_background, keep_answer, .. } = given;
     let emitter = Arc::clone(&run.emitter);
     if announces(run) {
@@ -110,7 +111,7 @@ pub async fn run_compression(
     focus: &str,
     cancel: &Cancel,
 ) -> Result<Option<Compressed>, Ending> {
-    refresh_prompt(agent, conversation, run)?;
+    refresh_prompt(agent, conversation, run, cancel)?;
     let work = Some(Work::Compression);
     let mut open = OpenRun { agent, conversation, run, cancel, keeps_background: true, keep_answer: None, work };
     let done = compress_conversation(agent, open.conversation, open.run, focus, cancel).await;
@@ -123,8 +124,14 @@ pub async fn run_compression(
 ///
 /// # Errors
 /// The prompt is wrong.
-pub fn refresh_prompt(agent: &Agent, conversation: &mut Conversation, run: &Run) -> Result<(), Ending> {
-    let notes = brief_conversation(agent, conversation, run).map_err(|error| agent.refuse(&error))?;
+pub fn refresh_prompt(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    run: &Run,
+    cancel: &Cancel,
+) -> Result<(), Ending> {
+    let refuse = |error| agent.refuse(&error, cancel.signal());
+    let notes = brief_conversation(agent, conversation, run).map_err(refuse)?;
     run.emitter.warn(notes);
     Ok(())
 }
@@ -236,8 +243,8 @@ impl Agent {
     }
 
     /// The ending of a run that did not begin.
-    fn refuse(&self, error: &anyhow::Error) -> Ending {
-        self.mask_reason(exit::refuse_run(error))
+    fn refuse(&self, error: &anyhow::Error, signal: Option<exit::Signal>) -> Ending {
+        self.mask_reason(exit::refuse_run(error, signal))
     }
 
     fn ending(&self, stop: &TurnStop, run: &Run, cancel: &Cancel) -> Ending {

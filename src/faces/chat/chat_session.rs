@@ -179,7 +179,8 @@ impl Chat {
         table: fn(&Agent, &mut Conversation, &mut Run) -> String,
     ) -> Result<String, String> {
         let agent = &self.services.agent;
-        refresh_prompt(agent, &mut self.conversation, &self.run).map_err(|refused| refused.reason)?;
+        refresh_prompt(agent, &mut self.conversation, &self.run, &self.cancel)
+            .map_err(|refused| refused.reason)?;
         Ok(table(agent, &mut self.conversation, &mut self.run))
     }
 

@@ -10,10 +10,12 @@ use tokio::sync::mpsc;
 
 use crate::agent::assembly::{self, RunOptions};
 use crate::agent::exit::Signal;
+use crate::base::text;
 use crate::config::{Config, PromptSource};
 use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
 use crate::files::workspace::Workspace;
 use crate::model::Face;
+use crate::prompt::Registry;
 use crate::safety::{Approver, Nobody};
 use crate::screen::ink::{Ink, Line};
 use crate::screen::terminal;
@@ -159,6 +161,9 @@ fn greet_person(
         let advice = runtime.block_on(assembly::without_model(config, Face::Chat));
         chat::greeting::without_model(&advice, width)
     };
+    if let Some(news) = Registry::new(&config.prompt_dirs).report_update(&config.dirs.state) {
+        lines.extend(text::fold_to_width(&news, width).lines().map(|line| Line::new().add(Ink::Dim, line)));
+    }
     lines.push(Line::new());
     outlets.show(lines);
 }

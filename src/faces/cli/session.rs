@@ -34,7 +34,7 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
             let nowhere = Box::new(Fanout { sinks: Vec::new() });
             let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), nowhere));
             let mut conversation = Conversation::new(session, Timestamp::now());
-            refresh_prompt(&agent, &mut conversation, &run)?;
+            refresh_prompt(&agent, &mut conversation, &run, &Cancel::default())?;
             print_text(context::format_window(&agent, &mut conversation, &mut run))
         }
         SessionCommand::Compact { id, focus, dry_run } => {
@@ -127,7 +127,7 @@ fn compact_by_id(
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), screen));
     run.emitter.warn(warnings);
     if dry_run {
-        refresh_prompt(&agent, &mut conversation, &run)?;
+        refresh_prompt(&agent, &mut conversation, &run, &Cancel::default())?;
         outlets.wait();
         return print_text(context::format_plan(&agent, &mut conversation, &mut run));
     }

@@ -14,7 +14,7 @@ use crate::config::{
 };
 use crate::conversation::session::{Far, Session, SessionError, SessionSummary, Store};
 use crate::files::workspace::Workspace;
-use crate::safety::Nobody;
+use crate::safety::{Nobody, sandbox};
 use crate::screen::ink::ColourWishes;
 use crate::screen::terminal::{self, Abilities};
 use crate::screen::{Bar, ExternalEditor, Look, LookFacts, Manner, Rendering, choose_look};
@@ -44,6 +44,7 @@ impl CliSetup {
     pub(super) fn load_with(&self, flags: SettingFlags) -> Result<(Workspace, Arc<Config>), CommandFailure> {
         let workspace = self.workspace()?;
         let config = config::load_config(&LoadOptions { flags, ..self.load_options(&workspace)? })?;
+        sandbox::limit_rendering(config.settings.templates.timeout);
         Ok((workspace, Arc::new(config)))
     }
 

@@ -40,8 +40,9 @@ impl Signals {
             runtime.block_on(async {
                 while let Some(signal) = next().await {
                     if signal != Signal::Interrupt || !screen::is_lent() {
-                        sandbox::end_rendering();
                         handler.get().map_or_else(|| die_at_once(signal), |handle| handle(signal));
+                        // Last, so that whoever waits for the rendering knows the signal.
+                        sandbox::end_rendering();
                     }
                 }
             });

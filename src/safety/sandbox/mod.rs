@@ -49,7 +49,9 @@ pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]
 pub use system::{ConfinedCommand, News, SpaceKiller};
-pub use system::{GroupWatch, TEMP, end_rendering, guard_templates, hide_this_process, lift_limits, serve_part};
+pub use system::{
+    GroupWatch, TEMP, end_rendering, guard_templates, hide_this_process, lift_limits, limit_rendering, serve_part,
+};
 
 /// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));

@@ -1,4 +1,7 @@
-//! Checks that every block is closed, and the length of its chains, neither of which the parser does.
+//! Checks that every block is closed, and the length of its chains, neither of which the parser does; and writes comments
+//! so that it trims what Go trims.
+
+use std::borrow::Cow;
 
 use super::GoProblem;
 
@@ -50,6 +53,30 @@ pub(super) fn check_tags(source: &str) -> Result<(), GoProblem> {
     }
     let Some(OpenGoBlock { word, at, .. }) = open.pop() else { return Ok(()) };
     Err(GoProblem { at, message: format!("no `{{{{end}}}}` closes this `{{{{{word}}}}}`") })
+}
+
+/// Writes an empty text, as long as the comment, for each comment that trims the spaces before it alone: the parser would
+/// trim those after it as well. Positions stay as they are.
+pub(super) fn mend_comments(source: &str) -> Cow<'_, str> {
+    let mut mended = Cow::Borrowed(source);
+    let mut at = 0;
+    while let Some(open) = source[at..].find("{{").map(|open| at + open) {
+        let start = open + 2;
+        let inside = source[start..].trim_start_matches('-').trim_start();
+        if !inside.starts_with("/*") {
+            at = find_end(source, start);
+            continue;
+        }
+        let begin = source.len() - inside.len();
+        let Some(end) = inside.find("*/").map(|end| begin + end + 2) else { break };
+        if source[start..].starts_with('-') && source[end..].trim_start().starts_with("}}") {
+            let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
+            let blanks: String = source[begin + 2..end].bytes().map(blank).collect();
+            mended.to_mut().replace_range(begin..end, &format!("\"\"{blanks}"));
+        }
+        at = end;
+    }
+    mended
 }
 
 /// The positions of all `{{`, with the text after each, without the marks that trim spaces. Comments are left out.

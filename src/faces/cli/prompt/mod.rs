@@ -120,6 +120,6 @@ fn flags(command: &PromptCommand) -> SettingFlags {
 impl CommandFailure {
     /// Maps a prompt that cannot be rendered to a mistake in the configuration.
     pub(super) fn briefing(error: anyhow::Error) -> Self {
-        exit::refuse_run(&error).into()
+        exit::refuse_run(&error, None).into()
     }
 }

@@ -33,7 +33,7 @@ pub use messages::News;
 pub use mounts::TEMP;
 use part::SandboxPart;
 pub use powers::{hide_this_process, lift_limits};
-pub use renderer::{end_rendering, guard_templates};
+pub use renderer::{end_rendering, guard_templates, limit_rendering};
 pub(in crate::safety::sandbox) use space::{Begun, Space};
 
 /// Runs this process as a part of the boundary if its arguments say so: the first thing that the program does.

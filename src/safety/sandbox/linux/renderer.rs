@@ -1,13 +1,14 @@
 //! Renders templates that could run away in a process of its own: without an environment, with limits of memory and
 //! time, and ended by a signal that reaches this program. It starts with the first such template and serves the others.
 //!
-//! Lines over a socket: an order, questions (`?`) and their answers, a result (`=`).
+//! Lines over a socket: an order after the seconds that it may compute, questions (`?`) and their answers, a result (`=`).
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,12 @@ use nix::sys::signal::Signal;
 use super::part::{SandboxPart, take_socket};
 use crate::template::{self, OrderQuestion};
 
-/// The longest that a template may take.
-const LONGEST: Duration = Duration::from_secs(2);
+/// The longest that a template may take, in milliseconds: until the settings are read, as long as they say by default.
+static LONGEST: AtomicU64 = AtomicU64::new(2000);
 /// The most memory that the process may have.
 const MOST_MEMORY: u64 = 256 << 20;
-/// The seconds of processor time that a template may take, should nobody be there to end it.
-const MOST_SECONDS: u64 = 3;
+/// The seconds of processor time that a template may take beyond its time, should nobody be there to end it.
+const MORE_SECONDS: u64 = 1;
 
 /// The process, once a template has needed it.
 static RENDERER: Mutex<Option<Renderer>> = Mutex::new(None);
@@ -38,6 +39,15 @@ struct Renderer {
 /// Lets such templates be rendered there, from now on.
 pub fn guard_templates() {
     template::render_apart_with(render_apart);
+}
+
+/// Sets the longest that a template may take from now on.
+pub fn limit_rendering(longest: Duration) {
+    LONGEST.store(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
+fn longest() -> Duration {
+    Duration::from_millis(LONGEST.load(Ordering::Relaxed))
 }
 
 /// Ends the rendering that goes on, if any.
@@ -70,10 +80,10 @@ impl Renderer {
 
     fn converse(&mut self, order: &str, answer: &mut dyn FnMut(&str) -> String) -> io::Result<String> {
         *hold(&RENDERING) = Some(self.socket.get_ref().try_clone()?);
-        let end = Instant::now() + LONGEST;
-        write_line(self.socket.get_mut(), order)?;
+        let (begun, longest) = (Instant::now(), longest());
+        write_line(self.socket.get_mut(), &format!("{} {order}", longest.as_secs() + MORE_SECONDS))?;
         loop {
-            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let left = longest.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
             self.socket.get_ref().set_read_timeout(Some(left))?;
             let line = read_line(&mut self.socket)?.ok_or(io::ErrorKind::UnexpectedEof)?;
             match line.split_at_checked(1) {
@@ -90,7 +100,7 @@ impl Renderer {
         let _ = self.child.kill();
         match self.child.wait() {
             _ if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                format!("it runs too long: it was ended after {} seconds", LONGEST.as_secs())
+                format!("it runs too long: it was ended after {:?} (templates.timeout)", longest())
             }
             Ok(status) => describe_status(status),
             Err(_) => error.to_string(),
@@ -124,10 +134,12 @@ pub(super) fn run_renderer() -> io::Result<()> {
     loop {
         let order = read_line(&mut hold(&reader))?;
         let Some(order) = order else { return Ok(()) };
+        let (more, order) = order.split_once(' ').ok_or(io::ErrorKind::InvalidData)?;
+        let more: u64 = more.parse().map_err(|_| io::ErrorKind::InvalidData)?;
         let used = getrusage(UsageWho::RUSAGE_SELF)?;
         let seconds = u64::try_from(used.user_time().tv_sec() + used.system_time().tv_sec()).unwrap_or_default();
-        lower_limit(Resource::RLIMIT_CPU, seconds + MOST_SECONDS)?;
-        let result = template::serve_order(&order, &ask);
+        lower_limit(Resource::RLIMIT_CPU, seconds.saturating_add(more))?;
+        let result = template::serve_order(order, &ask);
         write_line(&mut writer, &format!("={result}"))?;
     }
 }
