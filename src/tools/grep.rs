@@ -61,7 +61,7 @@ impl Grep {
                 "glob": { "type": "string" },
                 "ignore_case": { "type": "boolean" },
                 "context": { "type": "integer" },
-                "limit": { "type": "integer", "default": 100 },
+                "limit": { "type": "integer", "description": "100 unless given" },
             }),
             &["pattern"],
         ))

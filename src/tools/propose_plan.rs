@@ -20,21 +20,14 @@ impl ProposePlan {
     pub fn new() -> Self {
         Self(define_tool(
             PROPOSE_PLAN,
-            "Runs up to 8 calls that can all be named now, in parallel where they may. In `input`, $step_1_result.key stands for a result. No steps: a plan that waits goes on.",
+            "Runs up to 8 calls that can all be named now. In input, $step_1_result.key is a result. []: resumes the plan that waits.",
             (Permission::Read, &[]),
             json!({
-                "steps": { "type": "array", "items": {
-                    "type": "object",
-                    "properties": {
-                        "id": { "type": "integer" },
-                        "description": { "type": "string" },
-                        "tool": { "type": "string" },
-                        "input": { "type": "object" },
-                        "depends_on": { "type": "array", "items": { "type": "integer" } },
-                        "replaces": { "type": "string", "description": "File that it may replace" },
-                    },
-                    "required": ["id", "description", "tool", "input"],
-                } },
+                "steps": {
+                    "type": "array",
+                    "items": { "type": "object" },
+                    "description": "[{id, description, tool, input, depends_on, replaces}]",
+                },
                 "why": { "type": "string" },
             }),
             &["steps"],

@@ -108,7 +108,10 @@ fn what_goes_through_call_tool_is_checked_and_judged_as_the_tool_it_names() {
         (call("wether_info", &json!({})), "Did you mean weather_info"),
         (call("call_tool", &json!({})), "find_tools finds it"),
         (Reply::call("call_tool", &json!({"arguments": {}})), "find_tools finds it"),
-        (Reply::call("find_tools", &json!({"query": "quantum"})), "No tool fits. There are: backup_info"),
+        (
+            Reply::call("find_tools", &json!({"query": "quantum"})),
+            "None of 14 tools fits: try other words. There are: backup_info",
+        ),
     ] {
         let (result, _) = told(reply, 0);
         assert!(result.contains(expected), "{expected} in {result}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::{ToolTerms, Toolbox};
 use crate::base::text;
-use crate::config::{AgentConfig, Config, Mistake, Mode, Permission, ToolConfig, format_duration};
+use crate::config::{AgentConfig, Config, Mistake, Permission, ToolConfig, format_duration};
 use crate::model::ToolDefinition;
 use crate::skills::SkillCatalogue;
 use crate::tools::{
@@ -40,8 +40,8 @@ pub(super) fn assemble_toolbox(
         register_tool(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), disclosure)));
         register_tool(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
     }
-    let may_change = agent.mode != Mode::Explore && agent.permissions.max != Permission::Read;
-    if agent.plans && may_change && !is_helper {
+    // In `explore` too, where its calls are refused: the prefix is that of the other modes.
+    if agent.plans && agent.permissions.max != Permission::Read && !is_helper {
         register_tool(&mut toolbox, config, Arc::new(ProposePlan::new()));
     }
     for tool in list_commands(config) {

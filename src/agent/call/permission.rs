@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::conversation::message::ToolCall;
-use crate::safety::policy::{Grant, Grounds, SessionGrants, Verdict};
+use crate::safety::policy::{EXPLORING, Grant, Grounds, SessionGrants, Verdict};
 use crate::safety::{Approval, Enclosure, Question};
 use crate::tools::PROPOSE_PLAN;
 
@@ -44,7 +44,11 @@ impl<'t> Turn<'t> {
         let PreparedCall { call, arguments, plan: Ok(CallPlan { tool, reach, .. }), .. } = prepared else {
             return Ok(PermissionDecision::Run);
         };
-        if call.name == PROPOSE_PLAN {
+        let is_plan = call.name == PROPOSE_PLAN && !matches!(verdict, Verdict::Deny { .. });
+        if is_plan && self.is_exploring {
+            return self.deny_by_policy(call, EXPLORING, Grounds::Mode);
+        }
+        if is_plan {
             let reviewed = self.review_proposal(arguments).await?;
             return Ok(reviewed
                 .err()

@@ -200,12 +200,16 @@ impl Book {
         fitting
     }
 
-    /// What a level has spent and holds, without what the claim replaces.
+    /// What a level has spent and holds, without what the claim replaces. Above the account the next request is held as
+    /// well, which reads what the helper reports; it is about as large as a closing answer.
     fn held_without(&self, level: usize, account: usize, claim: &Claim<'_>) -> Amount {
-        let Account { spent, in_flight, kept, .. } = &self.accounts[level];
+        let Account { spent, in_flight, kept, own_closing, .. } = &self.accounts[level];
         let mut held = spent.amount();
         held += *in_flight;
         held += *kept;
+        if level != account {
+            held += *own_closing;
+        }
         if claim.closing != ClosingNeed::Unchanged {
             let own = self.accounts[account].own_closing;
             held.requests -= own.requests.min(held.requests);

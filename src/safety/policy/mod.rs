@@ -148,7 +148,7 @@ pub fn judge_exploring(
 }
 
 /// The reason that a call does not run in mode `explore`, for the model.
-const EXPLORING: &str =
+pub const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
 /// True if no call of this tool can run: a rule denies all of them, or each would have to ask, and nobody answers.

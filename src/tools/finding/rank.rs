@@ -19,6 +19,12 @@ const STOP_WORDS: &[&str] = &[
 const ENDINGS: &[(&str, &str)] = &[
     ("ations", ""),
     ("ation", ""),
+    ("ators", ""),
+    ("ating", ""),
+    ("ator", ""),
+    ("ated", ""),
+    ("ates", ""),
+    ("ate", ""),
     ("ments", ""),
     ("ment", ""),
     ("ities", ""),
@@ -160,6 +166,9 @@ mod tests {
             &["issue", "issues"],
             &["delete", "deletes", "deleted", "deletion"],
             &["translate", "translation", "translating"],
+            &["install", "installs", "installation", "installed"],
+            &["configure", "configuration"],
+            &["state", "states"],
         ] {
             let stems: Vec<Option<String>> = forms.iter().map(|form| stem_word(form)).collect();
             assert!(stems.windows(2).all(|pair| pair[0] == pair[1]), "{forms:?}: {stems:?}");
