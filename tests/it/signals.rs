@@ -67,7 +67,7 @@ fn a_signal_in_the_middle_of_a_command_kills_it_with_its_children() {
 
 #[test]
 fn a_signal_while_a_skill_is_rendered_ends_the_run_before_it_begins() {
-    let body = "{% for i in range(100000) %}{% if 'x' * 900000 is lower %}{% endif %}{% endfor %}";
+    let body = "{% set b = 'x' * 3000000 %}{% for i in range(99999) %}{% if b[i] %}{% endif %}{% endfor %}";
     let skill = format!("---\nname: slow\ndescription: d\nmetadata:\n  template: jinja\n---\n{body}\n");
     for (signal, code) in SIGNALS {
         let server = Server::start([Reply::text("never asked")]);
