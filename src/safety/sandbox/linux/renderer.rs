@@ -73,6 +73,8 @@ fn render_apart(order: &str, answer: &mut dyn FnMut(&str) -> String) -> Result<S
 impl Renderer {
     fn start() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
+        // First, so that a signal that comes while the process starts ends what it is started for.
+        *hold(&RENDERING) = Some(ours.try_clone()?);
         // Keys that interrupt the program do not reach it, so that it survives them while it is idle.
         let child = SandboxPart::Renderer.command(theirs).process_group(0).spawn()?;
         Ok(Self { child, socket: BufReader::new(ours) })
