@@ -32,26 +32,25 @@ impl Registry {
         }
         make_private_dir(state_dir).and_then(|()| replace_file(&path, text.as_bytes())).ok()?;
         let known = known?;
-        let (mut changed, mut advice) = (Vec::new(), None);
+        let mut changed = Vec::new();
         for (name, version) in &now {
             let before = known.lines().find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' '));
             let Some(before) = before.filter(|before| *before != version.to_string()) else { continue };
-            if !self.find_meant(name).is_ok_and(|meant| meant == *version)
-                || self.home(name, Some(*version)).ok()?.is_some()
-            {
-                continue;
+            let is_meant = self.find_meant(name).is_ok_and(|meant| meant == *version);
+            if is_meant && self.home(name, Some(*version)).ok()?.is_none() {
+                changed.push((name, before, version));
             }
-            changed.push(format!("{name} {before} → {version}"));
-            let still_there = builtin.find_meant(&format!("{name}@{before}")).is_ok();
-            advice = advice
-                .or_else(|| still_there.then(|| format!("agent prompt diff {name}@{before} {name}@{version}")));
         }
-        let first = now.first().filter(|_| !changed.is_empty())?;
-        let advice = advice.unwrap_or_else(|| format!("agent prompt list {}", first.0));
-        Some(format!(
-            "new built-in prompts came with this version of the program: {} ({advice})",
-            changed.join(", ")
-        ))
+        let still_there = |(name, before, _): &&(&String, &str, &Version)| {
+            builtin.find_meant(&format!("{name}@{before}")).is_ok()
+        };
+        let advice = match changed.iter().find(still_there) {
+            Some((name, before, version)) => format!("agent prompt diff {name}@{before} {name}@{version}"),
+            None => format!("agent prompt show {}", changed.first()?.0),
+        };
+        let list: Vec<String> =
+            changed.iter().map(|(name, before, version)| format!("{name} {before} → {version}")).collect();
+        Some(format!("new prompts came with this version: {} ({advice})", list.join(", ")))
     }
 }
 
@@ -81,6 +80,9 @@ mod tests {
             "{told}"
         );
         assert_eq!(registry.report_update(dir.path()), None, "once");
+        fs::write(&file, now.replace(&format!("system {version}"), "system v0.9")).expect("written");
+        let told = registry.report_update(dir.path()).expect("it changed");
+        assert!(told.ends_with("(agent prompt show system)"), "there is no v0.9 to compare with: {told}");
         let own = dir.path().join("prompts/system");
         fs::create_dir_all(&own).expect("made");
         fs::write(own.join("v9.0.md"), "---\ndescription: d\n---\nYou help.\n").expect("written");
