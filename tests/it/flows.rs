@@ -220,6 +220,14 @@ fn a_flow_takes_no_mode() {
     flow(file, &["--mode", "plan"]).run().exits(2).reason_has("leave out --mode");
 }
 
+/// A flow that a router picks by its description.
+const COUNT: &str = "
+description: Counts the entries of a directory.
+inputs: { dir: { description: which directory } }
+steps: [{ id: list, tool: list_dir, with: { path: '{{ inputs.dir }}' } }]
+answer: 'There are {{ steps.list.total }}.'
+";
+
 #[test]
 fn a_router_that_gives_a_flow_bad_inputs_is_told_once() {
     let route = |input: &Value| {
@@ -227,13 +235,7 @@ fn a_router_that_gives_a_flow_bad_inputs_is_told_once() {
         Reply::text(&reply.to_string())
     };
     let server = Server::start([route(&json!({ "dri": "in" })), route(&json!({ "dir": "in" }))]);
-    let file = "
-description: Counts the entries of a directory.
-inputs: { dir: { description: which directory } }
-steps: [{ id: list, tool: list_dir, with: { path: '{{ inputs.dir }}' } }]
-answer: 'There are {{ steps.list.total }}.'
-";
-    let run = Run::task(&server, "how many?").config("flows/count.yaml", file).args(["--mode", "route"]);
+    let run = Run::task(&server, "how many?").config("flows/count.yaml", COUNT).args(["--mode", "route"]);
     run.file("in/a", "").run().success().stdout_is("There are 1.\n");
     assert!(server.requests()[1].user().contains("it has no input `dri`"), "{}", server.requests()[1].user());
 }
@@ -244,13 +246,7 @@ fn a_router_picks_a_flow() {
         "reasoning": "it counts", "tool_name": "flow:count", "tool_input": { "dir": "in" }, "confidence": 0.9,
     });
     let server = Server::start([Reply::text(&route.to_string())]);
-    let file = "
-description: Counts the entries of a directory.
-inputs: { dir: { description: which directory } }
-steps: [{ id: list, tool: list_dir, with: { path: '{{ inputs.dir }}' } }]
-answer: 'There are {{ steps.list.total }}.'
-";
-    let run = Run::task(&server, "how many?").config("flows/count.yaml", file).args(["--mode", "route"]);
+    let run = Run::task(&server, "how many?").config("flows/count.yaml", COUNT).args(["--mode", "route"]);
     run.file("in/a", "").file("in/b", "").run().success().stdout_is("There are 2.\n");
     let asked = server.requests()[0].user().to_owned();
     assert!(asked.contains("count") && asked.contains("Counts the entries of a directory."), "{asked}");

@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 
 use crate::agent::assembly::{self, RunOptions};
 use crate::agent::exit::Signal;
-use crate::base::text;
 use crate::config::{Config, PromptSource};
 use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
 use crate::files::workspace::Workspace;
@@ -115,6 +114,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let approver = choose_approver(setup, &config, interactive.then_some(&lines), &outlets, &look);
     let files = args.turn.files.iter().map(|file| attachments::read_attachment(file));
     let attached = files.collect::<Result<_, _>>().map_err(CommandFailure::usage)?;
+    let known = Arc::clone(&config);
     let manner = CliSetup::manner(&config);
     let rendering = manner.rendering.clone();
     let (sink, export) =
@@ -132,8 +132,12 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         attached,
     };
     let mut chat = Chat::open(opening, sink, &outlets)?;
-    if let Some(note) = chat.note.take().filter(|_| !setup.global.quiet) {
-        outlets.show(vec![Line::new().add(Ink::Dim, &note)]);
+    if !setup.global.quiet {
+        let is_greeted = Some(&known).filter(|_| interactive);
+        let news = is_greeted.and_then(|known| Registry::new(&known.prompt_dirs).report_update(&known.dirs.state));
+        for note in chat.note.take().into_iter().chain(news) {
+            outlets.show(vec![Line::new().add(Ink::Dim, &note)]);
+        }
     }
     for name in &args.turn.skills {
         chat.catalogue().get(name)?;
@@ -161,9 +165,6 @@ fn greet_person(
         let advice = runtime.block_on(assembly::without_model(config, Face::Chat));
         chat::greeting::without_model(&advice, width)
     };
-    if let Some(news) = Registry::new(&config.prompt_dirs).report_update(&config.dirs.state) {
-        lines.extend(text::fold_to_width(&news, width).lines().map(|line| Line::new().add(Ink::Dim, line)));
-    }
     lines.push(Line::new());
     outlets.show(lines);
 }
