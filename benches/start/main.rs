@@ -39,7 +39,7 @@ const MOST_FILES: f64 = 12.0;
 const MOST_SYSTEM_CALLS: f64 = 195.0;
 const MOST_MEMORY_MB: f64 = 8.0;
 /// The goal is 19. Until the program is as small as that, it at least does not grow.
-const MOST_SIZE_MB: f64 = 20.4;
+const MOST_SIZE_MB: f64 = 20.1;
 
 /// One count, and how high it may be.
 struct Count {
