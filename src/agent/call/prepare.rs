@@ -80,10 +80,12 @@ impl<'a> PreparedCall<'a> {
         trust: TrustState,
     ) -> Self {
         let start = CallStart::now();
-        let meant = if slot.1 < MOST_CALLS {
-            unwrap_call(agent, call)
-        } else {
-            Err(format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run."))
+        let meant = match written {
+            CallText::Beyond(most) => Err(format!(
+                "Not run: too many calls in one reply: only the first {most} run, as more results have no room. Call \
+                 it again."
+            )),
+            CallText::Whole | CallText::Cut => unwrap_call(agent, call),
         };
         let (call, checked) = match meant {
             Ok(inner) => {
@@ -134,12 +136,14 @@ impl<'a> PreparedCall<'a> {
     }
 }
 
-/// The text of a call as the model wrote it.
+/// How a call stands in the model's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::agent) enum CallText {
     Whole,
     /// The reply ended at the output limit.
     Cut,
+    /// It comes after as many calls as run of one reply.
+    Beyond(usize),
 }
 
 /// The call inside a `call_tool`: judged, run, shown and recorded as if the model had written it directly. `None` for

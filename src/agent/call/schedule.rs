@@ -171,8 +171,11 @@ impl<'t> Turn<'t> {
     pub(in crate::agent) async fn run_calls(&mut self, number: u64, step: &Step) -> Result<(), TurnStop> {
         let services = self.call_services(step.calls().count());
         let written = if step.was_cut() { CallText::Cut } else { CallText::Whole };
+        let have_room =
+            window::most_calls(&self.budget(), self.conversation.ruler.measure_fixed()).min(MOST_CALLS);
         let mut scheduler = CallScheduler::new(services, OutcomeOrder::AsBegun);
         for (at, call) in step.calls().enumerate() {
+            let written = if at < have_room { written } else { CallText::Beyond(have_room) };
             let prepare =
                 |turn: &Self| PreparedCall::of(turn.agent, (number, at), &call.request, written, turn.trust());
             let mut prepared = prepare(self);

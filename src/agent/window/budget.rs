@@ -127,14 +127,24 @@ fn smallest_window(tokens: u64, reserve: Option<u64>) -> u64 {
     sizes.find(|window| divide_window(*window, reserve).1 >= tokens).unwrap_or(enough)
 }
 
+/// The fewest tokens of a result that the model has not read: its frame, the handle of the whole, and some of its text.
+pub(super) const LEAST_RESULT: usize = 90;
+
 /// The most tokens that one result may have if a step has `calls` of them: a quarter of the room beside the
 /// prompt and the tools for one result, half of it for all results of a step, and never more than the settings
 /// allow.
 pub fn result_cap(budget: &Budget, fixed: u64, setting: usize, calls: usize) -> usize {
-    /// A smaller result would contain only the notice of the cut.
-    const LEAST: usize = 64;
-    let free = usize::try_from(budget.tokens.saturating_sub(fixed)).unwrap_or(usize::MAX);
-    (free / 4).min(free / 2 / calls.max(1)).max(LEAST).min(setting)
+    let free = free_tokens(budget, fixed);
+    (free / 4).min(free / 2 / calls.max(1)).max(LEAST_RESULT).min(setting)
+}
+
+/// The most calls of one reply whose results have room together.
+pub fn most_calls(budget: &Budget, fixed: u64) -> usize {
+    (free_tokens(budget, fixed) / 2 / LEAST_RESULT).max(1)
+}
+
+fn free_tokens(budget: &Budget, fixed: u64) -> usize {
+    usize::try_from(budget.tokens.saturating_sub(fixed)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -146,11 +156,12 @@ mod tests {
     #[test]
     fn a_step_s_results_never_take_more_than_half_of_what_is_free() {
         let budget = Budget { window: 32_000, reserve: 8000, tokens: 23_000, declared: 23_000, whole: 23_000 };
-        for (calls, cap) in [(0, 5000), (1, 5000), (2, 5000), (4, 2500), (1000, 64)] {
+        for (calls, cap) in [(0, 5000), (1, 5000), (2, 5000), (4, 2500), (1000, 90)] {
             assert_eq!(result_cap(&budget, 3000, 8000, calls), cap, "{calls}");
         }
         assert_eq!(result_cap(&budget, 3000, 40, 1), 40, "the setting is the most");
-        assert_eq!(result_cap(&budget, 30_000, 8000, 1), 64);
+        assert_eq!(result_cap(&budget, 30_000, 8000, 1), 90);
+        assert_eq!([3000, 22_400, 30_000].map(|fixed| most_calls(&budget, fixed)), [111, 3, 1]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::conversation::message::{CallAnswer, CallStatus, Handle};
 
 use super::encodings::lines_of;
 use super::room::Room;
+use super::ruler::Ruler;
 
 /// The longest line of a digest, in columns.
 const COLUMNS: usize = 160;
@@ -39,19 +40,46 @@ pub fn shortable_arguments(bytes: usize) -> usize {
 /// An answer in at most about `most` tokens; the line that names the rest is always included.
 pub fn of_answer(tool: &str, answer: &CallAnswer, handle: Handle, most: u64) -> String {
     let lines = lines_of(&answer.content);
+    let note = name_rest(answer, handle, lines.len());
+    let opened = open_frame(tool, &note);
+    let room = Room::bytes(most).saturating_sub(opened.len() + CLOSED.len());
+    let kept = kept_lines(&lines, room, answer.status != CallStatus::Ok);
+    if kept.is_empty() { note } else { format!("{opened}{kept}{CLOSED}") }
+}
+
+/// The head and the tail of an answer that the model has not read, in at most `most` tokens with the line that names the
+/// rest, which is always included. An answer that was shortened before keeps that line.
+pub fn of_unread(tool: &str, answer: &CallAnswer, handle: Handle, most: u64, ruler: &Ruler) -> String {
+    const GAP: &str = "\n…\n";
+    let lines = lines_of(&answer.content);
+    let (note, lines) = match lines.split_first() {
+        Some((note, lines)) if answer.digested => (note.to_string(), lines),
+        _ => (name_rest(answer, handle, lines.len()), &lines[..]),
+    };
+    let opened = open_frame(tool, &note);
+    let room = usize::try_from(most.saturating_sub(ruler.weigh(&format!("{opened}{GAP}{CLOSED}"))));
+    let (room, text, rates) = (room.unwrap_or(0), lines.join("\n"), ruler.rates());
+    let head = rates.take_tokens(&text, room * 2 / 3, text::take_head);
+    let tail = rates.take_tokens(&text[head.len()..], room / 3, text::take_tail);
+    if head.len() + tail.len() == 0 { note } else { format!("{opened}{head}{GAP}{tail}\n{CLOSED}") }
+}
+
+const CLOSED: &str = "</result>";
+
+fn open_frame(tool: &str, note: &str) -> String {
+    format!("<result tool=\"{tool}\" untrusted>\n{note}\n")
+}
+
+/// The line that says what was shortened and how to read it.
+fn name_rest(answer: &CallAnswer, handle: Handle, lines: usize) -> String {
     let id = answer.spill_id.clone().unwrap_or_else(|| handle.to_string());
     let pictures = match answer.images.len() {
         0 => String::new(),
         1 => ", 1 picture".to_owned(),
         count => format!(", {count} pictures"),
     };
-    let (ended, count) = (name_status(answer.status), lines.len());
-    let plural = if count == 1 { "" } else { "s" };
-    let note = format!("[shortened: {ended}, {count} line{plural}{pictures}; recall id={id} reads the whole]");
-    let (opened, closed) = (format!("<result tool=\"{tool}\" untrusted>\n"), "</result>");
-    let room = Room::bytes(most).saturating_sub(note.len() + 1 + opened.len() + closed.len());
-    let kept = kept_lines(&lines, room, answer.status != CallStatus::Ok);
-    if kept.is_empty() { note } else { format!("{opened}{note}\n{kept}{closed}") }
+    let (ended, plural) = (name_status(answer.status), if lines == 1 { "" } else { "s" });
+    format!("[shortened: {ended}, {lines} line{plural}{pictures}; recall id={id} reads the whole]")
 }
 
 /// The arguments of a call without their long texts; `None` if there are none.
@@ -106,7 +134,7 @@ fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
     // If much failed: the first failure and the last ones.
     wanted.extend(telling.first().into_iter().chain(telling.iter().rev().take(8)));
     wanted.extend((0..count.min(3)).chain(ends(6)));
-    // The remaining room goes alternately to both ends: results that the model has not read are cut this way.
+    // The remaining room goes alternately to both ends.
     wanted.extend((0..count.div_ceil(2)).flat_map(|at| [at, count - 1 - at]));
     // Room for the marks at both ends.
     let mut left = room.saturating_sub(2 * MARK.len());

@@ -1,19 +1,32 @@
 //! The last resort of every strategy: recent items are shortened or removed until the request fits. The last step
 //! comes second to last, the person's last message last.
+//!
+//! What the model has not read yet stays readable: of each result of the last step head, tail and handle, at least the
+//! least of 300 tokens, its size, and its share of the room that is left.
 
+use super::budget::LEAST_RESULT;
 use super::digest;
 use super::draft::PlanDraft;
 
 /// The minimum tokens of a shortened text.
 const LEAST_TEXT: u64 = 100;
 
-/// The minimum tokens of a shortened result that the model has not read yet.
-const LEAST_RESULT: u64 = 40;
+/// The tokens of a result that are worth the room up to the budget; beyond them it is cut to stay below the trigger.
+const ENOUGH: u64 = 300;
 
 /// Shortens and removes items until the request fits.
 pub fn give_way(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let stages: [fn(&mut PlanDraft<'_>); 6] =
-        [shorten_results, all_but_the_last_step, last_results, last_arguments, last_text, shorten_message];
+    let stages: [fn(&mut PlanDraft<'_>); 9] = [
+        shorten_results,
+        all_but_the_last_step,
+        shorten_summary,
+        share_last_step,
+        last_arguments,
+        share_last_step,
+        last_text,
+        last_results,
+        shorten_message,
+    ];
     for stage in stages {
         if draft.fits() {
             break;
@@ -46,21 +59,44 @@ fn all_but_the_last_step(draft: &mut PlanDraft<'_>) {
     });
 }
 
-/// Shortens the results of the last step, each to its share of the room.
-fn last_results(draft: &mut PlanDraft<'_>) {
+/// Leaves less room for the summary.
+fn shorten_summary(draft: &mut PlanDraft<'_>) {
+    draft.shrink_summary();
+}
+
+/// Cuts the results of the last step, which the model has not read, and the words before them in proportion: the longest
+/// give way first, all to one length. Skills that the step loaded go only if the results would have too little.
+fn share_last_step(draft: &mut PlanDraft<'_>) {
     let Some(last) = draft.last_step else { return };
     draft.shorten_arguments(last);
-    let step = draft.material.items[last].as_step();
-    let answers = step.map_or(0, |step| step.calls().filter(|call| call.answer.is_some()).count() as u64);
-    for least in [LEAST_RESULT, 0] {
-        if answers == 0 || draft.fits() {
-            break;
-        }
-        let results = draft.weight_of_answers(last);
-        let room = (draft.goal.at + results).saturating_sub(draft.tokens());
-        let most = if least == 0 { 0 } else { (room / answers).max(least) };
-        draft.cut_answers(last, most);
+    if choose_length(draft, last) < ENOUGH {
+        draft.unload(|skill| skill.item == last);
     }
+    let most = choose_length(draft, last).max(LEAST_RESULT as u64);
+    draft.cut_answers(last, most);
+    draft.shorten_text(last, most.max(LEAST_TEXT));
+}
+
+/// The most tokens for each part of the last step. It aims below the trigger, but not if that leaves too little.
+fn choose_length(draft: &PlanDraft<'_>, last: usize) -> u64 {
+    let mut sizes = draft.weigh_parts(last);
+    sizes.sort_unstable();
+    let all: u64 = sizes.iter().sum();
+    let within = |most: u64| share_room(&sizes, (most + all).saturating_sub(draft.tokens()));
+    within(draft.goal.at).max(within(draft.goal.most).min(ENOUGH))
+}
+
+/// The most for each part if all of them together have this room: what a short one leaves is for the others. `sizes` are
+/// in order.
+fn share_room(sizes: &[u64], mut room: u64) -> u64 {
+    for (at, size) in sizes.iter().enumerate() {
+        let share = room / (sizes.len() - at) as u64;
+        if *size > share {
+            return share;
+        }
+        room -= size;
+    }
+    u64::MAX
 }
 
 /// Replaces the arguments of the last step by notes, as it may have many calls.
@@ -72,17 +108,41 @@ fn last_arguments(draft: &mut PlanDraft<'_>) {
 
 /// Shortens the text of the last reply, as the model may have rambled.
 fn last_text(draft: &mut PlanDraft<'_>) {
-    shorten_item(draft, draft.last_step);
+    if let Some(last) = draft.last_step {
+        draft.shorten_text(last, LEAST_TEXT);
+    }
+}
+
+/// Leaves only the handles of the last results.
+fn last_results(draft: &mut PlanDraft<'_>) {
+    if let Some(last) = draft.last_step {
+        draft.unload(|skill| skill.item == last);
+        draft.cut_answers(last, 0);
+    }
 }
 
 /// Shortens the person's last message.
 fn shorten_message(draft: &mut PlanDraft<'_>) {
-    shorten_item(draft, draft.asked);
+    if let Some(index) = draft.asked {
+        let room = (draft.goal.at + draft.weigh_text(index)).saturating_sub(draft.tokens());
+        draft.shorten_text(index, room.max(LEAST_TEXT));
+    }
 }
 
-fn shorten_item(draft: &mut PlanDraft<'_>, index: Option<usize>) {
-    if let Some(index) = index {
-        let room = (draft.goal.at + draft.weight_of_text(index)).saturating_sub(draft.tokens());
-        draft.shorten_text(index, room.max(LEAST_TEXT));
+#[cfg(test)]
+mod tests {
+    use super::share_room;
+
+    #[test]
+    fn what_short_parts_leave_is_for_the_long_ones() {
+        for (sizes, room, length) in [
+            (&[10, 20, 500, 900][..], 430, 200),
+            (&[10, 20, 500, 900], 1430, u64::MAX),
+            (&[10, 20, 500, 900], 1429, 899),
+            (&[10, 20, 500, 900], 30, 7),
+            (&[], 0, u64::MAX),
+        ] {
+            assert_eq!(share_room(sizes, room), length, "{sizes:?} in {room}");
+        }
     }
 }

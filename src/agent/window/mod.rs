@@ -33,7 +33,7 @@ mod asking;
 pub(super) mod tests;
 
 pub use asking::{in_short, summary_prefix, with_less};
-pub use budget::{Budget, describe_enough, result_cap};
+pub use budget::{Budget, describe_enough, most_calls, result_cap};
 pub use digest::name_status;
 #[cfg(test)]
 pub use fill::FillRow;

@@ -5,3 +5,4 @@ pub mod desk;
 mod cases;
 mod passes;
 mod simulation;
+mod unread;

@@ -1,10 +1,12 @@
 //! A draft of a plan: the decisions so far, and the resulting size of the request.
 
+mod shorten;
+
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use crate::base::image;
-use crate::conversation::message::{CallAnswer, Handle, Item};
+use crate::conversation::message::Item;
 use crate::conversation::session::{ItemChange, ViewEdit};
 
 use super::calls;
@@ -127,30 +129,6 @@ impl<'a> PlanDraft<'a> {
         !(is_reminder && is_of_this_turn || is_in_use)
     }
 
-    /// Replaces the answers of a step by digests if that gains enough. Unresolved errors stay unless `all` is set;
-    /// texts of skills always stay.
-    pub fn digest_answers(&mut self, index: usize, all: bool) {
-        let Some(step) = self.material.items[index].as_step() else { return };
-        for (at, call) in step.calls().enumerate() {
-            let Some(answer) = &call.answer else { continue };
-            if (all || !self.is_telling((index, at))) && answer.skill.is_none() {
-                let most = digest::choose_room(self.weight_of_answer(answer));
-                self.shorten_answer(index, at, &call.request.name, answer, most);
-            }
-        }
-    }
-
-    /// Shortens every answer of a step to this many tokens. Texts of skills are replaced by their stubs.
-    pub fn cut_answers(&mut self, index: usize, most: u64) {
-        self.unload(|skill| skill.item == index);
-        let Some(step) = self.material.items[index].as_step() else { return };
-        for (at, call) in step.calls().enumerate() {
-            if let Some(answer) = call.answer.as_ref().filter(|answer| answer.skill.is_none()) {
-                self.shorten_answer(index, at, &call.request.name, answer, most);
-            }
-        }
-    }
-
     fn is_telling(&self, answer: (usize, usize)) -> bool {
         self.telling.get_or_init(|| calls::find_telling(self.material.items)).contains(&answer)
     }
@@ -176,109 +154,6 @@ impl<'a> PlanDraft<'a> {
         let pictures = item.images().count() as u64 * image::TOKENS;
         let texts_weigh = self.weights[index].saturating_sub(pictures);
         pictures + texts_weigh * shortable.sum::<usize>() as u64 / (texts as u64).max(1)
-    }
-
-    fn shorten_answer(&mut self, index: usize, call: usize, tool: &str, answer: &CallAnswer, most: u64) {
-        /// Tokens; a smaller gain does not justify changing a text.
-        const LEAST_GAIN: u64 = 16;
-        let before = self.weight_of_answer(answer);
-        let is_changed =
-            |change: &ItemChange| matches!(change, ItemChange::Answer { call: of, .. } if *of == call);
-        if answer.digested || self.is_pinned(index) || self.is_changed(index, is_changed) || before <= most {
-            return;
-        }
-        let handle = Handle::answer(self.material.ids[index].number, call);
-        let (content, after) = self.fit_text(most, |most| digest::of_answer(tool, answer, handle, most));
-        if after + LEAST_GAIN <= before && after * 3 <= before * 2 {
-            self.change(index, ItemChange::Answer { call, content }, before, after);
-        }
-    }
-
-    /// Writes a text of at most this many tokens and returns it with its weight. It is written for fewer tokens if its
-    /// bytes weigh more than usual: the provider counts more tokens, or a script has longer letters.
-    fn fit_text(&self, most: u64, write: impl Fn(u64) -> String) -> (String, u64) {
-        const ATTEMPTS: usize = 4;
-        let mut room = most;
-        let mut text = write(room);
-        let mut weight = self.material.ruler.weigh(&text);
-        for _ in 1..ATTEMPTS {
-            if weight <= most || room == 0 {
-                break;
-            }
-            room = room * most / weight;
-            text = write(room);
-            weight = self.material.ruler.weigh(&text);
-        }
-        (text, weight)
-    }
-
-    fn weight_of_answer(&self, answer: &CallAnswer) -> u64 {
-        self.material.ruler.weigh(&answer.content) + answer.images.len() as u64 * image::TOKENS
-    }
-
-    /// Removes the long texts from the arguments of a step.
-    pub fn shorten_arguments(&mut self, index: usize) {
-        self.rewrite_arguments(index, digest::of_arguments);
-    }
-
-    /// Replaces the arguments of a step by what is `rewritten`, where that is something else.
-    pub fn rewrite_arguments(&mut self, index: usize, rewritten: fn(&str, Handle) -> Option<String>) {
-        let Some(step) = self.material.items[index].as_step() else { return };
-        if self.is_pinned(index) {
-            return;
-        }
-        let handle = Handle::item(self.material.ids[index].number);
-        for (call, asked) in step.calls().enumerate() {
-            let is_changed =
-                |change: &ItemChange| matches!(change, ItemChange::Arguments { call: of, .. } if *of == call);
-            if !self.is_changed(index, is_changed)
-                && let Some(arguments) = rewritten(&asked.request.arguments, handle)
-            {
-                let weigh = |text: &str| self.material.ruler.weigh(text);
-                let (before, after) = (weigh(&asked.request.arguments), weigh(&arguments));
-                self.change(index, ItemChange::Arguments { call, arguments }, before, after);
-            }
-        }
-    }
-
-    /// Shortens a message, or the text of a reply, to this many tokens.
-    pub fn shorten_text(&mut self, index: usize, most: u64) {
-        let text = match &self.material.items[index] {
-            Item::Said(said) => said.text.clone(),
-            Item::Step(step) => step.text(),
-            Item::Summary(_) => return,
-        };
-        let before = self.material.ruler.weigh(&text);
-        if self.is_pinned(index)
-            || self.is_changed(index, |change| matches!(change, ItemChange::Text { .. }))
-            || before <= most
-        {
-            return;
-        }
-        let handle = Handle::item(self.material.ids[index].number).to_string();
-        let (text, after) = self.fit_text(most, |most| digest::of_text(&text, Room::bytes(most), &handle));
-        if after < before {
-            self.change(index, ItemChange::Text { text }, before, after);
-        }
-    }
-
-    /// The tokens of a step's answers under this draft.
-    pub fn weight_of_answers(&self, index: usize) -> u64 {
-        let Some(step) = self.material.items[index].as_step() else { return 0 };
-        let answers = step.calls().filter_map(|call| call.answer.as_ref());
-        let sum: u64 = answers.map(|answer| self.weight_of_answer(answer)).sum();
-        self.scaled(index, sum).min(self.weights[index])
-    }
-
-    /// The tokens of a message, or of the text of a reply.
-    pub fn weight_of_text(&self, index: usize) -> u64 {
-        let weigh = |text: &str| self.material.ruler.weigh(text);
-        let sum = match &self.material.items[index] {
-            Item::Said(said) => weigh(&said.text),
-            Item::Step(step) => step.texts().map(weigh).sum(),
-            Item::Summary(_) => 0,
-        };
-        self.scaled(index, sum).min(self.weights[index])
     }
 
     /// Removes the texts of these skills.
@@ -317,8 +192,23 @@ impl<'a> PlanDraft<'a> {
         }
         let facts = SummaryFacts::new(self.material, &removed, &self.unloaded(), None, self.room);
         let ruler = self.material.ruler;
-        self.standing =
-            ruler.scaled(entry::FRAME + self.room.summary) + ruler.weigh(&compose_summary(&facts, "").text);
+        // Its text is not known yet, so it is expected from above.
+        let parts = self.room.summary + self.room.summary / 8;
+        self.standing = ruler.scaled(entry::FRAME + parts) + ruler.weigh(&compose_summary(&facts, "").text);
+    }
+
+    /// Halves the room of the summary, twice at most, as long as the request does not fit.
+    pub fn shrink_summary(&mut self) {
+        /// The headings alone have more than fifty.
+        const LEAST: u64 = 100;
+        for _ in 0..2 {
+            if self.fits() || self.room.summary / 2 < LEAST {
+                break;
+            }
+            self.room.summary /= 2;
+            self.room.quoted /= 2;
+            self.stand();
+        }
     }
 
     /// Removes items and allows for their summary, unless nothing would be gained.
@@ -331,17 +221,15 @@ impl<'a> PlanDraft<'a> {
         }
     }
 
-    /// True if the item is removed, or this part of it has changed.
-    fn is_changed(&self, index: usize, by: impl Fn(&ItemChange) -> bool) -> bool {
-        match &self.fates[index] {
-            Fate::Remove => true,
-            Fate::Stay(changes) => changes.iter().any(by),
-        }
-    }
-
-    /// Records a change of a text from `before` to `after` tokens.
+    /// Records a change of a text from `before` to `after` tokens, in place of an earlier one of the same text.
     fn change(&mut self, index: usize, change: ItemChange, before: u64, after: u64) {
         let Fate::Stay(changes) = &mut self.fates[index] else { return };
+        changes.retain(|earlier| match (earlier, &change) {
+            (ItemChange::Answer { call, .. }, ItemChange::Answer { call: now, .. })
+            | (ItemChange::Arguments { call, .. }, ItemChange::Arguments { call: now, .. }) => call != now,
+            (ItemChange::Text { .. }, ItemChange::Text { .. }) => false,
+            _ => true,
+        });
         changes.push(change);
         let gain = self.scaled(index, before.saturating_sub(after)).min(self.weights[index]);
         self.weights[index] -= gain;
@@ -351,6 +239,12 @@ impl<'a> PlanDraft<'a> {
     /// Scales a part of an item to the item's measured size.
     fn scaled(&self, index: usize, part: u64) -> u64 {
         part * self.material.weights[index] / estimate_item(self.material, &self.material.items[index]).max(1)
+    }
+
+    /// The tokens that a part of an item is expected to have if the request counts so many for it.
+    fn unscaled(&self, index: usize, part: u64) -> u64 {
+        let estimate = estimate_item(self.material, &self.material.items[index]);
+        part.min(self.goal.most) * estimate / self.material.weights[index].max(1)
     }
 
     fn list_removed(&self) -> Vec<usize> {
