@@ -29,7 +29,8 @@ impl Turn<'_> {
 
     /// The size at which the conversation is compressed, and the size to reach. The request must have been measured.
     pub(in crate::agent) fn goal(&self) -> Goal {
-        Goal::new(&self.agent.context, &self.budget(), self.conversation.ruler.measure_fixed())
+        let weights = self.conversation.ruler.weights();
+        Goal::new(&self.agent.context, &self.budget(), self.material(&weights).measure_kept())
     }
 
     /// Measures the next request. From `threshold` on it is counted instead of estimated.
@@ -252,9 +253,9 @@ impl Turn<'_> {
                     if let Some(cost) = step.cost_usd {
                         *done.cost_usd.get_or_insert(0.0) += cost;
                     }
-                    match mistake_in(&step, facts) {
-                        None => return Ok(Some(self.agent.redactor.redact(&step.text()).into_owned())),
-                        Some(mistake) => why = mistake,
+                    match read_summary(&step, facts) {
+                        Ok(summary) => return Ok(Some(self.agent.redactor.redact(&summary).into_owned())),
+                        Err(mistake) => why = mistake,
                     }
                 }
                 Err(TurnStop::Model(error)) => {
@@ -354,13 +355,13 @@ impl Turn<'_> {
     }
 }
 
-/// The reason that a reply cannot be used as a summary, if there is one.
-fn mistake_in(step: &Step, facts: &SummaryFacts) -> Option<String> {
+/// The summary that a reply is; or the reason that it cannot be used as one.
+fn read_summary(step: &Step, facts: &SummaryFacts) -> Result<String, String> {
     if step.has_calls() {
-        return Some("it called tools".to_owned());
+        return Err("it called tools".to_owned());
     }
     if step.finish_reason == FinishReason::Length {
-        return Some("the output limit cut it".to_owned());
+        return Err("the output limit cut it".to_owned());
     }
-    window::mistake_in(&step.text(), facts.room)
+    window::complete_summary(&step.text(), &facts.previous, facts.room)
 }

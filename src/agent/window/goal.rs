@@ -20,24 +20,24 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// The goal according to the settings, whose shares are of the budget. If `fixed`, the prompt and the tool
-    /// definitions, is large, both sizes move up, so that there is always room for a conversation.
-    pub fn new(settings: &ContextSettings, budget: &Budget, fixed: u64) -> Self {
+    /// The goal according to the settings, whose shares are of the budget. If `kept`, what is never removed, is large,
+    /// both sizes move up, so that there is always room for more.
+    pub fn new(settings: &ContextSettings, budget: &Budget, kept: u64) -> Self {
         let most = budget.tokens;
-        let free = most.saturating_sub(fixed);
+        let free = most.saturating_sub(kept);
         Self {
-            at: settings.compress_at.take_share(most).max(fixed + free / 2),
-            to: settings.compress_to.take_share(most).max(fixed + free / 4),
+            at: settings.compress_at.take_share(most).max(kept + free / 2),
+            to: settings.compress_to.take_share(most).max(kept + free / 4),
             most,
-            recent: settings.keep_recent.take_share(most).min(free / 2),
+            recent: settings.keep_recent.take_share(most).min(free / 3),
             asked: false,
         }
     }
 
     /// The goal for a person's request: less than the current size, however small that is.
-    pub fn for_a_person(self, before: u64, fixed: u64) -> Self {
-        let history = before.saturating_sub(fixed);
-        Self { to: self.to.min(fixed + history / 2), recent: self.recent.min(history / 2), asked: true, ..self }
+    pub fn for_a_person(self, before: u64, kept: u64) -> Self {
+        let history = before.saturating_sub(kept);
+        Self { to: self.to.min(kept + history / 2), recent: self.recent.min(history / 2), asked: true, ..self }
     }
 
     /// The size up to which a conversation waits for a pass that needs no summary.

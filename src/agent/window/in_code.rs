@@ -6,7 +6,8 @@ use crate::conversation::message::CallStatus;
 
 use super::calls;
 use super::room::Room;
-use super::summary::{PARTS, SummaryFacts, find_section};
+use super::sections::{PARTS, read_parts, write_parts};
+use super::summary::SummaryFacts;
 
 /// The most columns of a line.
 const COLUMNS: usize = 240;
@@ -26,9 +27,11 @@ const READING: &[&str] = &[
 
 /// Writes the parts.
 pub fn in_code(facts: &SummaryFacts) -> String {
-    let mut parts = PARTS.map(|(part, _)| lines_of(&facts.previous, part));
+    let known = read_parts(&facts.previous);
+    let has_parts = known.iter().any(Option::is_some);
+    let mut parts = known.map(|part| list_lines(&part.unwrap_or_default()));
     let [goal, constraints, decisions, done, progress, again, next, errors] = &mut parts;
-    if facts.updates() && PARTS.iter().all(|(part, _)| find_section(&facts.previous, part).is_none()) {
+    if facts.updates() && !has_parts {
         decisions.extend(facts.previous.lines().map(str::to_owned));
     }
     // Together they leave most of the room to the earlier summary.
@@ -61,14 +64,14 @@ pub fn in_code(facts: &SummaryFacts) -> String {
             part.push(otherwise.to_owned());
         }
     }
-    write_parts(parts, Room::bytes(facts.room.summary))
+    fit_parts(parts, Room::bytes(facts.room.summary))
 }
 
 /// The lines of a part of an earlier summary, without empty ones.
-fn lines_of(previous: &str, part: &str) -> Vec<String> {
+fn list_lines(part: &str) -> Vec<String> {
     const NOTHING: &[&str] = &["", "none", "nothing known"];
     let says = |line: &&str| !NOTHING.contains(&line.trim_matches(['-', ' ', '.']).to_ascii_lowercase().as_str());
-    find_section(previous, part).unwrap_or_default().lines().filter(says).map(str::to_owned).collect()
+    part.lines().filter(says).map(str::to_owned).collect()
 }
 
 fn make_line(text: &str) -> String {
@@ -85,7 +88,7 @@ fn keep_newest(mut lines: Vec<String>, room: usize) -> Vec<String> {
 }
 
 /// The parts as one text that fits into the room: the longest parts lose their oldest lines.
-fn write_parts(mut parts: [Vec<String>; PARTS.len()], room: usize) -> String {
+fn fit_parts(mut parts: [Vec<String>; PARTS.len()], room: usize) -> String {
     let headings: usize = PARTS.iter().map(|(part, _)| part.len() + "## \n\n- none\n".len()).sum();
     let size = |part: &Vec<String>| part.iter().map(|line| line.len() + 1).sum::<usize>();
     for part in &mut parts {
@@ -104,9 +107,7 @@ fn write_parts(mut parts: [Vec<String>; PARTS.len()], room: usize) -> String {
             break;
         }
     }
-    let text = |part: &Vec<String>| if part.is_empty() { "- none".to_owned() } else { part.join("\n") };
-    let written = PARTS.iter().zip(&parts).map(|((heading, _), part)| format!("## {heading}\n{}\n", text(part)));
-    written.collect::<Vec<_>>().join("\n")
+    write_parts(&parts.map(|part| part.join("\n")))
 }
 
 #[cfg(test)]
@@ -115,7 +116,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::summary::{compose_summary, mistake_in};
+    use super::super::sections::complete_summary;
+    use super::super::summary::compose_summary;
     use super::super::tests::desk::step;
     use super::super::{Material, Ruler};
     use super::*;
@@ -138,29 +140,6 @@ mod tests {
         let material = Material { items, ids, weights, fixed: 0, pinned, ruler };
         let removed: Vec<usize> = (0..gone.len()).collect();
         SummaryFacts::new(material, &removed, unloaded, todo, ROOM)
-    }
-
-    #[test]
-    fn a_summary_is_taken_when_it_has_every_part_a_goal_and_room() {
-        let good = PARTS.iter().fold(String::new(), |out, (part, _)| out + "## " + part + "\n- some\n");
-        for (summary, mistake) in [
-            (good.clone(), None),
-            (good.replace("## ", "### **").replace("\n-", "**:\n-"), None),
-            (good.to_uppercase(), None),
-            (format!("Here it is.\n{good}"), None),
-            (" \n".to_owned(), Some("it is empty")),
-            (good.replace("## Decisions\n", ""), Some("the part `## Decisions` is missing")),
-            (good.replace("## Goal\n- some", "## Goal\n"), Some("the goal is empty")),
-            (good.replace("## Goal\n- some\n", "## Goal\n"), Some("the goal is empty")),
-            (good.clone() + &"x".repeat(2000), Some("more than 2000")),
-        ] {
-            let found = mistake_in(&summary, ROOM);
-            let is_as_said = match (&found, mistake) {
-                (Some(found), Some(mistake)) => found.contains(mistake),
-                (found, mistake) => found.is_none() && mistake.is_none(),
-            };
-            assert!(is_as_said, "{found:?} of {summary}");
-        }
     }
 
     #[test]
@@ -225,7 +204,10 @@ mod tests {
             let facts = facts(&gone, &[], None);
             assert!(facts.updates());
             summary = compose_summary(&facts, &in_code(&facts));
-            assert_eq!(mistake_in(&summary.body, ROOM), None, "{}", summary.body);
+            assert_eq!(
+                complete_summary(&summary.body, "", ROOM).as_deref().map(str::trim),
+                Ok(summary.body.as_str())
+            );
         }
         for part in ["Goal", "Constraints", "Decisions", "Done", "Do not do again", "Next"] {
             assert!(summary.body.contains(&format!("- known of {part}\n")), "{part}: {}", summary.body);
@@ -251,11 +233,15 @@ mod tests {
             called("run_command", &json!({ "command": "cargo test" }), CallStatus::Error),
         ];
         let body = in_code(&facts(&gone, &[], None));
-        let part = |name: &str| find_section(&body, name).expect("a part").trim().to_owned();
+        let parts = PARTS.iter().map(|(heading, _)| *heading).zip(read_parts(&body));
+        let parts: std::collections::HashMap<&str, String> =
+            parts.map(|(heading, part)| (heading, part.expect("a part"))).collect();
+        let part = |name: &str| parts[name].clone();
         assert_eq!(part("Goal"), "- the last question");
         assert_eq!(part("Decisions"), "- now read_file\n- now run_command");
         assert_eq!(part("Done"), "- run_command cargo fmt");
         assert_eq!(part("Open errors"), "- run_command cargo test: Error");
-        assert_eq!(mistake_in(&in_code(&facts(&[], &[], None)), ROOM), None);
+        let of_nothing = in_code(&facts(&[], &[], None));
+        assert_eq!(complete_summary(&of_nothing, "", ROOM), Ok(of_nothing));
     }
 }

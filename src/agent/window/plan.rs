@@ -32,6 +32,18 @@ impl Material<'_> {
     pub fn tokens(&self) -> u64 {
         self.fixed + self.weights.iter().sum::<u64>()
     }
+
+    /// The person's last message.
+    pub fn find_asked(&self) -> Option<usize> {
+        self.items.iter().rposition(|item| item.said_by_person().is_some())
+    }
+
+    /// The tokens of what no compression removes: prompt and tools, pinned items and the person's last message.
+    pub fn measure_kept(&self) -> u64 {
+        let asked = self.find_asked();
+        let stays = |at: &usize| Some(*at) == asked || self.pinned.contains(&self.ids[*at].number);
+        self.fixed + (0..self.items.len()).filter(stays).map(|at| self.weights[at]).sum::<u64>()
+    }
 }
 
 /// The changes, and the resulting size of the request.
@@ -59,7 +71,7 @@ pub fn plan_compression(strategy: Strategy, material: Material<'_>, goal: Goal) 
     if !is_due {
         return None;
     }
-    let goal = if goal.asked { goal.for_a_person(before, material.fixed) } else { goal };
+    let goal = if goal.asked { goal.for_a_person(before, material.measure_kept()) } else { goal };
     let draft = PlanDraft::new(material, goal);
     let draft = match strategy {
         Strategy::Staged => staged::plan_stages(draft),
@@ -68,8 +80,8 @@ pub fn plan_compression(strategy: Strategy, material: Material<'_>, goal: Goal) 
         Strategy::Selective => importance::remove_least_important(draft),
     };
     let gain = before.saturating_sub(draft.tokens());
-    // A smaller gain is not worth the provider's cache, unless it reaches the goal.
+    // A smaller gain is not worth the provider's cache, unless it reaches the goal and buys some steps.
     let least = if goal.asked { 1 } else { goal.most * 15 / 100 };
-    let is_worth_it = gain >= least || (gain > 0 && draft.tokens() <= goal.to);
+    let is_worth_it = gain >= least || (gain >= draft.many_steps().min(least) && draft.tokens() <= goal.to);
     (before > goal.most || is_worth_it).then(|| draft.finish())
 }

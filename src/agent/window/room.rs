@@ -17,9 +17,9 @@ pub struct Room {
 }
 
 impl Room {
-    /// The room beside the prompt and the tools in a request of the goal's size.
-    pub fn measure(goal: &Goal, fixed: u64, ruler: &Ruler) -> Self {
-        let free = ruler.remove_scale(goal.to.saturating_sub(fixed));
+    /// The room beside `kept`, which is never removed, in a request of the goal's size.
+    pub fn measure(goal: &Goal, kept: u64, ruler: &Ruler) -> Self {
+        let free = ruler.remove_scale(goal.to.saturating_sub(kept));
         Self { summary: (free / 4).clamp(200, 4000), quoted: (free / 4).min(20_000), files: (free / 16).min(2000) }
     }
 

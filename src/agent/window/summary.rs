@@ -1,5 +1,4 @@
-//! A summary of the removed items: its fixed form, the mistakes that make one unusable, and the facts that code
-//! adds.
+//! A summary of the removed items: its parts, and the facts that code adds.
 //!
 //! A model writes the parts. Code adds what it knows better (the files, the plan, the person's own words), so that
 //! no summary can lose or distort it. A removed summary passes its facts on.
@@ -17,18 +16,6 @@ use super::calls::{self, Files};
 use super::digest;
 use super::plan::{CompressionPlan, Material};
 use super::room::Room;
-
-/// The parts of a summary in order: the heading, and the content.
-pub const PARTS: [(&str, &str); 8] = [
-    ("Goal", "what the person wants in the end, in one or two sentences"),
-    ("Constraints", "what the person demanded or ruled out, in their own words"),
-    ("Decisions", "what was decided, with the reason, names and numbers exact"),
-    ("Done", "what is finished and how that is known"),
-    ("In progress", "what was begun and is not finished, and where it stands"),
-    ("Do not do again", "what was tried and failed, or is done and must not be repeated"),
-    ("Next", "the next steps, the first one concrete"),
-    ("Open errors", "errors that are not solved, their messages verbatim"),
-];
 
 /// The facts that code knows about the removed items.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,36 +133,6 @@ fn keep_texts(mut said: Vec<String>, room: usize) -> Vec<String> {
     let mut out = vec![first];
     out.extend(said.drain(said.len() - kept..));
     out
-}
-
-/// Returns the reason that a model's summary cannot be used; `None` if it can.
-pub fn mistake_in(summary: &str, room: Room) -> Option<String> {
-    let most = Room::bytes(room.summary);
-    if summary.trim().is_empty() {
-        return Some("it is empty".to_owned());
-    }
-    if let Some((missing, _)) = PARTS.iter().find(|(part, _)| find_section(summary, part).is_none()) {
-        return Some(format!("the part `## {missing}` is missing"));
-    }
-    if find_section(summary, PARTS[0].0).is_none_or(|goal| goal.trim().is_empty()) {
-        return Some("the goal is empty".to_owned());
-    }
-    (summary.len() > most).then(|| format!("it has {} bytes, more than {most}", summary.len()))
-}
-
-/// The text under a heading.
-pub fn find_section<'s>(summary: &'s str, part: &str) -> Option<&'s str> {
-    let mut offset = 0;
-    for line in summary.split_inclusive('\n') {
-        offset += line.len();
-        let heading = line.trim().trim_start_matches('#').trim().trim_end_matches(':').trim_matches('*');
-        if line.trim_start().starts_with('#') && heading.eq_ignore_ascii_case(part) {
-            let rest = &summary[offset..];
-            let end = if rest.starts_with('#') { Some(0) } else { rest.find("\n#") };
-            return Some(end.map_or(rest, |end| &rest[..end]));
-        }
-    }
-    None
 }
 
 /// The summary that replaces the removed items: `body` is the parts, written by a model or by code.

@@ -52,9 +52,9 @@ impl<'a> PlanDraft<'a> {
     pub fn new(material: Material<'a>, goal: Goal) -> Self {
         let items = material.items;
         let last_step = items.iter().rposition(|item| item.as_step().is_some());
-        let asked = items.iter().rposition(|item| item.said_by_person().is_some());
+        let asked = material.find_asked();
         let mut draft = Self {
-            room: Room::measure(&goal, material.fixed, material.ruler),
+            room: Room::measure(&goal, material.measure_kept(), material.ruler),
             recent: items.len(),
             last_step,
             asked,
@@ -95,7 +95,7 @@ impl<'a> PlanDraft<'a> {
     /// The tokens that a run of steps like the recent ones would add, within bounds.
     pub fn many_steps(&self) -> u64 {
         /// The number of steps for which a late pass must make room.
-        const MANY: u64 = 7;
+        const MANY: u64 = 10;
         let recent = self.recent..self.material.items.len();
         let steps: Vec<u64> = recent
             .filter(|index| self.material.items[*index].as_step().is_some())

@@ -146,7 +146,8 @@ impl Desk {
     }
 
     pub fn goal(&self) -> Goal {
-        Goal::new(&self.settings, &self.budget, self.ruler.measure_fixed())
+        let kept = self.with_material(|material| material.measure_kept());
+        Goal::new(&self.settings, &self.budget, kept)
     }
 
     /// The plan for the last measurement.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::desk::{Desk, budget, result, step, text};
-use crate::agent::window::{Goal, in_code, mistake_in, summary_prefix, with_less};
+use crate::agent::window::{Goal, complete_summary, in_code, summary_prefix, with_less};
 use crate::config::Strategy as Way;
 use crate::conversation::message::{CallAnswer, CallStatus, Item, SkillText, Step, UserText};
 
@@ -159,7 +159,8 @@ proptest! {
             let goal = Goal { asked: true, ..desk.goal() };
             if let Some(plan) = desk.plan(goal).filter(|plan| !plan.removed.is_empty()) {
                 let facts = desk.with_material(|material| crate::agent::window::SummaryFacts::collect(material, &plan, None));
-                prop_assert_eq!(mistake_in(&in_code(&facts), plan.room), None);
+                let body = in_code(&facts);
+                prop_assert_eq!(complete_summary(&body, "", plan.room), Ok(body));
                 desk.carry_out(&plan, None);
             }
         }

@@ -137,3 +137,26 @@ fn whatever_the_strategy_every_request_fits() {
         }
     }
 }
+
+/// A message that takes much of the budget and stays leaves less room for the steps, but a compression still buys many.
+#[test]
+fn a_large_message_beside_small_steps_does_not_mean_a_compression_at_each() {
+    for (window, share, step) in [(16_384, 45, 150), (16_384, 55, 150), (32_768, 65, 200), (65_536, 70, 400)] {
+        let budget = budget(window);
+        let mut desk = Desk::new(Strategy::Staged, budget, (budget.tokens / 4).min(3000));
+        desk.say(UserText::by_person(text(budget.tokens * share / 100)));
+        let (steps, mut compressions) = (64, 0);
+        for number in 0..steps {
+            if desk.measure().tokens > 0
+                && let Some(plan) = desk.plan(desk.goal())
+            {
+                compressions += 1;
+                desk.carry_out(&plan, Some(&by_a_model));
+                let after = desk.measure().tokens;
+                assert!(after <= budget.tokens, "{window}: {after} of {}", budget.tokens);
+            }
+            desk.read(&format!("src/module_{number}/file.rs"), step);
+        }
+        assert!(compressions * 8 <= steps, "{compressions} in {steps} steps of {step} in {window}, {share} %");
+    }
+}

@@ -49,7 +49,9 @@ fn write_text(kind: TextKind, bytes: usize, seed: u64) -> String {
             TextKind::Base64 => letters(BASE64, 76) + "\n",
             TextKind::Blob => letters(BASE64, 76),
             TextKind::Hex => letters("0123456789abcdef", 64) + "  file\n",
-            TextKind::Floats => format!("{}.{},-0.{}\n", letters("123", 2), letters("0123456789", 9), letters("0123456789", 12)),
+            TextKind::Floats => {
+                format!("{}.{},-0.{}\n", letters("123", 2), letters("0123456789", 9), letters("0123456789", 12))
+            }
             TextKind::Chinese => letters("我们的数据在这里没有找到请再试一次关于系统设置", 30) + "\n",
             TextKind::Symbols => letters("{}()[]<>;:,.=+-*/&|!?", 50) + "\n",
         };
