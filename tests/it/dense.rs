@@ -71,3 +71,41 @@ fn no_dense_result_is_hidden_before_the_model_has_read_it() {
         }
     }
 }
+
+/// A run in a small window whose model asks twice for so many files at once.
+fn reads_too_many(window: usize, calls: usize) -> Vec<Request> {
+    let server = reads(calls, 2);
+    let run = Run::task(&server, "Read them all.")
+        .config("models/default.yaml", &format!("context_window: {window}\n"))
+        .args(["--set", "agents.default.profile=concise"]);
+    let text = |file: usize| noise(file as u64, b"0123456789abcdef", 64, 9000);
+    let files = (0..calls * 2).fold(run, |run, file| run.file(&format!("f{file}.txt"), text(file)));
+    files.run().success().stdout_is("Done.\n");
+    server.requests().into_iter().filter(|request| !wants_summary(request)).collect()
+}
+
+#[test]
+fn calls_whose_results_have_no_room_are_not_run() {
+    for (window, calls) in [(4096, 8), (8192, 40)] {
+        for request in &reads_too_many(window, calls)[1..] {
+            assert_answered_once(request);
+            let results = request.tool_results();
+            let newest = results[results.len() - calls..].iter().map(|(_, text)| *text);
+            let (refused, read): (Vec<&str>, Vec<&str>) =
+                newest.partition(|text| text.contains("Not run: too many calls in one reply: only the first "));
+            assert!(!read.is_empty() && !refused.is_empty(), "{window}: {} were read", read.len());
+            for text in read {
+                let tokens = count_tokens(text, Vocabulary::O200k);
+                assert!(tokens >= 50 && text.contains("recall id="), "{window}: {tokens} of {text}");
+            }
+        }
+    }
+}
+
+/// Their calls alone are more than the window holds beside a summary.
+#[test]
+fn a_reply_of_more_calls_than_a_window_holds_does_not_end_the_session() {
+    for request in &reads_too_many(4096, 24) {
+        assert_answered_once(request);
+    }
+}

@@ -81,10 +81,9 @@ impl<'a> PreparedCall<'a> {
     ) -> Self {
         let start = CallStart::now();
         let meant = match written {
-            CallText::Beyond(most) => Err(format!(
-                "Not run: too many calls in one reply: only the first {most} run, as more results have no room. Call \
-                 it again."
-            )),
+            CallText::Beyond(most) => {
+                Err(format!("Not run: too many calls in one reply: only the first {most} run."))
+            }
             CallText::Whole | CallText::Cut => unwrap_call(agent, call),
         };
         let (call, checked) = match meant {

@@ -363,5 +363,5 @@ fn read_summary(step: &Step, facts: &SummaryFacts) -> Result<String, String> {
     if step.finish_reason == FinishReason::Length {
         return Err("the output limit cut it".to_owned());
     }
-    window::complete_summary(&step.text(), &facts.previous, facts.room)
+    window::complete_summary(&step.text(), &facts.previous, facts.room, &facts.rates)
 }

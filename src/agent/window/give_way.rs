@@ -4,28 +4,33 @@
 //! What the model has not read yet stays readable: of each result of the last step head, tail and handle, at least the
 //! least of 300 tokens, its size, and its share of the room that is left.
 
-use super::budget::LEAST_RESULT;
 use super::digest;
 use super::draft::PlanDraft;
 
-/// The minimum tokens of a shortened text.
+/// The minimum tokens of a shortened text, as long as there is an alternative, and of the text of a reply in the end.
 const LEAST_TEXT: u64 = 100;
+const SHORTEST_TEXT: u64 = 40;
+
+/// The tokens of a result of which a few words can be read.
+const SHORTEST_RESULT: u64 = 60;
 
 /// The tokens of a result that are worth the room up to the budget; beyond them it is cut to stay below the trigger.
 const ENOUGH: u64 = 300;
 
 /// Shortens and removes items until the request fits.
 pub fn give_way(mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let stages: [fn(&mut PlanDraft<'_>); 9] = [
+    let stages: [fn(&mut PlanDraft<'_>); 11] = [
         shorten_results,
         all_but_the_last_step,
-        shorten_summary,
+        |draft| draft.shrink_summary(),
         share_last_step,
         last_arguments,
         share_last_step,
-        last_text,
+        |draft| shorten_words(draft, LEAST_TEXT),
         last_results,
         shorten_message,
+        |draft| shorten_words(draft, SHORTEST_TEXT),
+        remove_last_step,
     ];
     for stage in stages {
         if draft.fits() {
@@ -59,11 +64,6 @@ fn all_but_the_last_step(draft: &mut PlanDraft<'_>) {
     });
 }
 
-/// Leaves less room for the summary.
-fn shorten_summary(draft: &mut PlanDraft<'_>) {
-    draft.shrink_summary();
-}
-
 /// Cuts the results of the last step, which the model has not read, and the words before them in proportion: the longest
 /// give way first, all to one length. Skills that the step loaded go only if the results would have too little.
 fn share_last_step(draft: &mut PlanDraft<'_>) {
@@ -72,7 +72,7 @@ fn share_last_step(draft: &mut PlanDraft<'_>) {
     if choose_length(draft, last) < ENOUGH {
         draft.unload(|skill| skill.item == last);
     }
-    let most = choose_length(draft, last).max(LEAST_RESULT as u64);
+    let most = choose_length(draft, last).max(SHORTEST_RESULT);
     draft.cut_answers(last, most);
     draft.shorten_text(last, most.max(LEAST_TEXT));
 }
@@ -107,26 +107,39 @@ fn last_arguments(draft: &mut PlanDraft<'_>) {
 }
 
 /// Shortens the text of the last reply, as the model may have rambled.
-fn last_text(draft: &mut PlanDraft<'_>) {
+fn shorten_words(draft: &mut PlanDraft<'_>, most: u64) {
     if let Some(last) = draft.last_step {
-        draft.shorten_text(last, LEAST_TEXT);
+        draft.shorten_text(last, most);
     }
 }
 
-/// Leaves only the handles of the last results.
+/// Leaves only the handles of the last results, and of skills only their names.
 fn last_results(draft: &mut PlanDraft<'_>) {
-    if let Some(last) = draft.last_step {
-        draft.unload(|skill| skill.item == last);
+    draft.unload(|_| true);
+    if let Some(last) = draft.last_step
+        && !draft.fits()
+    {
         draft.cut_answers(last, 0);
     }
 }
 
-/// Shortens the person's last message.
+/// Shortens the person's last message, so that a fifth of what is beside prompt and tools is left for the work.
 fn shorten_message(draft: &mut PlanDraft<'_>) {
     if let Some(index) = draft.asked {
-        let room = (draft.goal.at + draft.weigh_text(index)).saturating_sub(draft.tokens());
+        let most = draft.goal.most;
+        let target = draft.goal.at.min(most - most.saturating_sub(draft.material.fixed) / 5);
+        let room = (target + draft.weigh_text(index)).saturating_sub(draft.tokens());
         draft.shorten_text(index, room.max(LEAST_TEXT));
     }
+}
+
+/// Summarises the last step too: its calls alone are more than the request holds.
+fn remove_last_step(draft: &mut PlanDraft<'_>) {
+    draft.summarise(|draft| {
+        if let Some(last) = draft.last_step {
+            draft.remove(last);
+        }
+    });
 }
 
 #[cfg(test)]

@@ -24,10 +24,12 @@ impl Goal {
     /// both sizes move up, so that there is always room for more.
     pub fn new(settings: &ContextSettings, budget: &Budget, kept: u64) -> Self {
         let most = budget.tokens;
+        // If it is too much as a whole, the person's message is not kept as it is.
         let free = most.saturating_sub(kept);
+        let beside = |share: u64| if free > 0 { kept + share } else { 0 };
         Self {
-            at: settings.compress_at.take_share(most).max(kept + free / 2),
-            to: settings.compress_to.take_share(most).max(kept + free / 4),
+            at: settings.compress_at.take_share(most).max(beside(free / 2)),
+            to: settings.compress_to.take_share(most).max(beside(free / 4)),
             most,
             recent: settings.keep_recent.take_share(most).min(free / 3),
             asked: false,

@@ -64,7 +64,14 @@ pub fn in_code(facts: &SummaryFacts) -> String {
             part.push(otherwise.to_owned());
         }
     }
-    fit_parts(parts, Room::bytes(facts.room.summary))
+    let mut bytes = Room::bytes(facts.room.summary);
+    loop {
+        let written = fit_parts(parts.clone(), bytes);
+        if facts.room.has_room_for(&written, &facts.rates) || written.len() >= bytes {
+            return written;
+        }
+        bytes = written.len() * 9 / 10;
+    }
 }
 
 /// The lines of a part of an earlier summary, without empty ones.
@@ -116,6 +123,7 @@ mod tests {
 
     use serde_json::json;
 
+    use super::super::rates::Rates;
     use super::super::sections::complete_summary;
     use super::super::summary::compose_summary;
     use super::super::tests::desk::step;
@@ -205,7 +213,7 @@ mod tests {
             assert!(facts.updates());
             summary = compose_summary(&facts, &in_code(&facts));
             assert_eq!(
-                complete_summary(&summary.body, "", ROOM).as_deref().map(str::trim),
+                complete_summary(&summary.body, "", ROOM, &Rates::default()).as_deref().map(str::trim),
                 Ok(summary.body.as_str())
             );
         }
@@ -242,6 +250,6 @@ mod tests {
         assert_eq!(part("Done"), "- run_command cargo fmt");
         assert_eq!(part("Open errors"), "- run_command cargo test: Error");
         let of_nothing = in_code(&facts(&[], &[], None));
-        assert_eq!(complete_summary(&of_nothing, "", ROOM), Ok(of_nothing));
+        assert_eq!(complete_summary(&of_nothing, "", ROOM, &Rates::default()), Ok(of_nothing));
     }
 }

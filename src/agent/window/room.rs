@@ -3,6 +3,7 @@
 use crate::base::tokens::BYTES_PER_TOKEN;
 
 use super::goal::Goal;
+use super::rates::{Rates, to_float};
 use super::ruler::Ruler;
 
 /// The room for a summary and what is added to it, in tokens by our estimate of texts.
@@ -26,6 +27,17 @@ impl Room {
     /// The room for a note, which no model writes.
     pub(super) fn of_a_note(self) -> Self {
         Self { summary: self.summary.min(300), ..self }
+    }
+
+    /// The tokens that the parts may have: code and identifiers have more than plain text of as many bytes.
+    pub(super) fn most_of_parts(&self) -> u64 {
+        self.summary + self.summary / 8
+    }
+
+    /// True if the parts of a summary fit.
+    pub(super) fn has_room_for(&self, parts: &str, rates: &Rates) -> bool {
+        parts.len() <= Self::bytes(self.summary)
+            && rates.weigh_text(parts) <= rates.of_prose() * to_float(self.most_of_parts())
     }
 
     /// The tokens that a model is told it may use. Models count badly, so there is a margin.

@@ -3,6 +3,7 @@
 
 use std::array;
 
+use super::rates::Rates;
 use super::room::Room;
 
 /// The parts of a summary in order: the heading, and the content.
@@ -24,7 +25,7 @@ pub type SummaryParts = [Option<String>; PARTS.len()];
 ///
 /// # Errors
 /// The reason that the summary cannot be used.
-pub fn complete_summary(summary: &str, previous: &str, room: Room) -> Result<String, String> {
+pub fn complete_summary(summary: &str, previous: &str, room: Room, rates: &Rates) -> Result<String, String> {
     /// With fewer parts it is another text.
     const LEAST_PARTS: usize = PARTS.len() / 2;
     if summary.trim().is_empty() {
@@ -43,9 +44,9 @@ pub fn complete_summary(summary: &str, previous: &str, room: Room) -> Result<Str
     if parts[0].as_deref().is_none_or(str::is_empty) {
         return Err("the goal is empty".to_owned());
     }
-    let (written, most) = (write_parts(&parts.map(Option::unwrap_or_default)), Room::bytes(room.summary));
-    if written.len() > most {
-        return Err(format!("it has {} bytes, more than {most}", written.len()));
+    let written = write_parts(&parts.map(Option::unwrap_or_default));
+    if !room.has_room_for(&written, rates) {
+        return Err(format!("it has {} bytes, more than fit {} tokens", written.len(), room.summary));
     }
     Ok(written)
 }
@@ -134,7 +135,8 @@ mod tests {
 
     #[test]
     fn headings_are_read_in_any_common_form() {
-        let forms: [(&str, fn(usize, &str) -> String); 11] = [
+        type Form = (&'static str, fn(usize, &str) -> String);
+        let forms: [Form; 11] = [
             ("levels", |_, part| format!("## {part}\n")),
             ("deeper, bold, with a colon", |_, part| format!("\n### **{part}**:\n")),
             ("closed", |_, part| format!("## {part} ##\n")),
@@ -167,9 +169,9 @@ mod tests {
             (" \n".to_owned(), Some("it is empty")),
             ("## Goal\n- only this\n".to_owned(), Some("the part `## Constraints` is missing")),
             (good.replace(" some of 0\n- and 2. more: Next to it\n", ""), Some("the goal is empty")),
-            (good.clone() + &"x".repeat(2000), Some("more than 2000")),
+            (good.clone() + &"x".repeat(2000), Some("more than fit 500 tokens")),
         ] {
-            let found = complete_summary(&summary, "", ROOM).err();
+            let found = complete_summary(&summary, "", ROOM, &Rates::default()).err();
             let is_as_said = match (&found, mistake) {
                 (Some(found), Some(mistake)) => found.contains(mistake),
                 (found, mistake) => found.is_none() && mistake.is_none(),
@@ -183,7 +185,7 @@ mod tests {
         let before =
             PARTS.iter().fold(String::new(), |out, (part, _)| out + &format!("## {part}\n- old {part}\n"));
         let now = "**Goal:**\n\n**Done**\n- all\n**Next**\n- rest\n**In progress**\n- x\n**Open errors**\n";
-        let completed = complete_summary(now, &before, ROOM).expect("complete");
+        let completed = complete_summary(now, &before, ROOM, &Rates::default()).expect("complete");
         let parts = read_parts(&completed).map(Option::unwrap_or_default);
         let expected = [
             "- old Goal",
@@ -196,6 +198,6 @@ mod tests {
             "- none",
         ];
         assert_eq!(parts, expected.map(str::to_owned));
-        assert_eq!(complete_summary(&completed, &before, ROOM), Ok(completed));
+        assert_eq!(complete_summary(&completed, &before, ROOM, &Rates::default()), Ok(completed));
     }
 }

@@ -15,6 +15,7 @@ use crate::conversation::message::{Call, CallStatus, Handle, Item, Summary, Tool
 use super::calls::{self, Files};
 use super::digest;
 use super::plan::{CompressionPlan, Material};
+use super::rates::Rates;
 use super::room::Room;
 
 /// The facts that code knows about the removed items.
@@ -25,6 +26,8 @@ pub struct SummaryFacts {
     /// The person's last request, which stays.
     pub asked: Option<String>,
     pub room: Room,
+    /// What texts have in tokens.
+    pub rates: Rates,
     pub(super) replies: Vec<String>,
     pub(super) calls: Vec<(ToolCall, CallStatus)>,
     said: Vec<String>,
@@ -59,6 +62,7 @@ impl SummaryFacts {
             previous: String::new(),
             asked,
             room,
+            rates: material.ruler.rates(),
             replies: Vec::new(),
             calls: Vec::new(),
             said: Vec::new(),

@@ -192,20 +192,19 @@ impl<'a> PlanDraft<'a> {
         }
         let facts = SummaryFacts::new(self.material, &removed, &self.unloaded(), None, self.room);
         let ruler = self.material.ruler;
-        // Its text is not known yet, so it is expected from above.
-        let parts = self.room.summary + self.room.summary / 8;
-        self.standing = ruler.scaled(entry::FRAME + parts) + ruler.weigh(&compose_summary(&facts, "").text);
+        let parts = ruler.scaled(entry::FRAME + self.room.most_of_parts());
+        self.standing = parts + ruler.weigh(&compose_summary(&facts, "").text);
     }
 
     /// Halves the room of the summary, twice at most, as long as the request does not fit.
     pub fn shrink_summary(&mut self) {
-        /// The headings alone have more than fifty.
-        const LEAST: u64 = 100;
+        /// Headings with a few words each.
+        const LEAST: u64 = 130;
         for _ in 0..2 {
-            if self.fits() || self.room.summary / 2 < LEAST {
+            if self.fits() || self.room.summary <= LEAST {
                 break;
             }
-            self.room.summary /= 2;
+            self.room.summary = (self.room.summary / 2).max(LEAST);
             self.room.quoted /= 2;
             self.stand();
         }

@@ -36,15 +36,16 @@ impl PlanDraft<'_> {
         }
     }
 
-    /// Cuts every answer of a step to this many tokens of the request: head, tail and handle stay, as far as there is room for them.
-    /// Answers that were shortened before are cut again; texts of skills stay.
+    /// Cuts the answers of a step to this many tokens of the request each: head, tail and handle stay, as far as there is
+    /// room for them. With none, only as many answers as are needed become handles. Answers that were shortened before are
+    /// cut again; texts of skills stay.
     pub fn cut_answers(&mut self, index: usize, most: u64) {
         let Some(step) = self.material.items[index].as_step() else { return };
         let most = self.unscaled(index, most);
         for (at, call) in step.calls().enumerate() {
             let Some(answer) = call.answer.as_ref().filter(|answer| answer.skill.is_none()) else { continue };
             let before = self.present_answer(index, at, answer);
-            if self.is_fixed(index) || before <= most {
+            if (most == 0 && self.fits()) || self.is_fixed(index) || before <= most {
                 continue;
             }
             let handle = Handle::answer(self.material.ids[index].number, at);

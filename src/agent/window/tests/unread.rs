@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::desk::{Desk, budget, step};
+use crate::agent::window::budget::LEAST_RESULT;
 use crate::agent::window::{most_calls, result_cap};
 use crate::base::text;
 use crate::config::Strategy as Way;
@@ -34,6 +35,8 @@ const KINDS: [TextKind; 7] = [
     TextKind::Symbols,
 ];
 
+const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// At least this many bytes of a kind of text.
 fn write_text(kind: TextKind, bytes: usize, seed: u64) -> String {
     let mut random = fastrand::Rng::with_seed(seed);
@@ -41,10 +44,9 @@ fn write_text(kind: TextKind, bytes: usize, seed: u64) -> String {
         let from: Vec<char> = from.chars().collect();
         (0..count).map(|_| from[random.usize(..from.len())]).collect()
     };
-    const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     while out.len() < bytes {
-        out += &match kind {
+        let more = match kind {
             TextKind::Prose => "the second of the two was left where it had been found\n".to_owned(),
             TextKind::Base64 => letters(BASE64, 76) + "\n",
             TextKind::Blob => letters(BASE64, 76),
@@ -55,6 +57,7 @@ fn write_text(kind: TextKind, bytes: usize, seed: u64) -> String {
             TextKind::Chinese => letters("我们的数据在这里没有找到请再试一次关于系统设置", 30) + "\n",
             TextKind::Symbols => letters("{}()[]<>;:,.=+-*/&|!?", 50) + "\n",
         };
+        out.push_str(&more);
     }
     out
 }
@@ -62,7 +65,7 @@ fn write_text(kind: TextKind, bytes: usize, seed: u64) -> String {
 /// A read: what kind of text it gives, and how many bytes of it before the cap.
 type Reading = (usize, usize);
 
-/// The tokens of an item that the plan must leave: everything but the last step.
+/// The tokens of the person's message.
 fn asked_tokens(desk: &Desk) -> u64 {
     let items = desk.session.items();
     let last = items.iter().rposition(|item| item.said_by_person().is_some());
@@ -108,7 +111,7 @@ proptest! {
         // The prompt and the tools leave at least the room that a conversation needs.
         let fixed = (budget.tokens * full / 100).min(budget.tokens - 560);
         let mut desk = Desk::new(way, budget, fixed);
-        desk.say(UserText::by_person(write_text(TextKind::Prose, said.min((budget.tokens - fixed) as usize), 1)));
+        desk.say(UserText::by_person(write_text(TextKind::Prose, said, 1)));
         for readings in &steps {
             read(&mut desk, readings);
             let tokens = desk.measure().tokens;
@@ -124,7 +127,8 @@ proptest! {
             let beside = desk.ruler.measure_fixed() + asked_tokens(&desk) + 260 + 25 * before.len() as u64;
             let share = goal.most.saturating_sub(beside) / (before.len() as u64 + 1);
             for ((was, _), (is, content)) in before.iter().zip(unread(&desk)) {
-                let least = ENOUGH.min(*was).min(share);
+                // A smaller share has room for the handle alone.
+                let least = if share < LEAST_RESULT as u64 { 0 } else { ENOUGH.min(*was).min(share) };
                 prop_assert!(is * 10 >= least * 9, "{is} of {was} tokens are left, the least is {least}: {content}");
                 prop_assert!(is == *was || content.contains("recall id="), "no handle: {content}");
             }
