@@ -1,10 +1,13 @@
 //! Exact counts of tokens, compared with tiktoken-rs.
 
+use agent::facade::agent::window::{MeasuredRequest, Ruler};
 use agent::facade::base::tokens::{TokenMix, Vocabulary, count_tokens};
+use agent::facade::conversation::message::{Item, UserText};
+use agent::facade::conversation::session::ItemId;
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::select;
 use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
-use tiktoken_rs::{CoreBPE, cl100k_base_singleton, o200k_base_singleton};
+use tiktoken_rs::{CoreBPE, cl100k_base_singleton, o200k_base_singleton, p50k_base_singleton};
 
 fn references() -> [(Vocabulary, &'static CoreBPE); 2] {
     [(Vocabulary::O200k, o200k_base_singleton()), (Vocabulary::Cl100k, cl100k_base_singleton())]
@@ -190,6 +193,43 @@ fn a_text_in_another_script_is_reckoned_within_a_third() {
         #[expect(clippy::cast_precision_loss, reason = "small")]
         let (mix, counted) = (TokenMix::of_text(text), count_tokens(text, Vocabulary::O200k) as f64);
         assert!((mix.tokens() / counted - 1.0).abs() <= 0.34, "{text}: {} of {counted}", mix.tokens());
+    }
+}
+
+/// A server whose vocabulary is another one: that of GPT-3, which has other words and numbers, and knows hardly a word of
+/// other languages.
+#[test]
+fn a_kind_of_text_that_another_server_counted_before_is_reckoned_within_fifteen_hundredths() {
+    let server = p50k_base_singleton();
+    let count = |text: &str| server.count_ordinary(text) as u64;
+    for (kind, text) in kinds() {
+        // Lines in turn, so that each part is like the others; bytes where there is one line.
+        let lines: Vec<&str> = text.split_inclusive(['\n', ' ']).collect();
+        let parts: [String; 4] = std::array::from_fn(|part| match lines.len() {
+            0..8 => text[text.len() * part / 4..text.len() * (part + 1) / 4].to_owned(),
+            _ => lines.chunks(8).skip(part).step_by(4).flatten().copied().collect(),
+        });
+        let said: Vec<Item> = parts.iter().map(|part| Item::Said(UserText::by_person(part.clone()))).collect();
+        let ids: Vec<ItemId> = (1..=4).map(|number| ItemId { number, pass: 0 }).collect();
+        let mut ruler = Ruler::default();
+        let measure = |ruler: &mut Ruler, items: usize| {
+            let (items, ids) = (&said[..items], &ids[..items]);
+            ruler.measure(MeasuredRequest { model: "gpt-2", tools: &[], system: "", items, ids }, u64::MAX);
+            ruler.weights()
+        };
+        for sent in 1..=3 {
+            let expected = measure(&mut ruler, sent)[sent - 1];
+            let counted = count(&parts[sent - 1]);
+            assert!(
+                sent > 1 || expected * 100 >= counted * 90,
+                "{kind}: {expected} of {counted} before any count"
+            );
+            ruler.report(parts[..sent].iter().map(|part| count(part) + 4).sum());
+        }
+        let (expected, counted) = (measure(&mut ruler, 4)[3], count(&parts[3]) + 4);
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        let error = (expected as f64 / counted as f64 - 1.0) * 100.0;
+        assert!(error.abs() <= 15.0, "{kind}: {error:.1} % of {counted}");
     }
 }
 

@@ -12,7 +12,6 @@ use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::{Agent, Conversation};
 use crate::base::builtin;
 use crate::base::text;
-use crate::base::tokens;
 use crate::base::validator::Validator;
 use crate::config::Reasoning;
 use crate::conversation::event::EventKind;
@@ -165,8 +164,9 @@ impl Turn<'_> {
         if let Some(limit) = self.reached_limit() {
             return Err(TurnStop::Limit(limit));
         }
-        let texts: u64 = items.iter().flat_map(Item::texts).map(tokens::estimate_tokens).sum();
-        let tokens = texts + tokens::estimate_tokens(&prompt);
+        let ruler = &self.conversation.ruler;
+        let texts: u64 = items.iter().flat_map(Item::texts).map(|text| ruler.weigh(text)).sum();
+        let tokens = texts + ruler.weigh(&prompt);
         self.run.emitter.emit(EventKind::RoleStarted {
             role: name.to_owned(),
             model: model.info().id.clone(),

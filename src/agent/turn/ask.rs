@@ -14,7 +14,6 @@ use crate::agent::request::purpose::Purpose;
 use crate::agent::request::retry::{self, RetryReaction};
 use crate::agent::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
 use crate::agent::window::{Basis, Break, RequestSize};
-use crate::base::tokens;
 use crate::config::{RetryConfig, format_duration};
 use crate::conversation::event::EventKind;
 use crate::conversation::message::{FinishReason, Item, Step};
@@ -217,9 +216,9 @@ impl Turn<'_> {
 
     /// A size of the conversation that measures nothing anew.
     fn estimate(&self) -> u64 {
-        let items = self.conversation.session.items();
-        self.conversation.ruler.measure_fixed()
-            + items.iter().flat_map(Item::texts).map(tokens::estimate_tokens).sum::<u64>()
+        let ruler = &self.conversation.ruler;
+        let texts = self.conversation.session.items().iter().flat_map(Item::texts);
+        ruler.measure_fixed() + texts.map(|text| ruler.weigh(text)).sum::<u64>()
     }
 
     /// The limit that forbids another step, if any.

@@ -8,6 +8,7 @@ use super::calls;
 use super::digest;
 use super::encodings::lines_of;
 use super::plan::{CompressionPlan, Material};
+use super::ruler::Ruler;
 
 /// Texts up to this many bytes stay whole in a shortened conversation.
 const LONG_TEXT: usize = 2048;
@@ -31,7 +32,7 @@ pub fn summary_prefix(material: Material<'_>, plan: &CompressionPlan, most: u64,
 pub fn with_less(material: Material<'_>, plan: &CompressionPlan, most: u64) -> Vec<Item> {
     let needed = plan.removed.last().map_or(material.items.len(), |last| last + 1);
     let shown = material.items.iter().zip(material.ids).take(needed);
-    let mut items: Vec<Item> = shown.map(|(item, id)| in_digest(item, id.number)).collect();
+    let mut items: Vec<Item> = shown.map(|(item, id)| in_digest(item, id.number, material.ruler)).collect();
     let weigh = |item: &Item| item.texts().map(|text| material.ruler.weigh(text)).sum::<u64>();
     let mut tokens: u64 = items.iter().map(weigh).sum();
     let mut at = 0;
@@ -46,7 +47,7 @@ pub fn with_less(material: Material<'_>, plan: &CompressionPlan, most: u64) -> V
 }
 
 /// An item with its long texts shortened.
-fn in_digest(item: &Item, number: u64) -> Item {
+fn in_digest(item: &Item, number: u64, ruler: &Ruler) -> Item {
     let mut short = item.clone();
     let handle = Handle::item(number);
     let text = |text: String| ItemChange::Text { text: digest::of_text(&text, LONG_TEXT, &handle.to_string()) };
@@ -65,7 +66,7 @@ fn in_digest(item: &Item, number: u64) -> Item {
                     short.apply(&ItemChange::Arguments { call, arguments });
                 }
                 let Some(answer) = asked.answer.as_ref().filter(|answer| !answer.digested) else { continue };
-                let most = digest::choose_room(crate::base::tokens::estimate_tokens(&answer.content));
+                let most = digest::choose_room(ruler.weigh(&answer.content));
                 let content = digest::of_answer(&asked.request.name, answer, Handle::answer(number, call), most);
                 if content.len() < answer.content.len() || !answer.images.is_empty() {
                     short.apply(&ItemChange::Answer { call, content });
