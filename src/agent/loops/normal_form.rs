@@ -201,22 +201,22 @@ pub fn omit_clocks(line: &str) -> String {
 /// A line of a result without any numbers in it.
 pub fn omit_numbers(line: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(line.len()), line);
-    while let Some(at) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
-        out += &rest[..at];
-        rest = &rest[at..];
-        let word = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len())];
-        let taken = if is_id(word) {
-            out.push('#');
-            word.len()
-        } else if word.starts_with(|c: char| c.is_ascii_digit()) {
-            out.push('#');
-            leading_figure(rest).len()
+    while let Some(at) = rest.bytes().position(|byte| byte.is_ascii_digit()) {
+        // The word that the digit is in.
+        let letters = rest.as_bytes()[..at].iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let start = at - letters;
+        let length = rest.as_bytes()[start..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let word = &rest[start..start + length];
+        let (kept, end) = if is_id(word) {
+            (start, start + length)
+        } else if is_id(&word[letters..]) {
+            (at, start + length)
         } else {
-            let letters = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
-            out += &word[..letters];
-            letters
+            (at, at + leading_figure(&rest[at..]).len())
         };
-        rest = &rest[taken..];
+        out += &rest[..kept];
+        out.push('#');
+        rest = &rest[end..];
     }
     out + rest
 }

@@ -88,9 +88,9 @@ impl Rates {
         self.weigh(&SizeParts::of_messages(std::iter::once(TokenMix::of_text(text)), 0, 0))
     }
 
-    /// True if a text has more than so many tokens.
+    /// True if a text has more than so many tokens, each of which has at least a byte.
     pub fn exceeds(&self, text: &str, tokens: usize) -> bool {
-        self.weigh_text(text) > to_float(tokens as u64)
+        text.len() > tokens && self.weigh_text(text) > to_float(tokens as u64)
     }
 
     /// The most of a text that `take` can take within so many tokens, and within the bytes that these have in plain text.

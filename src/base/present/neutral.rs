@@ -6,9 +6,11 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr3_iter;
+
 const JOINER: char = '\u{2060}';
 
-/// The rest of each mark, after its first character. Matching ignores case.
+/// The rest of each mark, after its first character, which is one byte. Matching ignores case.
 #[rustfmt::skip]
 const MARKS: [(char, &[&str]); 3] = [
     // The headings of the system prompt that give orders.
@@ -31,9 +33,9 @@ const MARKS: [(char, &[&str]); 3] = [
 pub fn break_text_marks(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
-    for (at, c) in text.char_indices() {
-        if is_mark(c, &text[at + c.len_utf8()..]) {
-            let end = at + c.len_utf8();
+    for at in memchr3_iter(b'#', b'<', b'[', text.as_bytes()) {
+        let end = at + 1;
+        if is_mark(char::from(text.as_bytes()[at]), &text[end..]) {
             out += &text[copied..end];
             out.push(JOINER);
             copied = end;
