@@ -1,6 +1,8 @@
-//! Attachments to a user's message: delimited, named, and marked as data.
+//! Attachments to a user's message: texts, delimited, named, and marked as data; and pictures.
 
 use std::fmt::Write;
+
+use crate::base::image::Image;
 
 /// A text that is attached to a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,6 +10,13 @@ pub struct Attachment {
     /// The name as the user wrote it: a path, `stdin`.
     pub name: String,
     pub content: String,
+}
+
+/// What goes with a message.
+#[derive(Debug, Clone, Default)]
+pub struct Attachments {
+    pub texts: Vec<Attachment>,
+    pub pictures: Vec<Image>,
 }
 
 /// A message with its attachments, as one text.

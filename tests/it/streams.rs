@@ -211,3 +211,22 @@ fn no_colour_and_no_cursor_moves_without_a_terminal() {
     let output = Run::task(&server, "task").run().success();
     assert!(!output.stderr.contains('\u{1b}') && !output.stderr.contains('\r'), "{:?}", output.stderr);
 }
+
+/// Where the model sees them; else nothing is sent, as a note in its place would not be what was asked for.
+#[test]
+fn a_picture_is_attached_as_one() {
+    let server = Server::start([Reply::text("A dot.")]);
+    let asked = |sees: bool| {
+        Run::task(&server, "What is this?")
+            .config("models/default.yaml", &format!("capabilities: {{ vision: {sees} }}\n"))
+            .file("dot.gif", b"GIF89a\0\0")
+            .file("a.txt", "text of a")
+            .args(["-f", "dot.gif", "-f", "a.txt"])
+            .run()
+    };
+    asked(true).success().stdout_is("A dot.\n");
+    asked(false).exits(2).stderr_has("sees no pictures; -m names another model");
+    let [request] = &server.requests()[..] else { panic!("one request") };
+    assert!(request.raw.contains("data:image/gif;base64,R0lGODlhAAA="), "{}", request.raw);
+    assert!(request.raw.contains("text of a"), "{}", request.raw);
+}

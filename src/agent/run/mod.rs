@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use crate::agent::briefing::brief_conversation;
 use crate::agent::turn::{Turn, TurnEnd, TurnInput, TurnStop, take_turn};
 use crate::agent::{Agent, Cancel, Conversation, Run};
-use crate::conversation::attachment::{Attachment, attach_files};
+use crate::conversation::attachment::{Attachments, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
 use crate::conversation::message::{Item, UserText};
 
@@ -43,8 +43,7 @@ pub struct RunInput<'a> {
     pub opening: Option<Vec<Item>>,
     /// The skills to load with it.
     pub skills: Vec<String>,
-    /// The texts to attach to it.
-    pub attached: Vec<Attachment>,
+    pub attached: Attachments,
     /// Warnings about the preparation, to show first.
     pub warnings: Vec<String>,
     /// Background commands go on after the run, unless it was interrupted.
@@ -226,7 +225,8 @@ fn complete_input(
         },
     };
     let loaded = load_skills(agent, conversation, &mut said, &given.skills)?;
-    said.text = attach_files(&said.text, &given.attached);
+    said.text = attach_files(&said.text, &given.attached.texts);
+    said.images.append(&mut given.attached.pictures);
     if let Some(schema) = &agent.schema {
         said.text = format!("{}\n\n{}", said.text, schema.instruction());
     }

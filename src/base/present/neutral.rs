@@ -6,8 +6,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr3_iter;
-
 const JOINER: char = '\u{2060}';
 
 /// The rest of each mark, after its first character, which is one byte. Matching ignores case.
@@ -33,9 +31,9 @@ const MARKS: [(char, &[&str]); 3] = [
 pub fn break_text_marks(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
-    for at in memchr3_iter(b'#', b'<', b'[', text.as_bytes()) {
+    for (at, byte) in text.bytes().enumerate() {
         let end = at + 1;
-        if is_mark(char::from(text.as_bytes()[at]), &text[end..]) {
+        if matches!(byte, b'#' | b'<' | b'[') && is_mark(char::from(byte), &text[end..]) {
             out += &text[copied..end];
             out.push(JOINER);
             copied = end;

@@ -8,12 +8,12 @@ use super::mentions;
 use crate::agent::assembly::{self, OpenedConversation, RunOptions, Services, SessionChoice, SetupError};
 use crate::agent::exit::Ending;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, refresh_prompt, run_input};
-use crate::base::image::Image;
 use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
-use crate::conversation::attachment::Attachment;
+use crate::conversation::attachment::{Attachment, Attachments};
 use crate::conversation::message::UserText;
 use crate::files::workspace::Workspace;
+use crate::model::ModelInfo;
 use crate::safety::Approver;
 use crate::screen::{Fanout, Outlets, Rendering};
 use crate::skills::SkillCatalogue;
@@ -26,7 +26,7 @@ pub struct Opening {
     pub approver: Arc<dyn Approver>,
     pub session: SessionChoice,
     /// Files to attach to the first message.
-    pub attached: Vec<Attachment>,
+    pub attached: Attachments,
     /// Skills to load with the first message.
     pub skills: Vec<String>,
     /// The Markdown switch, shared with the screen.
@@ -48,9 +48,7 @@ pub struct Chat {
     pub(super) conversation: Conversation,
     pub(super) run: Run,
     /// Files to attach to the next message.
-    attached: Vec<Attachment>,
-    /// Pictures to attach to the next message.
-    pub(super) images: Vec<Image>,
+    pub(super) attached: Attachments,
     /// Skills to load with the next message.
     pub(super) skills: Vec<String>,
     /// The commands of the person and of the project.
@@ -95,7 +93,6 @@ impl Chat {
             conversation,
             run,
             attached,
-            images: Vec::new(),
             skills,
             own: own.found,
             sets: Vec::new(),
@@ -108,6 +105,16 @@ impl Chat {
         })
     }
 
+    /// What goes with the next message.
+    pub fn attached(&self) -> &Attachments {
+        &self.attached
+    }
+
+    /// The model that answers.
+    pub fn model(&self) -> &ModelInfo {
+        self.services.agent.model.info()
+    }
+
     /// The agent's skills.
     pub fn catalogue(&self) -> &SkillCatalogue {
         &self.services.catalogue
@@ -117,14 +124,14 @@ impl Chat {
     pub(super) fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
         let (attachments, refused) =
             mentions::expand_mentions(message, |name| mentions::read_mention(&self.workspace, name));
-        self.attached.extend(attachments);
+        self.attached.texts.extend(attachments);
         refused
     }
 
     /// Attaches a text to the next message, with known secrets masked.
     pub(super) fn attach(&mut self, name: String, content: &str) {
         let content = self.services.agent.redactor.redact(content).into_owned();
-        self.attached.push(Attachment { name, content });
+        self.attached.texts.push(Attachment { name, content });
     }
 
     /// The switch that stops the running turn.
@@ -147,10 +154,8 @@ impl Chat {
     pub(super) async fn turn(&mut self, message: Option<String>) -> Result<RunEnd, Ending> {
         self.begin_run();
         self.heard.begin(self.conversation.left_out());
-        let images =
-            |message| UserText { images: std::mem::take(&mut self.images), ..UserText::by_person(message) };
         let input = RunInput {
-            said: message.map(images),
+            said: message.map(UserText::by_person),
             skills: std::mem::take(&mut self.skills),
             attached: std::mem::take(&mut self.attached),
             keeps_background: true,

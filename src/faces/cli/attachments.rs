@@ -1,13 +1,15 @@
-//! Files named by options: `-f` and `--var` read text of a bounded size and never truncate it, `--output-file` writes an
-//! answer.
+//! Files named by options: `-f` reads text and pictures, `--var` text, of a bounded size and never truncated;
+//! `--output-file` writes an answer.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::conversation::attachment::Attachment;
+use crate::base::image::{self, Image};
+use crate::conversation::attachment::{Attachment, Attachments};
+use crate::model::ModelInfo;
 
 use super::args::{Var, VarValue};
 use super::{CommandFailure, stdin};
@@ -17,14 +19,22 @@ const MOST_ATTACHED: u64 = 16 << 20;
 /// The largest file of a variable, in bytes.
 const MOST_IN_VARIABLE: u64 = 10 << 20;
 
-/// Reads a file, or standard input for `-`.
+/// Reads the files of `-f`, in order; `-` is standard input.
 ///
 /// # Errors
-/// A sentence that names the file.
-pub(super) fn read_attachment(path: &Path) -> Result<Attachment, String> {
+/// A usage error that names the file.
+pub(super) fn read_attachments(files: &[PathBuf]) -> Result<Attachments, CommandFailure> {
+    let mut attached = Attachments::default();
+    for path in files {
+        read_attachment(path, &mut attached).map_err(CommandFailure::usage)?;
+    }
+    Ok(attached)
+}
+
+fn read_attachment(path: &Path, attached: &mut Attachments) -> Result<(), String> {
     if path == Path::new("-") {
         let bytes = stdin::read_whole(super::note_progress).map_err(|error| error.to_string())?;
-        return from_bytes("stdin", bytes);
+        return attach(attached, "stdin", bytes);
     }
     let name = path.display().to_string();
     let bytes = read_bounded(path, MOST_ATTACHED).map_err(|error| match error.kind() {
@@ -36,7 +46,41 @@ pub(super) fn read_attachment(path: &Path) -> Result<Attachment, String> {
         }
         _ => format!("cannot read {name}: {error}"),
     })?;
-    from_bytes(&name, bytes)
+    attach(attached, &name, bytes)
+}
+
+/// Attaches bytes: a picture as such, else as text, in which invalid UTF-8 is replaced. Other binary data is refused.
+///
+/// # Errors
+/// A sentence with the name.
+pub(super) fn attach(attached: &mut Attachments, name: &str, bytes: Vec<u8>) -> Result<(), String> {
+    const PEEK: usize = 8192;
+    if let Some(picture) = Image::recognise(&bytes) {
+        if bytes.len() as u64 > image::MOST_BYTES {
+            let most = image::MOST_BYTES >> 20;
+            return Err(format!("{name} is larger than {most} MiB, the most that a picture may have."));
+        }
+        attached.pictures.push(picture);
+        return Ok(());
+    }
+    if bytes.iter().take(PEEK).any(|byte| *byte == 0) {
+        return Err(format!("{name} is binary. Attach text or a picture, or name its path in the task."));
+    }
+    let content =
+        String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
+    attached.texts.push(Attachment { name: name.to_owned(), content });
+    Ok(())
+}
+
+/// Checks that the model can see what is attached.
+///
+/// # Errors
+/// A usage error.
+pub(super) fn check_pictures(attached: &Attachments, model: &ModelInfo) -> Result<(), CommandFailure> {
+    if attached.pictures.is_empty() || model.sees {
+        return Ok(());
+    }
+    Err(CommandFailure::usage(format!("{} sees no pictures; -m names another model", model.id)))
 }
 
 /// Reads a file, or a pipe or a device, which does not report its size.
@@ -79,20 +123,6 @@ pub(super) fn check_writable(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Makes an attachment from bytes. Replaces invalid UTF-8 and refuses binary data.
-///
-/// # Errors
-/// A sentence with the name.
-pub(super) fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Attachment, String> {
-    const PEEK: usize = 8192;
-    if bytes.iter().take(PEEK).any(|byte| *byte == 0) {
-        return Err(format!("{name} is binary. Attach text, or name its path in the task."));
-    }
-    let content =
-        String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
-    Ok(Attachment { name: name.to_owned(), content })
-}
-
 /// Reads the values, in order.
 ///
 /// # Errors
@@ -130,9 +160,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn binary_data_is_refused_and_odd_text_is_not() {
-        assert!(from_bytes("x", vec![1, 0, 2]).is_err());
-        assert_eq!(from_bytes("x", vec![b'a', 0xff]).expect("text").content, "a\u{fffd}");
+    fn binary_data_is_refused_unless_it_is_a_picture_and_odd_text_is_not() {
+        let mut attached = Attachments::default();
+        assert!(attach(&mut attached, "x", vec![1, 0, 2]).is_err());
+        attach(&mut attached, "x", vec![b'a', 0xff]).expect("text");
+        attach(&mut attached, "y", b"\x89PNG\r\n\x1a\n\0".to_vec()).expect("a picture");
+        assert_eq!((attached.texts[0].content.as_str(), attached.pictures.len()), ("a\u{fffd}", 1));
     }
 
     #[test]

@@ -112,8 +112,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         lines.begin();
     }
     let approver = choose_approver(setup, &config, interactive.then_some(&lines), &outlets, &look);
-    let files = args.turn.files.iter().map(|file| attachments::read_attachment(file));
-    let attached = files.collect::<Result<_, _>>().map_err(CommandFailure::usage)?;
+    let attached = attachments::read_attachments(&args.turn.files)?;
     let known = Arc::clone(&config);
     let manner = CliSetup::manner(&config);
     let rendering = manner.rendering.clone();
@@ -132,6 +131,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         attached,
     };
     let mut chat = Chat::open(opening, sink, &outlets)?;
+    attachments::check_pictures(chat.attached(), chat.model())?;
     if !setup.global.quiet {
         let is_greeted = Some(&known).filter(|_| interactive);
         let news = is_greeted.and_then(|known| Registry::new(&known.prompt_dirs).report_update(&known.dirs.state));

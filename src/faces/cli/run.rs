@@ -12,7 +12,7 @@ use crate::agent::{
 };
 use crate::config::{ApprovalMode, Config};
 use crate::conversation::EventSink;
-use crate::conversation::attachment::Attachment;
+use crate::conversation::attachment::Attachments;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::UserText;
 use crate::prompt::AnswerReader;
@@ -119,6 +119,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let is_asked = args.task.is_none() && is_asked(&services.agent, &conversation, &run)?;
     let flow = flow.as_ref().filter(|flow| !flow.has_task).map(|flow| flow.request(&options.vars));
     let (said, attached) = read_input(&args, flow, is_asked, say, &mut warnings)?;
+    attachments::check_pictures(&attached, services.agent.model.info())?;
     let has_schema = services.agent.schema.is_some();
     let keep_answer = args
         .output_file
@@ -184,20 +185,17 @@ fn read_input(
     is_asked: bool,
     say: fn(&str),
     warnings: &mut Vec<String>,
-) -> Result<(Option<UserText>, Vec<Attachment>), CommandFailure> {
+) -> Result<(Option<UserText>, Attachments), CommandFailure> {
     if let Some(request) = flow {
         if !args.turn.files.is_empty() {
             return Err(CommandFailure::usage(
                 "a flow without a task takes no -f: give it an input, --var NAME=@FILE",
             ));
         }
-        return Ok((Some(UserText::by_person(request)), Vec::new()));
+        return Ok((Some(UserText::by_person(request)), Attachments::default()));
     }
     let task = args.task.as_deref().filter(|task| *task != "-");
-    let mut attached = Vec::new();
-    for file in &args.turn.files {
-        attached.push(attachments::read_attachment(file).map_err(CommandFailure::usage)?);
-    }
+    let mut attached = attachments::read_attachments(&args.turn.files)?;
     let from_stdin = args.turn.files.iter().any(|file| file.as_os_str() == "-");
     let task = match task {
         Some(task) if task.trim().is_empty() => return Err(CommandFailure::usage("the task is empty")),
@@ -218,7 +216,7 @@ fn read_input(
     if !from_stdin {
         match stdin::read_attachment(args.stdin, say).map_err(CommandFailure::usage)? {
             Piped::Text(bytes) => {
-                attached.push(attachments::from_bytes("stdin", bytes).map_err(CommandFailure::usage)?);
+                attachments::attach(&mut attached, "stdin", bytes).map_err(CommandFailure::usage)?;
             }
             Piped::Nothing(note) => warnings.extend(note),
         }
