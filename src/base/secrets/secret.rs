@@ -47,10 +47,13 @@ pub fn looks_secret(name: &str) -> bool {
         ["PASS", "PWD", "PAT", "AUTH", "DSN", "COOKIE", "COOKIES", "WEBHOOK", "BEARER", "JWT"];
     // Each start asks this of each variable, so nothing is copied, and a first letter decides nearly always.
     let begins = |rest: &[u8], part: &str| {
-        rest.first().is_some_and(|first| first.eq_ignore_ascii_case(&part.as_bytes()[0]))
-            && rest.get(..part.len()).is_some_and(|head| head.eq_ignore_ascii_case(part.as_bytes()))
+        rest.get(..part.len()).is_some_and(|head| head.eq_ignore_ascii_case(part.as_bytes()))
     };
-    let has_part = (0..name.len()).any(|at| PARTS.iter().any(|part| begins(&name.as_bytes()[at..], part)));
+    let name_bytes = name.as_bytes();
+    let has_part = (0..name.len()).any(|at| {
+        let may_begin = matches!(name_bytes[at].to_ascii_uppercase(), b'K' | b'T' | b'S' | b'P' | b'C');
+        may_begin && PARTS.iter().any(|part| begins(&name_bytes[at..], part))
+    });
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     has_part
         || !name.eq_ignore_ascii_case("PWD")

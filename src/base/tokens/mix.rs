@@ -22,17 +22,18 @@ pub struct TokenMix(pub [f64; MIX_KINDS]);
 impl TokenMix {
     /// Reckons a text.
     pub fn of_text(text: &str) -> Self {
-        let mut hundredths = [0_u64; MIX_KINDS];
-        let mut before = b'\n';
+        // Sizes that are powers of two need no check of an index.
+        let mut hundredths = [0_u64; 8];
+        let (mut before, mut from) = (b'\n', BREAK);
         for &byte in text.as_bytes() {
-            let (from, to) = (CLASSES[before as usize], CLASSES[byte as usize]);
-            let Pair { kind, weight } = PAIRS[from as usize][to as usize];
+            let to = CLASSES[byte as usize];
+            let Pair { kind, weight } = PAIRS[from as usize % 64][to as usize % 64];
             let is_run = to == SYMBOL && byte == before;
-            hundredths[kind as usize] += u64::from(if is_run { RUN } else { weight });
-            before = byte;
+            hundredths[kind as usize % 8] += u64::from(if is_run { RUN } else { weight });
+            (before, from) = (byte, to);
         }
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
-        Self(hundredths.map(|sum| sum as f64 / 100.0))
+        Self(std::array::from_fn(|kind| hundredths[kind] as f64 / 100.0))
     }
 
     /// The tokens of all kinds.
