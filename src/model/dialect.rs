@@ -186,6 +186,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cache_that_needs_marks_gets_them_behind_any_host() {
+        for (model, has) in [
+            ("claude-sonnet-5-5", true),
+            ("anthropic/claude-haiku-5-5", true),
+            ("claude-9-unheard-of", true),
+            ("MiniMax-M3", false),
+        ] {
+            let dialect = resolve_dialect(None, "gateway.example:4000/v1", model).expect("the baseline");
+            assert_eq!(dialect.anthropic.cache_marks, has, "{model}");
+        }
+    }
+
+    #[test]
     fn every_row_can_be_read() {
         let all: Vec<Map<String, Value>> = yaml::parse_document(DIALECTS).expect("YAML");
         assert_eq!(list_rows().count(), all.len());

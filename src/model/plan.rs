@@ -57,14 +57,18 @@ impl RequestPlan {
         let chosen = config.dialect.as_deref().map(str::trim).filter(|name| !matches!(*name, "" | "auto"));
         let dialect = dialect::resolve_dialect(chosen, address, model)
             .map_err(|why| ConnectError::wrong(&config.name, "dialect", why))?;
-        let wire = config.wire.or(known.wire.filter(|_| dialect.wire.is_some())).or(dialect.wire);
-        let wire = wire.unwrap_or(Wire::Chat);
+        // A host that serves two wires tells them apart by path, and the catalogue knows only the host.
+        let has_choice = dialect.wire.is_some_and(|wire| wire != Wire::Anthropic);
+        let wire = config.wire.or(known.wire.filter(|_| has_choice)).or(dialect.wire).unwrap_or(Wire::Chat);
         let mut dialect = dialect;
         apply_declared(&mut dialect, config.capabilities);
         let mut notices = Vec::new();
         let effort = choose_effort(config, known.levels.as_deref(), wire, &dialect, &mut notices)?;
         let mut extra = if wire == Wire::Chat { dialect.body.clone() } else { Map::new() };
         merge_extra(&mut extra, &config.extra_body);
+        // A null takes away what the program itself would set.
+        let removed = config.extra_body.iter().filter(|(_, value)| value.is_null());
+        extra.extend(removed.map(|(key, value)| (key.clone(), value.clone())));
         let can = config.capabilities;
         let settings = RequestSettings {
             model: model.to_owned(),
@@ -240,4 +244,28 @@ fn choose_effort(
         )),
     }
     Ok(got)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_host_serves_two_wires_the_path_decides() {
+        for (address, declared, wire) in [
+            ("api.minimax.io/v1", None, Wire::Chat),
+            ("api.minimax.io/anthropic", None, Wire::Anthropic),
+            ("api.deepseek.com/anthropic", None, Wire::Anthropic),
+            ("api.z.ai/api/anthropic", None, Wire::Anthropic),
+            ("api.minimax.io/anthropic", Some(Wire::Chat), Wire::Chat),
+            ("api.openai.com/v1", None, Wire::Chat),
+        ] {
+            let server = ModelConfig::of_server("m".to_owned(), format!("https://{address}"), "m".to_owned());
+            let config = ModelConfig { wire: declared, ..server };
+            // What the catalogue knows of the model at this host.
+            let known = KnownFacts { wire: Some(Wire::Chat), ..KnownFacts::default() };
+            let (plan, _) = RequestPlan::new(&config, "m", address, known).expect("a plan");
+            assert_eq!(plan.wire, wire, "{address}");
+        }
+    }
 }

@@ -209,3 +209,15 @@ fn an_answer_that_breaks_off_is_not_asked_for_again_at_once() {
     let events = quick(&server);
     assert_eq!((events.of("retry").len(), server.requests().len()), (1, 3));
 }
+
+#[test]
+fn a_null_in_the_extra_body_takes_away_what_the_program_sets() {
+    let server = Server::start([Reply::text("ok")]);
+    Run::task(&server, "task")
+        .config("models/default.yaml", "extra_body: { stream_options: null, top_k: 7, never_set: null }\n")
+        .run()
+        .success();
+    let body = server.only_request().body;
+    assert_eq!((body.get("stream_options"), &body["top_k"]), (None, &json!(7)));
+    assert_eq!(body.get("never_set"), None);
+}

@@ -2,7 +2,7 @@
 
 use crate::base::secrets::Secret;
 use crate::config::{AgentConfig, Config, Env, ModelConfig, ModelProvider};
-use crate::model::catalogue::providers::{self, Provider as Known};
+use crate::model::catalogue::providers::{self, Provider as Known, ProviderRole};
 
 use super::{RunOptions, SetupError};
 
@@ -34,11 +34,16 @@ fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, Set
         let message = format!("{name} needs a key: set {variables}, or name another model with -m");
         return Err(SetupError::authentication(message));
     }
-    let base_url = match provider.address.and_then(|variable| env.get(variable)) {
-        Some(address) => at_address(address, provider.base_url),
+    let address = provider.address.and_then(|variable| env.get(variable));
+    let address = address.map(str::trim).filter(|address| !address.is_empty());
+    let base_url = match address {
+        Some(address) if provider.kind == ProviderRole::Local => at_address(address, provider.base_url),
+        Some(address) => address.to_owned(),
         None => provider.base_url.to_owned(),
     };
     let mut model = ModelConfig::of_server(format!("{}/{id}", provider.id), base_url, id.to_owned());
+    // The host of a gateway does not tell the protocol.
+    model.wire = address.filter(|_| provider.kind != ProviderRole::Local).map(|_| provider.wire);
     model.api_key = key.map(|key| Secret::new(key.trim().to_owned()));
     Ok(model)
 }
@@ -81,6 +86,7 @@ fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Wire;
 
     #[test]
     fn a_provider_needs_no_file_but_its_key() {
@@ -102,6 +108,20 @@ mod tests {
 
             let error = at_provider(provider, id, &Env::from_pairs([("OTHER", "x")])).expect_err("no key");
             assert!(error.message.contains(variable), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_gateway_of_a_provider_is_asked_in_the_providers_protocol() {
+        for (address, base_url, wire) in [
+            ("https://gateway.example/x", "https://gateway.example/x", Some(Wire::Anthropic)),
+            ("http://localhost:4000/v1", "http://localhost:4000/v1", Some(Wire::Anthropic)),
+            (" ", "https://api.anthropic.com/v1", None),
+        ] {
+            let env = Env::from_pairs([("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", address)]);
+            let anthropic = providers::by_id("anthropic").expect("it is known");
+            let model = at_provider(anthropic, "claude-sonnet-5-5", &env).expect("it has a key");
+            assert_eq!((model.base_url.as_deref(), model.wire), (Some(base_url), wire), "{address}");
         }
     }
 

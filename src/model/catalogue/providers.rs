@@ -19,7 +19,7 @@ pub struct Provider {
     /// The protocol of its models.
     pub wire: Wire,
     pub kind: ProviderRole,
-    /// The variable that names another address of a local server, as its own programs read it.
+    /// The variable that names another address, as the provider's own programs read it.
     pub address: Option<&'static str>,
     /// A current model that does everyday work well, for users who have named none.
     pub usual: Option<&'static str>,
@@ -40,8 +40,11 @@ pub enum ProviderRole {
 pub const PROVIDERS: &[Provider] = &[
     define_maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses)
         .usually("gpt-6-sol"),
-    define_maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
-        .usually("claude-sonnet-5-5"),
+    Provider {
+        address: Some("ANTHROPIC_BASE_URL"),
+        ..define_maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
+            .usually("claude-sonnet-5-5")
+    },
     define_maker(
         "google",
         "Google Gemini",
