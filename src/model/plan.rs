@@ -65,6 +65,10 @@ impl RequestPlan {
         let mut notices = Vec::new();
         let effort = choose_effort(config, known.levels.as_deref(), wire, &dialect, &mut notices)?;
         let mut extra = if wire == Wire::Chat { dialect.body.clone() } else { Map::new() };
+        if let Some(serde_json::Value::Object(thinking)) = extra.get_mut("thinking").filter(|_| effort.is_some()) {
+            // The effort says whether the model thinks.
+            thinking.shift_remove("type");
+        }
         merge_extra(&mut extra, &config.extra_body);
         // A null takes away what the program itself would set.
         let removed = config.extra_body.iter().filter(|(_, value)| value.is_null());
@@ -249,6 +253,7 @@ fn choose_effort(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::message::{Item, UserText};
 
     #[test]
     fn where_a_host_serves_two_wires_the_path_decides() {
@@ -266,6 +271,28 @@ mod tests {
             let known = KnownFacts { wire: Some(Wire::Chat), ..KnownFacts::default() };
             let (plan, _) = RequestPlan::new(&config, "m", address, known).expect("a plan");
             assert_eq!(plan.wire, wire, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_a_dialect_lets_think_can_be_told_not_to() {
+        for (effort, thinks) in [(None, "enabled"), (Some("none"), "disabled"), (Some("high"), "enabled")] {
+            let server = ModelConfig::of_server(
+                "m".to_owned(),
+                "https://api.z.ai/api/paas/v4".to_owned(),
+                "glm-5.3".to_owned(),
+            );
+            let config = ModelConfig { reasoning_effort: effort.map(str::to_owned), ..server };
+            let (plan, _) = RequestPlan::new(&config, "glm-5.3", "api.z.ai/api/paas/v4", KnownFacts::default())
+                .expect("a plan");
+            let items = [Item::Said(UserText::by_person("hello"))];
+            let request = ModelRequest::from_items(&items, "s");
+            let (body, _) = plan.encode(&request, &WrittenResults::default());
+            let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+            assert_eq!(
+                (&body["thinking"]["type"], &body["thinking"]["clear_thinking"]),
+                (&thinks.into(), &false.into())
+            );
         }
     }
 }
