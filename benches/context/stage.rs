@@ -40,6 +40,13 @@ impl Setting {
         Self { strategy, window: budget * 5 / 4, budget: Some(budget), result: 8000 }
     }
 
+    /// A window that holds everything, whatever the model takes.
+    pub fn endless(result: u64) -> Self {
+        /// Tokens.
+        const ENDLESS: u64 = 10_000_000;
+        Self { strategy: Strategy::Staged, window: ENDLESS, budget: Some(ENDLESS), result }
+    }
+
     /// A window, divided by the defaults.
     pub fn window(window: u64, result: u64) -> Self {
         Self { strategy: Strategy::Staged, window, budget: None, result }

@@ -11,8 +11,6 @@ use crate::workload::{Sizes, Workload};
 use crate::{SEED, percent};
 
 const WINDOWS: [u64; 6] = [8192, 16_384, 32_768, 65_536, 131_072, 200_000];
-/// A window that is large enough for any of the work.
-const ENDLESS: u64 = 10_000_000;
 /// Tokens; no result brings in more, however large the window is.
 const RESULT: u64 = 8000;
 const BYTES_PER_TOKEN: u64 = 4;
@@ -50,7 +48,7 @@ impl Row {
         let staged = played(make(), Setting::window(window, RESULT));
         let budget = stage::budget(window).tokens;
         let cap = (budget.saturating_sub(staged.fixed) / 4).min(RESULT);
-        let none = played(make(), Setting::window(ENDLESS, cap));
+        let none = played(make(), Setting::endless(cap));
         let workload = make();
         let files = workload.files.values().map(String::len);
         let outputs = workload.steps.iter().flat_map(|step| &step.calls).map(|call| call.output.len());
