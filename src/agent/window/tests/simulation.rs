@@ -1,7 +1,7 @@
 //! Runs long conversations through the planner alone and measures how often they are compressed, how often a model
 //! is asked for a summary, and what their requests cost.
 
-use super::desk::{Desk, budget, text};
+use super::desk::{Desk, budget, step, text};
 use crate::agent::window::{PARTS, SummaryFacts};
 use crate::config::Strategy;
 use crate::conversation::message::UserText;
@@ -158,5 +158,23 @@ fn a_large_message_beside_small_steps_does_not_mean_a_compression_at_each() {
             desk.read(&format!("src/module_{number}/file.rs"), step);
         }
         assert!(compressions * 8 <= steps, "{compressions} in {steps} steps of {step} in {window}, {share} %");
+    }
+}
+
+/// With the least room beside the prompt and the tools, short messages go on for as long as anyone likes.
+#[test]
+fn fifty_turns_of_short_messages_fit_into_the_least_room() {
+    let budget = budget(4096);
+    let mut desk = Desk::new(Strategy::Staged, budget, budget.tokens - 520);
+    let mut random = fastrand::Rng::with_seed(4);
+    for number in 0..50 {
+        desk.say(UserText::by_person(format!("{number}: {}", text(random.u64(47..=103)))));
+        desk.measure();
+        if let Some(plan) = desk.plan(desk.goal()) {
+            desk.carry_out(&plan, Some(&by_a_model));
+        }
+        let tokens = desk.measure().tokens;
+        assert!(tokens <= budget.tokens, "turn {number}: {tokens} of {}", budget.tokens);
+        desk.step(step(&text(random.u64(47..=103)), &[]), Vec::new());
     }
 }
