@@ -1,4 +1,4 @@
-//! The end of a call, in types: done, failed, denied, cancelled. The status of the events and of the log, and the code
+//! The end of a call, in types: done, cut, failed, denied, cancelled. The status of the events and of the log, and the code
 //! of the telemetry, follow from it here alone.
 
 use std::time::Duration;
@@ -7,12 +7,14 @@ use crate::base::output::{Exit, ToolErrorKind, ToolOutput};
 use crate::conversation::event::{CallTelemetry, DecidedBy};
 use crate::conversation::message::CallStatus;
 
-/// What became of a call. That its result is cut, with the whole elsewhere, is said by the result:
-/// [`ToolOutput::kept`].
+/// What became of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallEnd {
     /// The tool did what was asked.
     Done,
+    /// The tool did what was asked, but the result lacks a part that the call asked for. The whole is elsewhere: in the
+    /// spill store ([`ToolOutput::kept`]), or to be had in parts.
+    Cut,
     Failed(CallFailure),
     Denied(DecidedBy),
     /// It was interrupted.
@@ -45,19 +47,20 @@ impl CallEnd {
         }
     }
 
+    /// True if the tool did what was asked, whether the result is whole or cut.
     pub fn is_done(&self) -> bool {
-        *self == Self::Done
+        matches!(self, Self::Done | Self::Cut)
     }
 
     /// True if the tool returned a result: it did what was asked, or the program that it ran failed.
     pub fn has_result(&self) -> bool {
-        matches!(self, Self::Done | Self::Failed(CallFailure::Program(_) | CallFailure::Unfinished))
+        self.is_done() || matches!(self, Self::Failed(CallFailure::Program(_) | CallFailure::Unfinished))
     }
 
     /// The status of the call in events and in the log.
     pub fn status(&self) -> CallStatus {
         match self {
-            Self::Done => CallStatus::Ok,
+            Self::Done | Self::Cut => CallStatus::Ok,
             Self::Failed(CallFailure::Tool(ToolErrorKind::Timeout)) => CallStatus::Timeout,
             Self::Failed(_) => CallStatus::Error,
             Self::Denied(_) => CallStatus::Denied,
@@ -68,7 +71,7 @@ impl CallEnd {
     /// The code of [`CallTelemetry::error_code`]; `None` if the call was done.
     pub(super) fn error_code(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Done => return None,
+            Self::Done | Self::Cut => return None,
             Self::Failed(CallFailure::Invalid) => "invalid_call",
             Self::Failed(CallFailure::Unfinished) => "unfinished",
             Self::Failed(CallFailure::Program(Exit::Code(_))) => CallTelemetry::EXIT,
@@ -96,6 +99,7 @@ mod tests {
         let tool = |kind| CallEnd::Failed(CallFailure::Tool(kind));
         for (end, status, code, has_result) in [
             (CallEnd::Done, CallStatus::Ok, None, true),
+            (CallEnd::Cut, CallStatus::Ok, None, true),
             (program(Exit::Code(1)), CallStatus::Error, Some("exit"), true),
             (program(Exit::Signal("SIGSEGV".to_owned())), CallStatus::Error, Some("signal"), true),
             (tool(ToolErrorKind::Permanent), CallStatus::Error, Some("permanent"), false),

@@ -29,8 +29,6 @@ pub(in crate::agent) struct GivenOutcome {
     pub summary: String,
     /// The whole result as data, or the text of a result without data.
     pub value: Value,
-    /// True if it lacks a part that the call asked for.
-    pub cut: bool,
 }
 
 /// A reply that is one call, whose answer is still missing.

@@ -40,13 +40,15 @@ impl Turn<'_> {
         let unavailable = outcome.unavailable().map(str::to_owned);
         let mut verdict = LoopVerdict::Progress;
         let end = outcome.end.clone();
-        let mut given = GivenOutcome { end, summary: String::new(), value: Value::Null, cut: false };
+        let mut given = GivenOutcome { end, summary: String::new(), value: Value::Null };
         let (spill, emitter) = (Arc::clone(&self.conversation.shared.spill), Arc::clone(&self.run.emitter));
         let shaper = ResultShaper { agent: self.agent, spill, emitter, limits };
         let answer = shaper.shape(&mut outcome, |outcome| {
             if limits.of_plan {
                 let output = &outcome.output;
-                given.cut = output.truncated && !asks_for_part(&outcome.prepared.arguments);
+                if given.end == CallEnd::Done && output.truncated && !asks_for_part(&outcome.prepared.arguments) {
+                    given.end = CallEnd::Cut;
+                }
                 let told = if given.end.has_result() { &output.summary } else { &output.observation };
                 given.summary.clone_from(told);
                 given.value = match &output.result {
@@ -88,7 +90,7 @@ impl Turn<'_> {
             arguments: &prepared.arguments,
             result: &result,
             end: match end {
-                CallEnd::Done => ObservedEnd::Succeeded,
+                CallEnd::Done | CallEnd::Cut => ObservedEnd::Succeeded,
                 CallEnd::Failed(CallFailure::Program(_)) => ObservedEnd::Failed,
                 _ => ObservedEnd::Refused,
             },

@@ -150,7 +150,7 @@ impl<'t> Turn<'t> {
         &mut self,
         machine: &mut PlanProgress,
         StartedStep { step, attempt, at }: StartedStep,
-        GivenOutcome { end, summary, value, cut }: GivenOutcome,
+        GivenOutcome { end, summary, value }: GivenOutcome,
     ) -> Result<(), TurnStop> {
         let ok = end.is_done();
         let check = match &step.check {
@@ -158,12 +158,12 @@ impl<'t> Turn<'t> {
             _ => None,
         };
         let status = match end {
-            CallEnd::Done => StepStatus::Ok,
+            CallEnd::Done | CallEnd::Cut => StepStatus::Ok,
             CallEnd::Denied(_) => StepStatus::Denied,
             _ => StepStatus::Failed,
         };
         let duration_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let (step_id, result) = (step.step_id, value);
+        let (step_id, cut, result) = (step.step_id, end == CallEnd::Cut, value);
         let finished =
             StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, cut, result };
         self.note(machine, Happened::Finished(finished))

@@ -31,7 +31,7 @@ impl GivenOutcome {
     /// Turns an outcome into the result of a step.
     pub(super) fn into_result(self) -> Result<Worked, String> {
         match self.end {
-            CallEnd::Done if self.cut => Err(format!("its result is not whole: {}", self.summary)),
+            CallEnd::Cut => Err(format!("its result is not whole: {}", self.summary)),
             CallEnd::Done => Ok((self.value, self.summary)),
             _ => Err(self.summary),
         }
