@@ -1,4 +1,4 @@
-//! Packs the vocabularies of the tokenizer, and the classes of characters by which it splits text, for `src/base/tokens/`.
+//! Packs the vocabulary of the tokenizer, and the classes of characters by which it splits text, for `src/base/tokens/`.
 //!
 //! A packed vocabulary has the number of its tokens (four bytes, the lowest first), the 256 bytes in the order of their
 //! ranks, and for each further token the ranks of the two earlier ones that it joins. A rank takes as many bits as the
@@ -17,11 +17,10 @@ use tiktoken_rs::CoreBPE;
 const CLASSES: [&str; 7] =
     [r"[\p{Lu}\p{Lt}]", r"\p{Ll}", r"[\p{Lm}\p{Lo}]", r"\p{M}", r"\p{N}", r"[\s--[\r\n]]", r"[\r\n]"];
 
-/// Writes `o200k.bin`, `cl100k.bin` and `classes.rs`.
+/// Writes `o200k.bin` and `classes.rs`.
 pub fn write() -> Result<(), Box<dyn Error>> {
     let dir = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     std::fs::write(dir.join("o200k.bin"), packed(&tiktoken_rs::o200k_base()?)?)?;
-    std::fs::write(dir.join("cl100k.bin"), packed(&tiktoken_rs::cl100k_base()?)?)?;
     std::fs::write(dir.join("classes.rs"), classes()?)?;
     Ok(())
 }

@@ -6,7 +6,7 @@ pub mod base {
     pub use crate::base::validator::Validator;
     pub use crate::base::yaml::parse_document;
     pub mod tokens {
-        pub use crate::base::tokens::{TokenMix, Vocabulary, count_tokens, estimate_tokens};
+        pub use crate::base::tokens::{TokenMix, count_tokens, counts_exactly, estimate_tokens};
     }
     pub mod frontmatter {
         pub use crate::base::frontmatter::split_head;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use agent::facade::base::tokens::{self, Vocabulary};
+use agent::facade::base::tokens;
 use agent::facade::conversation::Archive;
 use agent::facade::conversation::message::{Item, Origin, ReplyPart};
 use agent::facade::conversation::spill::Spill;
@@ -185,7 +185,7 @@ impl Figures {
         let mut hasher = DefaultHasher::new();
         texts.hash(&mut hasher);
         let hash = hasher.finish();
-        let count = || FRAME + texts.iter().map(|text| tokens::count_tokens(text, Vocabulary::O200k)).sum::<u64>();
+        let count = || FRAME + texts.iter().map(|text| tokens::count_tokens(text)).sum::<u64>();
         (hash, *self.counted.entry(hash).or_insert_with(count))
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use agent::facade::agent::window::{MeasuredRequest, Ruler};
 use agent::facade::agent::{Cancel, Emitter, Run, measure_fill, run_compression};
-use agent::facade::base::tokens::{self, Vocabulary};
+use agent::facade::base::tokens;
 use agent::facade::config::Strategy;
 use agent::facade::conversation::EventSink;
 use agent::facade::conversation::event::{CallTelemetry, Event};
@@ -99,7 +99,7 @@ pub fn measure_memory(thousands: u64) {
     let dir = tempfile::tempdir().expect("a directory");
     let play = Play::new(Workload::new(1, Sizes::Lognormal));
     let agent = stage::agent(dir.path(), &play, Setting::budget(Strategy::Staged, thousands * 1250));
-    let _ = tokens::count_tokens("the tables are loaded", Vocabulary::O200k);
+    let _ = tokens::count_tokens("the tables are loaded");
     let mut conversation = stage::conversation(dir.path());
     conversation.session.say(UserText::by_person("Mend the reader."), NOW).expect("in memory");
     let mut run = Run::new(Emitter::new("session".to_owned(), "run".to_owned(), Box::new(Unseen)));

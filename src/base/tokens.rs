@@ -1,5 +1,5 @@
-//! Counts the tokens of a text: a cheap estimate, and the exact count by a public vocabulary, whose table is unfolded
-//! for the first exact count.
+//! Counts the tokens of a text: a cheap estimate, and the exact count by the public vocabulary o200k, whose table is
+//! unfolded for the first exact count.
 
 mod merge;
 mod mix;
@@ -41,60 +41,36 @@ pub fn count_quarters(bytes: &[u8]) -> u64 {
         .sum()
 }
 
-/// A vocabulary that can be counted exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vocabulary {
-    O200k,
-    Cl100k,
-}
-
-/// Models by the provider's name for them; `*` stands for any end. Others have a vocabulary that is not public.
+/// The models whose vocabulary is counted here, by the provider's name for them; `*` stands for any end.
 #[rustfmt::skip]
-const MODELS: [(Vocabulary, &[&str]); 2] = [
-    (Vocabulary::O200k, &[
-        "gpt-5*", "gpt-oss-*", "gpt-4o", "gpt-4o-*", "gpt-4.1", "gpt-4.1-*", "gpt-4.5-*", "chatgpt-4o-*", "codex-mini*",
-        "o1", "o1-*", "o3", "o3-*", "o4-mini", "o4-mini-*",
-    ]),
-    (Vocabulary::Cl100k, &[
-        "gpt-4", "gpt-4-*", "gpt-3.5", "gpt-3.5-turbo", "gpt-3.5-turbo-*", "gpt-35-turbo", "gpt-35-turbo-*",
-    ]),
+const MODELS: &[&str] = &[
+    "gpt-5*", "gpt-oss-*", "gpt-4o", "gpt-4o-*", "gpt-4.1", "gpt-4.1-*", "gpt-4.5-*", "chatgpt-4o-*", "codex-mini*",
+    "o1", "o1-*", "o3", "o3-*", "o4-mini", "o4-mini-*",
 ];
 
-impl Vocabulary {
-    /// The vocabulary of a model, by the provider's name for it, including tuned ones (`ft:gpt-4o:…`); `None` if it is
-    /// not public.
-    pub fn of_model(id: &str) -> Option<Self> {
-        let id = id.rsplit('/').next().unwrap_or(id);
-        let id = id.strip_prefix("ft:").map_or(id, |tuned| tuned.split(':').next().unwrap_or(tuned));
-        let is_named = |pattern: &&str| match pattern.strip_suffix('*') {
-            Some(start) => id.starts_with(start),
-            None => id == *pattern,
-        };
-        MODELS.iter().find(|(_, patterns)| patterns.iter().any(is_named)).map(|(vocabulary, _)| *vocabulary)
-    }
-
-    fn table(self) -> &'static TokenTable {
-        static O200K: LazyLock<TokenTable> =
-            LazyLock::new(|| TokenTable::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"))));
-        static CL100K: LazyLock<TokenTable> =
-            LazyLock::new(|| TokenTable::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.bin"))));
-        match self {
-            Self::O200k => &O200K,
-            Self::Cl100k => &CL100K,
-        }
-    }
+/// True if [`count_tokens`] counts with the vocabulary of this model, by the provider's name for it, also of a tuned one
+/// (`ft:gpt-4o:…`).
+pub fn counts_exactly(model: &str) -> bool {
+    let id = model.rsplit('/').next().unwrap_or(model);
+    let id = id.strip_prefix("ft:").map_or(id, |tuned| tuned.split(':').next().unwrap_or(tuned));
+    MODELS.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => id.starts_with(start),
+        None => id == *pattern,
+    })
 }
 
-/// The exact number of tokens of `text`. Special marks count as plain text.
+static O200K: LazyLock<TokenTable> =
+    LazyLock::new(|| TokenTable::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"))));
+
+/// The exact number of tokens of `text` in the vocabulary o200k. Special marks count as plain text.
 ///
-/// The first call for a vocabulary unfolds its table, which takes some milliseconds and megabytes.
-pub fn count_tokens(text: &str, vocabulary: Vocabulary) -> u64 {
-    let table = vocabulary.table();
+/// The first call unfolds its table, which takes some milliseconds and megabytes.
+pub fn count_tokens(text: &str) -> u64 {
     let mut merger = Merger::default();
-    split::split_pieces(text, vocabulary)
-        .map(|piece| match table.find(piece.as_bytes()) {
+    split::split_pieces(text)
+        .map(|piece| match O200K.find(piece.as_bytes()) {
             Some(_) => 1,
-            None => merger.count(table, piece.as_bytes()),
+            None => merger.count(&O200K, piece.as_bytes()),
         })
         .sum()
 }
@@ -113,15 +89,16 @@ mod tests {
     }
 
     #[test]
-    fn vocabularies_by_model() {
-        for (id, encoding) in [
-            ("gpt-5-mini", Some(Vocabulary::O200k)),
-            ("openai/gpt-4o", Some(Vocabulary::O200k)),
-            ("gpt-oss-20b", Some(Vocabulary::O200k)),
-            ("gpt-4", Some(Vocabulary::Cl100k)),
-            ("deepseek-chat", None),
+    fn models_that_are_counted_exactly() {
+        for (id, is_exact) in [
+            ("gpt-5-mini", true),
+            ("openai/gpt-4o", true),
+            ("ft:gpt-4o:me", true),
+            ("gpt-oss-20b", true),
+            ("gpt-4", false),
+            ("deepseek-chat", false),
         ] {
-            assert_eq!(Vocabulary::of_model(id), encoding, "{id}");
+            assert_eq!(counts_exactly(id), is_exact, "{id}");
         }
     }
 }

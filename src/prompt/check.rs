@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::tokens::{self, Vocabulary};
+use crate::base::tokens;
 use crate::template::{Template, Undefined, Value};
 
 use super::chat::{ChatTemplate, MessageTemplate};
@@ -42,7 +42,7 @@ impl Prompt {
     pub fn sizes(&self, sample: &Value) -> Result<Vec<PartSize>, PromptError> {
         let context = self.filled_up(sample);
         let sections = self.sections(&context)?.into_iter().chain(self.message_sections(&context)?);
-        let count = |text: &str| tokens::count_tokens(text, Vocabulary::O200k);
+        let count = |text: &str| tokens::count_tokens(text);
         Ok(sections.map(|(name, text)| PartSize { name, tokens: count(&text) }).collect())
     }
 

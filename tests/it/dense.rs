@@ -1,7 +1,7 @@
 //! Results that are denser than prose (noise, identifiers, tables of numbers): whatever the window, the model gets to
 //! read each of them before it is shortened to a note.
 
-use agent::facade::base::tokens::{Vocabulary, count_tokens};
+use agent::facade::base::tokens::count_tokens;
 use serde_json::json;
 
 use crate::context::{summary, wants_summary};
@@ -31,14 +31,14 @@ fn reads(calls: usize, steps: usize) -> Server {
             _ if index < steps => Reply::calls(&(0..calls).map(read).collect::<Vec<_>>()),
             _ => Reply::text("Done."),
         };
-        reply.counted(count_tokens(&request.raw, Vocabulary::O200k))
+        reply.counted(count_tokens(&request.raw))
     })
 }
 
 /// The tokens of the newest results in a request.
 fn newest(request: &Request, calls: usize) -> Vec<u64> {
     let results = request.tool_results();
-    results[results.len() - calls..].iter().map(|(_, text)| count_tokens(text, Vocabulary::O200k)).collect()
+    results[results.len() - calls..].iter().map(|(_, text)| count_tokens(text)).collect()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn no_dense_result_is_hidden_before_the_model_has_read_it() {
             assert_answered_once(request);
             let shown = newest(request, calls);
             assert!(shown.iter().all(|tokens| *tokens >= LEAST), "{window}, {calls} of {width}: {shown:?}");
-            let size = count_tokens(&request.raw, Vocabulary::O200k);
+            let size = count_tokens(&request.raw);
             assert!(size <= window, "{window}, {calls} of {width}: {size}");
         }
     }
@@ -95,7 +95,7 @@ fn calls_whose_results_have_no_room_are_not_run() {
                 newest.partition(|text| text.contains("Not run: too many calls in one reply: only the first "));
             assert!(!read.is_empty() && !refused.is_empty(), "{window}: {} were read", read.len());
             for text in read {
-                let tokens = count_tokens(text, Vocabulary::O200k);
+                let tokens = count_tokens(text);
                 assert!(tokens >= 50 && text.contains("recall id="), "{window}: {tokens} of {text}");
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agent::facade::base::Validator;
-use agent::facade::base::tokens::{Vocabulary, count_tokens};
+use agent::facade::base::tokens::count_tokens;
 use agent::facade::config::GuidanceProfile;
 use agent::facade::prompt::test::{Suite, parse_suite, run_all_rendered};
 use agent::facade::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
@@ -71,7 +71,7 @@ fn system(profile: GuidanceProfile, skills: Vec<SkillFacts>) -> (u64, String) {
     facts.agent.skills = skills;
     let prompt = Registry::new(&[]).get("system").expect("built in");
     let text = prompt.render(&facts.value()).expect("all is defined");
-    (count_tokens(&text, Vocabulary::O200k), text)
+    (count_tokens(&text), text)
 }
 
 #[test]

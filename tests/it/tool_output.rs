@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use agent::facade::base::tokens::{self, Vocabulary};
+use agent::facade::base::tokens;
 
 use crate::run::Run;
 
@@ -53,7 +53,7 @@ fn all_shown() -> Vec<Vec<String>> {
 }
 
 fn count(text: &str) -> u64 {
-    tokens::count_tokens(text, Vocabulary::O200k)
+    tokens::count_tokens(text)
 }
 
 fn page() -> String {

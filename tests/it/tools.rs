@@ -36,8 +36,7 @@ fn the_definitions_have_two_sizes() {
     // Where a person is present `ask_user` comes on top, with at most 100.
     for (profile, most) in [("concise", 1400), ("guided", 1900)] {
         let tools = request_under(profile).body["tools"].to_string();
-        let tokens =
-            agent::facade::base::tokens::count_tokens(&tools, agent::facade::base::tokens::Vocabulary::O200k);
+        let tokens = agent::facade::base::tokens::count_tokens(&tools);
         assert!(tokens <= most, "{profile}: {tokens} tokens of {most}: say it shorter");
         assert_eq!(tools.contains("whole lines of it"), profile == "guided", "{tools}");
     }
@@ -57,7 +56,7 @@ fn the_defaults_are_offered_sorted_and_within_their_budget() {
         assert!(!names.contains(&name), "{name} is only for agents that name it: {names:?}");
     }
     let text = format!("{}{}", request.system(), request.body["tools"]);
-    let tokens = agent::facade::base::tokens::count_tokens(&text, agent::facade::base::tokens::Vocabulary::O200k);
+    let tokens = agent::facade::base::tokens::count_tokens(&text);
     // Where a person is present `ask_user` comes on top, with at most 100.
     assert!(tokens <= 2150, "system prompt and tools take {tokens} tokens of 2,150: say it shorter");
 }

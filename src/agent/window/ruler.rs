@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use crate::base::image;
-use crate::base::tokens::{self, Vocabulary};
+use crate::base::tokens;
 use crate::conversation::message::Item;
 use crate::conversation::session::ItemId;
 use crate::model::ToolDefinition;
@@ -64,8 +64,8 @@ pub enum Break {
 #[derive(Debug, Default)]
 pub struct Ruler {
     model: String,
-    /// The encoding of the model, if it is public.
-    vocabulary: Option<Vocabulary>,
+    /// True if texts are counted here with the model's own vocabulary.
+    counts_exactly: bool,
     tools: Option<MeasuredEntry>,
     /// The definitions that `tools` measures.
     definitions: Vec<ToolDefinition>,
@@ -90,9 +90,9 @@ impl Ruler {
     /// Measures the next request, exactly if its size may pass `threshold`.
     pub fn measure(&mut self, request: MeasuredRequest<'_>, threshold: u64) -> RequestSize {
         if self.model != request.model {
-            let vocabulary = Vocabulary::of_model(request.model);
-            let rates = Rates::untaught(vocabulary.is_some());
-            *self = Self { model: request.model.to_owned(), vocabulary, rates, ..Self::default() };
+            let counts_exactly = tokens::counts_exactly(request.model);
+            let rates = Rates::untaught(counts_exactly);
+            *self = Self { model: request.model.to_owned(), counts_exactly, rates, ..Self::default() };
         }
         let first = self.tools.is_none();
         let same_tools = self.take_in_tools(request.tools);
@@ -159,7 +159,7 @@ impl Ruler {
             self.heads_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
             return self.take_in_report(entries, tokens);
         }
-        let is_exact = |entry: &MeasuredEntry| entry.origin == SizeOrigin::Counted && self.vocabulary.is_some();
+        let is_exact = |entry: &MeasuredEntry| entry.origin == SizeOrigin::Counted && self.counts_exactly;
         let exact: f64 = news().filter(is_exact).map(|entry| entry.parts.tokens()).sum();
         let (mut expected_parts, mut counted_parts) = (SizeParts::default(), SizeParts::default());
         for entry in news().filter(|entry| !is_exact(entry)) {
@@ -175,7 +175,7 @@ impl Ruler {
             0.5..2.0 => (of_rest, 1.0),
             _ => [(tokens - known) / (rest + exact).max(1.0); 2].into(),
         };
-        let is_reference = self.vocabulary.is_some();
+        let is_reference = self.counts_exactly;
         let divide = |entry: &mut MeasuredEntry| {
             entry.origin = SizeOrigin::Reported(match entry.origin {
                 SizeOrigin::Reported(tokens) => tokens,
@@ -191,7 +191,7 @@ impl Ruler {
 
     /// Forgets the provider's counts: sizes are our own until the next report. False if there was none.
     pub fn forget_reports(&mut self) -> bool {
-        let untaught = Rates::untaught(self.vocabulary.is_some());
+        let untaught = Rates::untaught(self.counts_exactly);
         self.entries.iter_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
         self.heads_mut().for_each(|entry| entry.origin = SizeOrigin::Expected);
         self.reported = None;
@@ -228,7 +228,7 @@ impl Ruler {
     /// The tokens of a text that was not measured yet, counted with the model's encoding or a public one.
     pub fn count(&self, text: &str) -> u64 {
         let mut entry = MeasuredEntry::of_system(text);
-        entry.count(|| tokens::count_tokens(text, self.vocabulary.unwrap_or(Vocabulary::O200k)));
+        entry.count(|| tokens::count_tokens(text));
         round_tokens(self.size(&entry).ceil())
     }
 
@@ -282,22 +282,19 @@ impl Ruler {
 
     fn count_if_needed(&mut self, request: MeasuredRequest<'_>, threshold: u64) -> Basis {
         if self.at_most() > to_float(threshold) {
-            let encoding = self.vocabulary.unwrap_or(Vocabulary::O200k);
             for (entry, item) in self.entries.iter_mut().zip(request.items) {
-                entry.count(|| item.texts().map(|text| tokens::count_tokens(text, encoding)).sum());
+                entry.count(|| item.texts().map(tokens::count_tokens).sum());
             }
             if let Some(tools) = &mut self.tools {
-                tools.count(|| {
-                    list_tool_texts(request.tools).map(|text| tokens::count_tokens(&text, encoding)).sum()
-                });
+                tools.count(|| list_tool_texts(request.tools).map(|text| tokens::count_tokens(&text)).sum());
             }
             if let Some((text, system)) = &mut self.system {
-                system.count(|| tokens::count_tokens(text, encoding));
+                system.count(|| tokens::count_tokens(text));
             }
         }
         match self.tools.map(|tools| tools.origin) {
             Some(SizeOrigin::Reported(_)) => Basis::Reported,
-            Some(SizeOrigin::Counted) if self.vocabulary.is_some() => Basis::Counted,
+            Some(SizeOrigin::Counted) if self.counts_exactly => Basis::Counted,
             Some(SizeOrigin::Counted) => Basis::Nearest,
             _ => Basis::Estimate,
         }
@@ -321,7 +318,7 @@ impl Ruler {
     fn size(&self, entry: &MeasuredEntry) -> f64 {
         match entry.origin {
             SizeOrigin::Reported(tokens) => tokens,
-            SizeOrigin::Counted if self.vocabulary.is_some() => entry.parts.tokens(),
+            SizeOrigin::Counted if self.counts_exactly => entry.parts.tokens(),
             SizeOrigin::Counted => self.count_rates.weigh(&entry.parts),
             SizeOrigin::Expected => self.rates.weigh(&entry.parts),
         }

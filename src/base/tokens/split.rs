@@ -1,7 +1,6 @@
-//! Splits a text into the pieces that are encoded separately. A vocabulary defines them by a regular expression; the
-//! functions here split off a piece at the start of a text like that expression, in time linear in the text.
-//!
-//! o200k: alternatives in this order, the first that matches counts
+//! Splits a text into the pieces that are encoded separately. The vocabulary o200k defines them by a regular expression;
+//! the functions here split off a piece at the start of a text like that expression, in time linear in the text. Of its
+//! alternatives the first that matches counts:
 //! ```text
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -11,19 +10,6 @@
 //! \s+(?!\S)
 //! \s+
 //! ```
-//! cl100k:
-//! ```text
-//! '(?i:[sdmt]|ll|ve|re)
-//! [^\r\n\p{L}\p{N}]?+\p{L}++
-//! \p{N}{1,3}+
-//!  ?[^\s\p{L}\p{N}]++[\r\n]*+
-//! \s++$
-//! \s*[\r\n]
-//! \s+(?!\S)
-//! \s
-//! ```
-
-use super::Vocabulary;
 
 /// A class of characters, or several: each is a bit. The order is that of `build/vocabulary.rs`.
 type CharClass = u8;
@@ -43,28 +29,24 @@ const OTHER: CharClass = 1 << 7;
 
 const LETTER: CharClass = UPPER | LOWER | CASELESS;
 const SPACE: CharClass = BLANK | LINE;
-/// The classes of the capitals of a word, and of its end, in o200k.
+/// The classes of the capitals of a word, and of its end.
 const BIG: CharClass = UPPER | CASELESS | MARK;
 const SMALL: CharClass = LOWER | CASELESS | MARK;
 
 include!(concat!(env!("OUT_DIR"), "/classes.rs"));
 
 /// The pieces of `text`. Together they are the text.
-pub fn split_pieces(mut text: &str, vocabulary: Vocabulary) -> impl Iterator<Item = &str> {
-    let first = match vocabulary {
-        Vocabulary::O200k => split_o200k,
-        Vocabulary::Cl100k => split_cl100k,
-    };
+pub fn split_pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let class = classify_char(text.chars().next()?);
-        let (piece, rest) = text.split_at(first(text, class));
+        let (piece, rest) = text.split_at(find_end(text, class));
         text = rest;
         Some(piece)
     })
 }
 
 /// The end of the first piece of a text that begins with a character of `first`.
-fn split_o200k(text: &str, first: CharClass) -> usize {
+fn find_end(text: &str, first: CharClass) -> usize {
     let prefix = measure_prefix(text, first);
     let word = small_word(text, prefix)
         // A mark without a following word is a word itself.
@@ -77,22 +59,6 @@ fn split_o200k(text: &str, first: CharClass) -> usize {
             let space = measure_run(text, 0, SPACE);
             let ends_text = (space == text.len()).then_some(space);
             measure_lines(&text[..space]).or(ends_text).unwrap_or_else(|| all_but_last(&text[..space]))
-        }),
-    }
-}
-
-fn split_cl100k(text: &str, first: CharClass) -> usize {
-    let ending = measure_contraction(text);
-    if ending > 0 {
-        return ending;
-    }
-    match some_run(text, measure_prefix(text, first), LETTER) {
-        Some(end) => end,
-        None if first == NUMBER => measure_number(text),
-        None => measure_symbols(text, &['\r', '\n']).unwrap_or_else(|| {
-            let space = measure_run(text, 0, SPACE);
-            let ends_text = (space == text.len()).then_some(space);
-            ends_text.or_else(|| measure_lines(&text[..space])).unwrap_or_else(|| all_but_last(&text[..space]))
         }),
     }
 }

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::base::tokens::{self, Vocabulary};
+use crate::base::tokens;
 use crate::template;
 
 /// A run of a case: its text, its calls and its figures. A recording keeps it in its serde form.
@@ -74,7 +74,7 @@ impl<'r> AssertionData<'r> {
 
     /// Tokens of the text by a public vocabulary, whatever the model's own is.
     pub fn tokens(&self) -> u64 {
-        tokens::count_tokens(self.output, Vocabulary::O200k)
+        tokens::count_tokens(self.output)
     }
 
     /// The names that `expr` reads: [`EXPRESSION_NAMES`].
