@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The estimated tokens of a picture in a request: providers count by size and detail, usually less.
 pub const TOKENS: u64 = 1500;
 
-/// The largest picture that servers accept, in bytes; its encoding is a third larger.
-pub const MOST_BYTES: u64 = 5 * 1024 * 1024;
+/// The largest picture that servers accept, in bytes: some count the 5 MiB of its encoding, which is a third larger.
+pub const MOST_BYTES: u64 = 5 * 1024 * 1024 / 4 * 3;
 
 /// A picture, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,17 @@ pub struct Image {
 }
 
 impl Image {
+    /// Takes a picture that models can be shown.
+    ///
+    /// # Errors
+    /// The end of a sentence about it.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err("is larger than 3.75 MiB, the most that servers take: make it smaller".to_owned());
+        }
+        Self::recognise(bytes).ok_or_else(|| "is not a PNG, JPEG, WebP or GIF picture".to_owned())
+    }
+
     /// Recognises PNG, JPEG, WebP and GIF, which models read; `None` for other bytes.
     pub fn recognise(bytes: &[u8]) -> Option<Self> {
         Some(Self { mime: recognise_kind(bytes)?.to_owned(), data: encode_base64(bytes) })

@@ -10,6 +10,7 @@ use crate::files::workspace::Workspace;
 use crate::template;
 
 use super::children::{self, NamedVariables};
+use super::stored_keys::StoredKeys;
 
 /// The variables of the process.
 #[derive(Clone, Default)]
@@ -43,6 +44,21 @@ impl Env {
     /// An environment of only these variables.
     pub fn from_pairs<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { variables: Arc::new(variables) }
+    }
+
+    /// The same with the keys that `agent key set` keeps, for variables that are not set. A file that cannot be read
+    /// counts as none: `agent key list` says why.
+    #[must_use]
+    pub fn with_stored_keys(self) -> Self {
+        let stored = StoredKeys::open(&self.dirs().data).read().unwrap_or_default();
+        if stored.is_empty() {
+            return self;
+        }
+        let mut variables = (*self.variables).clone();
+        for (name, key) in stored.iter().filter(|(name, _)| self.get(name).is_none()) {
+            variables.insert(name.clone(), key.reveal().to_owned());
+        }
         Self { variables: Arc::new(variables) }
     }
 

@@ -22,6 +22,7 @@ use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::skill_dirs;
 use super::source::{ConfigDocument, ConfigLayer, Sources, SubjectKind};
 use super::tool::ToolConfig;
+use crate::base::secrets::LateSecrets;
 use crate::base::yaml::{Node, Scalar, ScalarForm, YamlPlace, YamlTree};
 
 /// Reads the configuration.
@@ -184,11 +185,15 @@ fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConf
     for (name, narrowed) in gathered.narrowed {
         agents.entry(name).and_modify(|agent| agent.narrowed = narrowed);
     }
+    let resolve_key = |(name, model): (String, ModelConfig)| {
+        let api_key = model.api_key.and_then(|key| key.resolve(options.env));
+        (name, ModelConfig { api_key, ..model })
+    };
     layers.skill_dirs.extend(skill_dirs::list_configured(&settings.skills, &options.env.dirs().home));
     Some(Config {
         settings,
         agents,
-        models: typed.models,
+        models: typed.models.into_iter().map(resolve_key).collect(),
         tools: typed.tools,
         session_stores: typed.session_stores,
         flows: typed.flows,
@@ -199,6 +204,7 @@ fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConf
         warnings: gathered.warnings,
         env: options.env.clone(),
         dirs: options.env.dirs(),
+        late_secrets: LateSecrets::default(),
         given: ConfigInputs {
             config_dir: options.config_dir.clone(),
             sets: options.sets.to_vec(),

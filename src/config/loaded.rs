@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::api_key::ApiKey;
 use super::env::{Env, ProgramDirs};
 use super::flags::SettingFlags;
 use super::flow::FlowConfig;
@@ -15,7 +16,7 @@ use super::skill_dirs::SkillDir;
 use super::source::{ConfigDocument, Sources};
 use super::through::{CommandDir, PromptDir};
 use super::tool::ToolConfig;
-use crate::base::secrets::{Redactor, Secret, secrets_in};
+use crate::base::secrets::{LateSecrets, Redactor, Secret, secrets_in};
 use crate::files::workspace::Workspace;
 
 /// The configuration of a run: read-only.
@@ -38,6 +39,8 @@ pub struct Config {
     pub warnings: Vec<String>,
     pub env: Env,
     pub dirs: ProgramDirs,
+    /// The keys that models fetch while the program runs.
+    pub late_secrets: LateSecrets,
     pub(super) command_dirs: Vec<CommandDir>,
     /// The request for it.
     pub(super) given: ConfigInputs,
@@ -126,7 +129,7 @@ impl Config {
     pub fn redactor(&self) -> Redactor {
         let mut secrets: Vec<String> = self.env.secret_values().map(str::to_owned).collect();
         for model in self.models.values() {
-            secrets.extend(model.api_key.iter().map(|key| key.reveal().trim().to_owned()));
+            secrets.extend(model.api_key.as_ref().and_then(ApiKey::given).map(str::to_owned));
             secrets.extend(model.base_url.as_deref().map(secrets_in).unwrap_or_default());
         }
         let telemetry = &self.settings.telemetry;
@@ -137,7 +140,7 @@ impl Config {
             // `Bearer VALUE`: the value is the secret.
             secrets.extend(header.split_once(' ').map(|(_, value)| value.to_owned()));
         }
-        Redactor::new(secrets)
+        Redactor::new(secrets).with_late(self.late_secrets.clone())
     }
 
     /// The directory of the sessions, an absolute path.

@@ -15,6 +15,7 @@
 
 // The shapes.
 mod children;
+mod stored_keys;
 mod env;
 mod duration;
 mod permissions;
@@ -28,6 +29,7 @@ mod selection;
 mod ui;
 mod wire;
 mod profile;
+mod api_key;
 mod model;
 mod tool;
 mod schema;
@@ -61,6 +63,7 @@ mod explain;
 mod changed;
 mod init;
 
+pub use api_key::{ApiKey, KeySource};
 pub use changed::Changed;
 pub use duration::{format_duration, parse_duration};
 pub use env::Env;
@@ -89,6 +92,7 @@ pub use settings::{
 };
 pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::SubjectKind;
+pub use stored_keys::StoredKeys;
 pub use through::{FileAccess, PromptDir};
 pub use tool::{CommandLine, CommandOutputFormat, ToolConfig, ToolEffect};
 pub use trust::TrustStore;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::api_key::ApiKey;
 use super::duration;
 use super::wire::{self, Wire};
 use crate::base::secrets::Secret;
@@ -25,7 +26,8 @@ pub struct ModelConfig {
     pub dialect: Option<String>,
     /// The server, with its version path and without a final slash: `https://api.openai.com/v1`.
     pub base_url: Option<String>,
-    pub api_key: Option<Secret>,
+    /// The key, or where it is to be had: `{ env: NAME }`, `{ file: PATH }`, `{ command: [PROGRAM, …], refresh: 50m }`.
+    pub api_key: Option<ApiKey>,
     /// The provider's name for the model.
     pub model: Option<String>,
     /// Tokens; a declared value overrides the catalogue.

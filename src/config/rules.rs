@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::api_key::ApiKey;
 use super::children::is_pattern;
 use super::merge::Merged;
 use super::model::{ModelConfig, ModelProvider, PriceTier};
@@ -270,8 +271,11 @@ fn check_model(model: &ModelConfig, is_absent: &dyn Fn(&str) -> bool, report: &m
     if !model.base_url.as_deref().is_none_or(is_http) {
         report(&["base_url"], "a base URL begins with http:// or https://");
     }
-    if model.api_key.as_ref().is_some_and(|key| !is_sendable(key.reveal())) {
-        report(&["api_key"], "the key has characters that no request can carry");
+    match &model.api_key {
+        Some(ApiKey::Given(key)) if !is_sendable(key.reveal()) => {
+            report(&["api_key"], "the key has characters that no request can carry");
+        }
+        key => key.iter().filter_map(ApiKey::find_mistake).for_each(|why| report(&["api_key"], why)),
     }
     for name in find_unsendable(&model.headers) {
         report(&["headers", name], UNSENDABLE);

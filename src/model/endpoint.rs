@@ -11,6 +11,7 @@ use reqwest::{Client, Response, Url};
 
 use super::dialect::Auth;
 use super::errors::{self, Hints, StatedError};
+use super::key::ServerKey;
 use super::wire_log::{Exchange, WireLog};
 use super::{ConnectError, Surroundings, wires};
 use crate::base::secrets::{Redactor, secrets_in};
@@ -26,7 +27,7 @@ const EVENT_STREAM: &str = "text/event-stream";
 /// A server, and the means to reach it.
 pub(super) struct Endpoint {
     openai: OpenAIConfig,
-    key: String,
+    key: ServerKey,
     query: String,
     /// The headers of the model file.
     own_headers: HeaderMap,
@@ -42,7 +43,7 @@ pub(super) struct Endpoint {
 
 /// True if requests can be made at all: `OpenAI` itself needs a key.
 pub fn is_configured(config: &ModelConfig) -> bool {
-    let has_key = config.api_key.as_ref().is_some_and(|key| !key.reveal().trim().is_empty());
+    let has_key = config.api_key.as_ref().is_some_and(|key| key.given().is_none_or(|key| !key.is_empty()));
     let is_openai = config.provider == ModelProvider::Openai && base_of(config).starts_with(OPENAI_API_BASE);
     let names_key = |name: &String| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
     has_key || !is_openai || config.headers.keys().any(names_key)
@@ -56,18 +57,15 @@ impl Endpoint {
     /// Checks the configuration without connecting.
     pub fn new(config: &ModelConfig, model: &str, around: &Surroundings) -> Result<Self, ConnectError> {
         let wrong = |key: &str, why: String| ConnectError::wrong(&config.name, key, why);
-        let key = config.api_key.as_ref().map(|key| key.reveal().trim()).unwrap_or_default();
-        if HeaderValue::from_str(key).is_err() {
-            let why = "it contains a line break or another character that a header cannot carry".to_owned();
-            return Err(wrong("api_key", why));
-        }
+        let key = ServerKey::new(config.api_key.as_ref(), around.late_secrets.clone());
+        let key = key.map_err(|why| wrong("api_key", why))?;
         let base = base_of(config);
         let (base, query) = base.split_once('?').unwrap_or((base, ""));
         let base = base.trim_end_matches('/');
         let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::choose_path);
         let base = paths.iter().find_map(|path| base.strip_suffix(path)).unwrap_or(base);
         // Unset fields would be filled from OpenAI's environment variables and sent to whatever host this is.
-        let openai = OpenAIConfig::new().with_api_key(key).with_org_id("").with_project_id("").with_api_base(base);
+        let openai = OpenAIConfig::new().with_api_key("").with_org_id("").with_project_id("").with_api_base(base);
         let mut own_headers = HeaderMap::new();
         for (name, value) in &config.headers {
             let bad = |why: String| wrong(&format!("headers.{name}"), why);
@@ -78,11 +76,11 @@ impl Endpoint {
         let base = net::parse_url(base).map_err(|error| wrong("base_url", error.to_string()))?;
         Ok(Self {
             openai,
-            key: key.to_owned(),
+            redactor: create_redactor(&key.current(), config).with_late(around.late_secrets.clone()),
+            key,
             query: query.to_owned(),
             own_headers,
             model: model.to_owned(),
-            redactor: create_redactor(key, config),
             timeouts: config.timeouts.clone(),
             net: Arc::clone(&around.net),
             log: around.wire_log.clone(),
@@ -118,18 +116,15 @@ impl Endpoint {
     /// file.
     pub fn headers(&self, auth: Auth, streaming: bool, more: &[(&str, String)]) -> HeaderMap {
         let mut headers = self.openai.headers();
-        let key_header = match auth {
-            Auth::Bearer => None,
-            Auth::XApiKey => Some("x-api-key"),
-            Auth::ApiKey => Some("api-key"),
+        headers.remove(AUTHORIZATION);
+        let key = self.key.current();
+        let (name, value) = match auth {
+            Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+            Auth::XApiKey => (HeaderName::from_static("x-api-key"), key.clone()),
+            Auth::ApiKey => (HeaderName::from_static("api-key"), key.clone()),
         };
-        if self.key.is_empty() || key_header.is_some() {
-            headers.remove(AUTHORIZATION);
-        }
-        if let (Some(name), false) = (key_header, self.key.is_empty())
-            && let Ok(key) = HeaderValue::from_str(&self.key)
-        {
-            headers.insert(name, key);
+        if let (false, Ok(value)) = (key.is_empty(), HeaderValue::from_str(&value)) {
+            headers.insert(name, value);
         }
         for (name, value) in more {
             if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
@@ -158,8 +153,27 @@ impl Endpoint {
         self.log.as_ref()?.take_failure()
     }
 
-    /// Sends a body and waits for a successful response, whose bytes belong in the log of the exchange.
+    /// Sends a body and waits for a successful response, whose bytes belong in the log of the exchange. `headers` makes
+    /// the headers with the key that is known; where the server refuses it and its source has another one, the body is
+    /// sent once more.
     pub async fn send(
+        &self,
+        url: &Url,
+        headers: &(dyn Fn() -> HeaderMap + Sync),
+        body: Bytes,
+    ) -> Result<(Response, Exchange), ModelError> {
+        let no_key = |why: String| self.error(ModelErrorKind::Authentication, why);
+        self.key.ready().await.map_err(no_key)?;
+        let key = self.key.current();
+        match self.send_once(url, headers(), body.clone()).await {
+            Err(error) if error.status == Some(401) && self.key.renew(&key).await.map_err(no_key)? => {
+                self.send_once(url, headers(), body).await
+            }
+            sent => sent,
+        }
+    }
+
+    async fn send_once(
         &self,
         url: &Url,
         headers: HeaderMap,
@@ -193,8 +207,8 @@ impl Endpoint {
     /// Sends a body to a path of the server and reads the whole answer.
     pub async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
         const MOST: usize = 64 * 1024 * 1024;
-        let headers = self.headers(Auth::Bearer, false, &[]);
-        let (mut response, mut exchange) = self.send(&self.url(path), headers, body).await?;
+        let headers = || self.headers(Auth::Bearer, false, &[]);
+        let (mut response, mut exchange) = self.send(&self.url(path), &headers, body).await?;
         let mut whole = BytesMut::new();
         while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
             exchange.read(&piece);

@@ -1,8 +1,6 @@
 //! Learns from the refusals of a server: a part of the request that it does not know is left out or replaced by the
 //! nearest one, and the plan is changed for all later requests. Pure: a table of words and changes.
 
-use serde_json::{Map, Value, json};
-
 use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
 use super::dialect::Dialect;
@@ -31,12 +29,30 @@ pub fn learn_lesson(plan: &RequestPlan, error: &ModelError) -> Option<Lesson> {
         let notice = format!("{} is not served over Responses: chat completions are used", error.model);
         return Some(Lesson { plan: RequestPlan { wire: Wire::Chat, ..plan.clone() }, notice });
     }
-    RULES.iter().filter(|rule| rule.applies(&words)).find_map(|rule| {
-        let mut plan = plan.clone();
-        let done = (rule.change)(&mut plan, &words)?;
-        let notice = format!("{} {}: {done}", error.model, rule.about);
-        Some(Lesson { plan, notice })
-    })
+    let by_rule = || {
+        RULES.iter().filter(|rule| rule.applies(&words)).find_map(|rule| {
+            let mut plan = plan.clone();
+            let done = (rule.change)(&mut plan, &words)?;
+            let notice = format!("{} {}: {done}", error.model, rule.about);
+            Some(Lesson { plan, notice })
+        })
+    };
+    // A rule knows its field better; one for `reasoning` must not answer for `reasoning_split`.
+    let leave_out = |has_rule| leave_out_addition(plan, error, &words, has_rule);
+    leave_out(false).or_else(by_rule).or_else(|| leave_out(true))
+}
+
+/// Leaves out a field that the dialect or the model file added itself and the refusal names: one that a rule is about, or
+/// one that no rule knows.
+fn leave_out_addition(plan: &RequestPlan, error: &ModelError, words: &str, has_rule: bool) -> Option<Lesson> {
+    let of_rule =
+        |name: &str| RULES.iter().any(|rule| rule.words.iter().any(|word| word.split('|').any(|w| w == name)));
+    let mut added =
+        plan.settings.extra.iter().filter(|(name, value)| !value.is_null() && of_rule(name) == has_rule);
+    let (name, _) = added.find(|(name, _)| refuses(words) && names(words, name))?;
+    let mut left = plan.clone();
+    left.settings.extra.shift_remove(name);
+    Some(Lesson { plan: left, notice: format!("{} does not take {name}: it is not sent", error.model) })
 }
 
 /// Words of a refusal, and the change that answers it.
@@ -74,10 +90,29 @@ const REFUSING: &[&str] = &[
     "should",
 ];
 
+/// The words in which servers say that a model takes no pictures at all: where one picture is at fault, it alone is
+/// left out (`agent/turn/refused_pictures.rs`).
+const BLIND: &[&str] =
+    &["unknown variant `image_url`|image input is not supported|image inputs are not supported|\
+    images are not supported|image_url is not supported|not support image|n't support image|support image input|\
+    accept image|only supported by certain models|content must be a string|value must be a string|\
+    not a multimodal model|not multimodal|not a vision model|not support vision|vision is not supported|\
+    not support multimodal|data required for image input"];
+
+fn refuses(words: &str) -> bool {
+    REFUSING.iter().any(|word| words.contains(word))
+}
+
+/// True if a field's name is a whole word of a refusal.
+fn names(words: &str, field: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    words.split(|c| !is_part(c)).any(|word| word == field)
+}
+
 impl RefusalLesson {
     fn applies(&self, words: &str) -> bool {
         let all = self.words.iter().all(|word| word.split('|').any(|word| words.contains(word)));
-        all && (!self.names_parameter || REFUSING.iter().any(|word| words.contains(word)))
+        all && (!self.names_parameter || refuses(words))
     }
 }
 
@@ -138,7 +173,7 @@ const RULES: &[RefusalLesson] = &[
             "function tools with reasoning_effort|use /v1/responses|not a chat model|only supported in v1/responses",
         ],
         "calls tools over Responses",
-        |plan, _| to_responses(plan),
+        to_responses,
     ),
     learn_trouble(
         &["must be passed back|reasoning_content is missing|reasoning_content in the thinking"],
@@ -211,11 +246,7 @@ const RULES: &[RefusalLesson] = &[
             change_field(&mut plan.dialect.chat.user_after_results, false, "they are added to the last result")
         },
     ),
-    learn_trouble(
-        &["image|vision|multimodal", "not support|unsupported|does not accept|no endpoints|invalid"],
-        "does not see",
-        |plan, _| change_field(&mut plan.sees, false, "pictures become notes"),
-    ),
+    learn_trouble(BLIND, "does not see", |plan, _| change_field(&mut plan.sees, false, "pictures become notes")),
     learn_parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
         let Dialect { chat, responses, .. } = &mut plan.dialect;
         turn_off([&mut chat.stream_options, &mut responses.padding_off], "it is not sent")
@@ -271,6 +302,16 @@ const RULES: &[RefusalLesson] = &[
         *responses &= plan.wire == Wire::Responses;
         turn_off([&mut plan.settings.strict_tools, responses], "tools are declared without it")
     }),
+    learn_trouble(
+        &["schema is too complex|too many optional parameters|too many strict tools"],
+        "does not compile these schemas",
+        |plan, _| {
+            let strict = turn_off([&mut plan.settings.strict_tools], "tools are declared without strict");
+            strict.or_else(|| {
+                turn_off([&mut plan.dialect.anthropic.answer_format], "the answer is checked here alone")
+            })
+        },
+    ),
     learn_parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
         let Dialect { chat, responses, .. } = &mut plan.dialect;
         turn_off([&mut chat.cache_key, &mut responses.cache_key], "it is not sent")
@@ -280,44 +321,6 @@ const RULES: &[RefusalLesson] = &[
         turn_off([&mut chat.cache_marks, &mut anthropic.cache_marks], "none are set")
     }),
 ];
-
-/// The keys of a model file that turn the first plan into the later one, as far as there are such keys.
-pub fn list_changed_keys(first: &RequestPlan, now: &RequestPlan) -> Map<String, Value> {
-    let mut keys = Map::new();
-    let mut capabilities = Map::new();
-    if first.wire != now.wire {
-        keys.insert("wire".to_owned(), now.wire.name().into());
-    }
-    if first.settings.temperature != now.settings.temperature {
-        keys.insert("temperature".to_owned(), json!(now.settings.temperature));
-    }
-    if first.settings.effort != now.settings.effort {
-        keys.insert("reasoning_effort".to_owned(), json!(now.settings.effort.map(Effort::word)));
-    }
-    let enforces = |plan: &RequestPlan| match plan.wire {
-        Wire::Chat => plan.dialect.chat.answer_format != AnswerFormat::Absent,
-        Wire::Responses => plan.dialect.responses.answer_format,
-        Wire::Anthropic => plan.dialect.anthropic.answer_format,
-    };
-    let has_cache_key = |plan: &RequestPlan| plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
-    let has_cache_marks = |plan: &RequestPlan| plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
-    for (name, had, has) in [
-        ("stream_usage", first.dialect.chat.stream_options, now.dialect.chat.stream_options),
-        ("structured_output", enforces(first), enforces(now)),
-        ("strict_tools", first.settings.strict_tools, now.settings.strict_tools),
-        ("vision", first.sees, now.sees),
-        ("prompt_cache_key", has_cache_key(first), has_cache_key(now)),
-        ("cache_breakpoints", has_cache_marks(first), has_cache_marks(now)),
-    ] {
-        if had != has {
-            capabilities.insert(name.to_owned(), has.into());
-        }
-    }
-    if !capabilities.is_empty() {
-        keys.insert("capabilities".to_owned(), capabilities.into());
-    }
-    keys
-}
 
 fn change_field<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String> {
     (*field != to).then(|| {
@@ -336,8 +339,9 @@ fn stop_echo(plan: &mut RequestPlan) -> Option<String> {
     change_field(&mut plan.echoes_reasoning, false, "it is not sent back any more")
 }
 
-fn to_responses(plan: &mut RequestPlan) -> Option<String> {
-    if plan.wire == Wire::Chat && plan.dialect.wire == Some(Wire::Responses) {
+fn to_responses(plan: &mut RequestPlan, words: &str) -> Option<String> {
+    let is_offered = words.contains("v1/responses") && !plan.wire_is_declared;
+    if plan.wire == Wire::Chat && (is_offered || plan.dialect.wire == Some(Wire::Responses)) {
         plan.wire = Wire::Responses;
         return Some("they are called there from now on".to_owned());
     }

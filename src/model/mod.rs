@@ -54,7 +54,9 @@ pub mod dialect;
 mod wires;
 pub mod plan;
 mod learn;
+mod changed_keys;
 mod wire_log;
+mod key;
 mod endpoint;
 mod reply;
 mod embeddings;
@@ -70,6 +72,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::base::secrets::LateSecrets;
 use crate::config::{GuidanceProfile, ModelConfig, ModelProvider};
 use crate::safety::net::Net;
 
@@ -83,7 +86,7 @@ pub use interface::{
 };
 pub use local::{LocalServer, probe_local};
 pub use probe::Probed;
-pub use refused::PointedPart;
+pub use refused::{PictureRefusal, PointedPart};
 pub use stated::Stated;
 pub use tool_definition::ToolDefinition;
 pub use unconfigured::{Face, advise_setup};
@@ -117,6 +120,8 @@ pub struct Surroundings {
     pub net: Arc<Net>,
     /// `session.user_id` in scripts.
     pub user_id: String,
+    /// Takes the keys that are fetched, to mask them.
+    pub late_secrets: LateSecrets,
     /// Records the traffic.
     pub wire_log: Option<Arc<WireLog>>,
     /// The known facts about models.

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::stated::Stated;
 use crate::model::{ModelError, ModelErrorKind};
 
 /// The fields of a request that list the conversation.
@@ -35,6 +36,21 @@ pub struct ContentPointer {
     inside: Vec<String>,
 }
 
+/// What a refusal says about the pictures of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureRefusal {
+    /// One of them is not accepted.
+    One,
+    /// There are more than this many; `None` if the limit is not stated.
+    TooMany(Option<usize>),
+    /// The request has too many bytes, whatever they are.
+    TooLarge,
+}
+
+/// Words before the most pictures that a request may have.
+const MOST_PICTURES: &[&str] =
+    &["at most", "up to", "maximum of", "maximum is", "maximum", "limit of", "limit is", "limit", "than", ">"];
+
 /// A part of a conversation, as a request has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PointedPart {
@@ -54,6 +70,31 @@ impl ModelError {
         self.kind == ModelErrorKind::BadRequest
             && matches!(self.status, Some(400 | 413 | 422))
             && ABOUT_CONTENT.iter().any(|word| words.contains(word))
+    }
+
+    /// What a server refuses about pictures; `None` if it speaks of something else. A request without pictures may be
+    /// refused in the same words.
+    pub fn find_picture_refusal(&self) -> Option<PictureRefusal> {
+        let words = self.message.to_ascii_lowercase();
+        match self.kind {
+            ModelErrorKind::ContextTooLong => {
+                let is_of_bytes = self.status == Some(413) || words.contains("bytes");
+                (is_of_bytes && Stated::read(&words).input.is_none()).then_some(PictureRefusal::TooLarge)
+            }
+            ModelErrorKind::BadRequest if !words.contains("image") => None,
+            ModelErrorKind::BadRequest => {
+                let is_count = ["too many", "image(s)", "images may", "number of images", "images >"];
+                if !is_count.iter().any(|count| words.contains(count)) {
+                    return Some(PictureRefusal::One);
+                }
+                let most = MOST_PICTURES.iter().find_map(|before| {
+                    let after = words.split_once(before)?.1.trim_start();
+                    after[..after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len())].parse().ok()
+                });
+                Some(PictureRefusal::TooMany(most))
+            }
+            _ => None,
+        }
     }
 
     /// The place in the conversation that a server refused, if it names one.
@@ -81,10 +122,12 @@ impl ContentPointer {
     pub fn list_parts(&self, body: &Value) -> Vec<PointedPart> {
         let mut parts = Vec::new();
         let Some(mut here) = body.get(self.list).and_then(|list| list.get(self.index)) else { return parts };
+        let mut around = None;
         for segment in &self.inside {
-            if read_call(here).is_some() {
+            if read_picture(here).is_some() {
                 break;
             }
+            around = around.or_else(|| read_call(here));
             let below = match here {
                 Value::Array(list) => segment.parse().ok().and_then(|index: usize| list.get(index)),
                 Value::Object(fields) => fields.get(segment),
@@ -92,7 +135,10 @@ impl ContentPointer {
             };
             here = below.unwrap_or(here);
         }
-        collect_parts(here, &mut parts);
+        match around.filter(|_| read_picture(here).is_none()) {
+            Some(call) => parts.push(call),
+            None => collect_parts(here, &mut parts),
+        }
         parts
     }
 }
@@ -129,18 +175,23 @@ fn read_call(value: &Value) -> Option<PointedPart> {
     }
 }
 
+/// The address or the data of the picture that an object is.
+fn read_picture(value: &Value) -> Option<&str> {
+    let picture = value.pointer("/image_url/url").or(value.pointer("/source/data")).or(value.get("image_url"));
+    picture.and_then(Value::as_str)
+}
+
 fn collect_parts(value: &Value, parts: &mut Vec<PointedPart>) {
     if let Some(call) = read_call(value) {
         return parts.push(call);
     }
-    let picture = value.pointer("/image_url/url").or(value.pointer("/source/data")).or(value.get("image_url"));
     match value {
         Value::String(text) => parts.push(PointedPart::Text(text.clone())),
         Value::Array(list) => list.iter().for_each(|below| collect_parts(below, parts)),
-        Value::Object(_) if picture.is_some_and(Value::is_string) => {
-            parts.extend(picture.and_then(Value::as_str).map(|data| PointedPart::Picture(data.to_owned())));
-        }
         Value::Object(fields) => {
+            if let Some(data) = read_picture(value) {
+                return parts.push(PointedPart::Picture(data.to_owned()));
+            }
             let below = ["text", "content", "tool_calls"].into_iter().filter_map(|name| fields.get(name));
             below.for_each(|below| collect_parts(below, parts));
         }
@@ -198,7 +249,8 @@ mod tests {
         let anthropic = json!({"messages": [
             {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "input": {"a": 1}}]},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x"},
-                {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "y"}]}]},
+                {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "y"},
+                    {"type": "image", "source": {"type": "base64", "data": "iVB"}}]}]},
         ]});
         let responses = json!({"input": [
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
@@ -211,11 +263,16 @@ mod tests {
             ("messages[1].content", &chat, vec![text("words")]),
             ("messages[1].tool_calls[0].function.arguments", &chat, vec![arguments("c1")]),
             ("messages[2].content", &chat, vec![result("c1")]),
-            ("messages[3].content[1].image_url.url", &chat, vec![text("data:x")]),
+            ("messages[3].content[1].image_url.url", &chat, vec![PointedPart::Picture("data:x".to_owned())]),
             ("messages[3].content[1]", &chat, vec![PointedPart::Picture("data:x".to_owned())]),
             ("messages[9].content", &chat, vec![]),
             ("messages.0.content.0.tool_use.input", &anthropic, vec![arguments("c1")]),
             ("messages.1.content.1.tool_result.content.0.text", &anthropic, vec![result("c2")]),
+            (
+                "messages.1.content.1.tool_result.content.1.image.source.base64: no",
+                &anthropic,
+                vec![PointedPart::Picture("iVB".to_owned())],
+            ),
             ("messages.1", &anthropic, vec![result("c1"), result("c2")]),
             ("input[0].content", &responses, vec![text("hello")]),
             ("input[1].arguments", &responses, vec![arguments("c1")]),
@@ -223,6 +280,42 @@ mod tests {
         ] {
             let pointer = ContentPointer::read(words).expect("it is a place");
             assert_eq!(pointer.list_parts(body), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_about_pictures() {
+        use PictureRefusal::{One, TooLarge, TooMany};
+        let too_long = ModelErrorKind::ContextTooLong;
+        for (kind, status, words, said) in [
+            (ModelErrorKind::BadRequest, 400, "Could not process image", Some(One)),
+            (ModelErrorKind::BadRequest, 400, "image exceeds 5 MB maximum: 6 bytes > 5 bytes", Some(One)),
+            (ModelErrorKind::BadRequest, 400, "temperature: no", None),
+            (
+                ModelErrorKind::BadRequest,
+                400,
+                "At most 1 image(s) may be provided in one prompt.",
+                Some(TooMany(Some(1))),
+            ),
+            (
+                ModelErrorKind::BadRequest,
+                400,
+                "Too many images provided. This model supports up to 5 images",
+                Some(TooMany(Some(5))),
+            ),
+            (
+                ModelErrorKind::BadRequest,
+                400,
+                "too many images and documents: 102 + 0 > 100",
+                Some(TooMany(Some(100))),
+            ),
+            (ModelErrorKind::BadRequest, 400, "Too many images.", Some(TooMany(None))),
+            (too_long, 413, "Request exceeds the maximum size", Some(TooLarge)),
+            (too_long, 400, "the request body size exceeds 33554432 bytes", Some(TooLarge)),
+            (too_long, 400, "maximum context length is 8192 tokens", None),
+        ] {
+            let error = ModelError { status: Some(status), ..ModelError::new(kind, "m", words) };
+            assert_eq!(error.find_picture_refusal(), said, "{words}");
         }
     }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::assembly::Assembly;
 use super::catalogue::providers::{self, place_of};
+use super::changed_keys::list_changed_keys;
 use super::decode::ReplyReading;
 use super::endpoint::Endpoint;
 use super::endpoint::is_configured;
@@ -170,11 +171,11 @@ impl ModelServer {
             .collect();
         headers.extend(of_dialect.iter().map(|(name, value)| (name.as_str(), value.clone())));
         let auth = plan.dialect.auth.unwrap_or_else(|| wires::choose_auth(plan.wire));
-        let headers = self.endpoint.headers(auth, plan.settings.streaming, &headers);
+        let headers = || self.endpoint.headers(auth, plan.settings.streaming, &headers);
         let body = Bytes::from(body);
         let asked = Instant::now();
         let url = self.endpoint.url(wires::choose_path(plan.wire));
-        let sent = self.endpoint.send(&url, headers, body.clone()).await;
+        let sent = self.endpoint.send(&url, &headers, body.clone()).await;
         // Seven questions at once would delay the request itself.
         self.inquire();
         let (response, exchange) = sent?;
@@ -223,7 +224,7 @@ impl ChatModel for ModelServer {
 
     fn learnt(&self) -> Learnt {
         let state = self.state.lock().expect("no holder of the plan panics");
-        Learnt { refusals: state.refusals.clone(), keys: learn::list_changed_keys(&self.first_plan, &state.plan) }
+        Learnt { refusals: state.refusals.clone(), keys: list_changed_keys(&self.first_plan, &state.plan) }
     }
 
     fn preview(&self, request: ModelRequest<'_>) -> Value {

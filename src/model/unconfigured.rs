@@ -56,7 +56,7 @@ pub fn advise_setup(servers: &[LocalServer], keys_set: &[&str], face: Face) -> S
         }
     };
     format!(
-        "{by_key}For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
+        "{by_key}For OpenAI: set OPENAI_API_KEY, or keep it with agent key set openai (AGENT_MODEL names another model than gpt-5-mini)\n\
          For a server of your own: {local}\n\
          To try it without either: {}",
         face.write_command("demo")

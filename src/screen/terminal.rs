@@ -31,11 +31,11 @@ pub use input::{
 };
 pub use keys::{Key, Listener};
 #[cfg(unix)]
-pub use modes::put_back;
+pub use modes::{ask_hidden, put_back};
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, forget_typed, leave_signals_to_the_reader, put_back, stdin_is_null, stdin_ready, stop_program,
-    typed_ahead, wait_for_keys,
+    Away, Console, ask_hidden, forget_typed, leave_signals_to_the_reader, put_back, stdin_is_null, stdin_ready,
+    stop_program, typed_ahead, wait_for_keys,
 };
 pub use vi::Vi;
 

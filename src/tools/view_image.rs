@@ -23,7 +23,7 @@ impl ViewImage {
     pub fn new() -> Self {
         Self(define_tool(
             "view_image",
-            "Shows you a picture file. PNG, JPEG, WebP or GIF, at most 5 MB.",
+            "Shows you a picture file. PNG, JPEG, WebP or GIF, at most 3.75 MB.",
             (Permission::Read, &[]),
             json!({ "path": { "type": "string" } }),
             &["path"],
@@ -56,9 +56,8 @@ impl Tool for ViewImage {
                     "{path} has {size}, more than {most}: make it smaller first"
                 )));
             }
-            let image = Image::recognise(&files::read_whole(&path, &mut found)?).ok_or_else(|| {
-                ToolError::permanent(format!("{path} is not a PNG, JPEG, WebP or GIF picture: it cannot be shown"))
-            })?;
+            let image = Image::read(&files::read_whole(&path, &mut found)?)
+                .map_err(|why| ToolError::permanent(format!("{path} {why}")))?;
             let name = context.workspace.display(&found.path);
             Ok(ToolOutput {
                 result: json!({ "path": name, "mime": image.mime, "bytes": bytes }),

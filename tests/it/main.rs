@@ -98,6 +98,8 @@ mod reading_walls;
 mod recall;
 mod recorded;
 mod refusals;
+mod keys;
+mod refused_pictures;
 mod oversize;
 mod hostile_server;
 mod llama;

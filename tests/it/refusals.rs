@@ -164,3 +164,37 @@ fn a_refused_message_does_not_end_a_session_that_is_compressed_after_it() {
         assert!(find_bad(requests.last().expect("requests")).is_none());
     }
 }
+
+#[test]
+fn a_field_that_the_model_file_or_a_dialect_added_is_left_out_once_it_is_refused() {
+    let names = ["tool_stream", "reasoning_split", "top_k", "chat_template_kwargs"];
+    let refuse = |name: &str| match name {
+        "tool_stream" => {
+            json!({"error": {"message": "Unknown parameter: 'tool_stream'.", "param": "tool_stream"}})
+        }
+        "top_k" => json!({"object": "error", "message": {"detail": [{"type": "extra_forbidden",
+            "loc": ["body", "top_k"], "msg": "Extra inputs are not permitted"}]}}),
+        name => json!({"error": {"message": format!("property '{name}' is unsupported")}}),
+    };
+    let server = Server::answering(move |request, _| {
+        match names.into_iter().find(|name| request.body.get(*name).is_some()) {
+            Some(name) => Reply::body(422, "application/json", refuse(name).to_string()),
+            None => Reply::text("done"),
+        }
+    });
+    let extra = "extra_body: { tool_stream: true, reasoning_split: true, top_k: 5, \
+        chat_template_kwargs: { a: 1 }, seed: 7 }\n";
+    let output = Run::task(&server, "hello").config("models/default.yaml", extra).run().success();
+    output.stderr_has("does not take tool_stream: it is not sent");
+    assert_eq!(server.requests().len(), names.len() + 1);
+    assert_eq!(server.requests()[names.len()].body["seed"], 7, "what was not refused stays");
+}
+
+#[test]
+fn a_server_that_names_the_responses_path_is_asked_there() {
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        "/v1/responses" => Reply::error(400, "reached"),
+        _ => Reply::error(400, "This model is only supported in v1/responses and not in v1/chat/completions."),
+    });
+    Run::task(&server, "hello").run().exits(5).reason_has("reached");
+}

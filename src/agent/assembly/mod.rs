@@ -311,6 +311,7 @@ fn gather_model_surroundings(config: &Config, options: &RunOptions) -> Result<Su
     Ok(Surroundings {
         net: Arc::new(open_net(config)),
         user_id: config.env.user().to_owned(),
+        late_secrets: config.late_secrets.clone(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
         keys_set: keys_set(config),

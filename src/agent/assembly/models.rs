@@ -1,7 +1,7 @@
 //! Chooses the model of a run: a configured one, one of a known provider, or another one of the agent's own server.
 
 use crate::base::secrets::Secret;
-use crate::config::{AgentConfig, Config, Env, ModelConfig, ModelProvider};
+use crate::config::{AgentConfig, ApiKey, Config, Env, ModelConfig, ModelProvider};
 use crate::model::catalogue::providers::{self, Provider as Known, ProviderRole};
 
 use super::{RunOptions, SetupError};
@@ -31,7 +31,10 @@ fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, Set
     let key = provider.keys.iter().find_map(|variable| env.get(variable));
     if key.is_none() && !provider.keys.is_empty() {
         let (name, variables) = (provider.name, provider.keys.join(" or "));
-        let message = format!("{name} needs a key: set {variables}, or name another model with -m");
+        let message = format!(
+            "{name} needs a key: set {variables} (or keep it: agent key set {}), or name another model with -m",
+            provider.id
+        );
         return Err(SetupError::authentication(message));
     }
     let address = provider.address.and_then(|variable| env.get(variable));
@@ -44,7 +47,7 @@ fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, Set
     let mut model = ModelConfig::of_server(format!("{}/{id}", provider.id), base_url, id.to_owned());
     // The host of a gateway does not tell the protocol.
     model.wire = address.filter(|_| provider.kind != ProviderRole::Local).map(|_| provider.wire);
-    model.api_key = key.map(|key| Secret::new(key.trim().to_owned()));
+    model.api_key = key.map(|key| ApiKey::Given(Secret::new(key.trim().to_owned())));
     Ok(model)
 }
 
@@ -103,7 +106,7 @@ mod tests {
             let env = Env::from_pairs([("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), (variable, " the-key ")]);
             let model = at_provider(provider, id, &env).expect("it has a key");
             assert_eq!(model.base_url.as_deref(), Some(base_url));
-            assert_eq!(model.api_key.as_ref().map(Secret::reveal), Some("the-key"));
+            assert_eq!(model.api_key.as_ref().and_then(ApiKey::given), Some("the-key"));
             assert_eq!((model.name.as_str(), model.model.as_deref()), (name, Some(id)));
 
             let error = at_provider(provider, id, &Env::from_pairs([("OTHER", "x")])).expect_err("no key");

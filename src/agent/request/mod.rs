@@ -17,7 +17,7 @@ use crate::model::ledger::{Claim, LEAST_OUTPUT, Reservation, RunLedger, Spending
 use crate::model::{ChatModel, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream};
 
 /// The most changes of one request because its server refused a part of it.
-pub(super) const MOST_LESSONS: u32 = 3;
+pub(super) const MOST_LESSONS: u32 = 8;
 
 /// Who asks: where a request is entered and reported.
 #[derive(Clone)]

@@ -64,7 +64,7 @@ pub fn preview_compression(agent: &Agent, conversation: &mut Conversation, run: 
             Edited::Remove if summarises => "summarise",
             Edited::Remove => "leave out",
             Edited::Unload { .. } => "unload",
-            Edited::Text { .. } | Edited::Arguments { .. } | Edited::Answer { .. } | Edited::Unpicture => {
+            Edited::Text { .. } | Edited::Arguments { .. } | Edited::Answer { .. } | Edited::Picture { .. } => {
                 "shorten"
             }
         };

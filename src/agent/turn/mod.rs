@@ -7,6 +7,8 @@ mod schema;
 mod closing;
 mod compress;
 mod price;
+mod refused_parts;
+mod refused_pictures;
 mod refused;
 mod reply_room;
 mod silence;

@@ -5,19 +5,20 @@
 //! the third try leaves out everything that no reply has followed. The person's newest message always stays: they
 //! alone change it.
 //!
+//! Of pictures exactly those that are refused go (`refused_pictures.rs`), also out of the newest message.
+//!
 //! A try changes only the request. It is recorded, as a compression is, once the provider has accepted it.
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::agent::request::purpose::Purpose;
 use crate::base::text;
 use crate::conversation::event::{Compressed, CompressionReason, EventKind};
 use crate::conversation::message::{Call, Handle, Item, Step, Usage};
-use crate::conversation::session::{ItemChange, Session, SessionView, ViewEdit};
-use crate::model::history::is_sent_as;
+use crate::conversation::session::{SessionView, ViewEdit};
 use crate::model::{ModelError, PointedPart};
 
+use super::refused_parts::{NOTE, RefusedKind, RefusedPart, find_parts};
 use super::{Turn, TurnStop};
 
 /// The most tries without a pointer.
@@ -29,14 +30,11 @@ const MOST_POINTED: usize = 12;
 /// Shorter arguments say nothing that a provider refuses.
 const LONG_ARGUMENTS: usize = 256;
 
-/// The beginning of every note in the place of a part.
-const NOTE: &str = "[The provider refused this";
-
 /// What is left out of the running request.
 pub(in crate::agent) struct Withheld {
     /// The conversation as it is sent.
     pub view: SessionView,
-    parts: Vec<RefusedPart>,
+    pub(super) parts: Vec<RefusedPart>,
     edits: Vec<ViewEdit>,
     /// The provider's words.
     why: String,
@@ -52,26 +50,8 @@ pub(in crate::agent) struct Withheld {
 struct RefusalTries {
     guessed: usize,
     pointed: usize,
-}
-
-/// A part of the conversation that the provider refused, or may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RefusedPart {
-    /// The position of its item in the conversation.
-    at: usize,
-    kind: RefusedKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RefusedKind {
-    /// The text of a message or of a reply.
-    Words,
-    /// The pictures of a message.
-    Pictures,
-    /// The arguments of a call, by its position in the step.
-    Arguments(usize),
-    /// The answer to a call.
-    Answer(usize),
+    /// Those that left out a picture.
+    pictures: usize,
 }
 
 impl Turn<'_> {
@@ -81,6 +61,10 @@ impl Turn<'_> {
         let mut tries = self.withheld.as_ref().map_or(RefusalTries::default(), |tried| tried.tries);
         let newest = self.conversation.session.items().iter().rposition(|item| item.said_by_person().is_some());
         let mut parts = self.name_parts(purpose, error);
+        let pictures = self.find_refused_pictures(&parts, error, &mut tries.pictures);
+        if !pictures.is_empty() {
+            return self.leave_out(&pictures, error, false, tries);
+        }
         if parts.is_empty() {
             if !error.names_content() || tries.guessed >= MOST_GUESSES {
                 return false;
@@ -89,7 +73,7 @@ impl Turn<'_> {
             let parts = self.guess_parts(newest, tries.guessed);
             return self.leave_out(&parts, error, tries.guessed == MOST_GUESSES, tries);
         }
-        parts.retain(|part| Some(part.at) != newest);
+        parts.retain(|part| Some(part.at) != newest || matches!(part.kind, RefusedKind::Picture { .. }));
         tries.pointed += 1;
         if parts.is_empty() {
             self.blame_newest(newest, error);
@@ -139,7 +123,12 @@ impl Turn<'_> {
         if new.is_empty() && (parts.is_empty() || was_bare || !is_bare) {
             return false;
         }
-        let (parts, is_bare) = ([before, &new].concat(), is_bare || was_bare);
+        let (mut parts, is_bare) = ([before, &new].concat(), is_bare || was_bare);
+        // Pictures of one text are left out from the last to the first.
+        parts.sort_by_key(|part| match part.kind {
+            RefusedKind::Picture { picture, .. } => (part.at, usize::MAX - picture),
+            _ => (part.at, 0),
+        });
         let tokens_before = self.withheld.as_ref().map(|tried| tried.tokens_before);
         let tokens_before = tokens_before.unwrap_or_else(|| self.measure().tokens);
         let why = self.agent.redactor.redact(&describe_refusal(error)).into_owned();
@@ -156,8 +145,12 @@ impl Turn<'_> {
         let Some(pointer) = error.find_pointer() else { return Vec::new() };
         let body = self.agent.model.preview(self.request(purpose, purpose.has_tools()));
         let session = &self.conversation.session;
-        let items = self.withheld.as_ref().map_or(session.items(), |tried| &tried.view.items);
-        pointer.list_parts(&body).iter().flat_map(|pointed| find_parts(items, pointed)).collect()
+        let sent = self.withheld.as_ref().map_or(session.items(), |tried| &tried.view.items);
+        let find = |pointed: &PointedPart| match pointed {
+            PointedPart::Picture(_) => find_parts(session.items(), pointed),
+            _ => find_parts(sent, pointed),
+        };
+        pointer.list_parts(&body).iter().flat_map(find).collect()
     }
 
     /// The parts to leave out without a pointer: the newest ones, in the last try all that no reply has followed.
@@ -207,98 +200,9 @@ impl Turn<'_> {
     }
 }
 
-impl RefusedPart {
-    /// The edit that puts a note in its place; `words` are the provider's.
-    fn edit(self, session: &Session, words: &str) -> ViewEdit {
-        let number = session.ids()[self.at].number;
-        let note = |what: &str, handle: Handle| {
-            format!("{NOTE} {what}{words}, so it is left out; recall id={handle} reads it]")
-        };
-        let is_summary = matches!(session.items()[self.at], Item::Summary(_));
-        let change = match self.kind {
-            RefusedKind::Words if is_summary => ItemChange::Text {
-                text: format!("{NOTE} summary{words}, so it is left out; recall finds what was said]"),
-            },
-            RefusedKind::Words => ItemChange::Text { text: note("text", Handle::item(number)) },
-            RefusedKind::Pictures => ItemChange::Unpicture,
-            RefusedKind::Arguments(call) => {
-                let arguments = json!({ "left_out": note("call", Handle::item(number)) }).to_string();
-                ItemChange::Arguments { call, arguments }
-            }
-            RefusedKind::Answer(call) => {
-                ItemChange::Answer { call, content: note("result", Handle::answer(number, call)) }
-            }
-        };
-        ViewEdit { number, change }
-    }
-
-    /// Its name for a person.
-    fn name(self, session: &Session) -> String {
-        let number = session.ids()[self.at].number;
-        let item = &session.items()[self.at];
-        let tool = |call: usize| {
-            let call = item.as_step().and_then(|step| step.calls().nth(call));
-            call.map_or("a call", |call| call.request.name.as_str())
-        };
-        match self.kind {
-            RefusedKind::Words if item.said_by_person().is_some() => format!("your message m{number}"),
-            RefusedKind::Words => format!("the text m{number}"),
-            RefusedKind::Pictures => format!("the pictures of m{number}"),
-            RefusedKind::Arguments(call) => format!("the arguments of {} in m{number}", tool(call)),
-            RefusedKind::Answer(call) => format!("the result {} of {}", Handle::answer(number, call), tool(call)),
-        }
-    }
-}
-
 /// True if a call has an answer that was not left out already.
 fn is_whole(call: &Call) -> bool {
     call.answer.as_ref().is_some_and(|answer| !answer.content.starts_with(NOTE))
-}
-
-/// The parts of a conversation that a part of its request shows.
-fn find_parts(items: &[Item], pointed: &PointedPart) -> Vec<RefusedPart> {
-    let calls = |at: usize| items[at].as_step().into_iter().flat_map(Step::calls).enumerate();
-    let of_call = |id: &str, kind: fn(usize) -> RefusedKind| {
-        let find =
-            |at: usize| calls(at).find(|(_, call)| is_sent_as(&call.request.id, id)).map(|(call, _)| (at, call));
-        let found = (0..items.len()).rev().find_map(find);
-        found.map(|(at, call)| RefusedPart { at, kind: kind(call) }).into_iter().collect()
-    };
-    match pointed {
-        PointedPart::Result(id) => of_call(id, RefusedKind::Answer),
-        PointedPart::Arguments(id) => of_call(id, RefusedKind::Arguments),
-        PointedPart::Text(text) | PointedPart::Picture(text) => (0..items.len())
-            .filter_map(|at| find_in_item(&items[at], text).map(|kind| RefusedPart { at, kind }))
-            .collect(),
-    }
-}
-
-/// The part of an item that a text of a request shows, alone or joined with others.
-fn find_in_item(item: &Item, sent: &str) -> Option<RefusedKind> {
-    let shows = |text: &str| {
-        let text = text.trim();
-        !text.is_empty()
-            && sent.match_indices(text).any(|(at, _)| {
-                let (before, after) =
-                    (sent[..at].trim_end_matches(' '), sent[at + text.len()..].trim_start_matches(' '));
-                (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with('\n'))
-            })
-    };
-    if item.images().any(|image| sent.ends_with(&image.data)) {
-        let with_picture = |call: &Call| {
-            call.answer
-                .as_ref()
-                .is_some_and(|answer| answer.images.iter().any(|image| sent.ends_with(&image.data)))
-        };
-        let call = item.as_step().and_then(|step| step.calls().position(with_picture));
-        return Some(call.map_or(RefusedKind::Pictures, RefusedKind::Answer));
-    }
-    let is_shown = match item {
-        Item::Said(said) => said.texts().any(shows),
-        Item::Summary(summary) => shows(&summary.text),
-        Item::Step(step) => shows(&step.text()),
-    };
-    is_shown.then_some(RefusedKind::Words)
 }
 
 /// The refusal in a few words.

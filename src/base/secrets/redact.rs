@@ -5,6 +5,7 @@
 //! attaches is sent as it is.
 
 use std::borrow::Cow;
+use std::sync::{Arc, RwLock};
 
 use serde_json::Value;
 
@@ -20,6 +21,29 @@ pub(super) const MASK: &str = "***";
 pub struct Redactor {
     /// Longest first, so that a secret which contains another is replaced as a whole.
     secrets: Vec<String>,
+    late: LateSecrets,
+}
+
+/// Secrets that become known while the program runs, such as a key that a command printed. Every redactor that was made
+/// with them masks them from then on.
+#[derive(Clone, Default)]
+pub struct LateSecrets(Arc<RwLock<Vec<String>>>);
+
+impl LateSecrets {
+    /// Adds a secret, unless it is an ordinary value.
+    pub fn add(&self, secret: &str) {
+        let mut secrets = self.0.write().expect("no holder of the secrets panics");
+        if !is_ordinary(secret) && !secrets.iter().any(|known| known == secret) {
+            secrets.push(secret.to_owned());
+            secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        }
+    }
+}
+
+impl std::fmt::Debug for LateSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LateSecrets(***)")
+    }
 }
 
 impl Redactor {
@@ -29,7 +53,12 @@ impl Redactor {
         secrets.retain(|secret| !is_ordinary(secret));
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         secrets.dedup();
-        Self { secrets }
+        Self { secrets, late: LateSecrets::default() }
+    }
+
+    /// Masks these as well, as soon as they are known.
+    pub fn with_late(self, late: LateSecrets) -> Self {
+        Self { late, ..self }
     }
 
     /// Replaces each known secret, and text that has the shape of a key, by `***`; borrowed if there is none.
@@ -44,7 +73,8 @@ impl Redactor {
     /// Replaces only known secrets: text that the user types may be about things that look like keys.
     pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
-        for secret in &self.secrets {
+        let late = self.late.0.read().expect("no holder of the secrets panics");
+        for secret in self.secrets.iter().chain(late.iter()) {
             if text.contains(secret.as_str()) {
                 text = Cow::Owned(text.replace(secret.as_str(), MASK));
             }

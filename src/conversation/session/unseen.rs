@@ -119,7 +119,7 @@ impl EditLines {
                         ItemChange::Text { .. }
                         | ItemChange::Arguments { .. }
                         | ItemChange::Unload { .. }
-                        | ItemChange::Unpicture => {}
+                        | ItemChange::Picture { .. } => {}
                     }
                 }
             }

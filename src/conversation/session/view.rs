@@ -42,8 +42,9 @@ pub enum ItemChange {
     Answer { call: usize, content: String },
     /// Replaces the instructions of a skill that came with a user's text by a stub.
     Unload { skill: String },
-    /// Removes the pictures of a user's text.
-    Unpicture,
+    /// Replaces a picture by a note at the end of the text that it belongs to: a user's, or the answer to a call.
+    /// Pictures of one text are replaced from the last to the first.
+    Picture { call: Option<usize>, picture: usize, note: String },
 }
 
 /// The items that are sent, with their ids.
@@ -133,7 +134,6 @@ impl Item {
                 let held = said.skills.iter_mut().filter(|held| held.name == *skill);
                 held.for_each(|held| held.text = SkillText::stub(skill));
             }
-            (Self::Said(said), ItemChange::Unpicture) => said.images.clear(),
             (Self::Step(step), ItemChange::Arguments { call, arguments }) => {
                 if let Some(call) = step.calls_mut().nth(*call) {
                     call.request.arguments.clone_from(arguments);
@@ -145,9 +145,27 @@ impl Item {
                     *answer = Some(CallAnswer { digested: true, ..CallAnswer::of_text(content.clone(), status) });
                 }
             }
+            (item, ItemChange::Picture { call, picture, note }) => item.replace_picture(*call, *picture, note),
             _ => {}
         }
         true
+    }
+}
+
+impl Item {
+    fn replace_picture(&mut self, call: Option<usize>, picture: usize, note: &str) {
+        let place = match (self, call) {
+            (Self::Said(UserText { text, images, .. }), None) => Some((text, images)),
+            (Self::Step(step), Some(call)) => {
+                let answer = step.calls_mut().nth(call).and_then(|call| call.answer.as_mut());
+                answer.map(|answer| (&mut answer.content, &mut answer.images))
+            }
+            _ => None,
+        };
+        let Some((text, images)) = place.filter(|(_, images)| picture < images.len()) else { return };
+        images.remove(picture);
+        text.push_str(if text.is_empty() { "" } else { "\n" });
+        text.push_str(note);
     }
 }
 

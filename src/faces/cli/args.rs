@@ -23,7 +23,7 @@ pub use clap_complete::Shell;
 pub use colour::find_colour;
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use subcommands::{
-    CallArgs, ConfigCommand, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
+    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
 };
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
@@ -110,6 +110,9 @@ pub enum CliCommand {
     /// Inspect and check skills
     #[command(subcommand)]
     Skill(SkillCommand),
+    /// Keep keys of providers: each stands in for its environment variable where that is not set
+    #[command(subcommand)]
+    Key(KeyAction),
     /// List and check models, or update their prices and windows
     #[command(subcommand)]
     Model(ModelCommand),

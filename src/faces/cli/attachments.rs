@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::base::image::{self, Image};
+use crate::base::image::Image;
 use crate::conversation::attachment::{Attachment, Attachments};
 use crate::model::ModelInfo;
 
@@ -55,12 +55,8 @@ fn read_attachment(path: &Path, attached: &mut Attachments) -> Result<(), String
 /// A sentence with the name.
 pub(super) fn attach(attached: &mut Attachments, name: &str, bytes: Vec<u8>) -> Result<(), String> {
     const PEEK: usize = 8192;
-    if let Some(picture) = Image::recognise(&bytes) {
-        if bytes.len() as u64 > image::MOST_BYTES {
-            let most = image::MOST_BYTES >> 20;
-            return Err(format!("{name} is larger than {most} MiB, the most that a picture may have."));
-        }
-        attached.pictures.push(picture);
+    if Image::recognise(&bytes[..bytes.len().min(PEEK)]).is_some() {
+        attached.pictures.push(Image::read(&bytes).map_err(|why| format!("{name} {why}"))?);
         return Ok(());
     }
     if bytes.iter().take(PEEK).any(|byte| *byte == 0) {

@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod doctor;
 mod init;
+mod key;
 mod model;
 mod prompt;
 mod run;
@@ -65,6 +66,7 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
+    let env = env.with_stored_keys();
     let setup = CliSetup { global: cli.global, env };
     match cli.command.expect("parsing fills in the default command") {
         CliCommand::Chat(args) => chat::run_chat(&setup, args),
@@ -82,6 +84,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Config(command) => config::run_config(&setup, command),
         CliCommand::Prompt(command) => prompt::run_prompt(&setup, command),
         CliCommand::Skill(command) => skill::run_skill(&setup, command),
+        CliCommand::Key(action) => key::run_key(&setup, action),
         CliCommand::Model(command) => model::run_model(&setup, command),
         CliCommand::Tool(command) => tool::run_tool(&setup, command),
         CliCommand::Session(command) => session::run_session(&setup, command),

@@ -53,7 +53,9 @@ impl StatedError {
         let inner = ["error", "errors", "detail", "base_resp"]
             .iter()
             .find_map(|key| value.get(key))
-            .filter(|inner| !inner.is_null());
+            .filter(|inner| !inner.is_null())
+            // Mistral puts the list of FastAPI there.
+            .or_else(|| value.pointer("/message/detail"));
         let inner = inner.map(|inner| inner.as_array().and_then(|list| list.first()).unwrap_or(inner));
         let levels: Vec<&Value> = inner.into_iter().chain([value]).collect();
         let mut said = Self { message: levels.iter().find_map(|level| find_words(level))?, ..Self::default() };
@@ -188,6 +190,12 @@ mod tests {
                 None,
             ),
             (
+                r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","top_k"],"msg":"no"}]}}"#,
+                "no: top_k",
+                "extra_forbidden",
+                None,
+            ),
+            (
                 r#"{"detail":[{"loc":["body","messages",3,"content"],"msg":"no","type":"string_type"}]}"#,
                 "no: messages.3.content",
                 "string_type",
@@ -214,7 +222,7 @@ mod tests {
             (
                 r#"{"object":"error","message":{"detail":[{"msg":"extra field","type":"extra_forbidden"}]},"type":"invalid_request_error"}"#,
                 "extra field",
-                "invalid_request_error",
+                "extra_forbidden invalid_request_error",
                 None,
             ),
             (r#"{"errors":[{"message":"no","code":7003}],"success":false}"#, "no", "7003", None),

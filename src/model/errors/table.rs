@@ -105,7 +105,9 @@ impl FailureClass {
             Self::Quota => "Check the plan and the balance of the account, or use another model (-m).",
             Self::Overloaded => "Try again later, or use another model (-m).",
             Self::Model => "`agent model list` shows the known names; `model` in the model file sets it.",
-            Self::Address => "Check `base_url` in the model file: it ends before `/chat/completions` and its kin.",
+            Self::Address => {
+                "Check `base_url` in the model file: most end with `/v1`, none with `/chat/completions`."
+            }
             Self::Tools => {
                 "Set `capabilities: { tools: false }` in the model file, or use a model that can call tools (-m)."
             }
@@ -156,7 +158,7 @@ pub(super) const ROWS: &[FailureRow] = &[
     define_row(
         FailureClass::Overflow,
         // 1261: Z.ai.
-        &["1261", "request_too_large"],
+        &["1261", "request_too_large", "too_many_prompt_tokens"],
         &[
             "context_length_exceeded",
             "context length exceeded",
@@ -205,6 +207,8 @@ pub(super) const ROWS: &[FailureRow] = &[
             "reduce the length of the messages",
             "request too large for",
             "prompt token count of",
+            // Perplexity
+            "total length of all messages is too long",
             // bytes
             "exceeds maximum allowed content length",
             "request body size exceeds",
@@ -238,7 +242,7 @@ pub(super) const ROWS: &[FailureRow] = &[
     ),
     define_row(
         FailureClass::Model,
-        &["model_not_found"],
+        &["model_not_found", "invalid_model"],
         &[
             "model not exist",
             "no such model",
@@ -246,6 +250,9 @@ pub(super) const ROWS: &[FailureRow] = &[
             "unknown_model",
             "invalid model name",
             "is not a valid model",
+            // xAI, DeepSeek
+            "model not found:",
+            "supported api model names are",
         ],
     ),
     FailureRow {
@@ -276,8 +283,12 @@ pub(super) const ROWS: &[FailureRow] = &[
         &["usage policy", "usage policies"],
     ),
     define_row(FailureClass::Call, &["tool_use_failed"], &[]),
-    // llama.cpp reports this with a 500, but a retry does not help.
-    define_row(FailureClass::Request, &[], &["image input is not supported"]),
+    // llama.cpp and Ollama report these with a 500, but a retry does not help.
+    define_row(
+        FailureClass::Request,
+        &[],
+        &["image input is not supported", "failed to load image", "image: unknown format"],
+    ),
     // OpenRouter knows the address and the model, but nobody who serves this request.
     define_row(FailureClass::Request, &[], &["no endpoints found"]),
     define_row(

@@ -112,6 +112,8 @@ fn too_long_by_every_wording() {
         "exceeds maximum allowed content length. RequestSize(bytes): 9, Limit(bytes): 8",
         "Your request exceeded model token limit: 262144",
         "Please reduce the length of the messages or completion.",
+        // Perplexity
+        "The total length of all messages is too long.",
     ] {
         for status in [Some(400), Some(413), Some(500), None] {
             let said = StatedError { message: message.to_owned(), ..StatedError::default() };
@@ -198,6 +200,17 @@ fn each_failure_says_what_to_do() {
             400,
             r#"{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}"#,
             "the server has no model",
+        ),
+        (400, r#"{"code":"invalid-argument","error":"Model not found: m"}"#, "the server has no model `m`: "),
+        (
+            400,
+            r#"{"message":"Invalid model: m","type":"invalid_model","code":"1500"}"#,
+            "the server has no model `m`: ",
+        ),
+        (
+            400,
+            r#"{"error":{"message":"The supported API model names are a or b, but you passed m."}}"#,
+            "the server has no model `m`: ",
         ),
         (404, "404 page not found", "404 page not found. Check `base_url` in the model file"),
         (

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::subject::{Pipes, describe_exit, poll_pipes, spawn_piped};
 use super::{Exit, LINGER, SHELL};
+use crate::base::text;
 
 const READ_BYTES: usize = 8 * 1024;
 /// Ctrl-C reaches the shell as well, which must wait for the program, as the program may handle it.
@@ -69,6 +70,31 @@ pub async fn feed_program(program: &[&str], input: &[u8]) -> io::Result<bool> {
         Ok(status) => status.map(|status| status.success()),
         Err(_) => Ok(false),
     }
+}
+
+/// Runs a program that the user's own configuration names, with the whole environment and outside of any workspace, and
+/// returns what it printed.
+///
+/// # Errors
+/// The end of a sentence about it: it cannot be started, fails, or takes too long.
+pub async fn ask_program(program: &[String], patience: Duration) -> Result<Vec<u8>, String> {
+    const COLUMNS: usize = 200;
+    let [name, arguments @ ..] = program else { return Err("names no program".to_owned()) };
+    let mut command = Command::new(name);
+    command.args(arguments).current_dir("/").stdin(Stdio::null()).kill_on_drop(true);
+    let ended = timeout(patience, command.output()).await;
+    let ended = ended.map_err(|_| format!("took longer than {} s", patience.as_secs()))?;
+    let ended = ended.map_err(|error| format!("cannot be started: {error}"))?;
+    if ended.status.success() {
+        return Ok(ended.stdout);
+    }
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let said = text::one_line(said.trim().lines().last().unwrap_or_default(), COLUMNS);
+    let exit = match describe_exit(ended.status) {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(name) => name,
+    };
+    Err(format!("failed ({exit}): {said}").trim_end_matches([' ', ':']).to_owned())
 }
 
 /// True if a program of this name is in one of the directories of `path`, the value of `PATH`.

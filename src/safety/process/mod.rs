@@ -30,7 +30,7 @@ use subject::{CommandKiller, Pipes, StartedCommand, poll_pipes};
 
 pub use crate::base::output::Exit;
 pub use children::{ChildWatch, ProcessUsage};
-pub use foreground::{PersonsLine, feed_program, in_foreground, is_on_path, run_pager};
+pub use foreground::{PersonsLine, ask_program, feed_program, in_foreground, is_on_path, run_pager};
 pub use group::kill_all;
 pub use shell::{SHELL, choose_shell, shell_name};
 

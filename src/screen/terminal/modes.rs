@@ -76,6 +76,22 @@ impl Modes {
     }
 }
 
+/// Asks for something that is not shown while it is typed. A signal that ends the program shows it again ([`put_back`]).
+pub fn ask_hidden<T>(question: &str, read: impl FnOnce() -> T) -> T {
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+    let modes = Modes::save();
+    if let Some(modes) = modes {
+        modes.hush();
+    }
+    let answer = read();
+    if let Some(modes) = modes {
+        modes.restore();
+    }
+    let _ = stderr.write_all(b"\n");
+    answer
+}
+
 /// Restores the terminal, however the program ends.
 pub fn put_back() {
     let Some(modes) = BEFORE.get().filter(|_| IS_CHANGED.load(Ordering::SeqCst)) else {

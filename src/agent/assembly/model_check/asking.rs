@@ -8,8 +8,8 @@ use super::super::{RunOptions, SetupError, chosen_model, gather_model_surroundin
 use super::fitting::{self, Auto};
 use super::judgement::{self, CheckAnswer, Feature, FeatureOutcome, Finding};
 use super::questions;
-use crate::base::secrets::{Redactor, Secret};
-use crate::config::{Capabilities, Config, ModelConfig, ModelProvider};
+use crate::base::secrets::Redactor;
+use crate::config::{ApiKey, Capabilities, Config, ModelConfig, ModelProvider};
 use crate::conversation::message::{Cost, Item, ReplyPart, Usage};
 use crate::model::ledger::cost_usd;
 use crate::model::{
@@ -120,7 +120,7 @@ impl ModelCheck {
             ..chosen.clone()
         };
         let model = model::connect_model(&asked, &around).map_err(SetupError::configuration)?;
-        let key = chosen.api_key.as_ref().map(Secret::reveal).map(str::trim).filter(|key| !key.is_empty());
+        let key = chosen.api_key.as_ref().and_then(ApiKey::given).filter(|key| !key.is_empty());
         let key_variable = key.and_then(|key| {
             let (name, _) = config.env.iter().find(|(_, value)| value.trim() == key)?;
             Some(name.to_owned())

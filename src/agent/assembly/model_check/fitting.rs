@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::judgement::{Feature, FeatureOutcome, Finding};
-use crate::config::ModelConfig;
+use crate::config::{ApiKey, ModelConfig};
 use crate::model::Learnt;
 
 /// The automatic choices, for a model file that declares nothing.
@@ -60,7 +60,7 @@ pub fn collect_differences(
 }
 
 /// Makes the file: how the model is reached, then `differing`. `base_url` has no secrets; the key is in the variable
-/// `key_variable`.
+/// `key_variable`, or where the model's own file says.
 pub fn make_model_file(
     model: &ModelConfig,
     base_url: Option<String>,
@@ -78,6 +78,9 @@ pub fn make_model_file(
     ];
     let mut keys: Map<String, Value> =
         reached.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))).collect();
+    if let Some(source @ ApiKey::Source(_)) = &model.api_key {
+        keys.insert("api_key".to_owned(), serde_json::to_value(source).unwrap_or_default());
+    }
     keys.extend(differing);
     keys
 }

@@ -113,7 +113,7 @@ fn told(change: &ItemChange) -> String {
         ItemChange::Arguments { call, .. } => format!("arguments {}", call + 1),
         ItemChange::Answer { call, .. } => format!("answer {}", call + 1),
         ItemChange::Unload { skill } => format!("unload {skill}"),
-        ItemChange::Unpicture => "unpicture".to_owned(),
+        ItemChange::Picture { .. } => "picture".to_owned(),
     }
 }
 

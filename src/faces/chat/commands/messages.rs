@@ -37,7 +37,7 @@ pub(super) fn attach_image(chat: &mut Chat, path: &str) -> CommandAnswer {
     };
     let bytes = read_bytes(&file, Links::Follow, MOST_BYTES).map_err(|why| wrong(&why))?;
     let bytes = bytes.ok_or_else(|| wrong("does not exist, or is not a file"))?;
-    let image = Image::recognise(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))?;
+    let image = Image::read(&bytes).map_err(|why| wrong(&why))?;
     chat.attached.pictures.push(image);
     let count = match chat.attached.pictures.len() {
         1 => "It goes".to_owned(),

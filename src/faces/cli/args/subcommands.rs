@@ -136,6 +136,25 @@ pub enum SkillCommand {
 }
 
 #[derive(Debug, Subcommand)]
+pub enum KeyAction {
+    /// Keep the key of a provider, pasted at the prompt or piped in
+    #[command(
+        after_help = "Examples:\n  agent key set anthropic\n  pass show deepseek | agent key set deepseek\n\nThe file is readable by you alone. Commands never get the key."
+    )]
+    Set {
+        /// The provider, as before the slash of -m: openai, anthropic, deepseek, …
+        provider: String,
+    },
+    /// List the providers whose key is set, and where
+    List,
+    /// Remove the key of a provider
+    Remove {
+        /// The provider
+        provider: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub enum ModelCommand {
     /// List the models that -m takes: configured ones, then those of the catalogue
     #[command(

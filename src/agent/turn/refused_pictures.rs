@@ -1,0 +1,63 @@
+//! Pictures that a provider refuses: exactly those become notes, and the others stay.
+
+use crate::model::{ModelError, PictureRefusal};
+
+use super::Turn;
+use super::refused_parts::{RefusedKind, RefusedPart, list_pictures};
+
+/// The most tries for one request.
+const MOST_TRIES: usize = 12;
+
+/// The bytes of pictures, as they are sent, that can make a request too large.
+const LARGE: usize = 512 << 10;
+
+impl Turn<'_> {
+    /// The pictures to leave out, if the refusal is about pictures: those at which it points; of too many, the oldest;
+    /// else one after another alone, from the newest on, and at last all.
+    pub(super) fn find_refused_pictures(
+        &mut self,
+        pointed: &[RefusedPart],
+        error: &ModelError,
+        tries: &mut usize,
+    ) -> Vec<RefusedPart> {
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        for (part, image) in list_pictures(self.conversation.session.items()) {
+            all.push(part);
+            bytes += image.data.len();
+        }
+        let Some(refusal) = error.find_picture_refusal().filter(|_| *tries < MOST_TRIES) else {
+            return Vec::new();
+        };
+        let pointed = pointed.iter().filter(|part| matches!(part.kind, RefusedKind::Picture { .. }));
+        let pointed: Vec<RefusedPart> = pointed.copied().collect();
+        let withheld = self.withheld.as_mut().map(|withheld| &mut withheld.parts);
+        let sent = all.iter().filter(|part| withheld.as_ref().is_none_or(|parts| !parts.contains(part)));
+        let mut sent: Vec<RefusedPart> = sent.copied().collect();
+        let is_of_text = refusal == PictureRefusal::TooLarge && bytes < LARGE;
+        if all.is_empty() || is_of_text || sent.is_empty() && refusal != PictureRefusal::One {
+            return Vec::new();
+        }
+        *tries += 1;
+        match refusal {
+            _ if !pointed.is_empty() => pointed,
+            PictureRefusal::TooMany(Some(most)) if most < sent.len() => {
+                sent.truncate(sent.len() - most);
+                sent
+            }
+            PictureRefusal::TooMany(_) | PictureRefusal::TooLarge => {
+                sent.truncate(sent.len().div_ceil(2));
+                sent
+            }
+            PictureRefusal::One => match all.len().checked_sub(*tries) {
+                Some(at) => {
+                    if let Some(parts) = withheld {
+                        parts.retain(|part| !all.contains(part));
+                    }
+                    vec![all[at]]
+                }
+                None if sent.is_empty() => Vec::new(),
+                None => all,
+            },
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The key of a model's server: written, or where it is to be had.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+use super::env::Env;
+use crate::base::secrets::Secret;
+
+/// A key, or its source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ApiKey {
+    /// The key itself, mostly rendered from a variable.
+    Given(Secret),
+    Source(KeySource),
+}
+
+/// Where a key is to be had: exactly one of `env`, `file` and `command`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KeySource {
+    /// A variable. One that is not set is no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<String>,
+    /// A file: absolute, or from the home directory on (`~/key`). White space around the key is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// A program and its arguments, which no shell reads; what it prints is the key. It runs when a key is first needed,
+    /// after `refresh`, and once more when the server refuses the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// The time after which the program is asked again; `null`: only when the server refuses the key.
+    #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<duration::DurationText>")]
+    pub refresh: Option<Duration>,
+}
+
+impl ApiKey {
+    /// The key, where it is known without asking anyone.
+    pub fn given(&self) -> Option<&str> {
+        if let Self::Given(key) = self { Some(key.reveal().trim()) } else { None }
+    }
+
+    /// The mistake in a source, if there is one.
+    pub(super) fn find_mistake(&self) -> Option<&'static str> {
+        let Self::Source(KeySource { env, file, command, refresh }) = self else { return None };
+        let named = usize::from(env.is_some()) + usize::from(file.is_some()) + usize::from(command.is_some());
+        let program = command.as_ref().map(|command| command.first().is_none_or(|name| name.trim().is_empty()));
+        match (named, program) {
+            (1, Some(true)) => Some("the list `command` names no program"),
+            (1, None) if refresh.is_some() => Some("`refresh` belongs to a `command`"),
+            (1, _) => None,
+            _ => Some("a source of a key is one of `env`, `file` and `command`"),
+        }
+    }
+
+    /// Resolves what this environment answers: a variable and the home directory. `None` for a variable that is not set.
+    pub(super) fn resolve(self, env: &Env) -> Option<Self> {
+        let Self::Source(mut source) = self else { return Some(self) };
+        if let Some(name) = source.env {
+            return Some(Self::Given(Secret::new(env.get(&name)?.to_owned())));
+        }
+        let home = |file: PathBuf| file.strip_prefix("~").map(|rest| env.dirs().home.join(rest)).unwrap_or(file);
+        source.file = source.file.map(home);
+        Some(Self::Source(source))
+    }
+}

@@ -1,0 +1,126 @@
+//! The key of a server: held, and asked for again where its source can give another one.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use reqwest::header::HeaderValue;
+
+use crate::base::secrets::LateSecrets;
+use crate::base::text;
+use crate::config::{ApiKey, KeySource};
+use crate::files::regular::{Links, read_bytes};
+use crate::safety::process;
+
+/// The most bytes of a key: tokens of clouds have some thousands.
+const LONGEST: u64 = 64 * 1024;
+
+/// The longest time that a program may take to print a key. It may ask its own server.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The key of a server.
+pub(super) struct ServerKey {
+    /// `None`: the key was given, or there is none.
+    source: Option<KeySource>,
+    held: Mutex<HeldKey>,
+    /// Held while the source is asked, so that requests at the same time ask it once.
+    asking: tokio::sync::Mutex<()>,
+    secrets: LateSecrets,
+}
+
+#[derive(Default)]
+struct HeldKey {
+    /// Empty if there is none.
+    key: String,
+    /// The time when the source gave it; `None` before that.
+    since: Option<Instant>,
+}
+
+impl ServerKey {
+    /// Takes a key or its source. What is fetched later is masked by every redactor of `secrets`.
+    ///
+    /// # Errors
+    /// The end of a sentence about a key that cannot be sent.
+    pub fn new(configured: Option<&ApiKey>, secrets: LateSecrets) -> Result<Self, String> {
+        let key = configured.and_then(ApiKey::given).unwrap_or_default().to_owned();
+        let source = if let Some(ApiKey::Source(source)) = configured { Some(source.clone()) } else { None };
+        check_key(&key)?;
+        let held = Mutex::new(HeldKey { key, since: None });
+        Ok(Self { source, held, asking: tokio::sync::Mutex::default(), secrets })
+    }
+
+    /// The key as it is known; empty if there is none.
+    pub fn current(&self) -> String {
+        self.held.lock().expect("no holder of the key panics").key.clone()
+    }
+
+    /// Asks the source for the key if it was not asked yet, or too long ago.
+    ///
+    /// # Errors
+    /// It gives none; the sentence says why.
+    pub async fn ready(&self) -> Result<(), String> {
+        if self.is_fresh() {
+            return Ok(());
+        }
+        let _asking = self.asking.lock().await;
+        if self.is_fresh() { Ok(()) } else { self.fetch().await.map(drop) }
+    }
+
+    /// Asks the source again, because the server refused the key. False if it gives the same one.
+    ///
+    /// # Errors
+    /// It gives none; the sentence says why.
+    pub async fn renew(&self, refused: &str) -> Result<bool, String> {
+        if self.source.is_none() {
+            return Ok(false);
+        }
+        let _asking = self.asking.lock().await;
+        // Another request may have renewed it meanwhile.
+        if self.current() == refused { self.fetch().await } else { Ok(true) }
+    }
+
+    fn is_fresh(&self) -> bool {
+        let Some(source) = &self.source else { return true };
+        let since = self.held.lock().expect("no holder of the key panics").since;
+        since.is_some_and(|since| source.refresh.is_none_or(|refresh| since.elapsed() < refresh))
+    }
+
+    /// Fetches the key; false if it is the one that is held.
+    async fn fetch(&self) -> Result<bool, String> {
+        let Some(source) = &self.source else { return Ok(false) };
+        let (bytes, name) = match (&source.file, &source.command) {
+            (Some(file), _) => (read_key(file)?, file.display().to_string()),
+            (None, Some(command)) => {
+                let name = command.first().map(String::as_str).unwrap_or_default().to_owned();
+                let printed = process::ask_program(command, PATIENCE).await;
+                (printed.map_err(|why| format!("the command of `api_key`, {name}, {why}"))?, name)
+            }
+            (None, None) => return Ok(false),
+        };
+        let key = String::from_utf8_lossy(&bytes).trim().to_owned();
+        if key.is_empty() {
+            return Err(format!("{name} gives no key (`api_key` in the model file)"));
+        }
+        check_key(&key).map_err(|why| format!("the key that {name} gives is none: {why}"))?;
+        self.secrets.add(&key);
+        let mut held = self.held.lock().expect("no holder of the key panics");
+        let is_new = held.key != key;
+        *held = HeldKey { key, since: Some(Instant::now()) };
+        Ok(is_new)
+    }
+}
+
+fn read_key(file: &Path) -> Result<Vec<u8>, String> {
+    let wrong = |why: &str| format!("the file of `api_key`, {}, {}", file.display(), text::one_line(why, 200));
+    if !file.is_absolute() {
+        return Err(wrong("is named neither from / nor from ~/ on"));
+    }
+    read_bytes(file, Links::Follow, LONGEST).map_err(|why| wrong(&why))?.ok_or_else(|| wrong("does not exist"))
+}
+
+fn check_key(key: &str) -> Result<(), String> {
+    let is_sendable = HeaderValue::from_str(key).is_ok();
+    is_sendable
+        .then_some(())
+        .ok_or_else(|| "it contains a line break or another character that a header cannot carry".to_owned())
+}
