@@ -39,7 +39,9 @@ const MOST_FILES: f64 = 12.0;
 const MOST_SYSTEM_CALLS: f64 = 195.0;
 const MOST_MEMORY_MB: f64 = 8.0;
 /// The goal is 19. Until the program is as small as that, it at least does not grow.
-const MOST_SIZE_MB: f64 = 20.1;
+const MOST_SIZE_MB: f64 = 19.3;
+const MOST_OF_STEP: f64 = 1_750_000.0;
+const MOST_OF_TOKEN: f64 = 6_000.0;
 
 /// One count, and how high it may be.
 struct Count {
@@ -111,8 +113,12 @@ impl Subject {
             count("peak memory, MB", of_costs(|cost| cost.rss_mb), Some(MOST_MEMORY_MB)),
             count("size of the program, MB", size, Some(MOST_SIZE_MB)),
             count("page faults", of_costs(|cost| cost.faults), None),
-            count("instructions of a step, main process", beyond_start(Phase::Loop, LOOP_STEPS), None),
-            count("instructions of a token", beyond_start(Phase::Stream, STREAM_TOKENS), None),
+            count(
+                "instructions of a step, main process",
+                beyond_start(Phase::Loop, LOOP_STEPS),
+                Some(MOST_OF_STEP),
+            ),
+            count("instructions of a token", beyond_start(Phase::Stream, STREAM_TOKENS), Some(MOST_OF_TOKEN)),
         ]
     }
 
