@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
+use super::surrogates;
 use crate::base::json;
 
 /// Arguments as history carries them: always the text of a JSON object, since servers refuse anything else for as
@@ -11,7 +12,9 @@ use crate::base::json;
 pub(super) fn for_history(text: &str) -> Cow<'_, str> {
     let is_object = text.trim_start().starts_with('{');
     if is_object && serde_json::from_str::<IgnoredAny>(text).is_ok() {
-        return Cow::Borrowed(text);
+        // What is ignored is not decoded: half of a surrogate pair passes here, and servers refuse it.
+        let mended = if text.contains("\\u") { surrogates::without_lone(text.as_bytes()) } else { None };
+        return mended.and_then(|json| String::from_utf8(json).ok()).map_or(Cow::Borrowed(text), Cow::Owned);
     }
     Cow::Owned(json::object_or_unparsed(text).to_string())
 }
@@ -32,6 +35,8 @@ mod tests {
             ("", "{}"),
             (r#"{"a":1,}"#, r#"{"a":1}"#),
             (r#"{"a":"#, r#"{"unparsed":"{\"a\":"}"#),
+            (r#"{"a":"\ud83d"}"#, r#"{"a":"\ufffd"}"#),
+            (r#"{"a":"\ud83d\ude42"}"#, r#"{"a":"\ud83d\ude42"}"#),
             ("[1]", r#"{"unparsed":"[1]"}"#),
         ] {
             assert_eq!(for_history(text), sent, "{text}");

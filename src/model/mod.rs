@@ -26,12 +26,12 @@
 pub mod ledger;
 mod tool_definition;
 mod interface;
+mod surrogates;
 mod arguments;
 pub mod effort;
 mod extra;
 mod strict;
 mod functions;
-mod surrogates;
 pub mod sse;
 mod frame;
 mod lenient;
