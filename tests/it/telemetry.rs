@@ -181,15 +181,3 @@ fn there_is_nothing_to_tell_of_no_session() {
     Run::new().arg("stats").run().exits(2).reason_has("no session in this workspace");
     Run::new().args(["stats", "nonsense"]).run().exits(2).reason_has("nonsense");
 }
-
-#[test]
-#[cfg(not(feature = "otlp"))]
-fn a_program_without_otlp_refuses_an_endpoint() {
-    Run::new()
-        .args(["config", "check"])
-        .config("agent.yaml", "telemetry:\n  otlp_endpoint: http://localhost:4318\n")
-        .run()
-        .exits(3)
-        .stderr_has("agent.yaml:2")
-        .stderr_has("built without OTLP");
-}
