@@ -326,6 +326,7 @@ fn plan(workspace: &Path, namespaces: bool) -> Boundary {
     let (workspace, undone) = (workspace.to_path_buf(), workspace.join("undone"));
     let (temp_base, caches) = ("/tmp".into(), workspace.join("caches"));
     Boundary {
+        unprotected: Vec::new(),
         temp_base,
         write: Vec::new(),
         network: Network::Closed,

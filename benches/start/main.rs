@@ -36,7 +36,7 @@ const ROUNDS: usize = 5;
 /// What `--hold` allows the main process of a one-shot without calls.
 const MOST_INSTRUCTIONS: f64 = 5_900_000.0;
 const MOST_FILES: f64 = 12.0;
-const MOST_SYSTEM_CALLS: f64 = 195.0;
+const MOST_SYSTEM_CALLS: f64 = 200.0;
 const MOST_MEMORY_MB: f64 = 8.0;
 /// The goal is 19. Until the program is as small as that, it at least does not grow.
 const MOST_SIZE_MB: f64 = 19.3;

@@ -36,23 +36,12 @@ pub struct WallOpening {
     pub network: bool,
     /// Directories outside the workspace in which it writes, absolute.
     pub dirs: Vec<PathBuf>,
+    /// Protected paths of the workspace that it changes, absolute.
+    pub protected: Vec<PathBuf>,
 }
 
 impl WallOpening {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// The evidence that walls stopped a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
-    /// It could not write, in walls that allow no writing.
-    Writing,
-    /// The sandbox knows that it stopped or undid something.
-    Known,
-    /// It speaks of the network like one that reaches none.
-    Network,
-    /// Its output says so. The author of the program may have chosen the words.
-    Claimed,
 }

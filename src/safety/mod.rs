@@ -35,6 +35,7 @@ pub mod process;
 pub mod policy;
 
 pub use approver::{Approval, Approver, Nobody, Question};
-pub use enclosure::{Enclosure, Hold, Refused, WallOpening};
+pub use enclosure::{Enclosure, Hold, WallOpening};
 pub use plan_review::{PlanReview, PlanSheet, read_form};
 pub use reach::Reach;
+pub use sandbox::Refused;

@@ -172,7 +172,7 @@ impl RunCommand {
         let look = self.jobs.look(&id, MOMENT.min(context.timeout), false).await?;
         (context.live)(&look.shown.text);
         if let Some(denied) = look.end.as_ref().and_then(|end| end.denied.as_ref()) {
-            (context.refused)(denied.how);
+            (context.refused)(denied.how.clone());
         }
         match look.end.as_ref().map(|end| end.outcome.clone()) {
             Some(Err(error)) => Err(error),

@@ -260,7 +260,7 @@ fn the_tools_come_and_go_together() {
 }
 
 #[test]
-fn what_it_may_not_change_is_put_back_while_others_write() {
+fn what_it_may_not_make_is_moved_aside_while_others_write() {
     let hook = "h=.git/hooks; mkdir -p $h; while [ ! -e go ]; do sleep 0.02; done; echo evil > $h/pre-commit; touch made; sleep 600";
     let server = Server::start([
         start(hook),
@@ -272,10 +272,7 @@ fn what_it_may_not_change_is_put_back_while_others_write() {
     let output = Run::task(&server, "task").args(["--approve", "all"]).file("a", "").run().success();
     let requests = server.requests();
     assert!(
-        requests[4]
-            .tool_results()
-            .iter()
-            .any(|(_, text)| text.contains("put back as before: .git/hooks/pre-commit")),
+        requests[4].tool_results().iter().any(|(_, text)| text.contains("moved aside: .git/hooks ")),
         "{:?}",
         requests[4].tool_results()
     );

@@ -8,8 +8,10 @@
 
 mod run;
 mod dispositions;
+mod kept_apart;
 mod kernel;
 mod pipe;
+mod outside_sockets;
 mod output;
 mod reply;
 mod server;

@@ -251,3 +251,22 @@ fn what_a_rule_denies_is_hidden_from_commands_however_they_come_upon_it() {
     let result = server.requests()[1].last_result().to_owned();
     assert!(!result.contains("SECRET") && result.contains("nothing here hides"), "{result}");
 }
+
+#[test]
+fn no_file_is_left_that_makes_its_user_another() {
+    use std::os::unix::fs::PermissionsExt;
+    let commands = [
+        "cp /bin/true a && chmod 4755 a; chmod u+s a; install -m 4755 /bin/true b; mkdir d && chmod g+s d && chmod 755 a && echo fine",
+        "python3 -c \"import os; f = os.open('c', os.O_CREAT | os.O_WRONLY, 0o4777); os.write(f, open('/bin/true', 'rb').read())\"",
+        "mkdir t && cp /bin/true t/e && chmod 4755 t/e; tar cf t.tar --mode=4755 t/e && rm t/e && tar xpf t.tar; echo tried",
+    ];
+    for form in FORMS {
+        let Some((output, results)) = tried_in(form, |run| run, &commands) else { return };
+        assert!(results[0].contains("fine"), "{form:?}: {}", results[0]);
+        for name in ["a", "b", "c", "t/e"] {
+            let Ok(entry) = fs::metadata(output.place.workspace().join(name)) else { continue };
+            assert_eq!(entry.permissions().mode() & 0o4000, 0, "{form:?}: {name}: {results:?}");
+        }
+        assert!(output.place.exists("a") && output.place.exists("c"), "{form:?}: {results:?}");
+    }
+}

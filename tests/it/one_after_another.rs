@@ -145,7 +145,7 @@ fn what_appears_between_two_commands_is_protected_from_the_next() {
 }
 
 #[test]
-fn what_a_command_plants_is_put_back_however_quiet_it_was_before() {
+fn what_a_command_plants_is_moved_aside_however_quiet_it_was_before() {
     let commands = [
         REST,
         WHERE,
@@ -157,8 +157,8 @@ fn what_a_command_plants_is_put_back_however_quiet_it_was_before() {
     ];
     for form in FORMS {
         let Some((output, results)) = tried_in(form, |run| run, &commands) else { return };
-        for (at, path) in [(2, ".github/workflows/ci.yml"), (4, "AGENTS.md")] {
-            assert!(results[at].contains(&format!("put back as before: {path}")), "{form:?}: {}", results[at]);
+        for (at, path) in [(2, ".github/workflows"), (4, "AGENTS.md")] {
+            assert!(results[at].contains(&format!("moved aside: {path} ")), "{form:?}: {}", results[at]);
             assert!(!output.place.exists(path), "{form:?}: {path}");
         }
         assert!(results[1].starts_with("exit 0") && results[5].starts_with("exit 0"), "{form:?}");

@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::kept_apart::read_kept;
 use crate::run::Run;
 use crate::sandbox::{FORMS, Form, tried_in};
 
@@ -33,12 +34,15 @@ fn protected_files_are_put_back_and_named() {
     assert_eq!(place.read(".git/hooks/post-commit"), "mine\n");
     assert!(!place.exists(".git/hooks/pre-commit") && !place.exists(".git/hooks/pre-push"));
     assert!(!place.exists(".agent/agent.yaml"));
-    assert!(results[1].contains("put back"), "{}", results[1]);
+    assert!(
+        results[1].contains("moved aside: .agent ") && results[1].contains("put back as before: "),
+        "{}",
+        results[1]
+    );
     let mode = fs::metadata(place.workspace().join(".git/config")).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o644, "{}", results[2]);
     assert!(place.exists("src.txt"));
-    let kept = place.home().join(".local/state/agent/undone/.git/hooks/pre-commit");
-    assert_eq!(fs::read_to_string(kept).expect("what was undone is kept"), "evil\n");
+    assert_eq!(read_kept(place, ".git/hooks/pre-commit").as_deref(), Some("evil\n"));
 }
 
 #[test]
@@ -87,7 +91,7 @@ fn repositories_in_the_workspace_are_protected_as_its_own_is() {
         assert!(!place.exists(gone), "{gone} is there");
     }
     assert_eq!(place.read("made/.git/hooks/x"), "x\n");
-    assert!(!results[4].contains("put back"), "{}", results[4]);
+    assert!(!results[4].contains("put back") && !results[4].contains("moved aside"), "{}", results[4]);
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn a_repository_that_the_settings_open_is_protected_where_it_lies() {
     assert_eq!(output.place.read("../main/.git/worktrees/w/index"), "x\n");
 }
 
-/// In namespaces a write to a protected file fails; what cannot be held so is put back afterwards.
+/// In namespaces a write to a protected file fails; what cannot be held so is moved aside afterwards.
 #[test]
 fn protected_files_are_read_only_in_namespaces() {
     let commands = [
@@ -124,7 +128,7 @@ fn protected_files_are_read_only_in_namespaces() {
         "git init -q nested; echo x > .git/index; echo y > src.txt; cat .git/config",
     ];
     let prepare = |run: Run| {
-        run.file(".git/config", "[core]\n")
+        run.file(".git/config", "[core]\n\tbare = false\n")
             .file(".git/HEAD", "ref: refs/heads/main\n")
             .file(".git/hooks/post-commit", "mine\n")
             .file(".github/workflows/ci.yml", "on: push\n")
@@ -133,15 +137,22 @@ fn protected_files_are_read_only_in_namespaces() {
     for form in [Form::Namespaces, Form::NamespacesOfAUser] {
         let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
         let place = &output.place;
-        for result in &results[..3] {
+        for result in &results[..2] {
             assert!(!result.starts_with("exit 0"), "{form:?}: {result}");
         }
+        assert_eq!(results[2].matches("Device or resource busy").count(), 2, "{form:?}: {}", results[2]);
+        assert!(results[2].contains("not taken over"), "emptied: {form:?}: {}", results[2]);
         assert!(results[0].contains("Read-only file system"), "{form:?}: {}", results[0]);
         assert_eq!(results[3], "exit 0\npost-commit", "{form:?}");
-        assert_eq!(place.read(".git/config"), "[core]\n");
-        assert_eq!(place.read(".github/workflows/ci.yml"), "on: push\n");
+        assert!(results[0].contains("not taken over: changes of .git/config"), "{form:?}: {}", results[0]);
+        assert_eq!(place.read(".git/config"), "[core]\n\tbare = false\n", "{form:?}");
+        // The directory above may go; what comes in its place is moved aside.
+        assert_eq!(place.read(".github2/workflows/ci.yml"), "on: push\n");
+        assert!(results[5].contains("moved aside: .github/workflows"), "{form:?}: {}", results[5]);
+        assert!(!place.exists(".github/workflows"), "{form:?}");
         assert_eq!(place.read(".git/hooks/post-commit"), "mine\n");
-        assert!(results[4].contains("put back as before: .agent/agent.yaml"), "{form:?}: {}", results[4]);
+        assert!(results[4].contains("moved aside: .agent "), "{form:?}: {}", results[4]);
+        assert_eq!(read_kept(place, ".agent/agent.yaml").as_deref(), Some("x\n"));
         assert!(!place.exists(".agent/agent.yaml") && !place.exists(".envrc"), "{form:?}");
         assert!(place.exists("src.txt") && place.exists("nested/.git/config"), "{form:?}: {}", results[6]);
     }
@@ -200,7 +211,7 @@ fn the_everyday_work_of_git_goes_on() {
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     let Some((_, results)) = tried_in(Form::NamespacesOfAUser, |run| run, &commands) else { return };
     for result in &results {
-        assert!(!result.contains("put back"), "{result}");
+        assert!(!result.contains("put back") && !result.contains("moved aside"), "{result}");
     }
     assert!(results[2].contains("stopped"), "{}", results[2]);
     assert!(results[3].contains("two\nthree\none"), "{}", results[3]);
@@ -225,7 +236,8 @@ fn what_git_does_every_day_to_its_configuration_stays() {
         let config = output.place.read(".git/config");
         assert!(config.contains("https://example.com/a") && !config.contains("evil"), "{form:?}: {config}");
         assert!(!config.contains("hooksPath"), "{form:?}: {config}");
-        assert!(results[5].contains("put back as before: .git/config"), "{form:?}: {}", results[5]);
+        let (undone, kept) = ("put back as before: .git/config", "not taken over: changes of .git/config");
+        assert!(results[5].contains(if form == Form::Rules { undone } else { kept }), "{form:?}: {}", results[5]);
         assert!(results[6].ends_with("a\nf"), "{form:?}: {}", results[6]);
     }
 }

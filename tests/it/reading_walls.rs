@@ -21,7 +21,11 @@ use crate::server::{Server, between_tags};
 const FORMS: [Form; 3] = [Form::Namespaces, Form::NamespacesOfAUser, Form::NoLandlock];
 
 /// The results of lines that run unasked, in a run that can ask nobody.
-fn read_unasked(form: Form, prepare: impl FnOnce(Run) -> Run, lines: &[&str]) -> Option<(Output, Vec<String>)> {
+pub fn read_unasked(
+    form: Form,
+    prepare: impl FnOnce(Run) -> Run,
+    lines: &[&str],
+) -> Option<(Output, Vec<String>)> {
     if !has_landlock() {
         not_tried("there is no Landlock");
         return None;

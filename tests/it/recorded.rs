@@ -50,6 +50,7 @@ fn ordinary_errors_are_not_blamed_on_the_sandbox() {
         home: "/root".into(),
         own: Vec::new(),
         temp_base: "/tmp".into(),
+        unprotected: Vec::new(),
         undone: "/undone".into(),
         caches: "/caches".into(),
         programs: Vec::new(),

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,6 +16,7 @@ use agent::facade::safety::policy::{self, Grounds, Invocation, ParsedLine, Polic
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::reading_walls::read_unasked;
 use crate::run::Run;
 use crate::sandbox::{Form, tried_in};
 
@@ -25,9 +27,13 @@ const PROBES: &[(&str, &str)] = &[
     ("write in `/tmp` of the machine", "echo x > /tmp/made-by-NUMBER"),
     ("read a key (`~/.ssh`)", "grep -q SECRET $HOME/.ssh/id && echo COULD"),
     ("read other files of the home", "grep -q open $HOME/notes && echo COULD"),
+    ("read another project", "grep -q open ../other/notes && echo COULD"),
+    ("change the mode of a file elsewhere", "chmod 640 $HOME/notes && echo COULD"),
     ("change `.git/config` for good", "echo evil >> .git/config"),
     ("change `.git/hooks` for a moment", "echo evil > .git/hooks/pre-push && echo COULD"),
     ("make a protected file that was not there, for good", "echo evil > .envrc"),
+    ("change a protected file below the root, for good", "echo evil >> sub/AGENTS.md"),
+    ("leave a file that makes its user another", "cp /bin/true made; chmod 4755 made; [ -u made ] && echo COULD"),
     (
         "see processes of the machine",
         "kill -0 NUMBER 2>/dev/null || [ -e /proc/NUMBER/cmdline ] && grep -qa sleep /proc/NUMBER/cmdline && echo COULD",
@@ -43,31 +49,48 @@ const PROBES: &[(&str, &str)] = &[
         "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); socket.create_connection(s.getsockname())' && echo COULD",
     ),
     (
-        "reach Unix sockets of the machine",
+        "reach Unix sockets of the machine's services",
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"SOCKET\")' && echo COULD",
+    ),
+    (
+        "reach Unix sockets in the home or the workspace",
+        "for s in $HOME/s ./s; do python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' $s && echo COULD; done",
     ),
     ("trace or mount", "unshare -r true 2>/dev/null && echo COULD"),
 ];
 
-const COLUMNS: [(&str, Option<Form>); 4] = [
-    ("whole", Some(Form::Namespaces)),
-    ("no Landlock", Some(Form::NoLandlock)),
-    ("no namespaces", Some(Form::Rules)),
-    ("`mode: off`", None),
+/// A column of the table: its name, whether the command only reads, and the form of the boundary.
+type Column = (&'static str, bool, Option<Form>);
+
+const COLUMNS: [Column; 7] = [
+    ("whole", true, Some(Form::Namespaces)),
+    ("no Landlock", true, Some(Form::NoLandlock)),
+    ("no namespaces", true, Some(Form::Rules)),
+    ("whole", false, Some(Form::Namespaces)),
+    ("no Landlock", false, Some(Form::NoLandlock)),
+    ("no namespaces", false, Some(Form::Rules)),
+    ("`mode: off`", false, None),
 ];
 
 #[test]
 fn the_table_of_boundaries_is_what_commands_could_do() {
-    let columns: Vec<Vec<bool>> = COLUMNS.iter().map(|(_, form)| could(*form)).collect();
+    let all = COLUMNS.iter().flat_map(|column| [(column, false), (column, true)]);
+    let (of_root, of_user): (Vec<_>, Vec<_>) = std::thread::scope(|scope| {
+        let tried = all.map(|(column, is_user)| (is_user, scope.spawn(move || could(column, is_user))));
+        let tried: Vec<_> = tried.collect();
+        let joined = tried.into_iter().map(|(is_user, tried)| (is_user, tried.join().expect("it ended")));
+        joined.partition(|(is_user, _)| !is_user)
+    });
     let mut table = String::from("| a command can … |");
-    for (name, _) in COLUMNS {
-        let _ = write!(table, " {name} |");
+    for (name, only_reads, _) in COLUMNS {
+        let _ = write!(table, " {}{name} |", if only_reads { "only reads: " } else { "" });
     }
-    table += "\n|---|---|---|---|---|\n";
+    table += "\n|---|---|---|---|---|---|---|---|\n";
     for (row, (what, _)) in PROBES.iter().enumerate() {
         let _ = write!(table, "| {what} |");
-        for column in &columns {
-            let _ = write!(table, " {} |", if column[row] { "yes" } else { "no" });
+        for ((_, root), (_, user)) in of_root.iter().zip(&of_user) {
+            assert!(root[row] || !user[row], "an ordinary user's command could {what}");
+            let _ = write!(table, " {} |", if root[row] { "yes" } else { "no" });
         }
         table.push('\n');
     }
@@ -75,13 +98,13 @@ fn the_table_of_boundaries_is_what_commands_could_do() {
 }
 
 /// The results of the probes by a command in a form of the boundary.
-fn could(form: Option<Form>) -> Vec<bool> {
+fn could((_, only_reads, form): &Column, is_user: bool) -> Vec<bool> {
     let mut other = Command::new("sleep").arg("600").spawn().expect("sleep can be run");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it is bound").port();
     let sockets = tempfile::Builder::new().prefix("s-").tempdir_in("/dev/shm").expect("it is writable");
     let socket = sockets.path().join("socket");
-    let _served = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let mut served = vec![UnixListener::bind(&socket).expect("a socket")];
     let number = other.id().to_string();
     let fill = |probe: &str| {
         let probe = probe.replace("NUMBER", &number).replace("PORT", &port.to_string());
@@ -89,16 +112,25 @@ fn could(form: Option<Form>) -> Vec<bool> {
     };
     let commands: Vec<String> = PROBES.iter().map(|(_, probe)| fill(probe)).collect();
     let prepare = |run: Run| {
-        let home = run.place().home();
+        let place = run.place();
+        let home = place.home();
+        served.extend(
+            [home.clone(), place.workspace()].map(|dir| UnixListener::bind(dir.join("s")).expect("a socket")),
+        );
         fs::create_dir_all(home.join(".ssh")).expect("made");
         fs::write(home.join(".ssh/id"), "SECRET\n").expect("written");
         fs::write(home.join("notes"), "open\n").expect("written");
         let run = run.file(".git/config", "[core]\n").file(".git/HEAD", "ref: refs/heads/main\n");
-        let run = run.file(".git/hooks/post-commit", "mine\n");
+        let run = run.file(".git/hooks/post-commit", "mine\n").file("sub/AGENTS.md", "be good\n");
+        let run = run.file("../other/notes", "open\n");
+        let run = if is_user { run.ordinary_user() } else { run };
         if form.is_none() { run.config("agent.yaml", "sandbox: { mode: off }\n") } else { run }
     };
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
-    let (output, results) = tried_in(form.unwrap_or(Form::Namespaces), prepare, &commands).expect("Landlock");
+    let within = form.unwrap_or(Form::Namespaces);
+    let tried =
+        if *only_reads { read_unasked(within, prepare, &commands) } else { tried_in(within, prepare, &commands) };
+    let (output, results) = tried.expect("Landlock");
     other.kill().and_then(|()| other.wait()).expect("it is ours");
     let place = &output.place;
     let trace = Path::new("/tmp").join(format!("made-by-{number}"));
@@ -106,6 +138,7 @@ fn could(form: Option<Form>) -> Vec<bool> {
     let at = |what: &str| PROBES.iter().position(|(probe, _)| probe.starts_with(what)).expect("a probe");
     could[at("write in `/tmp`")] = trace.exists();
     could[at("change `.git/config`")] = place.read(".git/config").contains("evil");
+    could[at("change a protected file")] = place.read("sub/AGENTS.md").contains("evil");
     could[at("make a protected file")] = place.exists(".envrc");
     let sleeper = format!("7{number}");
     could[at("run on after its end")] = ends(&sleeper);

@@ -101,6 +101,7 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
         home: dirs.home.clone(),
         own,
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
+        unprotected: Vec::new(),
         undone: dirs.state.join("undone"),
         caches: dirs.state.join("caches").join(fingerprint_workspace(workspace.root())),
         programs: config.env.list_program_dirs(),

@@ -99,7 +99,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Asks the person. `always` is what they may grant for the rest of the conversation.
-    async fn ask_permission(
+    pub(super) async fn ask_permission(
         &mut self,
         call: &ToolCall,
         question: Question<'_>,

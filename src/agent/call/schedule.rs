@@ -14,7 +14,8 @@ use crate::agent::window;
 use crate::config::ApprovalMode;
 use crate::conversation::message::{Step, ToolCall};
 use crate::safety::policy::{Grounds, Verdict};
-use crate::safety::{Enclosure, Refused};
+use crate::safety::sandbox::MovedAside;
+use crate::safety::{Enclosure, Question, Refused};
 
 use super::end::CallEnd;
 use super::execute::{CallLimits, CallOutcome, CallServices};
@@ -28,6 +29,9 @@ the workspace?";
 const AGAIN_OPENED: &str = "the walls may have stopped it; run it again, once, with more opened?";
 const AGAIN_OUTSIDE: &str = "the sandbox may have blocked it; run it again without any sandbox, with all your files, \
                              credentials and network?";
+
+const TAKE_OVER: &str =
+    "the command made this, which decides what runs later, so it is kept apart; put it in its place?";
 
 /// The most tokens of a result that later steps of a plan refer to: about 4 MiB.
 const MOST_HELD: usize = 1 << 20;
@@ -287,6 +291,11 @@ impl<'t> Turn<'t> {
             return Ok(outcome.run_again(Enclosure::Write, services).await);
         }
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
+        if let (Some(Refused::Making(made)), true) = (&outcome.refused, is_there) {
+            let remark = self.offer_taking_over(&outcome.prepared.call, made).await?;
+            outcome.remarks.extend(remark);
+            return Ok(outcome);
+        }
         let was_opened = plan.enclosure == Enclosure::Opened;
         let needs_network = outcome.refused == Some(Refused::Network) && !plan.reach.opening.network;
         if needs_network && is_there {
@@ -294,7 +303,7 @@ impl<'t> Turn<'t> {
         }
         let opened = (Enclosure::Opened, AGAIN_OPENED, "with more opened");
         let outside = (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox");
-        let (enclosure, why, where_to) = match outcome.refused {
+        let (enclosure, why, where_to) = match &outcome.refused {
             Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),
             Some(Refused::Known) if is_there => outside,
             Some(Refused::Network) if is_there && (needs_network || !was_opened) => opened,
@@ -317,6 +326,35 @@ impl<'t> Turn<'t> {
             }
             _ => Ok(outcome.run_again(enclosure, services).await),
         }
+    }
+
+    /// Offers to take over what a command made or changed under protected names; returns a remark about what came of it.
+    async fn offer_taking_over(
+        &mut self,
+        call: &ToolCall,
+        made: &[MovedAside],
+    ) -> Result<Option<String>, TurnStop> {
+        let question = Question {
+            helper: None,
+            tool: &call.name,
+            preview: &made.iter().map(MovedAside::preview).collect::<String>(),
+            is_change: false,
+            why: TAKE_OVER,
+            always: None,
+            workspace: self.agent.workspace.root(),
+            enclosure: None,
+            network: false,
+            opened: &[],
+            hidden: false,
+            editable: None,
+        };
+        let decision = self.ask_permission(call, question, None).await?;
+        let is_wanted = matches!(decision, PermissionDecision::Run);
+        let put = |aside: &MovedAside| match aside.put_back() {
+            Ok(()) => format!("{} was taken over: the user agreed", aside.name),
+            Err(error) => format!("{} could not be taken over: {error}", aside.name),
+        };
+        Ok(is_wanted.then(|| made.iter().map(put).collect::<Vec<_>>().join("; ")))
     }
 
     /// The state that calls are judged by now.

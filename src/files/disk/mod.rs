@@ -127,6 +127,44 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     remove_entry(&Dir::open(parent)?, name, MOST_LEVELS)
 }
 
+/// Moves a file, a link itself, or a directory with everything in it to a path at which nothing is. Missing directories
+/// above that are made. On another file system it is copied first; what is neither file, link nor directory is left out.
+///
+/// # Errors
+/// Nothing is there, a link is on the way, or a part of it cannot be moved: then it is still where it was.
+pub fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
+    let (from_parent, name) = split_path(from)?.ok_or(io::ErrorKind::IsADirectory)?;
+    let (to_parent, new) = split_path(to)?.ok_or(io::ErrorKind::IsADirectory)?;
+    let (from, to) = (Dir::open(from_parent)?, Dir::create(to_parent)?);
+    match from.rename(name, &to, new) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            copy_entry(&from, name, &to, new, MOST_LEVELS)?;
+            remove_entry(&from, name, MOST_LEVELS)
+        }
+        done => done,
+    }
+}
+
+fn copy_entry(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, levels: usize) -> io::Result<()> {
+    let facts = from.facts(name)?;
+    match facts.kind {
+        DirEntryKind::File => {
+            let mut opened = from.file(name)?;
+            io::copy(&mut opened.file, &mut to.create_file(new, facts.mode)?).map(drop)
+        }
+        DirEntryKind::Link => to.make_link(new, &from.link(name)?),
+        DirEntryKind::Dir => {
+            let levels = levels.checked_sub(1).ok_or_else(|| io::Error::other("the directories are too deep"))?;
+            let (inner, made) = (from.dir(name)?, to.create_dir(new)?);
+            inner
+                .entries()?
+                .iter()
+                .try_for_each(|entry| copy_entry(&inner, &entry.name, &made, &entry.name, levels))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Each level holds a handle and a part of the stack.
 const MOST_LEVELS: usize = 500;
 
@@ -224,5 +262,28 @@ mod tests {
         let mut names: Vec<_> = dir.entries().expect("listed").into_iter().map(|entry| entry.name).collect();
         names.sort();
         assert_eq!(names, ["a", "out", "x"]);
+    }
+
+    #[test]
+    fn what_is_moved_or_overwritten_is_whole() {
+        let place = tempfile::tempdir().expect("a directory can be made");
+        let root = place.path().canonicalize().expect("it exists");
+        fs::create_dir_all(root.join("a/b")).expect("made");
+        fs::write(root.join("a/b/file"), "long text\n").expect("written");
+        symlink("file", root.join("a/b/link")).expect("linked");
+        let dir = Dir::open(&root.join("a/b")).expect("opened");
+        for text in ["short\n", "a much longer text\n", ""] {
+            dir.overwrite(OsStr::new("file"), text.as_bytes()).expect("written");
+            assert_eq!(fs::read_to_string(root.join("a/b/file")).expect("read"), text);
+        }
+        assert!(dir.overwrite(OsStr::new("link"), b"x").is_err(), "a link is not followed");
+        dir.overwrite(OsStr::new("file"), b"text").expect("written");
+        move_tree(&root.join("a"), &root.join("kept/here")).expect("moved");
+        assert!(!root.join("a").exists());
+        assert!(move_tree(&root.join("kept/here/b"), &root.join("kept/here")).is_err(), "something is there");
+        let (from, to) = (Dir::open(&root.join("kept")).expect("opened"), Dir::open(&root).expect("opened"));
+        copy_entry(&from, OsStr::new("here"), &to, OsStr::new("copy"), MOST_LEVELS).expect("copied");
+        assert_eq!(fs::read(root.join("copy/b/file")).expect("read"), b"text");
+        assert_eq!(fs::read_link(root.join("copy/b/link")).expect("a link"), Path::new("file"));
     }
 }

@@ -68,6 +68,23 @@ impl Dir {
         Ok(())
     }
 
+    pub fn overwrite(&self, name: &OsStr, text: &[u8]) -> io::Result<()> {
+        fs::write(self.0.join(name), text)
+    }
+
+    pub fn rename(&self, name: &OsStr, to: &Self, new: &OsStr) -> io::Result<()> {
+        fs::rename(self.0.join(name), to.0.join(new))
+    }
+
+    pub fn create_file(&self, name: &OsStr, _mode: u32) -> io::Result<fs::File> {
+        fs::File::create_new(self.0.join(name))
+    }
+
+    pub fn create_dir(&self, name: &OsStr) -> io::Result<Self> {
+        fs::create_dir(self.0.join(name))?;
+        self.dir(name)
+    }
+
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         fs::remove_file(self.0.join(name))
     }

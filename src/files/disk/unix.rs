@@ -179,6 +179,57 @@ impl Dir {
         Ok(())
     }
 
+    /// Overwrites a file in place, so that it stays the same file for whoever watches it or has mounted something on
+    /// it. A text whose end may be empty lines is whole at any moment: what it loses is made empty lines first.
+    ///
+    /// # Errors
+    /// It is no regular file, or cannot be written.
+    pub fn overwrite(&self, name: &OsStr, text: &[u8]) -> io::Result<()> {
+        let file = fs::openat(&self.0, name, OFlags::WRONLY.union(COMMON), Mode::empty()).map_err(refuse_error)?;
+        let facts = facts_of(&fs::fstat(&file)?);
+        if facts.kind != DirEntryKind::File {
+            return Err(refuse_special(facts.kind));
+        }
+        let mut padded = text.to_vec();
+        padded.resize(text.len().max(usize::try_from(facts.len).unwrap_or(0)), b'\n');
+        let mut file = File::from(file);
+        file.write_all(&padded)?;
+        file.set_len(text.len() as u64)?;
+        file.sync_all()
+    }
+
+    /// Moves an entry, whatever it is, to a name in another directory at which nothing is.
+    ///
+    /// # Errors
+    /// Something is there, the directories are on different file systems, or the system refuses.
+    pub fn rename(&self, name: &OsStr, to: &Self, new: &OsStr) -> io::Result<()> {
+        if to.facts(new).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(fs::renameat(&self.0, name, &to.0, new)?)
+    }
+
+    /// Makes a file that is not there yet.
+    ///
+    /// # Errors
+    /// Something is there, or the system refuses.
+    pub fn create_file(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        let flags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(COMMON);
+        let file = File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o600)).map_err(refuse_error)?);
+        // A program that sets the user's identity for whoever runs it is not kept as one.
+        file.set_permissions(Permissions::from_mode(mode & 0o777))?;
+        Ok(file)
+    }
+
+    /// Makes a directory that is not there yet, and opens it.
+    ///
+    /// # Errors
+    /// Something is there, or the system refuses.
+    pub fn create_dir(&self, name: &OsStr) -> io::Result<Self> {
+        fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?;
+        self.dir(name)
+    }
+
     /// Removes a file, or a link itself.
     ///
     /// # Errors

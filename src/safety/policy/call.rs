@@ -110,7 +110,8 @@ impl ProposedCall<'_> {
         let mut dirs: Vec<PathBuf> = dirs.filter(|dir| !workspace.is_in(dir)).collect();
         dirs.sort();
         dirs.dedup();
-        WallOpening { network: line.uses_network() && !self.has_network, dirs }
+        let protected = line.list_changed_protected().map(|target| target.real.clone()).collect();
+        WallOpening { network: line.uses_network() && !self.has_network, dirs, protected }
     }
 
     /// True if its command is one of the system and names something that the sandbox keeps from it: a place outside
@@ -187,11 +188,11 @@ impl ParsedLine {
         self.files.iter().filter(move |(_, opens)| is_so(*opens)).filter_map(|(target, _)| target.as_ref())
     }
 
-    /// The protected file that one of its commands changes, as far as its words show.
-    pub(super) fn changes_protected(&self) -> Option<&PathTarget> {
+    /// The protected files that its commands change, as far as their words show.
+    pub(super) fn list_changed_protected(&self) -> impl Iterator<Item = &PathTarget> {
         let named =
             self.commands().filter(|(command, _)| changes_files(command)).flat_map(|(_, part)| &part.named);
-        self.list_opened(|opens| opens == Opens::ToWrite).chain(named).find(|target| target.is_protected)
+        self.list_opened(|opens| opens == Opens::ToWrite).chain(named).filter(|target| target.is_protected)
     }
 
     /// True if it names something outside the workspace that it could read. Devices contain nobody's text.

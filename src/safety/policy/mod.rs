@@ -260,7 +260,7 @@ fn reason_to_ask(mode: ApprovalMode, call: &ProposedCall<'_>, is_enclosed: bool)
 /// The reason that a command inside whole walls asks all the same: it reaches for something beyond them, or that decides
 /// what runs later. Whatever its words do not show fails at the walls.
 fn what_walls_leave_out(call: &ProposedCall<'_>, line: &ParsedLine) -> Option<String> {
-    if let Some(target) = line.changes_protected() {
+    if let Some(target) = line.list_changed_protected().next() {
         return Some(writes_protected(target));
     }
     let is_left = |target: &&PathTarget| !target.is_free_to_read() && !target.path.starts_with("/dev/");

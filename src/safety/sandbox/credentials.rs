@@ -130,6 +130,7 @@ mod tests {
             home: home.clone(),
             own: vec![home.join("project/data")],
             temp_base: root.clone(),
+            unprotected: Vec::new(),
             undone: root.join("undone"),
             caches: "/caches".into(),
             programs: Vec::new(),

@@ -4,8 +4,8 @@
 //! searches the output of a failed command for such words, says "may", and describes the boundary. Only whole words
 //! count: `ENOTFOUND` is an error of name resolution, `ModuleNotFoundError` is not.
 
+use super::aside::MovedAside;
 use super::{Boundary, MOST_FILE_BYTES, Network, credentials};
-use crate::safety::Refused;
 
 /// The part of the boundary that may have caused a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,21 @@ const WORDS: [(Reason, &str); 3] = [
     ),
     (Reason::FileSize, "file too large|file size limit|efbig"),
 ];
+
+/// The evidence that walls stopped a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// It made this under protected names.
+    Making(Vec<MovedAside>),
+    /// It could not write, in walls that allow no writing.
+    Writing,
+    /// The sandbox knows that it stopped or undid something.
+    Known,
+    /// It speaks of the network like one that reaches none.
+    Network,
+    /// Its output says so. The author of the program may have chosen the words.
+    Claimed,
+}
 
 /// The sandbox's possible part in the end of a command.
 #[derive(Debug, Clone)]
@@ -105,6 +120,7 @@ mod tests {
             home: "/h".into(),
             own: Vec::new(),
             temp_base: "/tmp".into(),
+            unprotected: Vec::new(),
             undone: "/undone".into(),
             caches: "/caches".into(),
             programs: Vec::new(),

@@ -8,8 +8,8 @@ const HARMLESS: &str = "
 user name email signingkey
 author name email
 committer name email
-branch remote merge rebase description pushremote autosetupmerge autosetuprebase
-remote url fetch pushurl push prune tagopt mirror pushdefault
+branch remote merge rebase description autosetupmerge autosetuprebase
+remote url fetch push prune tagopt mirror
 submodule url active branch path
 pull rebase ff
 push default autosetupremote followtags
@@ -26,9 +26,15 @@ core repositoryformatversion filemode bare logallrefupdates symlinks ignorecase 
 core safecrlf quotepath longpaths sparsecheckout sparsecheckoutcone abbrev
 ";
 
-/// True if the differences between two versions of a configuration are harmless. Unknown ones are not.
+/// True if the differences between two versions of a configuration are harmless: they run nothing, and lead nothing that
+/// was set elsewhere. Unknown ones are not.
 pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
     let (Some(mut before), Some(mut after)) = (read_settings(before), read_settings(after)) else { return false };
+    let redirects = |setting: &Setting| before.iter().any(|earlier| setting.redirects(earlier));
+    // One that was emptied is lost.
+    if after.iter().any(redirects) || after.is_empty() && !before.is_empty() {
+        return false;
+    }
     before.retain(|setting| match after.iter().position(|other| other == setting) {
         Some(at) => {
             after.remove(at);
@@ -65,6 +71,12 @@ struct Setting {
 }
 
 impl Setting {
+    /// True if it makes an address or a branch's remote another one than it was.
+    fn redirects(&self, earlier: &Self) -> bool {
+        let leads = matches!((&*self.section, &*self.key), ("remote" | "submodule", "url") | ("branch", "remote"));
+        leads && self.heading == earlier.heading && self.key == earlier.key && self.value != earlier.value
+    }
+
     fn is_harmless(&self) -> bool {
         let is_known = HARMLESS.lines().any(|row| {
             let mut words = row.split(' ');
@@ -126,6 +138,10 @@ mod tests {
             ("[user]\n\tname = A B\n\temail = a@b\n", true),
             ("[remote \"other\"]\n\turl = git@host:a\n\tfetch = +refs/heads/*:refs/remotes/other/*\n", true),
             ("[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n", true),
+            ("[remote \"origin\"]\n\turl = https://evil/b\n", false),
+            ("[remote \"origin\"]\n\tpushurl = https://evil/b\n", false),
+            ("[remote]\n\tpushDefault = other\n", false),
+            ("[branch \"main\"]\n\tpushRemote = other\n", false),
             ("[submodule \"a/b\"]\n\tactive = true\n\turl = https://a\n", true),
             ("# a note\n; another\n", true),
             ("[core]\n\tfsmonitor = evil\n", false),
@@ -149,6 +165,10 @@ mod tests {
             assert_eq!(differ_harmlessly(before, &format!("{before}{added}")), harmless, "{added}");
         }
         assert!(differ_harmlessly(before, "[core]\n\tbare = false\n"), "a remote may go");
+        assert!(
+            !differ_harmlessly(before, &before.replace("https://a/b", "https://evil/b")),
+            "and not lead elsewhere"
+        );
         assert!(!differ_harmlessly("[core]\n\tfsmonitor = mine\n", "[core]\n"), "what a person set stays");
     }
 }

@@ -9,6 +9,9 @@
 //!
 //! An unavailable feature is an error, never a wider boundary.
 
+mod appeared;
+mod aside;
+mod configurations;
 mod credentials;
 mod denial;
 mod dirs;
@@ -19,6 +22,7 @@ mod profile;
 mod plan;
 mod places;
 mod protected;
+mod snapshot;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -29,6 +33,7 @@ mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 use elsewhere as system;
 
+use std::collections::BTreeSet;
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
@@ -39,11 +44,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tempfile::TempDir;
 
 use super::WallOpening;
+use configurations::ConfigurationCopies;
 use places::Places;
-use protected::Snapshot;
+use snapshot::Snapshot;
 
+pub use aside::MovedAside;
 pub use credentials::credential_places;
-pub use denial::{Denied, explain_denial, says_it_could_not_write};
+pub use denial::{Denied, Refused, explain_denial, says_it_could_not_write};
 pub use form::BoundaryForm;
 pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
@@ -84,8 +91,12 @@ struct WallGround {
     /// For the profiles `Read` and `Write`.
     confinements: Mutex<[Option<Arc<system::Confinement>>; 2]>,
     spaces: Mutex<Spaces>,
+    /// The copies of configurations that commands in namespaces get.
+    copies: OnceLock<ConfigurationCopies>,
     /// The protected files as they last were, in the order of the places.
     last: Mutex<Vec<Arc<Snapshot>>>,
+    /// Protected paths at which commands made something harmless, relative to the workspace.
+    accepted: Mutex<BTreeSet<PathBuf>>,
     /// True if the weakness was reported.
     told: AtomicBool,
 }
@@ -116,6 +127,7 @@ impl Sandbox {
     pub fn open(&self, opening: &WallOpening) -> Self {
         let mut plan = self.plan().clone();
         plan.write.extend(opening.dirs.iter().cloned());
+        plan.unprotected.extend(opening.protected.iter().cloned());
         if opening.network {
             plan.network = Network::Open;
         }
@@ -130,7 +142,9 @@ impl Sandbox {
             places: OnceLock::new(),
             confinements: Mutex::default(),
             spaces: Mutex::new(Spaces::Untried),
+            copies: OnceLock::new(),
             last: Mutex::default(),
+            accepted: Mutex::default(),
             told: AtomicBool::new(false),
         }))
     }
@@ -206,6 +220,18 @@ impl WallGround {
 
     fn places(&self) -> &[Arc<Places>] {
         self.places.get_or_init(|| places::find_places(&self.plan))
+    }
+
+    fn accepted(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.accepted.lock().expect("nobody panics while paths are compared")
+    }
+
+    fn copies(&self) -> &ConfigurationCopies {
+        self.copies.get_or_init(|| {
+            // The directory is there as soon as there are namespaces.
+            let temp = self.temp_dir().unwrap_or_default();
+            ConfigurationCopies::new(temp, &self.plan.workspace, self.places().iter().map(Arc::as_ref))
+        })
     }
 
     /// Begins to set up namespaces, unless that has been tried.

@@ -39,7 +39,15 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     let mut own = Places { repositories: vec![".git".into()], ..Places::default() };
     protected::from_commands().for_each(|row| own.add(&row, Path::new("")));
     protected::of_git().for_each(|row| own.add(&row, Path::new(".git")));
-    let nested = PlaceSearch::run(plan);
+    let mut nested = PlaceSearch::run(plan);
+    for places in [&mut own, &mut nested].into_iter().filter(|_| !plan.unprotected.is_empty()) {
+        let stays = |path: &PathBuf| {
+            let path = plan.workspace.join(path);
+            !plan.unprotected.iter().any(|opened| opened.starts_with(&path) || path.starts_with(opened))
+        };
+        places.files.retain(stays);
+        places.dirs.retain(stays);
+    }
     let places = [own, nested].into_iter().filter(|places| !places.files.is_empty() || !places.dirs.is_empty());
     places.map(Arc::new).collect()
 }
@@ -186,6 +194,11 @@ pub(super) fn find_repository(workspace: &Path) -> Vec<PathBuf> {
     let is_submodule = workspace.ancestors().any(|above| dir.starts_with(above.join(".git/modules")));
     let common = named_in(&dir.join("commondir"), "");
     if is_linked || is_submodule { [dir].into_iter().chain(common).collect() } else { Vec::new() }
+}
+
+/// True if git runs no hook of this name.
+pub(super) fn is_sample(path: &Path) -> bool {
+    path.parent().is_some_and(|dir| dir.ends_with("hooks")) && path.extension().is_some_and(|end| end == "sample")
 }
 
 /// True if it is a git directory of any name: a bare repository.

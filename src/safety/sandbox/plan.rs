@@ -17,7 +17,9 @@ pub struct Boundary {
     pub own: Vec<PathBuf>,
     /// The directory in which the private temporary directory is created.
     pub temp_base: PathBuf,
-    /// The directory for commands' versions of protected files, before the files are restored.
+    /// Paths in the workspace that may be changed although they are protected, absolute.
+    pub unprotected: Vec<PathBuf>,
+    /// The directory for what commands made under protected names, which is moved there.
     pub undone: PathBuf,
     /// The directory for commands' writes to caches in the home, for this workspace.
     pub caches: PathBuf,

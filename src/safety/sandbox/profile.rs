@@ -61,6 +61,7 @@ mod tests {
             home: "/Users/x".into(),
             own: Vec::new(),
             temp_base: "/tmp".into(),
+            unprotected: Vec::new(),
             undone: "/undone".into(),
             caches: "/caches".into(),
             programs: Vec::new(),

@@ -11,7 +11,8 @@ use crate::conversation::event::EventKind;
 use crate::safety::net::proxy::{self, Hosts};
 use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{
-    self, Boundary, Denied, MOST_PROCESSES, Network, Protection, Sandbox, SandboxProfile, Undone, Walls,
+    self, Boundary, Denied, MOST_PROCESSES, MovedAside, Network, Protection, Sandbox, SandboxProfile, Undone,
+    Walls,
 };
 use crate::safety::{Enclosure, Hold, Refused, net::Proxies};
 use crate::tools::CallContext;
@@ -196,11 +197,19 @@ impl Confined {
     pub fn remarks(outcome: &ProgramOutcome, output: &str, context: &CallContext<'_>) -> String {
         let plan = outcome.plan.as_ref();
         let denied = plan.and_then(|plan| find_denial(&outcome.ended, output, context.enclosure, plan));
-        let undone: Vec<String> = put_back(&outcome.undone).collect();
-        let refused =
-            if undone.is_empty() { denied.as_ref().map(|denied| denied.how) } else { Some(Refused::Known) };
-        if let Some(how) = refused {
+        let undone = describe_undone(&outcome.undone);
+        let how = match &outcome.undone {
+            Undone { put_back, left, .. } if !put_back.is_empty() || !left.is_empty() => Some(Refused::Known),
+            Undone { aside, refused, .. } if !aside.is_empty() || !refused.is_empty() => {
+                Some(Refused::Making(aside.iter().chain(refused).cloned().collect()))
+            }
+            _ => denied.as_ref().map(|denied| denied.how.clone()),
+        };
+        if let Some(how) = how {
             (context.refused)(how);
+        }
+        for message in &undone {
+            (context.notify)(EventKind::Warning { message: format!("the sandbox: {message}") });
         }
         bracket_remarks(denied.into_iter().map(|denied| denied.why).chain(undone))
     }
@@ -234,14 +243,29 @@ fn keep_programs_outside(env: &mut [(String, String)], workspace: &Path) {
     }
 }
 
-/// The remark about forbidden changes.
-pub fn put_back(undone: &Undone) -> impl Iterator<Item = String> {
-    let after = ". Commands may not change files that decide what runs later";
-    let before = "changed by the command, though commands may not, and it could not be put back: ";
-    [("put back as before: ", &undone.put_back, after), (before, &undone.left, "")]
-        .into_iter()
-        .filter(|(_, paths, _)| !paths.is_empty())
-        .map(|(before, paths, after)| format!("{before}{}{after}", paths.join(", ")))
+/// The remarks about forbidden changes.
+pub fn describe_undone(undone: &Undone) -> Vec<String> {
+    const RULE: &str = "Commands may not change files that decide what runs later";
+    let Undone { aside, put_back, refused, left } = undone;
+    let kept = |moved: &MovedAside| format!("{} (kept as {})", moved.name, moved.kept.display());
+    let join = |moved: &[MovedAside]| moved.iter().map(kept).collect::<Vec<_>>().join(", ");
+    let rows = [
+        (!aside.is_empty()).then(|| format!("moved aside: {}. {RULE}", join(aside))),
+        (!put_back.is_empty()).then(|| format!("put back as before: {}. {RULE}", put_back.join(", "))),
+        (!refused.is_empty()).then(|| {
+            format!(
+                "not taken over: changes of {}. {RULE}: settings that run a program or lead elsewhere",
+                join(refused)
+            )
+        }),
+        (!left.is_empty()).then(|| {
+            format!(
+                "changed by the command, though commands may not, and it could not be put back: {}",
+                left.join(", ")
+            )
+        }),
+    ];
+    rows.into_iter().flatten().collect()
 }
 
 /// Formats remarks as separate lines at the end of a text.

@@ -19,7 +19,7 @@ use crate::safety::sandbox::{Protection, Walls};
 use crate::tools::CallContext;
 
 use super::bounded::ShownText;
-use super::confined::{Confined, put_back};
+use super::confined::{Confined, describe_undone};
 use super::work::{CommandWork, Unread, WorkEnd, lock_unread};
 use crate::tools::bytes_for;
 
@@ -259,7 +259,7 @@ impl JobTable {
     fn settle(&self) {
         let Some(guard) = self.state().guard.take() else { return };
         let undone = guard.end();
-        self.state().remarks.extend(put_back(&undone));
+        self.state().remarks.extend(describe_undone(&undone));
     }
 
     fn state(&self) -> MutexGuard<'_, JobsState> {

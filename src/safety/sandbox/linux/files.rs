@@ -84,7 +84,8 @@ pub(super) fn build_stage_ruleset(stage: &RunStage, profile: SandboxProfile) -> 
     let written = stage.written.iter().chain(stage.caches.iter().map(|(real, _)| real));
     let written = written.filter(|_| profile == SandboxProfile::Write).map(AsRef::as_ref);
     for tree in written.chain(OWN_TREES.map(Path::new)) {
-        grants.add(tree, WRITE | AccessFs::MakeSock).ok()?;
+        // Sockets that are made outside of these trees are out of reach where the kernel knows such a right (version 9).
+        grants.add(tree, WRITE | AccessFs::MakeSock | AccessFs::ResolveUnix).ok()?;
     }
     Some(grants.ruleset)
 }
@@ -101,13 +102,13 @@ pub(super) fn supports_truncate() -> bool {
 }
 
 /// Without version 2 no file could be moved between directories. Later features are used where available: version
-/// 3 guards truncation (else seccomp does), 5 devices, 6 signals to processes outside.
+/// 3 guards truncation (else seccomp does), 5 devices, 6 signals to processes outside, 9 sockets.
 fn create_ruleset() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V2))?
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(ABI::V5))?
+        .handle_access(AccessFs::from_all(ABI::V5) | AccessFs::ResolveUnix)?
         .scope(make_bitflags!(Scope::{AbstractUnixSocket | Signal}))?
         .create()
 }

@@ -1,9 +1,9 @@
 //! The first process of a pid namespace, in which commands of one view run, one at a time. When it ends, the kernel
 //! kills everything in the namespace.
 //!
-//! It has two threads. The one that starts commands is permanently bound by their rules and does everything that a
-//! command needs, so a later command needs no set-up. The other keeps the rights that the rules remove, and helps on
-//! request: it mounts, and signals processes of any user. The namespace is reused only if it is empty and a command has
+//! One of its threads starts commands. It is permanently bound by their rules and does everything that a command needs,
+//! so a later command needs no set-up. Another keeps the rights that the rules remove, and helps on request: it mounts,
+//! and signals processes of any user. A third watches what is mounted ([`watch`]). The namespace is reused only if it is empty and a command has
 //! not changed this process.
 
 use std::io;
@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
@@ -24,7 +25,7 @@ use super::family::{Census, ProcessEvent, ProcessFamily, measure_spent, signal_a
 use super::lids::Lids;
 use super::messages::{CommandOrder, InitRequest, News, RoleReport, RunStage, StageView};
 use super::powers::{self, Nature};
-use super::{mounts, part, reading, wire};
+use super::{mounts, part, reading, watch, wire};
 use crate::safety::sandbox::SandboxProfile;
 
 /// The wait for processes that are ending anyway.
@@ -53,6 +54,11 @@ pub(super) fn run_init() -> io::Result<()> {
         Ok(ready) => ready,
         Err(error) => return wire::send_message(&socket, &report_refusal(&error), &[]),
     };
+    let lids = Arc::new(Mutex::new(lids));
+    if view.profile == SandboxProfile::Write {
+        let lids = Arc::clone(&lids);
+        std::thread::Builder::new().name("watch".to_owned()).spawn(move || watch::watch_lids(&lids))?;
+    }
     let work = move || match rules.close_in() {
         Ok(()) => Bound::new(socket, Helper(asking), lids).serve(&order, output),
         Err(error) => wire::send_message(&socket, &report_refusal(&error), &[]),
@@ -134,14 +140,14 @@ impl Helper {
 struct Bound {
     socket: UnixStream,
     helper: Helper,
-    lids: Lids,
+    lids: Arc<Mutex<Lids>>,
     census: Census,
     /// The attributes of this process before the first command.
     nature: Nature,
 }
 
 impl Bound {
-    fn new(socket: UnixStream, helper: Helper, lids: Lids) -> Self {
+    fn new(socket: UnixStream, helper: Helper, lids: Arc<Mutex<Lids>>) -> Self {
         Self { socket, helper, lids, census: Census::default(), nature: Nature::now() }
     }
 
@@ -165,9 +171,12 @@ impl Bound {
     }
 
     fn start(&mut self, order: &CommandOrder, output: Vec<OwnedFd>) -> io::Result<ProcessFamily> {
-        if !self.lids.hold() {
-            self.lids = self.helper.lay()?;
+        let mut lids =
+            self.lids.lock().map_err(|_| io::Error::other("the thread that watches mounts panicked"))?;
+        if !lids.hold() {
+            *lids = self.helper.lay()?;
         }
+        drop(lids);
         let mut command = Command::new(&order.program);
         command
             .args(&order.arguments)

@@ -7,11 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::messages::{RunStage, StageView};
-use super::mounts::{is_read_only, list_points, mount_lid, protect_path, read_only};
+use super::mounts::{
+    has_copy, is_mount_point, is_read_only, list_points, mount_copy, mount_lid, protect_link, protect_path,
+    read_only,
+};
 use crate::safety::sandbox::SandboxProfile;
 use crate::safety::sandbox::dirs::DirState;
 
@@ -20,17 +23,21 @@ use crate::safety::sandbox::dirs::DirState;
 enum Cover {
     /// It is hidden completely.
     Lid,
-    /// It is read-only. Anything that is not a file, or not a directory, is left alone and compared after the command,
-    /// as a mount on a link would cover its target.
+    /// It is read-only. A link stays the link that it is, and what it leads to is read-only. Anything else that is not a
+    /// file, or not a directory, is left alone.
     File,
     Dir,
     Any,
+    /// A link leads from it to the copy of this number.
+    Copy(usize),
 }
 
 /// The mounts over paths, and the directories that reveal whether they are still complete.
 #[derive(Debug, Default)]
 pub(super) struct Lids {
     dirs: BTreeMap<PathBuf, LidDir>,
+    /// The paths at which something was to be covered.
+    mounted: Vec<(PathBuf, Cover)>,
     /// Paths on the way to others that are not directories.
     ends: BTreeSet<PathBuf>,
     /// Those of them that exist. A link may lead to a directory that is created elsewhere.
@@ -76,8 +83,8 @@ impl Lids {
         ];
         let protected =
             protected.into_iter().flat_map(|(paths, cover)| paths.iter().map(move |path| (path, cover)));
-        let protected = protected.filter(|(path, cover)| *cover == Cover::Any || !view.lifted.contains(path));
-        self.lay(protected.map(|(path, cover)| (path.as_ref(), cover)))
+        let copied = stage.configurations.iter().enumerate().map(|(at, path)| (path, Cover::Copy(at)));
+        self.lay(protected.chain(copied).map(|(path, cover)| (path.as_ref(), cover)))
     }
 
     /// True if the mounts are still complete.
@@ -87,14 +94,28 @@ impl Lids {
         hold && !self.others.iter().any(|path| path.is_dir())
     }
 
+    /// Mounts again over what has replaced what was covered.
+    ///
+    /// # Errors
+    /// A step failed.
+    pub fn repair(&self) -> io::Result<()> {
+        self.mounted.iter().try_for_each(|(path, cover)| cover.complete(path))
+    }
+
+    /// The directories whose entries the mounts depend on.
+    pub fn list_dirs(&self) -> impl Iterator<Item = &Path> {
+        self.dirs.keys().map(PathBuf::as_path)
+    }
+
     fn lay<'a>(&mut self, paths: impl Iterator<Item = (&'a Path, Cover)>) -> io::Result<()> {
         for (path, cover) in paths {
             let Some(parent) = path.parent() else { continue };
             if !self.is_seen(parent) {
                 continue;
             }
-            if let Some(entry) = cover.is_missing(path) {
-                if cover == Cover::Lid { mount_lid(path, &entry)? } else { protect_path(path)? }
+            cover.complete(path)?;
+            if path.symlink_metadata().is_ok() {
+                self.mounted.push((path.to_path_buf(), cover));
             }
             if let Some(dir) = self.dirs.get_mut(parent) {
                 dir.covered.push((path.to_path_buf(), cover));
@@ -140,16 +161,31 @@ impl LidDir {
 }
 
 impl Cover {
+    /// Covers what is at a path, unless it is.
+    fn complete(self, path: &Path) -> io::Result<()> {
+        let Some(entry) = self.is_missing(path) else { return Ok(()) };
+        match self {
+            Self::Lid => mount_lid(path, &entry),
+            _ if entry.is_symlink() => protect_link(path),
+            Self::Copy(at) => mount_copy(path, at),
+            Self::File | Self::Dir | Self::Any => protect_path(path),
+        }
+    }
+
     /// The entry that must be covered and is not, if there is one.
     fn is_missing(self, path: &Path) -> Option<Metadata> {
         let entry = fs::symlink_metadata(path).ok()?;
         let kind = entry.file_type();
         let is_open = match self {
-            // A lid on a file is a device.
-            Self::Lid => kind.is_file() || kind.is_dir() && !is_lid(path, &entry),
+            // A lid on a file or a socket is a device.
+            Self::Lid => kind.is_file() || kind.is_socket() || kind.is_dir() && !is_lid(path, &entry),
+            Self::Any if kind.is_symlink() => false,
+            _ if kind.is_symlink() => !is_mount_point(path),
             Self::File => kind.is_file() && !is_read_only(path),
             Self::Dir => kind.is_dir() && !is_read_only(path),
-            Self::Any => !kind.is_symlink() && !is_read_only(path),
+            Self::Any => !is_read_only(path),
+            // Of one that a command has just made there is no copy yet.
+            Self::Copy(at) => kind.is_file() && has_copy(at),
         };
         is_open.then_some(entry)
     }

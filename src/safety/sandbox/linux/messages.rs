@@ -69,10 +69,12 @@ pub(super) struct RunStage {
     pub shown: Vec<Bytes>,
     /// Paths that commands can neither read nor write.
     pub masked: Vec<Bytes>,
-    /// Files that commands can read, and write only if an order lifts the protection.
+    /// Files that commands can read and not write.
     pub protected_files: Vec<Bytes>,
     /// Directories that are protected in the same way.
     pub protected_dirs: Vec<Bytes>,
+    /// Configurations of repositories, in place of each of which commands find a copy.
+    pub configurations: Vec<Bytes>,
     /// True if commands share the machine's network.
     pub network: bool,
     /// True if a proxy is to listen on their own.
@@ -87,8 +89,6 @@ pub(super) struct StageView {
     pub masked: Vec<Bytes>,
     /// Protected beside what the stage protects: files and directories.
     pub protected: Vec<Bytes>,
-    /// Paths that are not protected although the stage protects them.
-    pub lifted: Vec<Bytes>,
 }
 
 /// A command to run.

@@ -14,11 +14,13 @@ mod flood;
 mod powers;
 mod confinement;
 mod family;
+mod watch;
 mod init;
 mod keeper;
 mod inside;
 mod inits;
 mod caches;
+mod sockets;
 mod space;
 mod renderer;
 

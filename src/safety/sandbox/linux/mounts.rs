@@ -8,13 +8,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, StatVfsMountFlags, statvfs};
+use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, StatxFlags, statvfs, statx};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_bind_recursive,
     mount_change, mount_remount, move_mount, open_tree,
 };
 
 use super::messages::RunStage;
+use crate::safety::sandbox::configurations::{COPIES, name_copy};
 
 /// The private directory for temporary files, as commands see it.
 pub const TEMP: &str = "/tmp";
@@ -77,6 +78,10 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
         cover(service)?;
     }
     mount_devices(flags)?;
+    fs::create_dir(Path::new(DEV).join(COPIES))?;
+    for at in 0..stage.configurations.len() {
+        std::os::unix::fs::symlink(find_copy(at), find_copy_link(at))?;
+    }
     for (path, tree) in kept {
         fs::create_dir_all(path)?;
         put_back(path, &tree)?;
@@ -111,6 +116,47 @@ pub(super) fn mount_processes() -> io::Result<()> {
     // The superuser could give orders to the kernel there.
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     name_step("mounting", Path::new("/proc"), mount("proc", "/proc", "proc", flags, None))
+}
+
+/// Lets commands follow a link, but replace neither the link nor what it leads to.
+pub(super) fn protect_link(path: &Path) -> io::Result<()> {
+    let link = name_step("binding", path, clone_tree(path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW))?;
+    put_back(path, &link)?;
+    match path.canonicalize() {
+        // One that leads to a directory in which it is itself is none that a program could use.
+        Ok(target) if !is_read_only(&target) && !path.starts_with(&target) => protect_path(&target),
+        _ => Ok(()),
+    }
+}
+
+/// True if something is mounted right at a path; a link at its end is not followed.
+pub(super) fn is_mount_point(path: &Path) -> bool {
+    let mount = |path: &Path| {
+        statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok().map(|found| found.stx_mnt_id)
+    };
+    path.parent().is_some_and(|dir| mount(dir) != mount(path))
+}
+
+/// Puts a link to the copy of a configuration in its place: programs that replace the file that they change replace the
+/// copy, as a link leads to it.
+pub(super) fn mount_copy(path: &Path, at: usize) -> io::Result<()> {
+    let link = clone_tree(&find_copy_link(at), OpenTreeFlags::AT_SYMLINK_NOFOLLOW);
+    put_back(path, &name_step("copying", path, link)?)
+}
+
+/// True if commands were given a copy of the configuration with this number.
+pub(super) fn has_copy(at: usize) -> bool {
+    find_copy(at).is_file()
+}
+
+/// The copy, as commands see it.
+fn find_copy(at: usize) -> PathBuf {
+    Path::new(TEMP).join(COPIES).join(name_copy(at)).join("config")
+}
+
+/// The link to a copy, which commands cannot change.
+fn find_copy_link(at: usize) -> PathBuf {
+    Path::new(DEV).join(COPIES).join(name_copy(at))
 }
 
 /// The trees that are covered.
@@ -189,9 +235,9 @@ pub(super) fn put_back(path: &Path, tree: &OwnedFd) -> io::Result<()> {
     name_step("putting back", path, move_mount(tree, "", CWD, path, flags))
 }
 
-/// Puts a lid on a file or a directory: the null device, or an empty directory.
+/// Puts a lid on a file, a socket or a directory: the null device, or an empty directory.
 pub(super) fn mount_lid(path: &Path, entry: &fs::Metadata) -> io::Result<()> {
-    if entry.is_file() {
+    if !entry.is_dir() {
         name_step("masking", path, mount_bind("/dev/null", path))?;
         // If devices do not work, nobody can open one.
         return restrict_mount(path, MountFlags::RDONLY | MountFlags::NODEV);

@@ -17,9 +17,11 @@ use super::inside::ConfinedCommand;
 use super::messages::{Bytes, CommandOrder, RunStage, StageView, convert_paths};
 use super::part::SandboxPart;
 use super::reading::find_shown;
+use super::sockets::OutsideSockets;
 use super::wire;
+use crate::safety::sandbox::configurations::list_configurations;
 use crate::safety::sandbox::places::Places;
-use crate::safety::sandbox::{Boundary, BoundaryEntry, Network, Walls, credentials};
+use crate::safety::sandbox::{Boundary, BoundaryEntry, Network, SandboxProfile, Walls, credentials};
 
 /// The namespaces of a run. Dropping it ends everything in them.
 pub(in crate::safety::sandbox) struct Space {
@@ -29,7 +31,7 @@ pub(in crate::safety::sandbox) struct Space {
     /// The port on which a proxy for commands is to listen, and its listener until somebody took it.
     proxy_port: Option<u16>,
     proxy_listener: Mutex<Option<TcpListener>>,
-    lists: Lists,
+    sockets: OutsideSockets,
 }
 
 /// The paths that are mounted read-only, absolute.
@@ -37,58 +39,25 @@ pub(in crate::safety::sandbox) struct Space {
 struct Lists {
     files: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
-    /// Those of them that belong to repositories below the workspace's own.
-    nested: Vec<PathBuf>,
-    /// The configuration of the workspace's own.
+    /// Those of which commands get a copy instead.
     configurations: Vec<PathBuf>,
 }
 
 impl Lists {
     fn collect(plan: &Boundary, places: &[Arc<Places>]) -> Self {
-        let mut lists = Self::default();
-        for (at, places) in places.iter().enumerate() {
-            // Paths that may be removed with their directory are compared after a command: a mount would pin the
-            // directory.
-            let stays = |path: &&PathBuf| !places.pointers.contains(path) && !places.repositories.contains(path);
-            let absolute = |path: &PathBuf| plan.workspace.join(path);
-            let files: Vec<PathBuf> = places.files.iter().filter(stays).map(absolute).collect();
-            let dirs: Vec<PathBuf> = places.dirs.iter().filter(stays).map(absolute).collect();
-            if at > 0 {
-                lists.nested.extend(files.iter().chain(&dirs).cloned());
-            }
-            let is_configuration = |path: &&PathBuf| path.starts_with(plan.workspace.join(".git"));
-            lists.configurations.extend(files.iter().filter(is_configuration).cloned());
-            lists.files.extend(files);
-            lists.dirs.extend(dirs);
-        }
-        lists
-    }
-
-    /// The protections that are lifted for a command that needs it: git rewrites configurations by renaming, and
-    /// removed or moved directories take their mounts with them. A word of its line is enough to lift these: the result
-    /// is compared when the command has ended, and only changes that run nothing stay.
-    fn lifted(&self, entry: &BoundaryEntry<'_>) -> Vec<Bytes> {
-        const GIT: &[&str] = &["git", "gh", "hub", "jj"];
-        const REMOVING: &[&str] = &["rm", "rmdir", "mv", "find", "rsync"];
-        let words = || {
-            let line = [entry.program].into_iter().chain(entry.arguments.iter().copied());
-            let words = line.flat_map(|part| part.split(|c: char| c.is_whitespace() || "();&|`'\"".contains(c)));
-            // A program may be given by its path.
-            words.map(|word| word.rsplit('/').next().unwrap_or_default())
-        };
-        let has = |names: &[&str]| words().any(|word| names.contains(&word));
-        match (has(GIT), has(REMOVING)) {
-            (true, _) => convert_paths(self.nested.iter().chain(&self.configurations)),
-            (false, true) => convert_paths(&self.nested),
-            (false, false) => Vec::new(),
-        }
+        let all = || places.iter().map(Arc::as_ref);
+        let configurations: Vec<PathBuf> = list_configurations(&plan.workspace, all()).collect();
+        let absolute = |path: &PathBuf| plan.workspace.join(path);
+        let files = all().flat_map(|places| &places.files).map(absolute);
+        let files = files.filter(|path| !configurations.contains(path)).collect();
+        Self { files, dirs: all().flat_map(|places| &places.dirs).map(absolute).collect(), configurations }
     }
 }
 
 /// A set-up that was begun, to wait for.
 pub(in crate::safety::sandbox) struct Begun {
     keeper: Keeper,
-    lists: Lists,
+    sockets: OutsideSockets,
 }
 
 /// The keeper's process. Dropping it ends everything in the namespaces.
@@ -125,11 +94,12 @@ impl Begun {
             masked: convert_paths(&credentials::credential_places(plan)),
             protected_files: convert_paths(&lists.files),
             protected_dirs: convert_paths(&lists.dirs),
+            configurations: convert_paths(&lists.configurations),
             network: plan.network == Network::Open,
             proxy: matches!(plan.network, Network::Hosts(_)),
         };
         wire::send_message(&keeper.socket, &stage, &[])?;
-        Ok(Self { keeper, lists })
+        Ok(Self { keeper, sockets: OutsideSockets::find(plan) })
     }
 
     /// Waits until the namespaces are there.
@@ -137,7 +107,7 @@ impl Begun {
     /// # Errors
     /// The system refuses a step, or it took longer than [`PATIENCE`].
     pub fn finish(self) -> io::Result<Space> {
-        let Self { keeper, lists } = self;
+        let Self { keeper, sockets } = self;
         keeper.socket.set_read_timeout(Some(PATIENCE))?;
         let beside = loop {
             if let Some(beside) = wire::receive_ready(&keeper.socket)? {
@@ -152,7 +122,7 @@ impl Begun {
         let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let inits = Arc::new(Inits::new(keeper.socket.try_clone()?, init.into()));
         let (proxy_port, proxy_listener) = (address.map(|address| address.port()), Mutex::new(listener));
-        Ok(Space { _keeper: keeper, inits, proxy_port, proxy_listener, lists })
+        Ok(Space { _keeper: keeper, inits, proxy_port, proxy_listener, sockets })
     }
 }
 
@@ -191,11 +161,13 @@ impl Space {
         walls: &Walls,
         output: impl AsFd,
     ) -> io::Result<ConfinedCommand> {
+        // A command that only reads has no such sockets.
+        let writes = walls.profile == SandboxProfile::Write;
+        let sockets = if writes { self.sockets.list() } else { Vec::new() };
         let view = StageView {
             profile: walls.profile,
-            masked: convert_paths(&*walls.unseen),
+            masked: convert_paths(walls.unseen.iter().chain(&sockets)),
             protected: convert_paths(&*walls.unwritten),
-            lifted: self.lists.lifted(entry),
         };
         let order = CommandOrder {
             program: entry.program.to_owned(),

@@ -1,0 +1,226 @@
+//! What appears under a protected name while a command runs: a hook, a file of an editor, of CI or of another agent.
+//!
+//! Only the names themselves are looked at, so neither depth nor number of what a command makes there matters. What was
+//! there before is not judged: a person may have changed it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::files::disk::{self, Dir};
+
+use super::git_config::differ_harmlessly;
+use super::places::{Places, is_sample};
+use super::snapshot::MOST_FILE_BYTES;
+
+/// The lists of what a stopped rebase does next, in a git directory.
+const TODO_LISTS: [&str; 2] = ["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup"];
+
+/// The protected paths as they were when a command began.
+#[derive(Default)]
+pub(super) struct PathsBefore {
+    paths: Vec<PathBefore>,
+    /// The commands in lists of stopped rebases: git itself writes those lists, and runs what they name.
+    rebases: Vec<(PathBuf, Vec<String>)>,
+}
+
+struct PathBefore {
+    /// Relative to the workspace, or absolute.
+    path: PathBuf,
+    is_dir: bool,
+    /// The directory in which it was; `None` if nothing was there. A command may move that away and make another.
+    within: Option<DirIdentity>,
+}
+
+/// Device and inode.
+type DirIdentity = (u64, u64);
+
+impl PathsBefore {
+    /// What was `accepted` earlier in the run is judged again: the command that made it may still run.
+    pub fn record(root: &Path, places: &[Arc<Places>], accepted: &BTreeSet<PathBuf>) -> Self {
+        let record = |(path, is_dir): (PathBuf, bool)| {
+            let present = find_present(root, &path, is_dir).filter(|_| !accepted.contains(&path));
+            let within = present.and_then(|_| identify_parent(&root.join(&path)));
+            PathBefore { path, is_dir, within }
+        };
+        let lists = places.iter().flat_map(|places| &places.repositories);
+        let lists = lists.flat_map(|dir| TODO_LISTS.map(|list| dir.join(list)));
+        let rebases = lists.map(|list| (list.clone(), read_commands(&root.join(list))));
+        Self { paths: list_paths(root, places).into_iter().map(record).collect(), rebases: rebases.collect() }
+    }
+
+    /// The paths at which something is now that was not there, sorted. Where a link leads there, it is the link. What is
+    /// harmless is accepted instead.
+    pub fn find_appeared(self, root: &Path, accepted: &mut BTreeSet<PathBuf>) -> Vec<PathBuf> {
+        let endings: Vec<String> = self.paths.iter().filter_map(|known| find_ending(&known.path)).collect();
+        let mut appeared = Vec::new();
+        for known in &self.paths {
+            let Some(found) = find_present(root, &known.path, known.is_dir) else { continue };
+            if known.within.is_some() && known.within == identify_parent(&root.join(&known.path)) {
+                continue;
+            }
+            if is_harmless(root, &found) {
+                accepted.insert(found);
+            } else {
+                appeared.push(found);
+            }
+        }
+        let was_there = |path: &PathBuf| self.paths.iter().any(|known| known.path == *path);
+        appeared.extend(list_ending(root, &endings).filter(|path| !was_there(path)));
+        let commands_of = |list: &PathBuf| read_commands(&root.join(list));
+        let is_new =
+            |(list, before): &&(PathBuf, Vec<String>)| commands_of(list).iter().any(|line| !before.contains(line));
+        appeared.extend(self.rebases.iter().filter(is_new).map(|(list, _)| list.clone()));
+        appeared.sort();
+        appeared.dedup();
+        appeared
+    }
+}
+
+/// The paths of the places, and whether each is that of a directory. A name with a `*` stands for itself, so that it is
+/// known later, and for the files at the root that it matches.
+fn list_paths(root: &Path, places: &[Arc<Places>]) -> Vec<(PathBuf, bool)> {
+    let named = places.iter().flat_map(|places| {
+        let files = places.files.iter().map(|path| (path.clone(), false));
+        files.chain(places.dirs.iter().map(|path| (path.clone(), true)))
+    });
+    let endings = places.iter().flat_map(|places| &places.files).filter_map(|path| find_ending(path));
+    let endings: Vec<String> = endings.collect();
+    named.chain(list_ending(root, &endings).map(|path| (path, false))).collect()
+}
+
+/// The ending of the names that a name with a `*` stands for.
+fn find_ending(path: &Path) -> Option<String> {
+    path.to_str()?.strip_prefix('*').map(str::to_lowercase)
+}
+
+/// The files at the root whose names have one of these endings.
+fn list_ending(root: &Path, endings: &[String]) -> impl Iterator<Item = PathBuf> {
+    let listed = (!endings.is_empty()).then(|| Dir::open(root).and_then(|dir| dir.entries()).ok()).flatten();
+    let has_ending = move |path: &PathBuf| {
+        let name = path.to_string_lossy().to_lowercase();
+        endings.iter().any(|ending| name.ends_with(ending))
+    };
+    listed.into_iter().flatten().map(|entry| PathBuf::from(entry.name)).filter(has_ending)
+}
+
+/// What is at a path: the path itself, or the first link on the way. A link that leads nowhere is nothing.
+fn find_present(root: &Path, path: &Path, is_dir: bool) -> Option<PathBuf> {
+    let full = root.join(path);
+    fs::metadata(&full).ok()?;
+    let counts = is_dir || !fs::symlink_metadata(&full).ok()?.is_dir();
+    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty() && !above.is_absolute());
+    let link = above.filter(|above| root.join(above).is_symlink()).last();
+    counts.then(|| link.unwrap_or(path).to_path_buf())
+}
+
+/// The lines of a rebase's list that run a command.
+fn read_commands(list: &Path) -> Vec<String> {
+    let text = disk::open_file(list).and_then(|mut file| file.read(MOST_FILE_BYTES)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let runs = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
+    text.lines().filter(runs).map(str::to_owned).collect()
+}
+
+#[cfg(unix)]
+fn identify_parent(path: &Path) -> Option<DirIdentity> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path.parent()?).ok().map(|dir| (dir.dev(), dir.ino()))
+}
+
+#[cfg(not(unix))]
+fn identify_parent(_: &Path) -> Option<DirIdentity> {
+    None
+}
+
+/// True for what a new repository consists of: a configuration that runs nothing, and samples of hooks.
+fn is_harmless(root: &Path, path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    let full = root.join(path);
+    if name == "hooks" {
+        let entries = Dir::open(&full).and_then(|dir| dir.entries());
+        return entries.is_ok_and(|entries| entries.iter().all(|entry| is_sample(&full.join(&entry.name))));
+    }
+    let text = disk::open_file(&full).and_then(|mut file| file.read(MOST_FILE_BYTES)).ok();
+    let text = text.and_then(|text| String::from_utf8(text).ok());
+    let is_configuration = name == "config" || name == "config.worktree";
+    is_configuration && path.starts_with(".git") && text.is_some_and(|text| differ_harmlessly("", &text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::aside::move_aside;
+    use super::*;
+
+    fn places(files: &[&str], dirs: &[&str]) -> Vec<Arc<Places>> {
+        let convert = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+        vec![Arc::new(Places { files: convert(files), dirs: convert(dirs), ..Places::default() })]
+    }
+
+    #[test]
+    fn what_was_not_there_appeared_however_it_is_made() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path();
+        for dir in [".github/workflows", "elsewhere/workflows", ".git/hooks"] {
+            fs::create_dir_all(root.join(dir)).expect("made");
+        }
+        for file in ["AGENTS.md", "a.code-workspace", ".git/config"] {
+            fs::write(root.join(file), "").expect("written");
+        }
+        let files = ["AGENTS.md", ".envrc", ".cargo/config.toml", "*.code-workspace", ".git/config"];
+        let places = places(&files, &[".idea", ".github/workflows", ".git/hooks", ".gitea/workflows"]);
+        let before = || PathsBefore::record(root, &places, &BTreeSet::new());
+        assert!(before().find_appeared(root, &mut BTreeSet::new()).is_empty());
+        let then = before();
+        fs::create_dir_all(root.join(".idea/1/2/3/4/5/6")).expect("made");
+        fs::create_dir_all(root.join(".cargo/config.toml")).expect("made");
+        fs::write(root.join("B.Code-Workspace"), "").expect("written");
+        fs::rename(root.join("elsewhere"), root.join(".gitea")).expect("renamed");
+        // As an editor saves it.
+        fs::write(root.join("new"), "mine").expect("written");
+        fs::rename(root.join("new"), root.join("AGENTS.md")).expect("renamed");
+        let found = then.find_appeared(root, &mut BTreeSet::new());
+        let found: Vec<_> = found.iter().map(|path| path.to_string_lossy()).collect();
+        assert_eq!(found, [".gitea/workflows", ".idea", "B.Code-Workspace"]);
+        let then = before();
+        fs::rename(root.join(".github"), root.join("old")).expect("renamed");
+        fs::create_dir_all(root.join(".github/workflows")).expect("made");
+        assert_eq!(then.find_appeared(root, &mut BTreeSet::new()), [PathBuf::from(".github/workflows")]);
+    }
+
+    #[test]
+    fn a_rebase_that_stopped_runs_no_command_that_another_wrote() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path().canonicalize().expect("it is there");
+        let list = PathBuf::from(".git/rebase-merge/git-rebase-todo");
+        fs::create_dir_all(root.join(".git/rebase-merge")).expect("made");
+        let places = vec![Arc::new(Places { repositories: vec![".git".into()], ..Places::default() })];
+        let written = |before: &str, after: &str| {
+            fs::write(root.join(&list), before).expect("written");
+            let then = PathsBefore::record(&root, &places, &BTreeSet::new());
+            fs::write(root.join(&list), after).expect("written");
+            then.find_appeared(&root, &mut BTreeSet::new())
+        };
+        assert!(written("", "pick 1a x y\nlabel exec\n# exec x\n").is_empty());
+        assert!(written("exec make\npick 1a\n", "exec make\n").is_empty(), "a person's own");
+        assert_eq!(written("pick 1a\n", "pick 1a\n x evil\n"), [PathBuf::from(&list)]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_on_the_way_is_what_appeared() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path();
+        fs::create_dir_all(root.join("made/workflows")).expect("made");
+        let places = places(&[], &[".github/workflows"]);
+        let before = PathsBefore::record(root, &places, &BTreeSet::new());
+        std::os::unix::fs::symlink("made", root.join(".github")).expect("linked");
+        let appeared = before.find_appeared(root, &mut BTreeSet::new());
+        assert_eq!(appeared, [PathBuf::from(".github")]);
+        let kept = tempfile::tempdir().expect("a directory");
+        let root = root.canonicalize().expect("it is there");
+        let aside = move_aside(&root, &appeared[0], kept.path()).expect("moved");
+        assert!(aside.kept.is_symlink() && root.join("made/workflows").is_dir());
+    }
+}
