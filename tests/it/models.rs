@@ -243,8 +243,26 @@ fn a_catalogue_of_the_user_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_key_of_another_provider_is_a_command_to_try() {
-    let run = Run::new().args(["run", "task"]).env("ANTHROPIC_API_KEY", "sk-ant-secret").run().exits(4);
+fn the_key_of_another_provider_is_enough() {
+    let server = Server::always(Reply::text("hello"));
+    let run = || Run::new().args(["run", "task"]).env("DEEPSEEK_API_KEY", "sk-deep-secret");
+    let text = r#"{"type":"message","id":"m","role":"assistant","content":[{"type":"text","text":"hello"}],"model":"claude-sonnet-5-5","stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":1}}"#;
+    let anthropic = Server::answering(move |_, _| Reply::body(200, "application/json", text));
+    let address = format!("{}/v1", anthropic.url().trim_end_matches("/v1"));
+    let chosen = run().env("ANTHROPIC_API_KEY", "sk-ant-secret").env("ANTHROPIC_BASE_URL", &address);
+    chosen.run().success().stdout_has("hello");
+    let requests = anthropic.requests();
+    assert_eq!(requests[0].body["model"], "claude-sonnet-5-5", "the first of the two in the table of providers");
+    // Whoever names a server has chosen.
+    run().server(&server).run().success();
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn where_another_model_is_named_a_key_of_another_provider_is_a_command_to_try() {
+    let run =
+        Run::new().args(["run", "task"]).env("ANTHROPIC_API_KEY", "sk-ant-secret").env("AGENT_MODEL", "gpt-5");
+    let run = run.run().exits(4);
     let command = "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5";
     assert!(run.stderr.contains(command) && !run.shown().contains("ant-secret"), "{}", run.shown());
 }

@@ -3,8 +3,12 @@
 use crate::base::secrets::Secret;
 use crate::config::{AgentConfig, ApiKey, Config, Env, ModelConfig, ModelProvider};
 use crate::model::catalogue::providers::{self, Provider as Known, ProviderRole};
+use crate::model::is_configured;
 
 use super::{RunOptions, SetupError};
+
+/// The name of the model of agents that name none.
+const DEFAULT_MODEL: &str = "default";
 
 /// Resolves `--model`: a configured model, else `provider/id` of a known provider, else the id of another model at the
 /// server of the agent's own model.
@@ -15,7 +19,7 @@ pub(super) fn chosen_model(
 ) -> Result<ModelConfig, SetupError> {
     let own = || config.model(agent.model_name()).map_err(SetupError::configuration);
     let mut model = match &options.model {
-        None => own()?.clone(),
+        None => take_by_key(own()?, &config.env).unwrap_or_else(|| Ok(own()?.clone()))?,
         Some(name) => match (config.models.get(name), providers::split_name(name)) {
             (Some(configured), _) => configured.clone(),
             (None, Some((provider, id))) => at_provider(provider, id, &config.env)?,
@@ -24,6 +28,14 @@ pub(super) fn chosen_model(
     };
     model.reasoning_effort = options.effort.clone().or(model.reasoning_effort);
     Ok(model)
+}
+
+/// The model for a person who has configured none: the usual one of the first provider whose key is set.
+fn take_by_key(own: &ModelConfig, env: &Env) -> Option<Result<ModelConfig, SetupError>> {
+    let is_asked_for = own.name != DEFAULT_MODEL || env.get("AGENT_MODEL").is_some() || is_configured(own);
+    let has_key = |provider: &&Known| provider.keys.iter().any(|variable| env.get(variable).is_some());
+    let mut known = providers::PROVIDERS.iter().filter(|_| !is_asked_for).filter(has_key);
+    known.find_map(|provider| Some(at_provider(provider, provider.usual?, env)))
 }
 
 /// Makes the configuration of a model at a known provider, with the provider's address and key.
@@ -111,6 +123,28 @@ mod tests {
 
             let error = at_provider(provider, id, &Env::from_pairs([("OTHER", "x")])).expect_err("no key");
             assert!(error.message.contains(variable), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn without_a_model_the_first_key_that_is_set_chooses_one() {
+        let base = "https://api.openai.com/v1".to_owned();
+        let own = || ModelConfig::of_server("default".to_owned(), base.clone(), "gpt-5-mini".to_owned());
+        let chosen = |own: &ModelConfig, variables: &[(&str, &str)]| {
+            let taken = take_by_key(own, &Env::from_pairs(variables.to_vec()));
+            taken.map(|model| model.expect("it has a key").name)
+        };
+        let keys = [("MISTRAL_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k"), ("HF_TOKEN", "k")];
+        assert_eq!(chosen(&own(), &keys).as_deref(), Some("anthropic/claude-sonnet-5-5"));
+        assert_eq!(chosen(&own(), &keys[2..]), None, "it has no usual model");
+        assert_eq!(chosen(&own(), &[keys[1], ("AGENT_MODEL", "gpt-5")]), None);
+        let api_key = Some(ApiKey::Given(Secret::new("k".to_owned())));
+        for (own, why) in [
+            (ModelConfig { api_key, ..own() }, "it has its key"),
+            (ModelConfig { base_url: Some("http://127.0.0.1:1/v1".to_owned()), ..own() }, "a server of one's own"),
+            (ModelConfig { name: "mine".to_owned(), ..own() }, "another one was chosen"),
+        ] {
+            assert_eq!(chosen(&own, &keys), None, "{why}");
         }
     }
 
