@@ -4,6 +4,8 @@
 //! here, keeps commands from changing them: at the root of the workspace, and in every repository. Git still works:
 //! commands may write refs, the index and objects.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -62,6 +64,20 @@ pub fn nested_row(path: &Path) -> Option<ProtectedEntry> {
         (names.len() > length || row.path.starts_with('*'))
             && begins_with_row(&names[names.len() - length..], *row)
     })
+}
+
+/// False if no row of [`nested_row`] ends with this name: a quick answer for the many names of a workspace.
+pub fn may_end_row(name: &OsStr) -> bool {
+    static ENDS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+        let ends = from_commands().filter_map(|row| row.path.rsplit('/').next());
+        ends.map(|end| end.trim_start_matches('*').to_lowercase()).collect()
+    });
+    let Some(name) = name.to_str().filter(|name| name.is_ascii() && !name.contains(['~', ':'])) else {
+        return true;
+    };
+    let name = name.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    let ending = name.rfind('.').map(|at| &name[at..]);
+    ENDS.contains(&name) || ending.is_some_and(|ending| ENDS.contains(ending))
 }
 
 /// The rows that commands must not change in a git directory.
@@ -160,6 +176,25 @@ mod tests {
         assert!(is_protected_in_git(Path::new("hooks/post-commit")) && is_protected_in_git(Path::new("CONFIG")));
         assert!(is_protected_in_git(Path::new("worktrees/main/commondir")), "of a bare repository");
         assert!(!is_protected_in_git(Path::new("refs/heads/main")));
+    }
+
+    #[test]
+    fn the_quick_answer_rules_out_nothing_that_is_protected() {
+        let rows: Vec<&str> = from_commands().map(|row| row.path).collect();
+        for row in rows {
+            let row = row.replace('*', "Job");
+            for written in [row.clone(), row.to_uppercase(), format!("{row}. "), format!("{row}::$DATA")] {
+                let path = Path::new("below").join(written);
+                assert_eq!(
+                    nested_row(&path).is_some(),
+                    may_end_row(path.file_name().expect("a name")),
+                    "{path:?}"
+                );
+            }
+        }
+        for name in ["main.rs", "README.md", "target", "x.json", ".gitignore", "a.vscode2"] {
+            assert!(!may_end_row(OsStr::new(name)), "{name}");
+        }
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn a_repository_that_the_settings_open_is_protected_where_it_lies() {
 fn protected_files_are_read_only_in_namespaces() {
     let commands = [
         "echo '[core] fsmonitor = evil' >> .git/config; echo evil > .git/hooks/pre-commit; rm .github/workflows/ci.yml",
-        "rm -r .git/hooks && ln -s ../elsewhere .git/hooks",
+        "rm -r .git/hooks && ln -s ../elsewhere .git/hooks; echo evil > a/b/c/d/e/f/g/AGENTS.md",
         "mv .git/hooks .git/h; mv .git/config .git/c; cp /dev/null .git/config",
         "(while :; do echo evil > .git/hooks/pre-push; done) 2>/dev/null & sleep 0.2; kill $!; ls .git/hooks",
         "mkdir -p .agent && echo x > .agent/agent.yaml; echo evil > .envrc; echo ok",
@@ -133,6 +133,7 @@ fn protected_files_are_read_only_in_namespaces() {
             .file(".git/hooks/post-commit", "mine\n")
             .file(".github/workflows/ci.yml", "on: push\n")
             .file("elsewhere/x", "")
+            .file("a/b/c/d/e/f/g/AGENTS.md", "be good\n")
     };
     for form in [Form::Namespaces, Form::NamespacesOfAUser] {
         let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
@@ -151,6 +152,7 @@ fn protected_files_are_read_only_in_namespaces() {
         assert!(results[5].contains("moved aside: .github/workflows"), "{form:?}: {}", results[5]);
         assert!(!place.exists(".github/workflows"), "{form:?}");
         assert_eq!(place.read(".git/hooks/post-commit"), "mine\n");
+        assert_eq!(place.read("a/b/c/d/e/f/g/AGENTS.md"), "be good\n", "{form:?}");
         assert!(results[4].contains("moved aside: .agent "), "{form:?}: {}", results[4]);
         assert_eq!(read_kept(place, ".agent/agent.yaml").as_deref(), Some("x\n"));
         assert!(!place.exists(".agent/agent.yaml") && !place.exists(".envrc"), "{form:?}");

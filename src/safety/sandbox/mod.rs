@@ -40,6 +40,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::JoinHandle;
 
 use tempfile::TempDir;
 
@@ -104,7 +105,7 @@ struct WallGround {
 /// The namespaces of a run.
 enum Spaces {
     Untried,
-    Begun(system::Begun),
+    Begun(JoinHandle<io::Result<system::Begun>>),
     Up(Arc<system::Space>),
     /// The reason for which there are none.
     Refused(String),
@@ -235,22 +236,27 @@ impl WallGround {
     }
 
     /// Begins to set up namespaces, unless that has been tried.
-    fn begin(&self) -> Result<(), Unavailable> {
+    fn begin(self: &Arc<Self>) -> Result<(), Unavailable> {
         let mut spaces = self.spaces();
         if matches!(*spaces, Spaces::Untried) {
-            let begun = system::Begun::start(&self.plan, &self.temp_dir()?, || self.places());
+            let (ground, temp) = (Arc::clone(self), self.temp_dir()?);
+            // Looking through the workspace takes its time, and the model is writing meanwhile.
+            let begin = move || system::Begun::start(&ground.plan, &temp, || ground.places());
+            let begun = std::thread::Builder::new().name("begin".to_owned()).spawn(begin);
             *spaces = begun.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Begun);
         }
         Ok(())
     }
 
     /// The namespaces; `None` if this system refuses them.
-    fn space(&self) -> Result<Option<Arc<system::Space>>, Unavailable> {
+    fn space(self: &Arc<Self>) -> Result<Option<Arc<system::Space>>, Unavailable> {
         self.begin()?;
         let mut spaces = self.spaces();
         *spaces = match std::mem::replace(&mut *spaces, Spaces::Untried) {
             Spaces::Begun(begun) => {
-                let space = begun.finish().map(Arc::new);
+                let begun =
+                    begun.join().unwrap_or_else(|_| Err(io::Error::other("looking through the workspace failed")));
+                let space = begun.and_then(system::Begun::finish).map(Arc::new);
                 space.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Up)
             }
             settled => settled,

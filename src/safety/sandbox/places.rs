@@ -1,8 +1,8 @@
 //! Finds the files in a workspace that decide what runs later, according to the one table of them: at the root, deeper
 //! if they exist, and in the repositories in it: nested and bare ones, submodules, linked work trees.
 //!
-//! They are searched once, before the first command, within limits: the nearest first, a few levels deep, and neither
-//! in directories that package managers fill nor through links. A repository that commands create later is theirs.
+//! They are searched once, while the model writes its first command, the nearest first, and neither in directories that
+//! package managers fill nor through links. The limits are those of a very large workspace. A repository that commands create later is theirs.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,10 +16,10 @@ use super::Boundary;
 
 /// Directories that are not searched.
 const PASSED_OVER: [&str; 6] = ["node_modules", "target", "__pycache__", ".venv", "venv", ".git"];
-const MOST_LEVELS: usize = 4;
-const MOST_DIRS: usize = 1000;
-const MOST_REPOSITORIES: usize = 64;
-const MOST_NESTED: usize = 256;
+const MOST_LEVELS: usize = 16;
+const MOST_DIRS: usize = 20_000;
+const MOST_REPOSITORIES: usize = 256;
+const MOST_NESTED: usize = 1000;
 /// A file that points to a git directory is short.
 const LONGEST_POINTER: u64 = 4096;
 
@@ -104,6 +104,9 @@ impl<'a> PlaceSearch<'a> {
 
     /// The row of the table that ends this path.
     fn find_row(&self, path: &Path) -> Option<ProtectedEntry> {
+        if !protected::may_end_row(path.file_name()?) {
+            return None;
+        }
         protected::nested_row(path.strip_prefix(self.workspace).ok()?)
     }
 
