@@ -122,6 +122,34 @@ fn what_a_person_changes_meanwhile_is_left_alone() {
 }
 
 #[test]
+fn what_is_replaced_while_a_command_runs_is_covered_again() {
+    let command = "touch made; while [ ! -e go ]; do sleep 0.01; done; n=0; \
+                   while grep -qs SECRET ~/.ssh/id || echo evil >> AGENTS.md; do n=$((n+1)); [ $n -lt 900 ] || exit 1; sleep 0.01; done; \
+                   echo covered";
+    for form in [Form::Namespaces, Form::NamespacesOfAUser] {
+        let mut person = None;
+        let prepare = |run: Run| {
+            let run = run.file("../home/.ssh/id", "old\n").file("AGENTS.md", "old\n");
+            let (home, root) = (run.place().home(), run.place().workspace());
+            person = Some(thread::spawn(move || {
+                while !root.join("made").exists() {
+                    thread::yield_now();
+                }
+                for (path, text) in [(home.join(".ssh/id"), "SECRET\n"), (root.join("AGENTS.md"), "mine\n")] {
+                    fs::write(path.with_extension("new"), text).expect("written");
+                    fs::rename(path.with_extension("new"), path).expect("replaced");
+                }
+                fs::write(root.join("go"), "").expect("written");
+            }));
+            run
+        };
+        let Some((_, results)) = tried_in(form, prepare, &[command]) else { return };
+        person.expect("it was begun").join().expect("it wrote");
+        assert!(results[0].starts_with("exit 0") && results[0].contains("covered"), "{form:?}: {}", results[0]);
+    }
+}
+
+#[test]
 fn a_link_under_a_protected_name_stays_and_so_does_what_it_leads_to() {
     let commands = [
         "echo evil >> AGENTS.md; echo evil >> docs/rules.md; mv docs/rules.md docs/x",
@@ -160,6 +188,23 @@ fn what_a_person_allowed_by_its_name_is_changed() {
     terminal.wait_for("Done.");
     assert_eq!(place.read(".vscode/tasks.json"), "{}\n");
     assert!(place.exists(".idea/x") && !place.exists(".envrc"), "{}", server.requests()[1].last_output());
+}
+
+#[test]
+fn a_command_that_failed_at_a_protected_file_is_offered_again_where_it_may_change_that_one() {
+    let command = "eval \"$(printf 'rm -r sub; echo x > .%s; test ! -e sub' envrc)\"";
+    let server = Server::start([Reply::call("run_command", &json!({ "command": command })), Reply::text("Done.")]);
+    let run =
+        Run::new().args(["chat", "--approve", "edits"]).file("sub/CLAUDE.md", "x\n").file(".envrc", "mine\n");
+    let place = run.place();
+    let mut terminal = Terminal::sized(&run.server(&server), 200, 30);
+    terminal.line("go");
+    terminal.wait_for("run it again, once, with more opened?");
+    terminal.wait_for("writes in the workspace and .envrc and sub/CLAUDE.md, no network");
+    terminal.line("y");
+    terminal.wait_for("Done.");
+    let told = server.requests()[1].last_output().to_owned();
+    assert!(!place.exists("sub") && place.read(".envrc") == "x\n", "{told}");
 }
 
 #[test]

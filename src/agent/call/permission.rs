@@ -81,6 +81,11 @@ impl<'t> Turn<'t> {
         let offered = always.map(|grant| redactor.redact_known(&grant.to_string()).into_owned());
         // Editing a masked line would replace the secret with the mask.
         let editable = line.filter(|line| redactor.redact_known(line) == *line);
+        let opening = Some(&reach.opening).filter(|_| run.enclosure == Enclosure::Opened);
+        let protected = opening.into_iter().flat_map(|opening| &opening.protected);
+        let protected = protected.map(|path| self.agent.workspace.relative(path).to_path_buf());
+        let dirs = opening.into_iter().flat_map(|opening| &opening.dirs).cloned();
+        let opened: Vec<_> = dirs.chain(protected).collect();
         let question = Question {
             helper: None,
             tool: &call.name,
@@ -91,7 +96,7 @@ impl<'t> Turn<'t> {
             workspace: self.agent.workspace.root(),
             enclosure: tool.enclosure(run.enclosure),
             network: tool.has_network() || (run.enclosure == Enclosure::Opened && reach.opening.network),
-            opened: if run.enclosure == Enclosure::Opened { &reach.opening.dirs } else { &[] },
+            opened: &opened,
             hidden: shown != preview,
             editable,
         };

@@ -301,11 +301,15 @@ impl<'t> Turn<'t> {
         if needs_network && is_there {
             Arc::make_mut(&mut plan.reach).opening.network = true;
         }
+        if let (Some(Refused::Changing(paths)), true) = (&outcome.refused, is_there && !was_opened) {
+            Arc::make_mut(&mut plan.reach).opening.protected.clone_from(paths);
+        }
         let opened = (Enclosure::Opened, AGAIN_OPENED, "with more opened");
         let outside = (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox");
         let (enclosure, why, where_to) = match &outcome.refused {
             Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),
             Some(Refused::Known) if is_there => outside,
+            Some(Refused::Changing(_)) if is_there && !was_opened => opened,
             Some(Refused::Network) if is_there && (needs_network || !was_opened) => opened,
             Some(Refused::Claimed) if is_there && !was_opened && !plan.reach.opening.dirs.is_empty() => opened,
             Some(Refused::Claimed) if is_there && plan.leaves && ran_alone => outside,

@@ -4,6 +4,8 @@
 //! searches the output of a failed command for such words, says "may", and describes the boundary. Only whole words
 //! count: `ENOTFOUND` is an error of name resolution, `ModuleNotFoundError` is not.
 
+use std::path::PathBuf;
+
 use super::aside::MovedAside;
 use super::{Boundary, MOST_FILE_BYTES, Network, credentials};
 
@@ -20,7 +22,7 @@ const WORDS: [(Reason, &str); 3] = [
     (
         Reason::Refused,
         "permission denied|operation not permitted|read-only file system|permissionerror|eacces|eperm|erofs|\
-         os error 13|os error 30",
+         os error 13|os error 30|device or resource busy|ebusy|os error 16",
     ),
     (
         Reason::Network,
@@ -35,6 +37,8 @@ const WORDS: [(Reason, &str); 3] = [
 pub enum Refused {
     /// It made this under protected names.
     Making(Vec<MovedAside>),
+    /// It could not change these protected paths, absolute, which its output names.
+    Changing(Vec<PathBuf>),
     /// It could not write, in walls that allow no writing.
     Writing,
     /// The sandbox knows that it stopped or undid something.
@@ -51,6 +55,20 @@ pub struct Denied {
     /// As a remark for the model, without its full stop.
     pub why: String,
     pub how: Refused,
+}
+
+/// The protected paths that the output of a failed command names, relative to the workspace.
+pub(super) fn find_named<'a>(output: &str, paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let is_named = |path: &&PathBuf| {
+        let name = path.to_string_lossy();
+        output.match_indices(&*name).any(|(at, _)| {
+            let (before, after) = (&output[..at], &output[at + name.len()..]);
+            (!before.ends_with(is_part) || before.ends_with('/'))
+                && (after.starts_with('/') || !after.starts_with(is_part))
+        })
+    };
+    paths.into_iter().filter(is_named).cloned().collect()
 }
 
 /// The part that the boundary may have in a failure, judging by the output of the command (`signal` names the signal that
@@ -110,6 +128,22 @@ fn contains_one(text: &str, words: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn protected_paths_are_found_in_what_programs_say_of_them() {
+        let paths = ["AGENTS.md", "sub/AGENTS.md", ".vscode", ".git/hooks"].map(PathBuf::from);
+        let table: [(&str, &[&str]); 5] = [
+            ("rm: cannot remove 'sub/AGENTS.md': Device or resource busy", &["AGENTS.md", "sub/AGENTS.md"]),
+            ("sh: 1: cannot create .vscode/x.json: Read-only file system", &[".vscode"]),
+            ("[Errno 30] Read-only file system: '/w/AGENTS.md'", &["AGENTS.md"]),
+            ("x.AGENTS.md, AGENTS.mdx and .vscode-x are others", &[]),
+            ("touch: cannot touch '/w/.git/hooks/a'", &[".git/hooks"]),
+        ];
+        for (output, expected) in table {
+            let named = find_named(output, &paths);
+            assert_eq!(named, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{output}");
+        }
+    }
 
     #[test]
     fn only_what_the_boundary_can_have_caused_is_laid_to_it() {

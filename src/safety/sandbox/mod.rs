@@ -241,8 +241,8 @@ impl WallGround {
         if matches!(*spaces, Spaces::Untried) {
             let (ground, temp) = (Arc::clone(self), self.temp_dir()?);
             // Looking through the workspace takes its time, and the model is writing meanwhile.
-            let begin = move || system::Begun::start(&ground.plan, &temp, || ground.places());
-            let begun = std::thread::Builder::new().name("begin".to_owned()).spawn(begin);
+            let work = move || system::Begun::start(&ground.plan, &temp, || ground.places());
+            let begun = std::thread::Builder::new().name("begin".to_owned()).spawn(work);
             *spaces = begun.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Begun);
         }
         Ok(())
@@ -313,6 +313,13 @@ impl Walls {
     /// What they permit.
     pub fn plan(&self) -> &Arc<Boundary> {
         &self.ground.plan
+    }
+
+    /// The protected paths that the output of a failed command names, absolute.
+    pub fn find_named(&self, output: &str) -> Vec<PathBuf> {
+        let paths = self.ground.places().iter().flat_map(|places| places.files.iter().chain(&places.dirs));
+        let named = denial::find_named(output, paths);
+        named.iter().map(|path| self.ground.plan.workspace.join(path)).filter(|path| path.exists()).collect()
     }
 
     /// The directory for temporary files (`TMPDIR`) of commands, as they see it; emptied when the run ends.

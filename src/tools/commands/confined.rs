@@ -43,8 +43,7 @@ pub struct ProgramOrder<'a> {
 pub struct ProgramOutcome {
     pub ended: ChildEnd,
     undone: Undone,
-    /// What its walls permitted.
-    plan: Option<Arc<Boundary>>,
+    walls: Option<Walls>,
 }
 
 impl Confined {
@@ -133,8 +132,7 @@ impl Confined {
         let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
         let ended = self.run_within(walls.as_ref(), order, seen).await?;
         let undone = protection.map(Protection::end).unwrap_or_default();
-        let plan = walls.map(|walls| Arc::clone(walls.plan()));
-        Ok(ProgramOutcome { ended, undone, plan })
+        Ok(ProgramOutcome { ended, undone, walls })
     }
 
     /// Tells observers, once per run, what is weaker on this system.
@@ -195,15 +193,20 @@ impl Confined {
     /// Remarks about the sandbox and the outcome, as lines for the model; the observers are notified as well.
     /// `output` is the command's output.
     pub fn remarks(outcome: &ProgramOutcome, output: &str, context: &CallContext<'_>) -> String {
-        let plan = outcome.plan.as_ref();
-        let denied = plan.and_then(|plan| find_denial(&outcome.ended, output, context.enclosure, plan));
+        let walls = outcome.walls.as_ref();
+        let denied = walls.and_then(|walls| find_denial(&outcome.ended, output, context.enclosure, walls.plan()));
+        let claims = |denied: &Denied| denied.how == Refused::Claimed && context.enclosure == Enclosure::Write;
+        let named = walls.filter(|_| denied.as_ref().is_some_and(claims)).map(|walls| walls.find_named(output));
         let undone = describe_undone(&outcome.undone);
         let how = match &outcome.undone {
             Undone { put_back, left, .. } if !put_back.is_empty() || !left.is_empty() => Some(Refused::Known),
             Undone { aside, refused, .. } if !aside.is_empty() || !refused.is_empty() => {
                 Some(Refused::Making(aside.iter().chain(refused).cloned().collect()))
             }
-            _ => denied.as_ref().map(|denied| denied.how.clone()),
+            _ => match named.filter(|named| !named.is_empty()) {
+                Some(named) => Some(Refused::Changing(named)),
+                None => denied.as_ref().map(|denied| denied.how.clone()),
+            },
         };
         if let Some(how) = how {
             (context.refused)(how);
