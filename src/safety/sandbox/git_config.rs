@@ -21,6 +21,7 @@ init defaultbranch
 color *
 gc auto autodetach
 maintenance auto strategy
+index sparse version threads skiphash
 extensions worktreeconfig objectformat partialclone
 core repositoryformatversion filemode bare logallrefupdates symlinks ignorecase precomposeunicode autocrlf eol
 core safecrlf quotepath longpaths sparsecheckout sparsecheckoutcone abbrev
@@ -138,6 +139,7 @@ mod tests {
             ("[user]\n\tname = A B\n\temail = a@b\n", true),
             ("[remote \"other\"]\n\turl = git@host:a\n\tfetch = +refs/heads/*:refs/remotes/other/*\n", true),
             ("[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n", true),
+            ("[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n[index]\n\tsparse = false\n", true),
             ("[remote \"origin\"]\n\turl = https://evil/b\n", false),
             ("[remote \"origin\"]\n\tpushurl = https://evil/b\n", false),
             ("[remote]\n\tpushDefault = other\n", false),
