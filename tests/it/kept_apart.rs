@@ -64,17 +64,17 @@ fn no_word_of_a_line_lets_a_command_write_the_configuration_itself() {
 fn depth_and_number_of_what_a_command_makes_do_not_matter() {
     let commands = [
         "mkdir -p .idea/1/2/3/4/5/6 && echo evil > .idea/workspace.xml; mkdir -p .github/actions/1/2/3/4/5/6",
-        "mkdir .claude && for n in $(seq 1100); do echo x > .claude/$n; done; echo evil > Job.Code-Workspace",
+        "mkdir .claude && for n in $(seq 1100); do echo x > .claude/$n; done; echo evil > 'Job\n[x].Code-Workspace'",
         "mkdir -p elsewhere/workflows && echo x > elsewhere/workflows/ci.yml && ln -s elsewhere .gitea; echo ok",
     ];
     for form in FORMS {
         let Some((output, results)) = tried_in(form, |run| run, &commands) else { return };
-        for (at, name) in
-            [(0, ".idea"), (0, ".github/actions"), (1, ".claude"), (1, "Job.Code-Workspace"), (2, ".gitea")]
-        {
+        for (at, name) in [(0, ".idea"), (0, ".github/actions"), (1, ".claude"), (2, ".gitea")] {
             assert!(results[at].contains(&format!("{name} (kept as ")), "{form:?}: {name}: {}", results[at]);
             assert!(!output.place.exists(name), "{form:?}: {name}");
         }
+        assert!(results[1].contains("\"Job\\n[x].Code-Workspace\" (kept as \""), "{form:?}: {}", results[1]);
+        assert!(!output.place.exists("Job\n[x].Code-Workspace"), "{form:?}");
         assert_eq!(read_kept(&output.place, ".idea/workspace.xml").as_deref(), Some("evil\n"), "{form:?}");
         assert_eq!(read_kept(&output.place, ".claude/1100").as_deref(), Some("x\n"), "{form:?}");
         assert!(output.place.exists("elsewhere/workflows/ci.yml"), "{form:?}");

@@ -7,6 +7,7 @@ use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::conversation::message::ToolCall;
 use crate::safety::policy::{EXPLORING, Grant, Grounds, SessionGrants, Verdict};
+use crate::safety::sandbox::MovedAside;
 use crate::safety::{Approval, Enclosure, Question};
 use crate::tools::PROPOSE_PLAN;
 
@@ -22,6 +23,10 @@ pub(super) enum PermissionDecision {
     /// The call ends so without running, with this message for the model.
     Refuse(CallEnd, String),
 }
+
+/// The question about what is kept apart.
+const TAKE_OVER: &str =
+    "the command made this, which decides what runs later, so it is kept apart; put it in its place?";
 
 /// The run that is asked about.
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +108,39 @@ impl<'t> Turn<'t> {
         self.ask_permission(call, question, always).await
     }
 
+    /// Offers to take over what a command made or changed under protected names; returns a remark about what came of it.
+    pub(super) async fn offer_taking_over(
+        &mut self,
+        call: &ToolCall,
+        made: &[MovedAside],
+    ) -> Result<Option<String>, TurnStop> {
+        let preview: String = made.iter().map(MovedAside::preview).collect();
+        let preview = self.agent.redactor.redact_known(&preview);
+        let question = Question {
+            helper: None,
+            tool: &call.name,
+            preview: &preview,
+            is_change: false,
+            why: TAKE_OVER,
+            always: None,
+            workspace: self.agent.workspace.root(),
+            enclosure: None,
+            network: false,
+            opened: &[],
+            hidden: false,
+            editable: None,
+        };
+        let decision = self.ask_permission(call, question, None).await?;
+        let is_wanted = matches!(decision, PermissionDecision::Run);
+        let put = |aside: &MovedAside| match aside.put_back() {
+            Ok(()) => format!("{} was taken over: the user agreed", aside.name),
+            Err(error) => format!("{} could not be taken over: {error}", aside.name),
+        };
+        Ok(is_wanted.then(|| made.iter().map(put).collect::<Vec<_>>().join("; ")))
+    }
+
     /// Asks the person. `always` is what they may grant for the rest of the conversation.
-    pub(super) async fn ask_permission(
+    async fn ask_permission(
         &mut self,
         call: &ToolCall,
         question: Question<'_>,

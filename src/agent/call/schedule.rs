@@ -14,8 +14,7 @@ use crate::agent::window;
 use crate::config::ApprovalMode;
 use crate::conversation::message::{Step, ToolCall};
 use crate::safety::policy::{Grounds, Verdict};
-use crate::safety::sandbox::MovedAside;
-use crate::safety::{Enclosure, Question, Refused};
+use crate::safety::{Enclosure, Refused};
 
 use super::end::CallEnd;
 use super::execute::{CallLimits, CallOutcome, CallServices};
@@ -29,9 +28,6 @@ the workspace?";
 const AGAIN_OPENED: &str = "the walls may have stopped it; run it again, once, with more opened?";
 const AGAIN_OUTSIDE: &str = "the sandbox may have blocked it; run it again without any sandbox, with all your files, \
                              credentials and network?";
-
-const TAKE_OVER: &str =
-    "the command made this, which decides what runs later, so it is kept apart; put it in its place?";
 
 /// The most tokens of a result that later steps of a plan refer to: about 4 MiB.
 const MOST_HELD: usize = 1 << 20;
@@ -330,35 +326,6 @@ impl<'t> Turn<'t> {
             }
             _ => Ok(outcome.run_again(enclosure, services).await),
         }
-    }
-
-    /// Offers to take over what a command made or changed under protected names; returns a remark about what came of it.
-    async fn offer_taking_over(
-        &mut self,
-        call: &ToolCall,
-        made: &[MovedAside],
-    ) -> Result<Option<String>, TurnStop> {
-        let question = Question {
-            helper: None,
-            tool: &call.name,
-            preview: &made.iter().map(MovedAside::preview).collect::<String>(),
-            is_change: false,
-            why: TAKE_OVER,
-            always: None,
-            workspace: self.agent.workspace.root(),
-            enclosure: None,
-            network: false,
-            opened: &[],
-            hidden: false,
-            editable: None,
-        };
-        let decision = self.ask_permission(call, question, None).await?;
-        let is_wanted = matches!(decision, PermissionDecision::Run);
-        let put = |aside: &MovedAside| match aside.put_back() {
-            Ok(()) => format!("{} was taken over: the user agreed", aside.name),
-            Err(error) => format!("{} could not be taken over: {error}", aside.name),
-        };
-        Ok(is_wanted.then(|| made.iter().map(put).collect::<Vec<_>>().join("; ")))
     }
 
     /// The state that calls are judged by now.

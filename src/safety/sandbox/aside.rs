@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::disk::{self, Dir};
+use crate::files::file_name;
 
 /// The part of a file that is shown to a person, in bytes.
 const MOST_PREVIEWED: u64 = 1 << 20;
@@ -12,7 +13,7 @@ const MOST_PREVIEWED: u64 = 1 << 20;
 /// What a command made that it must not, and where it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedAside {
-    /// Relative to the workspace.
+    /// Relative to the workspace, quoted where it must be.
     pub name: String,
     pub path: PathBuf,
     pub kept: PathBuf,
@@ -64,7 +65,7 @@ pub(super) fn move_aside(root: &Path, path: &Path, kept: &Path) -> io::Result<Mo
     disk::read_facts(&full)?;
     let kept = make_kept_dir(kept)?.join(path.strip_prefix("/").unwrap_or(path));
     disk::move_tree(&full, &kept)?;
-    Ok(MovedAside { name: path.to_string_lossy().into_owned(), path: full, kept, replaces: None })
+    Ok(MovedAside { name: file_name::quote(path).into_owned(), path: full, kept, replaces: None })
 }
 
 /// A new directory among those that are kept.

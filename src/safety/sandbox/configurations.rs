@@ -4,24 +4,24 @@
 //! The configuration itself is never writable to a command, whatever its line says, and stays the same file: a person's
 //! programs read it meanwhile. The copies are in a directory that commands write, so they are reached through handles.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::files::disk::{self, Dir};
+use crate::files::file_name;
 
 use super::aside::{MovedAside, make_kept_dir};
 use super::git_config::differ_harmlessly;
 use super::places::Places;
 use super::snapshot::MOST_FILE_BYTES;
 
-/// The directory of the copies, in the private directory for temporary files.
-pub(super) const COPIES: &str = ".git-config";
+const COPIES: &str = ".git-config";
 
-/// The copies of a run.
+/// The copies of one boundary.
 pub(super) struct ConfigurationCopies {
-    temp: PathBuf,
+    /// The directory in which each copy has a directory of its own.
+    dir: PathBuf,
     copies: Mutex<Vec<ConfigurationCopy>>,
 }
 
@@ -49,11 +49,17 @@ pub(super) fn list_configurations<'a>(
 }
 
 impl ConfigurationCopies {
-    /// `temp` is the directory that commands see as their own for temporary files.
-    pub fn new<'a>(temp: PathBuf, workspace: &'a Path, places: impl IntoIterator<Item = &'a Places>) -> Self {
+    /// `temp` is the directory that commands see as their own for temporary files. Boundaries that share it have
+    /// numbers of their own.
+    pub fn new<'a>(
+        temp: &Path,
+        number: usize,
+        workspace: &'a Path,
+        places: impl IntoIterator<Item = &'a Places>,
+    ) -> Self {
         let copies = list_configurations(workspace, places);
         let copies = copies.map(|real| ConfigurationCopy { workspace: workspace.into(), real, given: None });
-        Self { temp, copies: Mutex::new(copies.collect()) }
+        Self { dir: temp.join(name_copies(number)), copies: Mutex::new(copies.collect()) }
     }
 
     /// Renews the copies of configurations that have changed since.
@@ -69,8 +75,9 @@ impl ConfigurationCopies {
         }
     }
 
-    /// Takes over what commands changed, and returns what is not taken over, with where it is kept.
-    pub fn collect(&self, kept: &Path) -> Vec<MovedAside> {
+    /// Takes over what commands changed, and returns what is not taken over: with where it is kept, or the name of a
+    /// configuration of which it cannot be kept.
+    pub fn collect(&self, kept: &Path) -> Vec<Result<MovedAside, String>> {
         let mut refused = Vec::new();
         for (at, copy) in self.copies().iter_mut().enumerate() {
             let (Some(given), Some(changed)) = (copy.given.clone(), self.read_copy(at)) else { continue };
@@ -82,24 +89,19 @@ impl ConfigurationCopies {
                 copy.given = Some(changed);
                 continue;
             }
-            refused.extend(copy.keep(&changed, now.clone(), kept));
+            refused.push(copy.keep(&changed, now.clone(), kept).map_err(|_| copy.name()));
             copy.given = now.filter(|text| self.write_copy(at, text).is_ok());
         }
         refused
     }
 
     fn read_copy(&self, at: usize) -> Option<Vec<u8>> {
-        let mut file = self.dir(at).and_then(|dir| dir.file("config".as_ref())).ok()?;
-        file.read(MOST_FILE_BYTES).ok()
+        read_file(&self.dir.join(at.to_string()).join("config"))
     }
 
     fn write_copy(&self, at: usize, text: &[u8]) -> io::Result<()> {
-        let dir = Dir::create(&self.temp.join(COPIES).join(name_copy(at)))?;
+        let dir = Dir::create(&self.dir.join(at.to_string()))?;
         dir.replace("config".as_ref(), text, Some(0o644))
-    }
-
-    fn dir(&self, at: usize) -> io::Result<Dir> {
-        Dir::open(&self.temp.join(COPIES).join(name_copy(at)))
     }
 
     fn copies(&self) -> MutexGuard<'_, Vec<ConfigurationCopy>> {
@@ -113,17 +115,21 @@ impl ConfigurationCopy {
         Dir::open(dir)?.overwrite(name, text)
     }
 
+    /// For a person, relative to the workspace.
+    fn name(&self) -> String {
+        file_name::quote(self.real.strip_prefix(&self.workspace).unwrap_or(&self.real)).into_owned()
+    }
+
     fn keep(&self, text: &[u8], replaces: Option<Vec<u8>>, kept: &Path) -> io::Result<MovedAside> {
-        let name = self.real.strip_prefix(&self.workspace).unwrap_or(&self.real);
         let kept = make_kept_dir(kept)?.join("config");
         std::fs::write(&kept, text)?;
-        Ok(MovedAside { name: name.to_string_lossy().into_owned(), path: self.real.clone(), kept, replaces })
+        Ok(MovedAside { name: self.name(), path: self.real.clone(), kept, replaces })
     }
 }
 
-/// The directory of a copy.
-pub(super) fn name_copy(at: usize) -> OsString {
-    at.to_string().into()
+/// The directory of the copies of one boundary, in that for temporary files.
+pub(super) fn name_copies(number: usize) -> String {
+    format!("{COPIES}-{number}")
 }
 
 fn read_file(path: &Path) -> Option<Vec<u8>> {
@@ -153,14 +159,14 @@ mod tests {
         for dir in [&temp, &root.join("w/.git")] {
             fs::create_dir_all(dir).expect("made");
         }
-        let copy = temp.join(COPIES).join("0/config");
+        let copy = temp.join(name_copies(7)).join("0/config");
         let places = Places {
             files: vec![".git/config".into(), ".cargo/config".into()],
             repositories: vec![".git".into()],
             ..Places::default()
         };
         let read = |path: &Path| fs::read_to_string(path).expect("read");
-        let copies = ConfigurationCopies::new(temp.clone(), &root.join("w"), [&places]);
+        let copies = ConfigurationCopies::new(&temp, 7, &root.join("w"), [&places]);
         copies.give();
         assert!(!copy.exists(), "there is no configuration");
         let (mine, renamed) = ("[core]\n\tbare = false\n", "[core]\n\tbare = false\n[user]\n\tname = a\n");
@@ -172,7 +178,7 @@ mod tests {
         assert_eq!(read(&own), renamed);
         let evil = format!("{renamed}[core]\n\tfsmonitor = evil\n");
         fs::write(&copy, &evil).expect("written");
-        let refused = copies.collect(&kept);
+        let refused: Vec<MovedAside> = copies.collect(&kept).into_iter().map(|kept| kept.expect("kept")).collect();
         assert_eq!(refused.iter().map(|change| &*change.name).collect::<Vec<_>>(), [".git/config"]);
         assert_eq!((read(&refused[0].kept), read(&own), read(&copy)), (evil, renamed.into(), renamed.into()));
         // The person was faster.

@@ -62,6 +62,7 @@ impl Begun {
     pub fn start<'a>(
         _plan: &Boundary,
         _temp: &Path,
+        _number: usize,
         _places: impl FnOnce() -> &'a [Arc<Places>],
     ) -> io::Result<Self> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this system has none"))

@@ -38,7 +38,7 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 
@@ -83,6 +83,8 @@ pub struct Sandbox(Arc<WallGround>);
 
 /// The state that the walls of all commands of a run share.
 struct WallGround {
+    /// Tells it from the other boundaries of this program.
+    number: usize,
     plan: Arc<Boundary>,
     /// With its path, links resolved.
     temp: Arc<OnceLock<(TempDir, PathBuf)>>,
@@ -136,7 +138,9 @@ impl Sandbox {
     }
 
     fn over(plan: Arc<Boundary>, temp: Arc<OnceLock<(TempDir, PathBuf)>>) -> Self {
+        static NUMBERS: AtomicUsize = AtomicUsize::new(0);
         Self(Arc::new(WallGround {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             plan,
             temp,
             has_rules: OnceLock::new(),
@@ -231,7 +235,8 @@ impl WallGround {
         self.copies.get_or_init(|| {
             // The directory is there as soon as there are namespaces.
             let temp = self.temp_dir().unwrap_or_default();
-            ConfigurationCopies::new(temp, &self.plan.workspace, self.places().iter().map(Arc::as_ref))
+            let places = self.places().iter().map(Arc::as_ref);
+            ConfigurationCopies::new(&temp, self.number, &self.plan.workspace, places)
         })
     }
 
@@ -241,7 +246,7 @@ impl WallGround {
         if matches!(*spaces, Spaces::Untried) {
             let (ground, temp) = (Arc::clone(self), self.temp_dir()?);
             // Looking through the workspace takes its time, and the model is writing meanwhile.
-            let work = move || system::Begun::start(&ground.plan, &temp, || ground.places());
+            let work = move || system::Begun::start(&ground.plan, &temp, ground.number, || ground.places());
             let begun = std::thread::Builder::new().name("begin".to_owned()).spawn(work);
             *spaces = begun.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Begun);
         }

@@ -10,6 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::files::file_name;
+
 use super::Walls;
 use super::appeared::PathsBefore;
 use super::aside::{MovedAside, move_aside};
@@ -79,13 +81,13 @@ impl Protection {
         for path in appeared {
             match move_aside(&self.workspace, &path, kept) {
                 Ok(aside) => undone.aside.push(aside),
-                Err(_) => undone.left.push(path.to_string_lossy().into_owned()),
+                Err(_) => undone.left.push(file_name::quote(&path).into_owned()),
             }
         }
         for (places, before) in self.before.drain(..) {
             let after = Snapshot::take(&self.workspace, &places, Some(&before));
             for (path, entry) in before.changes(&after, &places, &self.workspace) {
-                let name = path.to_string_lossy().into_owned();
+                let name = file_name::quote(&path).into_owned();
                 let aside = move_aside(&self.workspace, &path, kept);
                 let restored = entry.map(|entry| put_back(&self.workspace, &path, &entry));
                 match (aside, restored) {
@@ -97,7 +99,12 @@ impl Protection {
             }
         }
         if self.walls.space.is_some() && !self.walls.only_read() {
-            undone.refused = ground.copies().collect(kept);
+            for refused in ground.copies().collect(kept) {
+                match refused {
+                    Ok(refused) => undone.refused.push(refused),
+                    Err(name) => undone.left.push(name),
+                }
+            }
         }
         undone
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::base::output::{ToolError, ToolErrorKind};
 use crate::conversation::event::EventKind;
+use crate::files::file_name;
 use crate::safety::net::proxy::{self, Hosts};
 use crate::safety::process::{self, ChildEnd, ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{
@@ -250,7 +251,7 @@ fn keep_programs_outside(env: &mut [(String, String)], workspace: &Path) {
 pub fn describe_undone(undone: &Undone) -> Vec<String> {
     const RULE: &str = "Commands may not change files that decide what runs later";
     let Undone { aside, put_back, refused, left } = undone;
-    let kept = |moved: &MovedAside| format!("{} (kept as {})", moved.name, moved.kept.display());
+    let kept = |moved: &MovedAside| format!("{} (kept as {})", moved.name, file_name::quote(&moved.kept));
     let join = |moved: &[MovedAside]| moved.iter().map(kept).collect::<Vec<_>>().join(", ");
     let rows = [
         (!aside.is_empty()).then(|| format!("moved aside: {}. {RULE}", join(aside))),

@@ -75,6 +75,8 @@ pub(super) struct RunStage {
     pub protected_dirs: Vec<Bytes>,
     /// Configurations of repositories, in place of each of which commands find a copy.
     pub configurations: Vec<Bytes>,
+    /// The directory of the copies, in that for temporary files.
+    pub copies: String,
     /// True if commands share the machine's network.
     pub network: bool,
     /// True if a proxy is to listen on their own.

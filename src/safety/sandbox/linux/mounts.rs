@@ -15,7 +15,6 @@ use rustix::mount::{
 };
 
 use super::messages::RunStage;
-use crate::safety::sandbox::configurations::{COPIES, name_copy};
 
 /// The private directory for temporary files, as commands see it.
 pub const TEMP: &str = "/tmp";
@@ -36,6 +35,8 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
 ];
+/// Links to the copies of configurations, beside the devices.
+const COPIES: &str = "git-config";
 /// Terminals of commands.
 const TERMINALS: &str = "/dev/pts";
 const RESOLVER: &str = "/etc/resolv.conf";
@@ -80,7 +81,8 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
     mount_devices(flags)?;
     fs::create_dir(Path::new(DEV).join(COPIES))?;
     for at in 0..stage.configurations.len() {
-        std::os::unix::fs::symlink(find_copy(at), find_copy_link(at))?;
+        let copy = Path::new(TEMP).join(&stage.copies).join(at.to_string()).join("config");
+        std::os::unix::fs::symlink(copy, find_copy_link(at))?;
     }
     for (path, tree) in kept {
         fs::create_dir_all(path)?;
@@ -146,17 +148,12 @@ pub(super) fn mount_copy(path: &Path, at: usize) -> io::Result<()> {
 
 /// True if commands were given a copy of the configuration with this number.
 pub(super) fn has_copy(at: usize) -> bool {
-    find_copy(at).is_file()
-}
-
-/// The copy, as commands see it.
-fn find_copy(at: usize) -> PathBuf {
-    Path::new(TEMP).join(COPIES).join(name_copy(at)).join("config")
+    find_copy_link(at).is_file()
 }
 
 /// The link to a copy, which commands cannot change.
 fn find_copy_link(at: usize) -> PathBuf {
-    Path::new(DEV).join(COPIES).join(name_copy(at))
+    Path::new(DEV).join(COPIES).join(at.to_string())
 }
 
 /// The trees that are covered.

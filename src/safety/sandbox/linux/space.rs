@@ -19,7 +19,7 @@ use super::part::SandboxPart;
 use super::reading::find_shown;
 use super::sockets::OutsideSockets;
 use super::wire;
-use crate::safety::sandbox::configurations::list_configurations;
+use crate::safety::sandbox::configurations::{list_configurations, name_copies};
 use crate::safety::sandbox::places::Places;
 use crate::safety::sandbox::{Boundary, BoundaryEntry, Network, SandboxProfile, Walls, credentials};
 
@@ -74,6 +74,7 @@ impl Begun {
     pub fn start<'a>(
         plan: &Boundary,
         temp: &Path,
+        number: usize,
         places: impl FnOnce() -> &'a [Arc<Places>],
     ) -> io::Result<Self> {
         if !plan.namespaces {
@@ -95,6 +96,7 @@ impl Begun {
             protected_files: convert_paths(&lists.files),
             protected_dirs: convert_paths(&lists.dirs),
             configurations: convert_paths(&lists.configurations),
+            copies: name_copies(number),
             network: plan.network == Network::Open,
             proxy: matches!(plan.network, Network::Hosts(_)),
         };
