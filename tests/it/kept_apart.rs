@@ -26,8 +26,11 @@ fn no_word_of_a_line_lets_a_command_write_the_configuration_itself() {
     let commands = [
         // What programs outside would read meanwhile.
         "git config core.fsmonitor evil; git remote add there https://a/b; git config --get core.fsmonitor; touch made; sleep 0.5",
-        "mv .git .g && mv .g .git; git status --short; rm -f .git/config; git config --get remote.origin.url",
+        "mv .git .g; git status --short; rm -f .git/config; git config --get remote.origin.url",
         "git remote set-url origin https://evil/b; git config branch.main.remote there",
+        // Without its copy, and in another process of the boundary, there is no way either.
+        "for dir in /tmp/.git-config*; do rm -rf $dir; ln -s /nowhere $dir; done; sleep 300 >/dev/null 2>&1 & echo gone",
+        "echo evil >> .git/config; git config user.name me; echo tried",
     ];
     let mine =
         "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://a/b\n[branch \"main\"]\n\tremote = origin\n";
@@ -53,6 +56,8 @@ fn no_word_of_a_line_lets_a_command_write_the_configuration_itself() {
         assert_eq!(reader.expect("it was begun").join().expect("nothing else was read"), mine, "{form:?}");
         assert!(results[0].contains("evil\n"), "{form:?}: its own copy is changed: {}", results[0]);
         assert!(results[1].contains("https://a/b"), "{form:?}: {}", results[1]);
+        assert!(results[1].contains("Device or resource busy"), "{form:?}: {}", results[1]);
+        assert!(results[4].contains("Read-only file system"), "{form:?}: {}", results[4]);
         for result in [&results[0], &results[2]] {
             assert!(result.contains("not taken over: changes of .git/config (kept as "), "{form:?}: {result}");
         }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use super::messages::{RunStage, StageView};
 use super::mounts::{
-    has_copy, is_mount_point, is_read_only, list_points, mount_copy, mount_lid, protect_link, protect_path,
-    read_only,
+    has_copy, is_mount_point, is_read_only, list_points, mount_copy, mount_lid, pin_path, protect_link,
+    protect_path, read_only,
 };
 use crate::safety::sandbox::SandboxProfile;
 use crate::safety::sandbox::dirs::DirState;
@@ -28,8 +28,10 @@ enum Cover {
     File,
     Dir,
     Any,
-    /// A link leads from it to the copy of this number.
+    /// A link leads from it to the copy of this number; without a copy it is read-only.
     Copy(usize),
+    /// A directory stays where it is: nothing else can be put in its place.
+    Pin,
 }
 
 /// The mounts over paths, and the directories that reveal whether they are still complete.
@@ -77,6 +79,8 @@ impl Lids {
             return only_read(stage);
         }
         let protected = [
+            // First, as it would cover what is mounted in it.
+            (&stage.pinned, Cover::Pin),
             (&stage.protected_files, Cover::File),
             (&stage.protected_dirs, Cover::Dir),
             (&view.protected, Cover::Any),
@@ -167,8 +171,9 @@ impl Cover {
         match self {
             Self::Lid => mount_lid(path, &entry),
             _ if entry.is_symlink() => protect_link(path),
-            Self::Copy(at) => mount_copy(path, at),
-            Self::File | Self::Dir | Self::Any => protect_path(path),
+            Self::Copy(at) if has_copy(at) => mount_copy(path, at),
+            Self::Pin => pin_path(path),
+            Self::Copy(_) | Self::File | Self::Dir | Self::Any => protect_path(path),
         }
     }
 
@@ -179,13 +184,13 @@ impl Cover {
         let is_open = match self {
             // A lid on a file or a socket is a device.
             Self::Lid => kind.is_file() || kind.is_socket() || kind.is_dir() && !is_lid(path, &entry),
-            Self::Any if kind.is_symlink() => false,
+            Self::Any | Self::Pin if kind.is_symlink() => false,
             _ if kind.is_symlink() => !is_mount_point(path),
             Self::File => kind.is_file() && !is_read_only(path),
             Self::Dir => kind.is_dir() && !is_read_only(path),
             Self::Any => !is_read_only(path),
-            // Of one that a command has just made there is no copy yet.
-            Self::Copy(at) => kind.is_file() && has_copy(at),
+            Self::Copy(at) => kind.is_file() && (has_copy(at) || !is_read_only(path)),
+            Self::Pin => kind.is_dir() && !is_mount_point(path),
         };
         is_open.then_some(entry)
     }

@@ -73,6 +73,8 @@ pub(super) struct RunStage {
     pub protected_files: Vec<Bytes>,
     /// Directories that are protected in the same way.
     pub protected_dirs: Vec<Bytes>,
+    /// Directories that commands cannot move: those of repositories.
+    pub pinned: Vec<Bytes>,
     /// Configurations of repositories, in place of each of which commands find a copy.
     pub configurations: Vec<Bytes>,
     /// The directory of the copies, in that for temporary files.

@@ -110,6 +110,11 @@ pub(super) fn protect_path(path: &Path) -> io::Result<()> {
     read_only(path)
 }
 
+/// Lets commands change a directory but not move it.
+pub(super) fn pin_path(path: &Path) -> io::Result<()> {
+    name_step("binding", path, mount_bind_recursive(path, path))
+}
+
 /// Mounts the processes of the calling process's own pid namespace.
 ///
 /// # Errors

@@ -41,6 +41,8 @@ struct Lists {
     dirs: Vec<PathBuf>,
     /// Those of which commands get a copy instead.
     configurations: Vec<PathBuf>,
+    /// The directories of those.
+    repositories: Vec<PathBuf>,
 }
 
 impl Lists {
@@ -50,7 +52,13 @@ impl Lists {
         let absolute = |path: &PathBuf| plan.workspace.join(path);
         let files = all().flat_map(|places| &places.files).map(absolute);
         let files = files.filter(|path| !configurations.contains(path)).collect();
-        Self { files, dirs: all().flat_map(|places| &places.dirs).map(absolute).collect(), configurations }
+        let dirs = all().flat_map(|places| &places.dirs).map(absolute).collect();
+        let repositories = configurations.iter().filter_map(|path| path.parent()).map(Path::to_path_buf);
+        let mut repositories: Vec<PathBuf> = repositories.collect();
+        // The outer ones first.
+        repositories.sort();
+        repositories.dedup();
+        Self { files, dirs, configurations, repositories }
     }
 }
 
@@ -95,6 +103,7 @@ impl Begun {
             masked: convert_paths(&credentials::credential_places(plan)),
             protected_files: convert_paths(&lists.files),
             protected_dirs: convert_paths(&lists.dirs),
+            pinned: convert_paths(&lists.repositories),
             configurations: convert_paths(&lists.configurations),
             copies: name_copies(number),
             network: plan.network == Network::Open,
