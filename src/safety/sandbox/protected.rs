@@ -2,7 +2,7 @@
 //! files of shells, CI. A command must not change them.
 //!
 //! In namespaces those that exist are read-only to it, so a change of one during a command is a person's, and is left
-//! alone; of a repository's configuration it has a copy ([`ConfigurationCopies`]). Where nothing can be mounted, they
+//! alone; of a repository's configuration it has a copy (`configurations`). Where nothing can be mounted, they
 //! are compared and put back ([`Snapshot`]). What appears under a protected name is moved aside in either form, through
 //! handles: a link that a command planted has no effect.
 
