@@ -3,6 +3,7 @@
 pub use crate::agent::cancel::Signal;
 use crate::agent::limits::ReachedLimit;
 use crate::agent::turn::TurnStop;
+use crate::config::ApprovalMode;
 use crate::conversation::event::RunStatus;
 use crate::conversation::session::SessionError;
 use crate::model::ModelErrorKind;
@@ -43,9 +44,9 @@ impl Ending {
     }
 }
 
-/// Returns the ending for `stop`, with `unasked` calls that nobody was there to allow. A signal beats everything; a
+/// Returns the ending for `stop`, with `unasked` calls that nobody was there to allow in `mode`. A signal beats everything; a
 /// denial counts only if nothing else went wrong.
-pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> Ending {
+pub fn name_ending(stop: &TurnStop, unasked: u64, mode: ApprovalMode, signal: Option<Signal>) -> Ending {
     if let Some(signal) = signal {
         return end_by_signal(signal);
     }
@@ -58,7 +59,7 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, signal: Option<Signal>) -> End
                 1 => ("1 tool call was".to_owned(), "it"),
                 _ => (format!("{unasked} tool calls were"), "them"),
             };
-            let reason = format!("{calls} denied because nobody could be asked. {}", hint_allow(them));
+            let reason = format!("{calls} denied because nobody could be asked. {}", hint_allow(them, mode));
             (DENIED, RunStatus::Completed, reason)
         }
         TurnStop::Answered | TurnStop::Shown(_) => (DONE, RunStatus::Completed, "done".to_owned()),
@@ -134,10 +135,15 @@ pub fn end_unread(signal: Option<Signal>) -> Ending {
     Ending { code, status: RunStatus::Interrupted, reason: format!("{why} before the output was read") }
 }
 
-/// The hint after a denial because nobody was there.
-pub fn hint_allow(what: &str) -> String {
+/// The hint after a denial because nobody was there: the modes that allow more than this one, and rules.
+pub fn hint_allow(what: &str, mode: ApprovalMode) -> String {
+    let wider = match mode {
+        ApprovalMode::All => "",
+        ApprovalMode::Edits => "--approve all or ",
+        ApprovalMode::Ask | ApprovalMode::Auto | ApprovalMode::Never => "--approve edits, --approve all or ",
+    };
     format!(
-        "Allow {what} with --approve edits, --approve all or permissions.rules; calls that read keys or change what runs \
+        "Allow {what} with {wider}permissions.rules; calls that read keys or change what runs \
         later still ask, in a terminal."
     )
 }
@@ -155,6 +161,14 @@ mod tests {
     use crate::model::ledger::Spent;
 
     #[test]
+    fn the_hint_names_only_modes_that_allow_more() {
+        let hint = |mode| name_ending(&TurnStop::Answered, 1, mode, None).reason;
+        assert!(hint(ApprovalMode::Ask).contains("with --approve edits, --approve all or permissions.rules"));
+        assert!(hint(ApprovalMode::Edits).contains("with --approve all or permissions.rules"));
+        assert!(hint(ApprovalMode::All).contains("Allow it with permissions.rules"));
+    }
+
+    #[test]
     fn a_signal_beats_everything_and_a_denial_nothing() {
         let steps = || TurnStop::Limit(ReachedLimit::Steps { most: 3, spent: Spent::default() });
         let table = [
@@ -170,7 +184,11 @@ mod tests {
             (TurnStop::SinkClosed, 1, None, DONE),
         ];
         for (stop, denied, signal, code) in table {
-            assert_eq!(name_ending(&stop, denied, signal).code, code, "{stop:?} {denied} {signal:?}");
+            assert_eq!(
+                name_ending(&stop, denied, ApprovalMode::Ask, signal).code,
+                code,
+                "{stop:?} {denied} {signal:?}"
+            );
         }
     }
 }

@@ -248,7 +248,7 @@ impl Agent {
     }
 
     fn ending(&self, stop: &TurnStop, run: &Run, cancel: &Cancel) -> Ending {
-        self.mask_reason(exit::name_ending(stop, run.totals.unasked, cancel.signal()))
+        self.mask_reason(exit::name_ending(stop, run.totals.unasked, self.approval, cancel.signal()))
     }
 
     fn mask_reason(&self, ending: Ending) -> Ending {

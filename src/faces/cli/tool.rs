@@ -10,7 +10,7 @@ use crate::agent::{
     Agent, CallEnd, CalledByHand, Cancel, Emitter, Filter, Run, ToolEntry, TurnStop, call_by_hand,
 };
 use crate::base::{json, text};
-use crate::config::{SettingFlag, SettingFlags};
+use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
 use crate::safety::{Approver, Nobody};
 use crate::screen::{LookFacts, Outlets, Person, Screen};
 
@@ -98,25 +98,26 @@ fn call_tool(setup: &CliSetup, args: CallArgs) -> CommandOutcome {
     // A thread may still wait for a line; it must not keep the process alive.
     runtime.shutdown_background();
     match outcome {
-        Ok(called) => finish_call(&name, &called, run.totals.unasked > 0),
+        Ok(called) => finish_call(&name, &called, (run.totals.unasked > 0).then_some(agent.approval)),
         Err(TurnStop::Failed(error)) => Err(CommandFailure::new(exit::FAILED, error)),
-        Err(stop) => Err(exit::name_ending(&stop, 0, signal).into()),
+        Err(stop) => Err(exit::name_ending(&stop, 0, agent.approval, signal).into()),
     }
 }
 
-fn finish_call(name: &str, called: &CalledByHand, unasked: bool) -> CommandOutcome {
+/// `unasked` is the mode in which nobody could be asked.
+fn finish_call(name: &str, called: &CalledByHand, unasked: Option<ApprovalMode>) -> CommandOutcome {
     print_visible(&called.content)?;
     if !called.content.ends_with('\n') {
         print_text("\n")?;
     }
-    match &called.end {
-        end if end.has_result() => Ok(exit::DONE),
-        CallEnd::Denied(_) if unasked => {
-            let hint = exit::hint_allow("it");
+    match (&called.end, unasked) {
+        (end, _) if end.has_result() => Ok(exit::DONE),
+        (CallEnd::Denied(_), Some(mode)) => {
+            let hint = exit::hint_allow("it", mode);
             let why = format!("the call was denied because nobody could be asked. {hint}");
             Err(CommandFailure::word(exit::DENIED, why))
         }
-        end => {
+        (end, _) => {
             let status = format!("{:?}", end.status()).to_lowercase();
             Err(CommandFailure::word(exit::FAILED, format!("{name}: {status}")))
         }

@@ -118,6 +118,18 @@ pub fn open_file(path: &Path) -> io::Result<Opened> {
     }
 }
 
+/// The content of a regular file that has at most `most` bytes.
+///
+/// # Errors
+/// It is larger, or as [`open_file`].
+pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut opened = open_file(path)?;
+    if opened.facts.len > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    opened.read(most)
+}
+
 /// Removes a file, a link itself, or a directory with everything in it.
 ///
 /// # Errors

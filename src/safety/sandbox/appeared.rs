@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use crate::files::disk::{self, Dir};
 
+use super::dirs::{EntryIdentity, read_identity};
 use super::git_config::differ_harmlessly;
 use super::places::{Places, is_sample};
 use super::snapshot::MOST_FILE_BYTES;
 
 /// The lists of what a stopped rebase does next, in a git directory.
-const TODO_LISTS: [&str; 2] = ["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup"];
+const REBASE_LISTS: [&str; 2] = ["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup"];
 
 /// The protected paths as they were when a command began.
 #[derive(Default)]
@@ -30,11 +31,8 @@ struct PathBefore {
     path: PathBuf,
     is_dir: bool,
     /// The directory in which it was; `None` if nothing was there. A command may move that away and make another.
-    within: Option<DirIdentity>,
+    within: Option<EntryIdentity>,
 }
-
-/// Device and inode.
-type DirIdentity = (u64, u64);
 
 impl PathsBefore {
     /// What was `accepted` earlier in the run is judged again: the command that made it may still run.
@@ -45,7 +43,7 @@ impl PathsBefore {
             PathBefore { path, is_dir, within }
         };
         let lists = places.iter().flat_map(|places| &places.repositories);
-        let lists = lists.flat_map(|dir| TODO_LISTS.map(|list| dir.join(list)));
+        let lists = lists.flat_map(|dir| REBASE_LISTS.map(|list| dir.join(list)));
         let rebases = lists.map(|list| (list.clone(), read_commands(&root.join(list))));
         Self { paths: list_paths(root, places).into_iter().map(record).collect(), rebases: rebases.collect() }
     }
@@ -117,21 +115,14 @@ fn find_present(root: &Path, path: &Path, is_dir: bool) -> Option<PathBuf> {
 
 /// The lines of a rebase's list that run a command.
 fn read_commands(list: &Path) -> Vec<String> {
-    let text = disk::open_file(list).and_then(|mut file| file.read(MOST_FILE_BYTES)).unwrap_or_default();
+    let text = disk::read_file(list, MOST_FILE_BYTES).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let runs = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
     text.lines().filter(runs).map(str::to_owned).collect()
 }
 
-#[cfg(unix)]
-fn identify_parent(path: &Path) -> Option<DirIdentity> {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(path.parent()?).ok().map(|dir| (dir.dev(), dir.ino()))
-}
-
-#[cfg(not(unix))]
-fn identify_parent(_: &Path) -> Option<DirIdentity> {
-    None
+fn identify_parent(path: &Path) -> Option<EntryIdentity> {
+    fs::metadata(path.parent()?).ok().map(|dir| read_identity(&dir))
 }
 
 /// True for what a new repository consists of: a configuration that runs nothing, and samples of hooks.
@@ -142,7 +133,7 @@ fn is_harmless(root: &Path, path: &Path) -> bool {
         let entries = Dir::open(&full).and_then(|dir| dir.entries());
         return entries.is_ok_and(|entries| entries.iter().all(|entry| is_sample(&full.join(&entry.name))));
     }
-    let text = disk::open_file(&full).and_then(|mut file| file.read(MOST_FILE_BYTES)).ok();
+    let text = disk::read_file(&full, MOST_FILE_BYTES).ok();
     let text = text.and_then(|text| String::from_utf8(text).ok());
     let is_configuration = name == "config" || name == "config.worktree";
     is_configuration && path.starts_with(".git") && text.is_some_and(|text| differ_harmlessly("", &text))

@@ -25,7 +25,7 @@ impl MovedAside {
     /// Its name, and the beginning of its text or of what it changes, for a person who decides about it.
     pub fn preview(&self) -> String {
         const MOST_LINES: usize = 20;
-        let text = disk::open_file(&self.kept).and_then(|mut file| file.read(MOST_PREVIEWED)).unwrap_or_default();
+        let text = disk::read_file(&self.kept, MOST_PREVIEWED).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let before = self.replaces.as_deref().map(String::from_utf8_lossy);
         let lines: Vec<String> = match &before {
@@ -47,12 +47,11 @@ impl MovedAside {
     /// Something else is there by now, or the system refuses.
     pub fn put_back(&self) -> io::Result<()> {
         let Some(before) = &self.replaces else { return disk::move_tree(&self.kept, &self.path) };
-        let read = |path: &Path| disk::open_file(path)?.read(MOST_PREVIEWED.max(before.len() as u64 + 1));
-        if read(&self.path)? != *before {
+        if disk::read_file(&self.path, MOST_PREVIEWED)? != *before {
             return Err(io::Error::other("it has changed meanwhile"));
         }
         let (dir, name) = disk::split_path(&self.path)?.ok_or(io::ErrorKind::NotFound)?;
-        Dir::open(dir)?.overwrite(name, &read(&self.kept)?)
+        Dir::open(dir)?.overwrite(name, &disk::read_file(&self.kept, MOST_PREVIEWED)?)
     }
 }
 

@@ -65,7 +65,7 @@ impl ConfigurationCopies {
     /// Renews the copies of configurations that have changed since.
     pub fn give(&self) {
         for (at, copy) in self.copies().iter_mut().enumerate() {
-            let now = read_file(&copy.real);
+            let now = disk::read_file(&copy.real, MOST_FILE_BYTES).ok();
             // What a command in the background has written is collected first.
             let is_untouched = copy.given.is_none() || self.read_copy(at) == copy.given;
             if now != copy.given && is_untouched {
@@ -84,7 +84,7 @@ impl ConfigurationCopies {
             if changed == given {
                 continue;
             }
-            let now = read_file(&copy.real);
+            let now = disk::read_file(&copy.real, MOST_FILE_BYTES).ok();
             if now.as_ref() == Some(&given) && is_harmless(&given, &changed) && copy.take(&changed).is_ok() {
                 copy.given = Some(changed);
                 continue;
@@ -96,7 +96,7 @@ impl ConfigurationCopies {
     }
 
     fn read_copy(&self, at: usize) -> Option<Vec<u8>> {
-        read_file(&self.dir.join(at.to_string()).join("config"))
+        disk::read_file(&self.dir.join(at.to_string()).join("config"), MOST_FILE_BYTES).ok()
     }
 
     fn write_copy(&self, at: usize, text: &[u8]) -> io::Result<()> {
@@ -130,14 +130,6 @@ impl ConfigurationCopy {
 /// The directory of the copies of one boundary, in that for temporary files.
 pub(super) fn name_copies(number: usize) -> String {
     format!("{COPIES}-{number}")
-}
-
-fn read_file(path: &Path) -> Option<Vec<u8>> {
-    let mut file = disk::open_file(path).ok()?;
-    if file.facts.len > MOST_FILE_BYTES {
-        return None;
-    }
-    file.read(MOST_FILE_BYTES).ok()
 }
 
 fn is_harmless(before: &[u8], after: &[u8]) -> bool {

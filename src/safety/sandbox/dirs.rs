@@ -24,6 +24,9 @@ pub(super) struct EntryStamp {
     changed: [i128; 2],
 }
 
+/// Device and inode.
+pub(super) type EntryIdentity = (u64, u64);
+
 impl DirState {
     /// Checks a path. Taken before the entries are read, it reveals every later change of them.
     pub fn check(path: &Path) -> Self {
@@ -48,6 +51,18 @@ fn read_settled(entry: &fs::Metadata) -> Option<EntryStamp> {
     let settled = SystemTime::now().checked_sub(TICK)?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
     let settled = i128::try_from(settled).ok()?;
     Some(read_stamp(entry)).filter(|stamp| cfg!(unix) && stamp.changed.iter().all(|time| *time < settled))
+}
+
+#[cfg(unix)]
+pub(super) fn read_identity(entry: &fs::Metadata) -> EntryIdentity {
+    use std::os::unix::fs::MetadataExt;
+    (entry.dev(), entry.ino())
+}
+
+/// The same for all, as these systems do not say.
+#[cfg(not(unix))]
+pub(super) fn read_identity(_: &fs::Metadata) -> EntryIdentity {
+    (0, 0)
 }
 
 #[cfg(unix)]

@@ -338,6 +338,11 @@ impl Walls {
         }
     }
 
+    /// The copies of configurations that a command behind them changes; `None` if it can change none.
+    fn copies(&self) -> Option<&ConfigurationCopies> {
+        self.space.as_ref().filter(|_| !self.only_read()).map(|_| self.ground.copies())
+    }
+
     /// True if no command behind them can write in the workspace or in another directory of the settings.
     fn only_read(&self) -> bool {
         self.space.is_some() && self.profile == SandboxProfile::Read

@@ -211,8 +211,7 @@ fn is_git_dir(dir: &Path) -> bool {
 
 /// The directory that a file names after `key`, relative to the file.
 fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
-    let mut opened = disk::open_file(file).ok().filter(|opened| opened.facts.len <= LONGEST_POINTER)?;
-    let text = String::from_utf8(opened.read(LONGEST_POINTER).ok()?).ok()?;
+    let text = String::from_utf8(disk::read_file(file, LONGEST_POINTER).ok()?).ok()?;
     let named = text.strip_prefix(key)?.trim();
     file.parent()?.join(named).canonicalize().ok()
 }

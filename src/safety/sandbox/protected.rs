@@ -52,7 +52,9 @@ impl Protection {
         let places = if cfg!(target_os = "linux") && !walls.only_read() { ground.places() } else { &[] };
         let paths = PathsBefore::record(workspace, places, &ground.accepted());
         let mut before = Vec::new();
-        if walls.space.is_none() {
+        if let Some(copies) = walls.copies() {
+            copies.give();
+        } else {
             let mut known = ground.last.lock().expect("nobody panics while files are looked at");
             let take = |(at, places): (usize, &Arc<Places>)| {
                 let now = Snapshot::take(workspace, places, known.get(at).map(Arc::as_ref));
@@ -62,8 +64,6 @@ impl Protection {
             if !before.is_empty() {
                 *known = before.iter().map(|(_, now)| Arc::clone(now)).collect();
             }
-        } else if !places.is_empty() {
-            ground.copies().give();
         }
         Self { walls: walls.clone(), workspace: workspace.to_path_buf(), paths, before }
     }
@@ -98,12 +98,10 @@ impl Protection {
                 }
             }
         }
-        if self.walls.space.is_some() && !self.walls.only_read() {
-            for refused in ground.copies().collect(kept) {
-                match refused {
-                    Ok(refused) => undone.refused.push(refused),
-                    Err(name) => undone.left.push(name),
-                }
+        for refused in self.walls.copies().map(|copies| copies.collect(kept)).unwrap_or_default() {
+            match refused {
+                Ok(refused) => undone.refused.push(refused),
+                Err(name) => undone.left.push(name),
             }
         }
         undone

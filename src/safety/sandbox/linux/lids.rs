@@ -16,7 +16,7 @@ use super::mounts::{
     protect_path, read_only,
 };
 use crate::safety::sandbox::SandboxProfile;
-use crate::safety::sandbox::dirs::DirState;
+use crate::safety::sandbox::dirs::{DirState, EntryIdentity, read_identity};
 
 /// The kind of mount over a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +52,8 @@ struct LidDir {
     seen: DirState,
     covered: Vec<(PathBuf, Cover)>,
     /// Entries at which ways to other paths end, and what was there: nothing, or something that is not a directory.
-    ends: Vec<(PathBuf, Option<Identity>)>,
+    ends: Vec<(PathBuf, Option<EntryIdentity>)>,
 }
-
-/// Device and inode.
-type Identity = (u64, u64);
 
 impl Lids {
     /// Mounts those that every command has.
@@ -146,7 +143,7 @@ impl Lids {
             && self.is_seen(parent)
             && let Some(above) = self.dirs.get_mut(parent)
         {
-            above.ends.push((dir.to_path_buf(), read_identity(dir)));
+            above.ends.push((dir.to_path_buf(), identify(dir)));
         }
         false
     }
@@ -160,7 +157,7 @@ impl LidDir {
             return true;
         }
         self.covered.iter().all(|(path, cover)| cover.is_missing(path).is_none())
-            && self.ends.iter().all(|(path, then)| read_identity(path) == *then)
+            && self.ends.iter().all(|(path, then)| identify(path) == *then)
     }
 }
 
@@ -212,8 +209,8 @@ fn only_read(stage: &RunStage) -> io::Result<()> {
     Ok(())
 }
 
-fn read_identity(path: &Path) -> Option<Identity> {
-    fs::symlink_metadata(path).ok().map(|entry| (entry.dev(), entry.ino()))
+fn identify(path: &Path) -> Option<EntryIdentity> {
+    fs::symlink_metadata(path).ok().map(|entry| read_identity(&entry))
 }
 
 #[cfg(test)]
