@@ -21,6 +21,7 @@ use crate::tools::{LeftOut, recall_text};
 use super::Agent;
 use super::live_calls::LiveCalls;
 use super::request::OpenRequest;
+use super::request::beside::BesideRecord;
 
 /// One conversation, whichever agent answers in it.
 pub struct Conversation {
@@ -55,6 +56,8 @@ pub struct Conversation {
     pub(super) live: Arc<LiveCalls>,
     /// The running request, if any.
     pub(super) asking: Option<OpenRequest>,
+    /// What requests beside it took, until its session records it.
+    pub(super) beside: Arc<BesideRecord>,
     /// The beginning of the last request, as far as the provider has it in its cache.
     pub(super) cached: Option<CachedPrefix>,
 }
@@ -117,6 +120,7 @@ impl Conversation {
             warned_of_cut: false,
             live: Arc::default(),
             asking: None,
+            beside: Arc::default(),
             cached: None,
             clock: if day(session.started_at()) == day(now) { session.started_at() } else { now },
             session,

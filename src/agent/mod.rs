@@ -39,7 +39,7 @@
 //! - a role: one file beside its prompt (`reply.json`), one type in `orchestration/reply.rs`.
 //! - a reply of a role that is read, or refused: one file in `tests/reply_cases/ROLE/`; a plan, one in
 //!   `tests/graph_cases/`.
-//! - a kind of step of a flow: one variant of `Work` in `config/flow/`, its code in `orchestration/flow/work.rs`.
+//! - a kind of step of a flow: one variant of `StepWork` in `config/flow/`, its code in `orchestration/steps/flow_work.rs`.
 //! - a case for loop detection: one file in `tests/loop_cases/`.
 //! - a case for compression: one file in `tests/plan_cases/`.
 
@@ -50,6 +50,7 @@ mod clock;
 mod emitter;
 mod loops;
 mod limits;
+mod stop;
 mod toolbox;
 mod live_calls;
 mod request;

@@ -68,7 +68,7 @@ pub use changed::Changed;
 pub use duration::{format_duration, parse_duration};
 pub use env::Env;
 pub use flags::{SettingFlag, SettingFlags};
-pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
+pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
 pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config};
 pub use loaded::Config;

@@ -14,13 +14,13 @@ use crate::server::Server;
 const NOBODY: &str = "provider: scripted\nscript: [{ text: nobody asked }]\n";
 
 /// A run of the flow `f`, whose only model is a scripted one that is not asked.
-fn flow(file: &str, args: &[&str]) -> Run {
+pub fn flow(file: &str, args: &[&str]) -> Run {
     let run = Run::new().config("models/nobody.yaml", NOBODY).config("flows/f.yaml", file);
     run.args(["run", "-m", "nobody", "--flow", "f"]).args(args.to_vec())
 }
 
 /// Names and states of the steps, in the order in which they ended.
-fn steps(output: &Output) -> String {
+pub fn steps(output: &Output) -> String {
     let events = output.events();
     let told = |event: &&Value| {
         format!("{} {}", event["name"].as_str().unwrap_or("?"), event["status"].as_str().unwrap_or("?"))
@@ -129,7 +129,7 @@ answer: '{{ steps.say.output }}'
 #[test]
 fn steps_run_under_the_same_policy() {
     let file = "steps: [{ id: make, tool: write_file, with: { path: made.txt, content: x } }]\n";
-    let output = flow(file, &[]).run().exits(1).stderr_has("▸ make · write_file");
+    let output = flow(file, &[]).run().exits(7).stderr_has("▸ make · write_file");
     assert!(!output.place.exists("made.txt"));
     let with_default = file.replace("id: make,", "id: make, default: nothing,");
     flow(&with_default, &["--approve", "never"]).run().success().stdout_is("nothing\n");

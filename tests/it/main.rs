@@ -34,6 +34,7 @@ mod sandbox;
 mod protected;
 mod configuration;
 mod surroundings;
+mod flow_steps;
 mod flows;
 mod hostile;
 mod prompting;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::{ChosenFlow, FlowPrompt, Flows, Toolbox};
 use crate::base::text;
-use crate::config::{Config, FlowConfig, FlowInput, Mistake, Mode, StepWork};
+use crate::config::{ASK_USER, Config, FlowConfig, FlowInput, Mistake, Mode, StepWork};
 use crate::tools::TASK;
 
 use super::needs::RoleNeeds;
@@ -138,6 +138,8 @@ pub(super) fn find_mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox)
                 );
             }
             Some(StepWork::Tool(name)) => match tools.get(name) {
+                // Where nobody is there to be asked, its answer is given beforehand.
+                None if name == ASK_USER => {}
                 None => {
                     let near = text::find_nearest(name, tools.names());
                     let hint = if near.is_empty() {
@@ -148,6 +150,12 @@ pub(super) fn find_mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox)
                     tell(format!("{key}.tool"), format!("the agent has no tool `{name}`{hint}"));
                 }
                 Some(tool) => {
+                    if step.retry > 0 && !step.idempotent && !tool.tool.idempotent() {
+                        let why = format!(
+                            "`{name}` may change something: a step that is retried says `idempotent: true`"
+                        );
+                        tell(format!("{key}.retry"), why);
+                    }
                     let parameters = &tool.tool.definition().parameters;
                     for (name, why) in find_misfits(&step.with, parameters) {
                         let place =

@@ -57,6 +57,17 @@ impl CallEnd {
         self.is_done() || matches!(self, Self::Failed(CallFailure::Program(_) | CallFailure::Unfinished))
     }
 
+    /// True if it failed for a reason that may be gone when the call is made again.
+    pub fn may_pass(&self) -> bool {
+        use ToolErrorKind::{Timeout, Transient};
+        matches!(
+            self,
+            Self::Failed(
+                CallFailure::Program(_) | CallFailure::Unfinished | CallFailure::Tool(Timeout | Transient)
+            )
+        )
+    }
+
     /// The status of the call in events and in the log.
     pub fn status(&self) -> CallStatus {
         match self {

@@ -131,6 +131,7 @@ impl<'a> PreparedCall<'a> {
             Arc::clone(desk) as Arc<dyn Superior>
         };
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(services.clock.elapsed()));
+        let timeout = tool.time_asked(&self.arguments).or(plan.terms.timeout).unwrap_or(agent.limits.tool_timeout);
         let context = CallContext {
             workspace: &agent.workspace,
             reach: &plan.reach,
@@ -138,7 +139,7 @@ impl<'a> PreparedCall<'a> {
             skills: &shared.skills,
             spill: &shared.spill,
             archive: shared.archive.as_ref(),
-            timeout: tool.time_asked(&self.arguments).or(plan.terms.timeout).unwrap_or(agent.limits.tool_timeout),
+            timeout: self.time_limit.map_or(timeout, |limit| limit.min(timeout)),
             clocks: Clocks { most: agent.limits.max_tool_timeout, idle: agent.limits.tool_idle_timeout, run },
             max_tokens: plan.terms.max_tokens.filter(|_| !limits.of_plan).unwrap_or(limits.held_tokens),
             whole: limits.of_plan,
@@ -156,7 +157,7 @@ impl<'a> PreparedCall<'a> {
         let may_change = tool.definition().permission != Permission::Read && !only_read;
         let (result, retries) = {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
-            call_persistently(tool, &self.arguments, context).await
+            call_persistently(tool, &self.arguments, context, self.time_limit).await
         };
         let (latency, spent) = (Some(begun.elapsed()), processes.and_then(ChildWatch::end));
         let measured = CallMeasurement { latency, retries, spent, ..CallMeasurement::not_run(start) };
@@ -248,11 +249,12 @@ async fn call_persistently(
     tool: &dyn Tool,
     arguments: &Value,
     context: CallContext<'_>,
+    time_limit: Option<Duration>,
 ) -> (Result<ToolOutput, ToolError>, u32) {
     let start = Instant::now();
     let mut retries = 0;
     loop {
-        let outcome = call_in_time(tool, arguments.clone(), context).await;
+        let outcome = call_in_time(tool, arguments.clone(), context, time_limit).await;
         let left = context.timeout.saturating_sub(start.elapsed());
         let delay =
             |error: &ToolError| retry::of_call(error.kind, tool.idempotent(), retries, left, fastrand::f64());
@@ -268,14 +270,18 @@ async fn call_in_time(
     tool: &dyn Tool,
     arguments: Value,
     context: CallContext<'_>,
+    time_limit: Option<Duration>,
 ) -> Result<ToolOutput, ToolError> {
     const GRACE: Duration = Duration::from_secs(10);
-    if tool.waits_for_person() || tool.is_run() {
-        return tool.call(arguments, context).await;
-    }
-    let outcome = tokio::time::timeout(context.timeout + GRACE, tool.call(arguments, context)).await;
+    let bound = match time_limit {
+        _ if tool.waits_for_person() => None,
+        limit if tool.is_run() => limit,
+        _ => Some(context.timeout + GRACE),
+    };
+    let Some(bound) = bound else { return tool.call(arguments, context).await };
+    let outcome = tokio::time::timeout(bound, tool.call(arguments, context)).await;
     outcome.unwrap_or_else(|_| {
-        let limit = crate::config::format_duration(context.timeout);
+        let limit = crate::config::format_duration(time_limit.unwrap_or(context.timeout));
         let why = format!("The call took longer than {limit} and was stopped.");
         Err(ToolError::new(ToolErrorKind::Timeout, why))
     })

@@ -22,4 +22,4 @@ pub use by_hand::{CalledByHand, call_by_hand};
 pub use end::{CallEnd, CallFailure};
 pub(super) use given::{GivenCall, GivenOutcome};
 pub(super) use prepare::CallLane;
-pub(super) use schedule::{CallScheduler, OutcomeOrder};
+pub(super) use schedule::{CallScheduler, OutcomeOrder, WorkOutcome};

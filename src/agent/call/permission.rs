@@ -38,6 +38,26 @@ pub(super) struct RunAsked {
 }
 
 impl<'t> Turn<'t> {
+    /// Decides whether a call may run, and takes in what a person edited. Returns the reason for a refusal.
+    pub(super) async fn find_refusal<'c>(
+        &mut self,
+        prepared: &mut PreparedCall<'c>,
+    ) -> Result<Option<(CallEnd, String)>, TurnStop>
+    where
+        't: 'c,
+    {
+        let Ok(plan) = &prepared.plan else { return Ok(None) };
+        let run = RunAsked { enclosure: plan.enclosure, may_edit: true };
+        let decision = match self.decide(prepared, &plan.verdict, run).await? {
+            PermissionDecision::Edit(line) => self.take_edit(prepared, line)?,
+            decision => decision,
+        };
+        Ok(match decision {
+            PermissionDecision::Refuse(end, why) => Some((end, why)),
+            PermissionDecision::Run | PermissionDecision::Edit(_) => None,
+        })
+    }
+
     /// Decides on a call by a verdict, its own or that on another run of it, and asks the person if the verdict says
     /// so.
     pub(super) async fn decide(

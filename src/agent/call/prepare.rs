@@ -34,6 +34,8 @@ pub(in crate::agent) struct PreparedCall<'a> {
     pub variables: Vec<(String, String)>,
     /// The command line that a person wrote in place of the model's.
     pub edited: Option<String>,
+    /// The longest that it may take, if its step says so.
+    pub time_limit: Option<Duration>,
     /// The way to run it; or the reason, for the model, that it cannot run.
     pub plan: Result<CallPlan<'a>, String>,
 }
@@ -101,7 +103,7 @@ impl<'a> PreparedCall<'a> {
             }
             Err(why) => (json::object_or_unparsed(&call.arguments), Err(why)),
         };
-        Self { call, slot, start, arguments, variables: Vec::new(), edited: None, plan }
+        Self { call, slot, start, arguments, variables: Vec::new(), edited: None, time_limit: None, plan }
     }
 
     /// Puts a person's command line in place of the model's, and judges the call again.

@@ -1,8 +1,9 @@
-//! The one place that decides which calls may run side by side, in what order they are answered, and how many run at a
-//! time: for the calls of a reply, the steps of a plan and the jobs of a flow alike. Calls that only read run beside
-//! their like ([`CallLane`]); all others run alone, after a person was asked where needed.
+//! The one place that decides what may run side by side, in what order it is answered, and how much runs at a time: for
+//! the calls of a reply and the steps of plans and flows alike. Calls that only read run beside their like ([`CallLane`]);
+//! all others run beside no call, after a person was asked where needed. Requests to models run beside anything.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -41,38 +42,46 @@ pub(in crate::agent) enum OutcomeOrder {
     AsEnded,
 }
 
-/// Runs calls side by side as far as they may, each with a `Tag` that its caller knows it by.
-pub(in crate::agent) struct CallScheduler<'c, Tag> {
+/// Runs calls and requests side by side as far as they may, each with a `Tag` that its caller knows it by. `Reply` is what
+/// a request brings.
+pub(in crate::agent) struct CallScheduler<'c, Tag, Reply = Infallible> {
     services: Arc<CallServices<'c>>,
     order: OutcomeOrder,
-    /// The most calls that run at a time.
+    /// The most that runs at a time.
     width: usize,
-    /// The lane of the calls that run.
+    /// The calls that have begun and not ended, and the lane of these.
+    calls: usize,
     lane: CallLane,
     /// Numbers the calls in the order in which they begin.
     begun: usize,
     /// The number of the next call whose outcome is taken, in the order of beginning.
     next: usize,
     /// Calls that begin when there is room.
-    waiting: VecDeque<BoxFuture<'c, EndedCall<'c, Tag>>>,
-    running: FuturesUnordered<BoxFuture<'c, EndedCall<'c, Tag>>>,
-    ended: VecDeque<EndedCall<'c, Tag>>,
+    waiting: VecDeque<BoxFuture<'c, EndedWork<'c, Tag, Reply>>>,
+    running: FuturesUnordered<BoxFuture<'c, EndedWork<'c, Tag, Reply>>>,
+    ended: VecDeque<EndedWork<'c, Tag, Reply>>,
 }
 
-/// A call that ended, and whose outcome was not taken yet.
-struct EndedCall<'c, Tag> {
+/// A call or a request that ended, and whose outcome was not taken yet.
+struct EndedWork<'c, Tag, Reply> {
     number: usize,
     tag: Tag,
-    outcome: CallOutcome<'c>,
-    lane: CallLane,
+    outcome: WorkOutcome<'c, Reply>,
 }
 
-impl<'c, Tag: Send + 'c> CallScheduler<'c, Tag> {
+/// What became of a call or a request.
+pub(in crate::agent) enum WorkOutcome<'c, Reply> {
+    Call(Box<CallOutcome<'c>>),
+    Request(Reply),
+}
+
+impl<'c, Tag: Send + 'c, Reply: Send + 'c> CallScheduler<'c, Tag, Reply> {
     pub fn new(services: CallServices<'c>, order: OutcomeOrder) -> Self {
         Self {
             width: services.agent.limits.max_parallel.max(1),
             services: Arc::new(services),
             order,
+            calls: 0,
             lane: CallLane::Alone,
             begun: 0,
             next: 0,
@@ -84,20 +93,25 @@ impl<'c, Tag: Send + 'c> CallScheduler<'c, Tag> {
 
     /// True if a call of this lane may run beside those that run now.
     pub fn admits(&self, lane: CallLane) -> bool {
-        self.is_idle() || (lane != CallLane::Alone && lane == self.lane)
+        self.calls == 0 || (lane != CallLane::Alone && lane == self.lane)
     }
 
-    /// True if a call that it admits would begin at once.
+    /// True if what it admits would begin at once.
     pub fn has_room(&self) -> bool {
         self.running.len() + self.waiting.len() < self.width
     }
 
-    /// True if no call runs.
-    pub fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.waiting.is_empty()
+    /// True if a call runs that no other may run beside.
+    pub fn is_exclusive(&self) -> bool {
+        self.calls > 0 && self.lane == CallLane::Alone
     }
 
-    /// True if calls have ended whose outcomes were not taken yet.
+    /// True if no call runs.
+    pub fn is_idle(&self) -> bool {
+        self.calls == 0
+    }
+
+    /// True if there are outcomes that were not taken yet.
     pub fn has_ended(&self) -> bool {
         !self.ended.is_empty()
     }
@@ -107,31 +121,49 @@ impl<'c, Tag: Send + 'c> CallScheduler<'c, Tag> {
         self.services.limits
     }
 
-    /// Does `work` while the calls go on.
+    /// Does `work` while the rest goes on.
     pub async fn meanwhile<Done>(&mut self, work: impl Future<Output = Done>) -> Done {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 biased;
                 done = &mut work => return done,
-                Some(ended) = self.running.next(), if !self.running.is_empty() => self.ended.push_back(ended),
+                Some(ended) = self.running.next(), if !self.running.is_empty() => self.end(ended),
             }
         }
     }
 
     /// Begins a call as soon as there is room.
     fn begin(&mut self, tag: Tag, prepared: PreparedCall<'c>) {
-        let (number, lane, services) = (self.count(), prepared.lane(), Arc::clone(&self.services));
-        self.lane = lane;
+        let (number, services) = (self.count(), Arc::clone(&self.services));
+        (self.lane, self.calls) = (prepared.lane(), self.calls + 1);
         let run = async move {
+            let _pause = prepared.waits_for_person().then(|| services.clock.pause());
             let outcome = prepared.run(&services).await;
-            EndedCall { number, tag, outcome, lane }
+            EndedWork { number, tag, outcome: WorkOutcome::Call(Box::new(outcome)) }
         };
         self.waiting.push_back(run.boxed());
         self.fill();
     }
 
-    /// The number of the next call that begins.
+    /// Begins a request as soon as there is room.
+    pub fn begin_request(&mut self, tag: Tag, request: impl Future<Output = Reply> + Send + 'c) {
+        let number = self.count();
+        let run = async move {
+            let outcome = WorkOutcome::Request(request.await);
+            EndedWork { number, tag, outcome }
+        };
+        self.waiting.push_back(run.boxed());
+        self.fill();
+    }
+
+    /// Takes in what ended.
+    fn end(&mut self, ended: EndedWork<'c, Tag, Reply>) {
+        self.calls -= usize::from(matches!(ended.outcome, WorkOutcome::Call(_)));
+        self.ended.push_back(ended);
+    }
+
+    /// The number of what begins next.
     fn count(&mut self) -> usize {
         self.begun += 1;
         self.begun - 1
@@ -145,10 +177,10 @@ impl<'c, Tag: Send + 'c> CallScheduler<'c, Tag> {
         }
     }
 
-    /// Waits for the next outcome; `None` if no call is left.
-    async fn take_next(&mut self) -> Option<EndedCall<'c, Tag>> {
+    /// Waits for the next outcome; `None` if nothing is left.
+    async fn take_next(&mut self) -> Option<EndedWork<'c, Tag, Reply>> {
         loop {
-            let is_next = |ended: &EndedCall<'c, Tag>| match self.order {
+            let is_next = |ended: &EndedWork<'c, Tag, Reply>| match self.order {
                 OutcomeOrder::AsBegun => ended.number == self.next,
                 OutcomeOrder::AsEnded => true,
             };
@@ -158,7 +190,7 @@ impl<'c, Tag: Send + 'c> CallScheduler<'c, Tag> {
             }
             self.fill();
             let ended = self.running.next().await?;
-            self.ended.push_back(ended);
+            self.end(ended);
         }
     }
 }
@@ -183,8 +215,9 @@ impl<'t> Turn<'t> {
                 self.answer_begun(&mut scheduler).await?;
                 prepared = prepare(self);
             }
+            let is_alone = prepared.lane() == CallLane::Alone;
             self.begin_call(&mut scheduler, (), prepared).await?;
-            if scheduler.is_idle() {
+            if is_alone {
                 self.answer_begun(&mut scheduler).await?;
             }
         }
@@ -204,50 +237,53 @@ impl<'t> Turn<'t> {
     where
         't: 'c,
     {
-        while let Some(((), outcome)) = self.take_outcome(scheduler).await? {
-            self.answer_call(outcome, scheduler.limits())?;
+        while let Some(((), WorkOutcome::Call(outcome))) = self.take_outcome(scheduler).await? {
+            self.answer_call(*outcome, scheduler.limits())?;
         }
         Ok(())
     }
 
-    /// Begins a call beside those that run, or runs it alone to its end.
-    pub(in crate::agent) async fn begin_call<'c, Tag: Send + 'c>(
+    /// Begins a call beside those that run, after asking for permission where needed.
+    pub(in crate::agent) async fn begin_call<'c, Tag: Send + 'c, Reply: Send + 'c>(
         &mut self,
-        scheduler: &mut CallScheduler<'c, Tag>,
+        scheduler: &mut CallScheduler<'c, Tag, Reply>,
         tag: Tag,
-        prepared: PreparedCall<'c>,
+        mut prepared: PreparedCall<'c>,
     ) -> Result<(), TurnStop>
     where
         't: 'c,
     {
-        let lane = prepared.lane();
-        if lane != CallLane::Alone {
+        if prepared.lane() != CallLane::Alone {
             scheduler.begin(tag, prepared);
             return Ok(());
         }
-        let number = scheduler.count();
-        let outcome = self.run_alone(prepared, &scheduler.services).await?;
-        scheduler.ended.push_back(EndedCall { number, tag, outcome, lane });
+        match scheduler.meanwhile(self.find_refusal(&mut prepared)).await? {
+            None => scheduler.begin(tag, prepared),
+            Some((end, why)) => {
+                let outcome = prepared.refuse(end, &why, &scheduler.services);
+                let (number, outcome) = (scheduler.count(), WorkOutcome::Call(Box::new(outcome)));
+                scheduler.ended.push_back(EndedWork { number, tag, outcome });
+            }
+        }
         Ok(())
     }
 
-    /// The outcome of the next call that ends; `None` if no call is left.
-    pub(in crate::agent) async fn take_outcome<'c, Tag: Send + 'c>(
+    /// The outcome of what ends next; `None` if nothing is left.
+    pub(in crate::agent) async fn take_outcome<'c, Tag: Send + 'c, Reply: Send + 'c>(
         &mut self,
-        scheduler: &mut CallScheduler<'c, Tag>,
-    ) -> Result<Option<(Tag, CallOutcome<'c>)>, TurnStop>
+        scheduler: &mut CallScheduler<'c, Tag, Reply>,
+    ) -> Result<Option<(Tag, WorkOutcome<'c, Reply>)>, TurnStop>
     where
         't: 'c,
     {
-        let Some(EndedCall { tag, outcome, lane, .. }) = scheduler.take_next().await else { return Ok(None) };
-        if lane == CallLane::Alone {
-            return Ok(Some((tag, outcome)));
-        }
-        let outcome = self.offer_wider(outcome, &scheduler.services).await?;
-        Ok(Some((tag, outcome)))
+        let Some(EndedWork { tag, outcome, .. }) = scheduler.take_next().await else { return Ok(None) };
+        let WorkOutcome::Call(outcome) = outcome else { return Ok(Some((tag, outcome))) };
+        let services = Arc::clone(&scheduler.services);
+        let outcome = scheduler.meanwhile(self.offer_wider(*outcome, &services)).await?;
+        Ok(Some((tag, WorkOutcome::Call(Box::new(outcome)))))
     }
 
-    /// Asks for permission where needed, then runs the call.
+    /// Runs the call after asking for permission where needed.
     pub(super) async fn run_alone<'c>(
         &mut self,
         mut prepared: PreparedCall<'c>,
@@ -256,13 +292,7 @@ impl<'t> Turn<'t> {
     where
         't: 'c,
     {
-        let Ok(plan) = &prepared.plan else { return Ok(prepared.run(services).await) };
-        let run = RunAsked { enclosure: plan.enclosure, may_edit: true };
-        let decision = match self.decide(&prepared, &plan.verdict, run).await? {
-            PermissionDecision::Edit(line) => self.take_edit(&mut prepared, line)?,
-            decision => decision,
-        };
-        if let PermissionDecision::Refuse(end, why) = decision {
+        if let Some((end, why)) = self.find_refusal(&mut prepared).await? {
             return Ok(prepared.refuse(end, &why, services));
         }
         let _pause = prepared.waits_for_person().then(|| self.clock.pause());

@@ -22,6 +22,7 @@ mod plan;
 mod proposal;
 mod routing;
 mod flow;
+mod by_flow;
 mod explore;
 #[cfg(test)]
 mod tests;

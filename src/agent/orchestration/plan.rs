@@ -1,6 +1,7 @@
 //! Mode `plan`: a planner lists steps, a person may review them, the steps run, a reflector judges, and the model
 //! answers from the results. An interrupted plan waits: see `proposal`.
 
+use futures_util::future::FutureExt;
 use serde_json::{Value, json};
 
 use jiff::Timestamp;
@@ -13,16 +14,16 @@ use crate::conversation::message::{FinishReason, Step, UserText};
 
 use super::Orchestration;
 use super::graph::{self, MOST_STEPS};
-use super::progress::{PlanAction, PlanProgress};
+use super::progress::{self, PlanAction, PlanProgress};
 use super::reply::PlanReply;
-use super::role::StepFailure;
+use super::role::{RoleQuestion, StepFailure};
 use super::shown::RoleResultSize;
 
 /// The message to the model when a plan was accepted.
 const ANSWER: &str = "The steps of the plan above are done, and their results were judged to meet the request. Answer the \
                       request now, from these results alone. Call no tools.";
 
-impl Turn<'_> {
+impl<'t> Turn<'t> {
     /// Carries out a request by a plan.
     pub(in crate::agent) async fn by_plan(
         &mut self,
@@ -60,7 +61,7 @@ impl Turn<'_> {
                     }
                 }
                 PlanAction::Start(_) | PlanAction::Doubt(_) | PlanAction::Skip(_) | PlanAction::Wait => {
-                    self.run_steps(orchestration, &mut machine).await?;
+                    self.run_plan(orchestration, &mut machine).await?;
                     continue;
                 }
                 PlanAction::Reflect => {
@@ -90,36 +91,57 @@ impl Turn<'_> {
     }
 
     /// Asks the planner for a plan, the first one or a better one. Without a plan, the reason may be a question.
-    pub(super) async fn make_plan(
+    async fn make_plan(
         &mut self,
         orchestration: &Orchestration,
         machine: &PlanProgress,
         request: &str,
         modification: Option<String>,
     ) -> Result<PlanCreated, StepFailure> {
-        let mut variables = orchestration.candidates(self.agent, request);
-        variables["known"] = self.list_facts(machine, modification.as_deref()).into();
-        variables["max_steps"] = MOST_STEPS.into();
-        let choices = orchestration.choices(self.agent);
-        let accept = |reply: PlanReply| {
-            if reply.plan.is_empty() {
-                return Ok((reply.analysis, Vec::new()));
-            }
-            let steps = graph::check_plan(&reply, &choices).map_err(|mistakes| mistakes.join("\n"))?;
-            if machine.has_same_steps(&steps) {
-                return Err("This is the plan that was not good enough: nothing in it would run anew.".to_owned());
-            }
-            Ok((reply.analysis, steps))
-        };
-        let made = self.ask_role(&orchestration.roles()?.planner, variables, accept).await;
-        let (analysis, steps) =
-            made.map_err(|failure| failure.explain("the planner made no plan that can run:\n"))?;
-        if steps.is_empty() {
-            return Err(analysis.into());
-        }
+        let planned = self.prepare_planner(orchestration, machine, request, modification)?.await;
+        self.record_beside();
+        let (analysis, steps) = planned?;
         let (kept, revision) = (machine.find_kept(&steps), machine.next_revision());
         let request = request.to_owned();
         Ok(PlanCreated { request, revision, analysis, steps, kept, ..PlanCreated::default() })
+    }
+
+    /// Prepares the question to the planner: the analysis and the steps of a plan.
+    pub(super) fn prepare_planner<'c>(
+        &mut self,
+        orchestration: &'c Orchestration,
+        machine: &PlanProgress,
+        request: &str,
+        modification: Option<String>,
+    ) -> RoleQuestion<'c, (String, Vec<PlanStep>)>
+    where
+        't: 'c,
+    {
+        let mut variables = orchestration.candidates(self.agent, request);
+        variables["known"] = self.list_facts(machine, modification.as_deref()).into();
+        variables["max_steps"] = MOST_STEPS.into();
+        let role = &orchestration.roles()?.planner;
+        let asking = self.prepare_role(role, variables)?;
+        let (choices, known) = (orchestration.choices(self.agent), machine.steps().to_vec());
+        let asked = async move {
+            let accept = |reply: PlanReply| {
+                if reply.plan.is_empty() {
+                    return Ok((reply.analysis, Vec::new()));
+                }
+                let steps = graph::check_plan(&reply, &choices).map_err(|mistakes| mistakes.join("\n"))?;
+                if progress::are_same_steps(&known, &steps) {
+                    return Err(
+                        "This is the plan that was not good enough: nothing in it would run anew.".to_owned()
+                    );
+                }
+                Ok((reply.analysis, steps))
+            };
+            let made = asking.ask_role(role, accept).await;
+            let (analysis, steps) =
+                made.map_err(|failure| failure.explain("the planner made no plan that can run:\n"))?;
+            if steps.is_empty() { Err(analysis.into()) } else { Ok((analysis, steps)) }
+        };
+        Ok(asked.boxed())
     }
 
     /// The facts for the planner before a new plan; empty before the first.
@@ -170,7 +192,7 @@ impl Turn<'_> {
                 Some(EventKind::StepFinished(StepFinished { result: Value::Null, ..step.clone() }))
             }
             Happened::Reflected(reflection) => Some(EventKind::Reflection(reflection.clone())),
-            Happened::Closed { .. } => None,
+            Happened::Begun { .. } | Happened::Closed { .. } => None,
         };
         self.plans += u32::from(matches!(happened, Happened::Planned(_)));
         machine.apply(&happened);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::conversation::event::plan::{
-    self, PlanCreated, PlanStep, Reflection, ScoreDecision, StepFinished, StepStatus,
+    self, PlanAuthor, PlanCreated, PlanStep, Reflection, ScoreDecision, StepFinished, StepStarted, StepStatus,
 };
 
 use super::graph;
@@ -89,6 +89,10 @@ impl PlanProgress {
     pub fn apply(&mut self, happened: &plan::PlanEvent) {
         match happened {
             plan::PlanEvent::Planned(created) => self.accept_plan(created),
+            // Steps of flows have names.
+            plan::PlanEvent::Begun { .. }
+            | plan::PlanEvent::Started(StepStarted { name: Some(_), .. })
+            | plan::PlanEvent::Finished(StepFinished { name: Some(_), .. }) => {}
             plan::PlanEvent::Started(started) => {
                 if let Some(state) = self.states.get_mut(&started.step_id) {
                     *state = PlanStepState::Running;
@@ -224,6 +228,11 @@ impl PlanProgress {
         self.plan.is_some() && self.closed.is_none()
     }
 
+    /// True if an unfinished plan waits for a word of the model or a person.
+    pub fn waits_for_word(&self) -> bool {
+        self.is_unfinished() && self.plan.as_ref().is_some_and(|plan| plan.author != PlanAuthor::Flow)
+    }
+
     /// True if a step ended well, its check included.
     pub fn has_succeeded(&self, step: u32) -> bool {
         matches!(self.states.get(&step), Some(PlanStepState::Ended(finished)) if is_good(finished))
@@ -281,21 +290,12 @@ impl PlanProgress {
         kept
     }
 
-    /// True if these are the steps of the plan, apart from their descriptions.
-    pub fn has_same_steps(&self, steps: &[PlanStep]) -> bool {
-        steps.len() == self.steps().len() && steps.iter().all(|step| self.has_same(step))
-    }
-
     fn has_same(&self, step: &PlanStep) -> bool {
-        let same = |old: &PlanStep| {
-            old.check == step.check && collect_set(&old.depends_on) == collect_set(&step.depends_on)
-        };
-        self.has_same_call(step) && self.step(step.step_id).is_some_and(same)
+        self.step(step.step_id).is_some_and(|old| is_same_step(old, step))
     }
 
     fn has_same_call(&self, step: &PlanStep) -> bool {
-        let same = |old: &PlanStep| (&old.tool_name, &old.tool_input) == (&step.tool_name, &step.tool_input);
-        self.step(step.step_id).is_some_and(same)
+        self.step(step.step_id).is_some_and(|old| is_same_call(old, step))
     }
 
     /// The facts for the decision.
@@ -354,6 +354,21 @@ impl PlanProgress {
     pub fn retries(&self) -> u32 {
         self.retries
     }
+}
+
+/// True if these steps are the same, apart from their descriptions.
+pub fn are_same_steps(old: &[PlanStep], new: &[PlanStep]) -> bool {
+    let is_known = |step: &PlanStep| old.iter().any(|old| old.step_id == step.step_id && is_same_step(old, step));
+    old.len() == new.len() && new.iter().all(is_known)
+}
+
+fn is_same_step(old: &PlanStep, new: &PlanStep) -> bool {
+    let are_same = (&old.check, collect_set(&old.depends_on)) == (&new.check, collect_set(&new.depends_on));
+    are_same && is_same_call(old, new)
+}
+
+fn is_same_call(old: &PlanStep, new: &PlanStep) -> bool {
+    (&old.tool_name, &old.tool_input) == (&new.tool_name, &new.tool_input)
 }
 
 fn is_good(finished: &StepFinished) -> bool {

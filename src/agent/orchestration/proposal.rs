@@ -33,7 +33,7 @@ impl Turn<'_> {
             return self.by_flow(orchestration, chosen, &request).await;
         }
         let known = PlanProgress::replay(self.conversation.session.progress());
-        if known.is_unfinished() {
+        if known.waits_for_word() {
             if std::mem::take(&mut self.run.resumes_plan) {
                 self.say(input)?;
                 return self.go_on(known, &request).await;
@@ -45,7 +45,7 @@ impl Turn<'_> {
         self.say(input)?;
         match self.agent.mode {
             Mode::Plan => self.by_plan(orchestration, PlanProgress::new(), request).await,
-            Mode::Route => self.by_route(orchestration, &request).await,
+            Mode::Route => Box::pin(self.by_route(orchestration, &request)).await,
             Mode::Direct | Mode::Explore => self.converse().await,
         }
     }
@@ -67,7 +67,7 @@ impl Turn<'_> {
         };
         let orchestration = &self.agent.orchestration;
         let known = PlanProgress::replay(self.conversation.session.progress());
-        let waiting = Some(&known).filter(|known| known.is_unfinished());
+        let waiting = Some(&known).filter(|known| known.waits_for_word());
         let created = if plan.is_empty() {
             match waiting.and_then(|known| known.plan()) {
                 Some(plan) => plan.clone(),
@@ -157,7 +157,7 @@ impl Turn<'_> {
     pub(in crate::agent) fn warn_of_waiting(&mut self) -> Result<(), TurnStop> {
         let machine = PlanProgress::replay(self.conversation.session.progress());
         let (all, done) = (machine.steps().len(), machine.results().len());
-        if !machine.is_unfinished() {
+        if !machine.waits_for_word() {
             return Ok(());
         }
         let message = format!("a plan waits, {done} of {all} steps done: /plan go or /plan drop in a chat");
@@ -173,7 +173,7 @@ impl Turn<'_> {
 
     /// Runs the steps of a plan to their end, and tells the model what became of them.
     async fn finish_steps(&mut self, mut machine: PlanProgress) -> Result<(), TurnStop> {
-        self.run_steps(&self.agent.orchestration, &mut machine).await?;
+        self.run_plan(&self.agent.orchestration, &mut machine).await?;
         let told = list_states(&machine);
         self.close_plan(&mut machine, "carried out")?;
         self.say(UserText::by_program(format!("The plan has ended:\n{told}\nGo on from the results above.")))

@@ -1,6 +1,7 @@
 //! Judges the results of a plan: first the checks that steps name, then the reflector. `verdict` decides from scores
 //! and checks.
 
+use futures_util::future::FutureExt;
 use serde_json::{Value, json};
 
 use crate::agent::call::GivenCall;
@@ -18,10 +19,10 @@ use super::command;
 use super::progress::{PlanFacts, PlanProgress};
 use super::reference::{self, as_text};
 use super::reply::ReflectorReply;
-use super::role::StepFailure;
+use super::role::{RoleQuestion, StepFailure};
 use super::verdict;
 
-impl Turn<'_> {
+impl<'t> Turn<'t> {
     /// Asks for a judgement of the results, and records the decision.
     pub(super) async fn reflect(
         &mut self,
@@ -33,26 +34,36 @@ impl Turn<'_> {
         // The plan holds what each step was given.
         let results = self.list_outcomes(machine, false);
         let told = json!({ "user_request": request, "plan": machine.steps(), "results": results });
-        let (reply, decision) = self.ask_reflector(orchestration, told, &facts).await?;
-        let ReflectorReply { evaluation, overall_pass, .. } = reply;
-        let reflection = Reflection { evaluation, overall_pass, decision, retries: facts.retries };
+        let retries = facts.retries;
+        let judged = self.prepare_reflector(orchestration, told, facts)?.await;
+        self.record_beside();
+        let (ReflectorReply { evaluation, overall_pass, .. }, decision) = judged?;
+        let reflection = Reflection { evaluation, overall_pass, decision, retries };
         Ok(self.note(machine, Happened::Reflected(reflection))?)
     }
 
-    /// Asks the reflector. The decision follows from its scores and the facts.
-    pub(super) async fn ask_reflector(
+    /// Prepares the question to the reflector. The decision follows from its scores and the facts.
+    pub(super) fn prepare_reflector<'c>(
         &mut self,
-        orchestration: &Orchestration,
+        orchestration: &'c Orchestration,
         mut told: Value,
-        facts: &PlanFacts,
-    ) -> Result<(ReflectorReply, ScoreDecision), StepFailure> {
+        facts: PlanFacts,
+    ) -> RoleQuestion<'c, (ReflectorReply, ScoreDecision)>
+    where
+        't: 'c,
+    {
         told["retry_count"] = facts.retries.into();
-        let accept = |reply: ReflectorReply| {
-            let decision = verdict::decide_step(&reply, facts);
-            Ok((reply, decision))
+        let role = &orchestration.roles()?.reflector;
+        let asking = self.prepare_role(role, told)?;
+        let asked = async move {
+            let accept = |reply: ReflectorReply| {
+                let decision = verdict::decide_step(&reply, &facts);
+                Ok((reply, decision))
+            };
+            let judged = asking.ask_role(role, accept).await;
+            judged.map_err(|failure| failure.explain("the reflector gave no usable judgement: "))
         };
-        let judged = self.ask_role(&orchestration.roles()?.reflector, told, accept).await;
-        judged.map_err(|failure| failure.explain("the reflector gave no usable judgement: "))
+        Ok(asked.boxed())
     }
 
     /// Runs the check of a step.

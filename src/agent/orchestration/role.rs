@@ -3,20 +3,21 @@
 
 use std::sync::{Arc, OnceLock};
 
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::agent::request::purpose::{Aside, Purpose};
+use crate::agent::request::beside::{BesideDesk, BesideQuestion, BesideSpending};
 use crate::agent::turn::{Turn, TurnStop};
 use crate::agent::{Agent, Conversation};
 use crate::base::builtin;
 use crate::base::text;
 use crate::base::validator::Validator;
 use crate::config::Reasoning;
-use crate::conversation::event::EventKind;
 use crate::conversation::message::{FinishReason, Item, Step, UserText};
 use crate::model::ChatModel;
+use crate::model::ledger::ClosingNeed;
 use crate::prompt::{PromptError, Released};
 use crate::template::{self, layer_values};
 
@@ -123,83 +124,115 @@ impl Role {
     }
 }
 
-impl Turn<'_> {
+/// A prepared question to a role: a future that borrows nothing of the turn.
+pub(super) type RoleQuestion<'c, Reply> = Result<BoxFuture<'c, Result<Reply, StepFailure>>, StepFailure>;
+
+/// A question that is asked again once if its reply is unusable.
+pub(super) struct Asking<'a> {
+    pub desk: BesideDesk<'a>,
+    pub question: BesideQuestion,
+}
+
+impl Asking<'_> {
+    /// Asks. `accept` takes the reply, or returns all mistakes in it; `correct` writes the message about them.
+    ///
+    /// # Errors
+    /// The mistakes in the last reply; or the turn cannot go on: a limit, or a failure of the model.
+    pub async fn ask<U>(
+        mut self,
+        accept: impl Fn(&Step) -> Result<U, String>,
+        correct: impl Fn(&str) -> String,
+    ) -> Result<U, StepFailure> {
+        let first = self.desk.ask(&self.question).await?;
+        let mistake = match accept(&first) {
+            Ok(taken) => return Ok(taken),
+            Err(mistake) => mistake,
+        };
+        let asked = std::mem::replace(&mut self.question.prompt, correct(&mistake));
+        self.question.items.extend([Item::Said(UserText::by_program(asked)), Item::Step(first)]);
+        let second = self.desk.ask(&self.question).await?;
+        Ok(accept(&second)?)
+    }
+
+    /// Asks a role.
+    pub async fn ask_role<T: DeserializeOwned, U>(
+        self,
+        role: &Role,
+        accept: impl Fn(T) -> Result<U, String>,
+    ) -> Result<U, StepFailure> {
+        let agent = self.desk.agent;
+        let take = |step: &Step| {
+            if step.was_cut() {
+                return Err("It was cut at the output limit: be shorter.".to_owned());
+            }
+            let text = agent.redactor.redact(&step.text()).into_owned();
+            accept(reply::read_reply::<T>(&text, &role.form().validator)?.value)
+        };
+        let correct = |mistake: &str| {
+            format!(
+                "That reply cannot be used.\n{mistake}\n\nReply once more, complete and in the same form, with all of this \
+                 fixed."
+            )
+        };
+        self.ask(take, correct).await
+    }
+}
+
+impl<'t> Turn<'t> {
     /// Asks a role. `variables` are those of its prompt; `accept` takes the reply, or returns all mistakes in it.
     ///
     /// # Errors
-    /// The mistakes in its last reply; or the turn cannot go on: a limit, or a failure of the model.
+    /// As [`Asking::ask`].
     pub(super) async fn ask_role<T: DeserializeOwned, U>(
         &mut self,
         role: &Role,
         variables: Value,
         accept: impl Fn(T) -> Result<U, String>,
     ) -> Result<U, StepFailure> {
+        let answered = self.prepare_role(role, variables)?.ask_role(role, accept).await;
+        self.record_beside();
+        answered
+    }
+
+    /// Prepares a question to a role.
+    pub(super) fn prepare_role(&mut self, role: &Role, variables: Value) -> Result<Asking<'t>, TurnStop> {
         let run_id = self.run.emitter.run_id();
         let prompt = role.render(self.agent, self.conversation, &run_id, variables);
         let prompt = prompt.map_err(|error| TurnStop::Failed(error.into()))?;
-        let before =
-            if role.hears_before { select_history(self.conversation.session.items()) } else { Vec::new() };
-        let model = (&role.model, role.schema());
-        let first = self.ask_as(role.name, model.clone(), before.clone(), prompt.clone()).await?;
-        let mistake = match self.take(role, &first, &accept) {
-            Ok(taken) => return Ok(taken),
-            Err(mistake) => mistake,
+        let items = if role.hears_before { select_history(self.conversation.session.items()) } else { Vec::new() };
+        let (name, model, schema) = (role.name.to_owned(), Arc::clone(&role.model), role.schema());
+        self.prepare_question(BesideQuestion { name, model, schema, items, prompt })
+    }
+
+    /// Prepares a question beside the conversation.
+    pub(super) fn prepare_question(&mut self, question: BesideQuestion) -> Result<Asking<'t>, TurnStop> {
+        let is_scripted = question.model.info().scripted;
+        let desk = BesideDesk {
+            agent: self.agent,
+            ledger: self.run.ledger.clone(),
+            emitter: Arc::clone(&self.run.emitter),
+            clock: self.clock.clone(),
+            session_id: self.conversation.session.id().to_owned(),
+            results: if is_scripted { self.conversation.results.clone() } else { Vec::new() },
+            rates: self.conversation.ruler.rates(),
+            closing: if self.is_flow { ClosingNeed::Nothing } else { self.find_closing_need() },
+            max_turns: self.agent.limits.max_turns.filter(|_| !self.is_flow),
+            syncing: self.conversation.session.begin_sync().map_err(anyhow::Error::from)?,
+            record: Arc::clone(&self.conversation.beside),
+            is_dry: self.run.is_dry,
         };
-        let items = [before, vec![Item::Said(UserText::by_program(prompt)), Item::Step(first)]].concat();
-        let correction = format!(
-            "That reply cannot be used.\n{mistake}\n\nReply once more, complete and in the same form, with all of this fixed."
-        );
-        let second = self.ask_as(role.name, model, items, correction).await?;
-        Ok(self.take(role, &second, &accept)?)
+        Ok(Asking { desk, question })
     }
 
-    /// One request beside the conversation, in the name of a role or of a step. Counts as a step of the turn.
-    pub(super) async fn ask_as(
-        &mut self,
-        name: &str,
-        (model, schema): (&Arc<dyn ChatModel>, Option<Arc<Value>>),
-        items: Vec<Item>,
-        prompt: String,
-    ) -> Result<Step, TurnStop> {
-        if let Some(limit) = self.reached_limit() {
-            return Err(TurnStop::Limit(limit));
+    /// Writes to the session what requests beside the conversation took.
+    pub(in crate::agent) fn record_beside(&mut self) {
+        for BesideSpending { reply, usage, cost_usd } in self.conversation.beside.take() {
+            let session = &mut self.conversation.session;
+            match reply {
+                Some((name, text)) => session.note_role((&name, &text), (usage, cost_usd), Timestamp::now()),
+                None => session.spend(usage, cost_usd, Timestamp::now()),
+            }
         }
-        let ruler = &self.conversation.ruler;
-        let texts: u64 = items.iter().flat_map(Item::texts).map(|text| ruler.weigh(text)).sum();
-        let tokens = texts + ruler.weigh(&prompt);
-        self.run.emitter.emit(EventKind::RoleStarted {
-            role: name.to_owned(),
-            model: model.info().id.clone(),
-            input_tokens: tokens,
-        })?;
-        let model = Some(Arc::clone(model));
-        let role = name.to_owned();
-        let aside = Aside { role, model, schema, items, prompt, with_tools: false, tokens };
-        let step = self.ask(Purpose::Aside(aside)).await?;
-        self.run.ledger.count_step();
-        let text = self.agent.redactor.redact(&step.text()).into_owned();
-        let spent = (step.usage, step.cost_usd);
-        self.conversation.session.note_role((name, &text), spent, Timestamp::now());
-        self.run.emitter.emit(EventKind::RoleReplied {
-            role: name.to_owned(),
-            usage: step.usage,
-            cost_usd: step.cost_usd,
-        })?;
-        Ok(step)
-    }
-
-    fn take<T: DeserializeOwned, U>(
-        &self,
-        role: &Role,
-        step: &Step,
-        accept: &impl Fn(T) -> Result<U, String>,
-    ) -> Result<U, String> {
-        if step.was_cut() {
-            return Err("It was cut at the output limit: be shorter.".to_owned());
-        }
-        let text = self.agent.redactor.redact(&step.text()).into_owned();
-        let read = reply::read_reply::<T>(&text, &role.form().validator)?;
-        accept(read.value)
     }
 }
 

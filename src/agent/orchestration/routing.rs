@@ -2,6 +2,9 @@
 //! the answer; work that needs thought between calls goes to the ordinary loop, and work that can be planned to the
 //! planner.
 
+use std::sync::Arc;
+
+use futures_util::future::FutureExt;
 use serde_json::{Value, json};
 
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
@@ -13,14 +16,14 @@ use super::Orchestration;
 use super::graph::AGENT;
 use super::progress::PlanProgress;
 use super::reply::RouteReply;
-use super::role::StepFailure;
+use super::role::{RoleQuestion, StepFailure};
 use super::route::{self, Route};
 
 /// The message to the model when the router's call was made.
 const ANSWER: &str =
     "The call above was made for the request. Answer the request now, from its result. Call no tools.";
 
-impl Turn<'_> {
+impl<'t> Turn<'t> {
     /// Carries out a request by the router's choice.
     pub(in crate::agent) async fn by_route(
         &mut self,
@@ -65,32 +68,54 @@ impl Turn<'_> {
     }
 
     /// Asks the router, and reports its choice.
-    pub(super) async fn ask_router(
+    async fn ask_router(
         &mut self,
         orchestration: &Orchestration,
         request: &str,
     ) -> Result<(RouteReply, Route), StepFailure> {
+        let routed = self.prepare_router(orchestration, request)?.await;
+        self.record_beside();
+        routed
+    }
+
+    /// Prepares the question to the router. Whoever asks it reports its choice.
+    pub(super) fn prepare_router<'c>(
+        &mut self,
+        orchestration: &'c Orchestration,
+        request: &str,
+    ) -> RoleQuestion<'c, (RouteReply, Route)>
+    where
+        't: 'c,
+    {
         let mut variables = orchestration.candidates(self.agent, request);
         variables["flows"] = orchestration.flows.list_flows();
+        let role = &orchestration.roles()?.router;
+        let asking = self.prepare_role(role, variables)?;
         let choices = orchestration.choices(self.agent);
-        let accept = |reply: RouteReply| match route::choose_route(&reply, &choices) {
-            Route::Unknown { error } => Err(error),
-            Route::Flow { name, input } => orchestration.flows.check_inputs(&name, &input, request).map(|()| {
-                let route = Route::Flow { name, input };
-                (reply, route)
-            }),
-            route => Ok((reply, route)),
+        let (emitter, request) = (Arc::clone(&self.run.emitter), request.to_owned());
+        let asked = async move {
+            let accept = |reply: RouteReply| match route::choose_route(&reply, &choices) {
+                Route::Unknown { error } => Err(error),
+                Route::Flow { name, input } => {
+                    orchestration.flows.check_inputs(&name, &input, &request).map(|()| {
+                        let route = Route::Flow { name, input };
+                        (reply, route)
+                    })
+                }
+                route => Ok((reply, route)),
+            };
+            let routed = asking.ask_role(role, accept).await;
+            let (reply, route) = routed.map_err(|failure| failure.explain("the router gave no usable reply: "))?;
+            let (kind, name) = route.describe_route();
+            emitter.emit(EventKind::RouteDecided(Routed {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+                reasoning: reply.reasoning.clone(),
+                confidence: reply.confidence,
+            }))?;
+            Ok((reply, route))
         };
-        let routed = self.ask_role(&orchestration.roles()?.router, variables, accept).await;
-        let (reply, route) = routed.map_err(|failure| failure.explain("the router gave no usable reply: "))?;
-        let (kind, name) = route.describe_route();
-        self.run.emitter.emit(EventKind::RouteDecided(Routed {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            reasoning: reply.reasoning.clone(),
-            confidence: reply.confidence,
-        }))?;
-        Ok((reply, route))
+        Ok(asked.boxed())
     }
 
     /// Makes one call, and answers from its result. The report of an agent is the answer.

@@ -4,6 +4,8 @@
 
 pub(super) mod purpose;
 pub(super) mod retry;
+pub(super) mod waiting;
+pub(super) mod beside;
 
 use std::sync::Arc;
 use std::time::Instant;

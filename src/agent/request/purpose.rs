@@ -1,14 +1,7 @@
 //! The purpose of a request.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
 use crate::conversation::message::{Call, Item, ReplyPart, ToolCall};
-use crate::model::{ChatModel, ToolChoice};
-
-/// Who asks for the summary of a compression, in events.
-pub(in crate::agent) const SUMMARY_ROLE: &str = "summary";
+use crate::model::ToolChoice;
 
 /// The purpose of a request.
 #[derive(Clone)]
@@ -17,19 +10,14 @@ pub(in crate::agent) enum Purpose {
     Answer,
     /// An answer without calls: the end of a turn, a correction.
     Closing,
-    /// A question whose reply is not shown and not part of the conversation: a summary, a decision of a role.
-    Aside(Aside),
+    /// The summary of a compression, with the prefix of the conversation. It is not shown, and no part of the
+    /// conversation.
+    Summary(SummaryRequest),
 }
 
-/// A request beside the conversation.
+/// A request for a summary.
 #[derive(Clone)]
-pub(in crate::agent) struct Aside {
-    /// Who asks: `summary`, a role, a step of a flow.
-    pub role: String,
-    /// The model to ask; `None` means the agent's, with the system prompt of the conversation.
-    pub model: Option<Arc<dyn ChatModel>>,
-    /// The JSON Schema that the reply must match, if any.
-    pub schema: Option<Arc<Value>>,
+pub(in crate::agent) struct SummaryRequest {
     /// The items of the request.
     pub items: Vec<Item>,
     /// The question, after the items.
@@ -46,19 +34,19 @@ impl Purpose {
     }
 
     pub(in crate::agent) fn has_tools(&self) -> bool {
-        !matches!(self, Self::Aside(aside) if !aside.with_tools)
+        !matches!(self, Self::Summary(asked) if !asked.with_tools)
     }
 
-    pub(in crate::agent) fn is_aside(&self) -> bool {
-        matches!(self, Self::Aside(_))
+    pub(in crate::agent) fn is_summary(&self) -> bool {
+        matches!(self, Self::Summary(_))
     }
 
     /// Who asks, in events.
-    pub(in crate::agent) fn role(&self) -> &str {
+    pub(in crate::agent) fn role(&self) -> &'static str {
         match self {
             Self::Answer => "main",
             Self::Closing => "closing",
-            Self::Aside(aside) => &aside.role,
+            Self::Summary(_) => "summary",
         }
     }
 
@@ -66,15 +54,7 @@ impl Purpose {
     /// it is not worth a long wait.
     pub(in crate::agent) fn limit_attempts(&self, configured: u32) -> u32 {
         const OF_A_SUMMARY: u32 = 3;
-        if self.role() == SUMMARY_ROLE { configured.min(OF_A_SUMMARY) } else { configured }
-    }
-
-    /// The model to ask, if it is not the agent's.
-    pub(in crate::agent) fn model(&self) -> Option<&Arc<dyn ChatModel>> {
-        match self {
-            Self::Aside(aside) => aside.model.as_ref(),
-            Self::Answer | Self::Closing => None,
-        }
+        if self.is_summary() { configured.min(OF_A_SUMMARY) } else { configured }
     }
 }
 

@@ -38,6 +38,36 @@ pub fn decide_retry(config: &RetryConfig, error: &ModelError, next: u32, jitter:
     RetryReaction::Again(jittered.max(asked.unwrap_or_default()))
 }
 
+/// The delay before the `next` attempt; `None` if there is none, and the error says when to come back. `left` is the rest
+/// of the run's time.
+pub fn find_delay(
+    config: &RetryConfig,
+    error: &mut ModelError,
+    next: u32,
+    left: Option<Duration>,
+) -> Option<Duration> {
+    let delay = match decide_retry(config, error, next, fastrand::f64()) {
+        RetryReaction::Again(delay) => delay,
+        RetryReaction::Never => return None,
+        RetryReaction::Later(wait) => {
+            let when = format_return_time(&Zoned::now(), wait);
+            let most = format_duration(config.max_delay);
+            error.message = match error.kind {
+                ModelErrorKind::Quota => format!("{} (come back {when})", error.message),
+                _ => format!("{} (come back {when}: retry.max_delay waits up to {most})", error.message),
+            };
+            return None;
+        }
+    };
+    if left.is_some_and(|left| delay >= left) {
+        // Waiting could only end in a time limit that hides the provider's words.
+        let delay = format_duration(Duration::from_secs(delay.as_secs()));
+        error.message = format!("{} (a retry would wait {delay}, longer than max_time allows)", error.message);
+        return None;
+    }
+    Some(delay)
+}
+
 /// Formats the time to come back: `in 2h, at 16:41`, with the date if it is on another day.
 pub fn format_return_time(now: &Zoned, wait: Duration) -> String {
     // Rounded up to minutes: a little late is better than early.

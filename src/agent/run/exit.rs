@@ -80,6 +80,7 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, mode: ApprovalMode, signal: Op
             (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
         }
         TurnStop::Escalated(why) => (FAILED, RunStatus::Completed, format!("the task was given back: {why}")),
+        TurnStop::Unasked(why) => (DENIED, RunStatus::Completed, why.clone()),
         TurnStop::Unavailable(why) => (UNAVAILABLE, RunStatus::Error, why.clone()),
         TurnStop::Model(error) => (of_model(error.kind), RunStatus::Error, error.to_string()),
         TurnStop::Failed(error) => (FAILED, RunStatus::Error, word_failure(error)),

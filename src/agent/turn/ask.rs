@@ -7,25 +7,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Zoned;
-
 use crate::agent::limits::ReachedLimit;
 use crate::agent::request::purpose::Purpose;
-use crate::agent::request::retry::{self, RetryReaction};
+use crate::agent::request::retry;
 use crate::agent::request::{MOST_LESSONS, RequestDesk, claim_for, size_as_sent};
 use crate::agent::window::{Basis, Break, RequestSize};
-use crate::config::{RetryConfig, format_duration};
+use crate::config::RetryConfig;
 use crate::conversation::event::EventKind;
 use crate::conversation::message::{FinishReason, Item, Step};
 use crate::model::ledger::{Claim, ClosingNeed};
-use crate::model::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
+use crate::model::{ModelError, ModelErrorKind, ToolChoice};
 
 use super::{Turn, TurnStop};
 
 impl Turn<'_> {
     /// Asks until there is a complete reply or an error that a retry cannot fix.
     pub(in crate::agent) async fn ask(&mut self, purpose: Purpose) -> Result<Step, TurnStop> {
-        if !purpose.is_aside() {
+        if !purpose.is_summary() {
             self.withheld = None;
         }
         let mut size = self.make_fit(&purpose).await?;
@@ -40,7 +38,7 @@ impl Turn<'_> {
             let mut error = match self.attempt(&purpose, with_tools).await {
                 Err(TurnStop::Model(error)) => error,
                 outcome => {
-                    if outcome.is_ok() && !purpose.is_aside() {
+                    if outcome.is_ok() && !purpose.is_summary() {
                         self.keep_withheld()?;
                     }
                     return outcome;
@@ -51,17 +49,16 @@ impl Turn<'_> {
                 lessons += 1;
                 continue;
             }
-            let model = purpose.model().unwrap_or(&self.agent.model);
-            if !purpose.is_aside() && self.make_reply_fit(&error, &size) {
+            if !purpose.is_summary() && self.make_reply_fit(&error, &size) {
                 self.void_streamed(attempt, &error)?;
                 continue;
             }
-            if !purpose.is_aside() && self.withhold(&purpose, &mut error) {
+            if !purpose.is_summary() && self.withhold(&purpose, &mut error) {
                 self.void_streamed(attempt, &error)?;
                 size = self.measure();
                 continue;
             }
-            if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_aside() {
+            if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_summary() {
                 self.void_streamed(attempt, &error)?;
                 self.keep_withheld()?;
                 if !self.shrink(&error.message).await? {
@@ -79,37 +76,16 @@ impl Turn<'_> {
                 continue;
             }
             attempt += 1;
-            let attempts = purpose.limit_attempts(model.info().retry.attempts);
-            let config = RetryConfig { attempts, ..model.info().retry.clone() };
-            let Some(delay) = self.delay(&config, &mut error, attempt) else { return Err(error.into()) };
+            let retry = &self.agent.model.info().retry;
+            let attempts = purpose.limit_attempts(retry.attempts);
+            let config = RetryConfig { attempts, ..retry.clone() };
+            let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
+            let Some(delay) = retry::find_delay(&config, &mut error, attempt, left) else {
+                return Err(error.into());
+            };
             self.void(attempts, attempt, delay, &error)?;
             tokio::time::sleep(delay).await;
         }
-    }
-
-    /// The delay before the next attempt; `None` if there is no further attempt.
-    fn delay(&self, config: &RetryConfig, error: &mut ModelError, attempt: u32) -> Option<Duration> {
-        let delay = match retry::decide_retry(config, error, attempt, fastrand::f64()) {
-            RetryReaction::Again(delay) => delay,
-            RetryReaction::Never => return None,
-            RetryReaction::Later(wait) => {
-                let when = retry::format_return_time(&Zoned::now(), wait);
-                let most = format_duration(config.max_delay);
-                error.message = match error.kind {
-                    ModelErrorKind::Quota => format!("{} (come back {when})", error.message),
-                    _ => format!("{} (come back {when}: retry.max_delay waits up to {most})", error.message),
-                };
-                return None;
-            }
-        };
-        let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
-        if left.is_some_and(|left| delay >= left) {
-            // Waiting could only end in a time limit that hides the provider's words.
-            let delay = format_duration(Duration::from_secs(delay.as_secs()));
-            error.message = format!("{} (a retry would wait {delay}, longer than max_time allows)", error.message);
-            return None;
-        }
-        Some(delay)
     }
 
     /// Voids what this step has streamed, if anything, before its request is sent in another form.
@@ -134,8 +110,8 @@ impl Turn<'_> {
 
     /// Makes the request fit into the window. Returns its size.
     async fn make_fit(&mut self, purpose: &Purpose) -> Result<RequestSize, TurnStop> {
-        if let Purpose::Aside(aside) = purpose {
-            let (tokens, basis) = (aside.tokens, Basis::Estimate);
+        if let Purpose::Summary(asked) = purpose {
+            let (tokens, basis) = (asked.tokens, Basis::Estimate);
             return Ok(RequestSize { tokens, prefix_tokens: 0, basis, broken: None });
         }
         self.show_loaded_skills()?;
@@ -144,7 +120,7 @@ impl Turn<'_> {
 
     /// Tells the observers that a request of the conversation begins.
     fn announce(&mut self, purpose: &Purpose, size: &RequestSize) -> Result<(), TurnStop> {
-        if purpose.is_aside() {
+        if purpose.is_summary() {
             return Ok(());
         }
         if size.broken == Some(Break::Tools) {
@@ -170,9 +146,8 @@ impl Turn<'_> {
         size: &RequestSize,
         attempt: u32,
     ) -> Result<(), TurnStop> {
-        let model = purpose.model().unwrap_or(&self.agent.model);
-        let room = if purpose.is_aside() { None } else { self.find_reply_room(size.tokens) };
-        let claim = self.claim(purpose, with_tools, size, model.as_ref());
+        let room = if purpose.is_summary() { None } else { self.find_reply_room(size.tokens) };
+        let claim = self.claim(purpose, with_tools, size);
         let largest_output = claim.largest_output.min(room.unwrap_or(u64::MAX));
         let claim = Claim { largest_output, ..claim };
         let desk = RequestDesk {
@@ -181,7 +156,7 @@ impl Turn<'_> {
             step: self.run.ledger.own_steps() + 1,
             role: purpose.role().to_owned(),
         };
-        let opened = desk.open(model.info(), &claim, attempt).await;
+        let opened = desk.open(self.agent.model.info(), &claim, attempt).await;
         let refused = |refusal| TurnStop::Limit(ReachedLimit::Spending(refusal));
         let mut opened = opened.map_err(refused)?;
         opened.reply_room = room;
@@ -189,13 +164,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn claim<'m>(
-        &self,
-        purpose: &Purpose,
-        with_tools: bool,
-        size: &RequestSize,
-        model: &'m dyn ChatModel,
-    ) -> Claim<'m> {
+    fn claim(&self, purpose: &Purpose, with_tools: bool, size: &RequestSize) -> Claim<'_> {
+        let model = self.agent.model.as_ref();
         let is_sized = self.run.ledger.limits_sizes();
         let as_sent = || size_as_sent(model, self.request(purpose, with_tools));
         let input_tokens = match size.basis {
@@ -208,10 +178,16 @@ impl Turn<'_> {
             Purpose::Answer if self.agent.tools.definitions().is_empty() => ClosingNeed::Nothing,
             Purpose::Answer => ClosingNeed::AfterReply,
             Purpose::Closing => ClosingNeed::Nothing,
-            Purpose::Aside(_) => ClosingNeed::After { input_tokens: if is_sized { self.estimate() } else { 0 } },
+            Purpose::Summary(_) => self.find_closing_need(),
         };
         let cached_tokens = self.conversation.cached_tokens(&model.info().id, size.prefix_tokens);
         Claim { cached_tokens, closing, ..claim_for(model.info(), input_tokens) }
+    }
+
+    /// What the closing answer needs after a request that is no part of the conversation.
+    pub(in crate::agent) fn find_closing_need(&self) -> ClosingNeed {
+        let input_tokens = if self.run.ledger.limits_sizes() { self.estimate() } else { 0 };
+        ClosingNeed::After { input_tokens }
     }
 
     /// A size of the conversation that measures nothing anew.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::agent::Emitter;
 use crate::agent::conversation::CachedPrefix;
 use crate::agent::request::OpenRequest;
-use crate::agent::request::purpose::{Aside, Purpose};
-use crate::config::format_duration;
+use crate::agent::request::beside::read_unseen;
+use crate::agent::request::purpose::Purpose;
+use crate::agent::request::waiting::{SILENT_FOR, report_silence, wait_for_disk, wait_for_reply, wait_until};
 use crate::conversation::event::{EventKind, RequestStatus};
 use crate::conversation::message::{FinishReason, Step};
-use crate::conversation::session::Syncing;
 use crate::model::{Delta, ModelErrorKind, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition};
 
 use super::schema::AnswerSchema;
@@ -18,9 +17,6 @@ use super::{Turn, TurnStop};
 
 /// The longest time that streamed text stays unlogged, even when the stream stalls.
 const LOGGED_WITHIN: Duration = Duration::from_millis(500);
-
-/// The time without a reply after which the person is warned.
-const SILENT_FOR: Duration = Duration::from_secs(15);
 
 impl Turn<'_> {
     pub(in crate::agent) async fn attempt(
@@ -30,8 +26,7 @@ impl Turn<'_> {
     ) -> Result<Step, TurnStop> {
         if self.run.is_dry {
             self.conversation.asking = None;
-            let model = purpose.model().unwrap_or(&self.agent.model);
-            return Err(TurnStop::Shown(model.preview(self.request(purpose, with_tools))));
+            return Err(TurnStop::Shown(self.agent.model.preview(self.request(purpose, with_tools))));
         }
         let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
         let Some(open) = &self.conversation.asking else {
@@ -39,15 +34,18 @@ impl Turn<'_> {
         };
         // The disk and the network work at the same time.
         let emitter = Arc::clone(&self.run.emitter);
-        let model = purpose.model().unwrap_or(&self.agent.model);
+        let model = &self.agent.model;
         let (asked, durable) = tokio::join!(
-            told_of_silence(&emitter, open.send(model.as_ref(), self.request(purpose, with_tools))),
-            wait_for(syncing)
+            wait_for_reply(&emitter, open.send(model.as_ref(), self.request(purpose, with_tools))),
+            wait_for_disk(syncing)
         );
         durable?;
         let mut stream = asked.map_err(TurnStop::Model)?;
         match purpose {
-            Purpose::Aside(_) => self.read_aside(stream.as_mut()).await,
+            Purpose::Summary(_) => {
+                let end = read_unseen(stream.as_mut(), &self.run.emitter).await?;
+                Ok(self.enter_reply(end))
+            }
             Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
         }
     }
@@ -59,16 +57,15 @@ impl Turn<'_> {
                 Some(withheld) => (withheld.view.items.as_slice(), None),
                 None => (session.items(), None),
             },
-            Purpose::Aside(aside) => (aside.items.as_slice(), Some(aside.prompt.as_str())),
+            Purpose::Summary(asked) => (asked.items.as_slice(), Some(asked.prompt.as_str())),
         };
-        let (system, schema) = match purpose {
-            Purpose::Aside(Aside { model: Some(_), schema, .. }) => ("", schema.as_deref()),
-            Purpose::Aside(_) | Purpose::Answer => (self.system_text(), None),
-            Purpose::Closing => (self.system_text(), self.agent.schema.as_ref().map(AnswerSchema::json)),
+        let schema = match purpose {
+            Purpose::Summary(_) | Purpose::Answer => None,
+            Purpose::Closing => self.agent.schema.as_ref().map(AnswerSchema::json),
         };
         let tools: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
         ModelRequest {
-            system,
+            system: self.system_text(),
             items,
             aside,
             tools,
@@ -139,17 +136,6 @@ impl Turn<'_> {
         self.conversation.session.system().map_or("", |prompt| &prompt.text)
     }
 
-    /// Reads a reply that is not part of the conversation.
-    async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, TurnStop> {
-        loop {
-            match stream.next().await.map_err(TurnStop::Model)? {
-                Delta::Text(_) | Delta::Reasoning(_) | Delta::CallBegun(_) => {}
-                Delta::Notice(message) => self.run.emitter.emit(EventKind::Warning { message })?,
-                Delta::Finished(end) => return Ok(self.enter_reply(end)),
-            }
-        }
-    }
-
     /// Records the provider's token count of the request; warns, once per conversation, when it reveals a silent
     /// cut.
     fn take_report(&mut self, input_tokens: u64) {
@@ -187,36 +173,4 @@ impl Turn<'_> {
         let (usage, cost_usd) = open.map_or((end.usage, None), |open| open.finish(&end));
         Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, given: false }
     }
-}
-
-/// Waits for the beginning of a reply. Warns if that takes long.
-async fn told_of_silence<T>(emitter: &Emitter, asked: impl Future<Output = T>) -> T {
-    tokio::pin!(asked);
-    tokio::select! {
-        biased;
-        answer = &mut asked => return answer,
-        () = tokio::time::sleep(SILENT_FOR) => {
-            emitter.notify(report_silence());
-        }
-    }
-    asked.await
-}
-
-fn report_silence() -> EventKind {
-    let message = format!("the model has not begun to answer for {}", format_duration(SILENT_FOR));
-    EventKind::Warning { message }
-}
-
-/// Waits until a time; forever without one.
-async fn wait_until(time: Option<tokio::time::Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits until the recorded entries are durable.
-async fn wait_for(syncing: Option<Syncing>) -> anyhow::Result<()> {
-    let Some(syncing) = syncing else { return Ok(()) };
-    Ok(tokio::task::spawn_blocking(|| syncing.wait()).await??)
 }

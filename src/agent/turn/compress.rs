@@ -10,7 +10,7 @@ use std::pin::Pin;
 use jiff::Timestamp;
 
 use crate::agent::Conversation;
-use crate::agent::request::purpose::{Aside, Purpose, SUMMARY_ROLE};
+use crate::agent::request::purpose::{Purpose, SummaryRequest};
 use crate::agent::window::{
     self, Budget, CompressionPlan, Fill, Goal, Learned, Material, RequestHead, RequestSize, SizeReport,
     SummaryFacts,
@@ -246,8 +246,8 @@ impl Turn<'_> {
         let prompt = self.agent.briefing.compression(self, facts, focus)?;
         let mut why = String::new();
         for with_less in [false, true] {
-            let Some(aside) = self.prepare_aside(plan, &prompt, with_less, done.reason) else { continue };
-            match self.ask(Purpose::Aside(aside)).await {
+            let Some(asked) = self.prepare_summary(plan, &prompt, with_less, done.reason) else { continue };
+            match self.ask(Purpose::Summary(asked)).await {
                 Ok(step) => {
                     done.usage += step.usage;
                     if let Some(cost) = step.cost_usd {
@@ -274,13 +274,13 @@ impl Turn<'_> {
     }
 
     /// The request for a summary; `None` if it cannot cover all items.
-    fn prepare_aside(
+    fn prepare_summary(
         &self,
         plan: &CompressionPlan,
         prompt: &str,
         with_less: bool,
         reason: CompressionReason,
-    ) -> Option<Aside> {
+    ) -> Option<SummaryRequest> {
         let weights = self.conversation.ruler.weights();
         let (material, most) = (self.material(&weights), self.budget().tokens);
         let asked = self.conversation.ruler.weigh(prompt);
@@ -294,15 +294,7 @@ impl Turn<'_> {
             let prefix = window::summary_prefix(material, plan, most, asked)?;
             (material.items[..prefix].to_vec(), material.fixed + weights[..prefix].iter().sum::<u64>())
         };
-        Some(Aside {
-            role: SUMMARY_ROLE.to_owned(),
-            model: None,
-            schema: None,
-            items,
-            prompt: prompt.to_owned(),
-            with_tools: !with_less,
-            tokens: tokens + asked,
-        })
+        Some(SummaryRequest { items, prompt: prompt.to_owned(), with_tools: !with_less, tokens: tokens + asked })
     }
 
     /// Edits the view, and tells the observers.

@@ -18,10 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::agent::clock::{PausableClock, calling_time, working_time};
-use crate::agent::emitter::SinkClosed;
 use crate::agent::limits::ReachedLimit;
 use crate::agent::loops::LoopWatch;
 use crate::agent::request::purpose::Purpose;
@@ -35,6 +33,7 @@ use crate::model::{ModelError, ModelErrorKind};
 
 use refused::Withheld;
 
+pub use super::stop::TurnStop;
 pub use schema::AnswerSchema;
 pub use steering::Steering;
 
@@ -53,55 +52,6 @@ pub struct TurnEnd {
     /// The final answer, with `--schema` as JSON text; without a final answer, the model's last words since the
     /// person's.
     pub answer: String,
-}
-
-/// The reason that a turn ended.
-#[derive(Debug)]
-pub enum TurnStop {
-    /// The model gave its answer.
-    Answered,
-    Limit(ReachedLimit),
-    /// The request cannot be made to fit.
-    ContextFull(String),
-    Model(ModelError),
-    /// The answer does not match the schema; the text says where.
-    SchemaMismatch(String),
-    /// The sandbox that the configuration asks for is unavailable; the text says what is missing.
-    Unavailable(String),
-    /// The roles of an orchestrated task gave it back: the reason, or a question to the person.
-    Escalated(String),
-    /// A dry run: the body of the request that was not sent.
-    Shown(Value),
-    /// Cancelled from outside.
-    Interrupted,
-    /// Nobody can read the output any more.
-    SinkClosed,
-    /// The program itself failed: the disk, a template.
-    Failed(anyhow::Error),
-}
-
-impl From<SinkClosed> for TurnStop {
-    fn from(_: SinkClosed) -> Self {
-        Self::SinkClosed
-    }
-}
-
-impl From<anyhow::Error> for TurnStop {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<ModelError> for TurnStop {
-    fn from(error: ModelError) -> Self {
-        if error.kind == ModelErrorKind::ContextTooLong {
-            return Self::ContextFull(format!(
-                "the request does not fit the model's context: {error} (start a new session, attach less, or use a \
-                 model with a larger window: -m)"
-            ));
-        }
-        Self::Model(error)
-    }
 }
 
 /// A plan that a reply proposed, that is allowed, and that has not begun.
@@ -125,6 +75,8 @@ pub(super) struct Turn<'a> {
     pub is_exploring: bool,
     /// What is left out of the running request because its provider refused it.
     pub withheld: Option<Withheld>,
+    /// True if a flow answers: it asks a model only where its file says so.
+    pub is_flow: bool,
     /// The plan that the running reply proposed.
     pub proposed: Option<ProposedPlan>,
     /// The plans made in this turn.
@@ -152,7 +104,7 @@ pub async fn take_turn(
         outcome = emitter.run_paced(Box::pin(turn.work(input))) => outcome,
     };
     let outcome = match outcome {
-        Err(TurnStop::Limit(limit)) if !limit.is_of_output() => {
+        Err(TurnStop::Limit(limit)) if !limit.is_of_output() && !turn.is_flow => {
             tokio::select! {
                 biased;
                 () = cancel.triggered() => Err(TurnStop::Interrupted),
@@ -186,6 +138,7 @@ impl<'a> Turn<'a> {
             loops,
             output_cap: None,
             is_exploring,
+            is_flow: false,
             withheld: None,
             proposed: None,
             plans: 0,

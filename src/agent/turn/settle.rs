@@ -44,6 +44,7 @@ impl Turn<'_> {
 
     /// Keeps streamed text as an interrupted reply after an interruption, and enters the running request.
     pub(in crate::agent) fn settle_reply(&mut self) -> Result<(), TurnStop> {
+        self.record_beside();
         let open = self.conversation.asking.take();
         let usage = open.as_ref().map(|open| self.cut_usage(open.input_tokens)).unwrap_or_default();
         if self.conversation.session.partial().0.trim().is_empty() {

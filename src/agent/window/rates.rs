@@ -88,6 +88,11 @@ impl Rates {
         self.weigh(&SizeParts::of_messages(std::iter::once(TokenMix::of_text(text)), 0, 0))
     }
 
+    /// The tokens of a text that was not measured.
+    pub fn count(&self, text: &str) -> u64 {
+        round_tokens(self.weigh_text(text).ceil())
+    }
+
     /// True if a text has more than so many tokens, each of which has at least a byte.
     pub fn exceeds(&self, text: &str, tokens: usize) -> bool {
         text.len() > tokens && self.weigh_text(text) > to_float(tokens as u64)

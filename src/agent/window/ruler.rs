@@ -222,7 +222,7 @@ impl Ruler {
 
     /// The tokens of a text that was not measured yet.
     pub fn weigh(&self, text: &str) -> u64 {
-        round_tokens(self.rates.weigh_text(text).ceil())
+        self.rates.count(text)
     }
 
     /// The tokens of a text that was not measured yet, counted with the model's encoding or a public one.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::texts::{FlowTextForm, StepText, collect_fillings, step_of};
 use super::ways;
-use super::{DEEPEST, FlowConfig, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, StepWork};
+use super::{ASK_USER, DEEPEST, FlowConfig, FlowRole, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, StepWork};
 use crate::base::validator::Validator;
 use crate::base::yaml::Node;
 use crate::config::command::inside_quotes;
@@ -203,6 +203,7 @@ impl<'f> FlowCheck<'f> {
             StepWork::Tool(_) | StepWork::Prompt(_) | StepWork::Group(_) => {}
         }
         self.of_prompts(step, path, matches!(work, StepWork::Prompt(_)));
+        self.attempts(step, path, *work);
     }
 
     /// Checks that no placeholder in a command is quoted: each value is a variable with its own quotes.
@@ -231,6 +232,33 @@ impl<'f> FlowCheck<'f> {
         let schema = step.schema.clone().map(serde_json::Value::Object);
         if let Some(Err(why)) = schema.as_ref().map(Validator::new) {
             self.tell_below(path, &["schema"], format!("`schema` is not a valid JSON Schema: {why}"));
+        }
+    }
+
+    /// Checks the keys of single attempts, which steps of other steps do not have.
+    fn attempts(&mut self, step: &FlowStep, path: &[String], work: StepWork<'_>) {
+        let is_whole = matches!(work, StepWork::Flow(_) | StepWork::Group(_) | StepWork::Role(FlowRole::Executor));
+        let stated = [
+            ("retry", step.retry > 0),
+            ("time_limit", step.time_limit.is_some()),
+            ("idempotent", step.idempotent),
+        ];
+        for (key, _) in stated.into_iter().filter(|(_, is_stated)| *is_stated && is_whole) {
+            self.tell_below(path, &[key], format!("`{key}` is for single steps: give it to those inside"));
+        }
+        if step.retry > MOST_RETRIES {
+            self.tell_below(path, &["retry"], format!("`retry` is a number up to {MOST_RETRIES}"));
+        }
+        if step.retry > 0 && !step.idempotent && matches!(work, StepWork::Agent(_)) {
+            let message = "an agent may change something: a step that is retried says `idempotent: true`";
+            self.tell_below(path, &["retry"], message);
+        }
+        if step.replaces.is_some() && !matches!(work, StepWork::Tool(_)) {
+            self.tell_below(path, &["replaces"], "only a step with `tool` replaces a file");
+        }
+        if step.tool.as_deref() == Some(ASK_USER) && self.flow.inputs.contains_key(&step.id) {
+            let message = format!("`{}` is an input already: its answer is given by that name", step.id);
+            self.tell_below(path, &["id"], message);
         }
     }
 
@@ -343,6 +371,9 @@ impl<'f> FlowCheck<'f> {
         }
     }
 }
+
+/// The most retries that a step may state.
+const MOST_RETRIES: u32 = 10;
 
 /// The tool whose argument `command` a shell reads.
 const RUN_COMMAND: &str = "run_command";

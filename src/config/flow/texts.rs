@@ -74,6 +74,12 @@ impl FlowStep {
         for (key, value) in &self.with {
             collect_fillings(value, &mut vec!["with".to_owned(), key.clone()], self.loop_names(), &mut texts);
         }
+        texts.extend(self.replaces.as_deref().map(|text| StepText {
+            path: vec!["replaces".to_owned()],
+            text,
+            form: FlowTextForm::Filling,
+            names: self.loop_names(),
+        }));
         texts
     }
 

@@ -50,6 +50,8 @@ pub enum PlanAuthor {
     Model,
     /// A person, who edited what a model wrote.
     Person,
+    /// A flow, which has a role carry it out. It goes on with the flow only.
+    Flow,
 }
 
 /// A check by the program after a step. It overrides the scores of a model.
@@ -209,32 +211,24 @@ pub struct Reflection {
     pub retries: u32,
 }
 
-/// An event of a plan, as the log keeps it.
+/// An event of a plan or of a flow, as the log keeps it. A flow may carry out plans; the events of its own steps have
+/// names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum PlanEvent {
+    /// A flow begins.
+    Begun {
+        flow: String,
+        /// The digest of the files of all flows as they were then: results are valid for no others.
+        digest: String,
+        inputs: Value,
+    },
     Planned(PlanCreated),
     Started(StepStarted),
     Finished(StepFinished),
     Reflected(Reflection),
-    /// The plan is over: answered, refused by the person, or dropped.
+    /// The plan is over: answered, refused by the person, or dropped; or the flow is.
     Closed {
         why: String,
     },
-}
-
-/// An event of a flow, as the log keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub enum FlowNote {
-    Begun {
-        flow: String,
-        /// The digest of the file as it was then: results are valid for no other.
-        digest: String,
-        inputs: Value,
-    },
-    /// A step succeeded; its name is as in [`StepStarted`].
-    Finished { name: String, result: Value },
-    /// The flow is over.
-    Closed,
 }

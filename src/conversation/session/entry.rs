@@ -21,8 +21,7 @@
 //! {"type":"unpinned","numbers":[1,2],"time":…}          the same, taken back
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
 //! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
-//! {"type":"progress","what":"planned",…}                an event of a plan: see `event::plan::PlanEvent`
-//! {"type":"flow","what":"finished",…}                   an event of a flow: see `event::plan::FlowNote`
+//! {"type":"progress","what":"planned",…}                an event of a plan or a flow: see `event::plan::PlanEvent`
 //! {"type":"switched","agent":…,"model":…,"time":…}      the agent and the model from here on
 //! ```
 //!
@@ -32,7 +31,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::event::plan::{FlowNote, PlanEvent};
+use crate::conversation::event::plan::PlanEvent;
 use crate::conversation::event::{CallTelemetry, Compressed};
 use crate::conversation::message::{CallAnswer, Step, Summary, Usage, UserText};
 
@@ -150,12 +149,6 @@ pub(super) enum LogEntry<'a> {
         #[serde(flatten)]
         progress: &'a PlanEvent,
     },
-    #[serde(rename = "flow")]
-    Flow {
-        time: &'a str,
-        #[serde(flatten)]
-        note: &'a FlowNote,
-    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -237,11 +230,6 @@ pub(super) enum LogLine {
         #[serde(flatten)]
         progress: Box<PlanEvent>,
     },
-    #[serde(rename = "flow")]
-    Flow {
-        #[serde(flatten)]
-        note: Box<FlowNote>,
-    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(default)]
@@ -313,7 +301,6 @@ impl LogLine {
             self,
             Self::State { .. }
                 | Self::Progress { .. }
-                | Self::Flow { .. }
                 | Self::Restored {}
                 | Self::Pinned { .. }
                 | Self::Unpinned { .. }

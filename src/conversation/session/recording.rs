@@ -5,7 +5,7 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use crate::conversation::event::CallTelemetry;
-use crate::conversation::event::plan::{FlowNote, PlanEvent};
+use crate::conversation::event::plan::PlanEvent;
 use crate::conversation::message::{CallAnswer, CallStatus, FinishReason, ReplyPart, Step, Usage, UserText};
 
 use super::entry::{LogEntry, LogHeader};
@@ -81,7 +81,7 @@ impl Session {
         self.transcript.role(usage, cost_usd);
     }
 
-    /// Adds an event of a plan. The caller removes secrets first.
+    /// Adds an event of a plan or a flow. The caller removes secrets first.
     ///
     /// # Errors
     /// The disk fails. In memory it is known all the same.
@@ -91,22 +91,7 @@ impl Session {
         self.write()
     }
 
-    /// Adds an event of a flow. The caller removes secrets first.
-    ///
-    /// # Errors
-    /// The disk fails. In memory it is known all the same.
-    pub fn note_flow(&mut self, note: FlowNote, now: Timestamp) -> Result<(), SessionError> {
-        self.push(&LogEntry::Flow { time: &format_stamp(now), note: &note });
-        self.transcript.flow(note);
-        self.write()
-    }
-
-    /// The events of the last flow, oldest first.
-    pub fn flow(&self) -> &[FlowNote] {
-        &self.transcript.flow
-    }
-
-    /// The events of the last plan, oldest first.
+    /// The events of the last plan or flow, oldest first.
     pub fn progress(&self) -> &[PlanEvent] {
         &self.transcript.progress
     }

@@ -172,7 +172,6 @@ impl Replayed {
             LogLine::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
             LogLine::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
             LogLine::Progress { progress } => transcript.progress(*progress),
-            LogLine::Flow { note } => transcript.flow(*note),
             LogLine::Partial { text, reasoning } => {
                 self.partial.0.push_str(&text);
                 self.partial.1.push_str(&reasoning);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::text;
-use crate::conversation::event::plan::{FlowNote, PlanEvent};
+use crate::conversation::event::plan::{PlanAuthor, PlanEvent};
 use crate::conversation::event::{CallTelemetry, Compressed};
 use crate::conversation::message::{CallAnswer, Cost, Item, Step, Summary, Usage, UserText};
 use crate::conversation::telemetry::Tally;
@@ -64,10 +64,8 @@ pub(super) struct Transcript {
     pub state: SessionState,
     /// The source of the first outside content, if any.
     pub taint: Option<String>,
-    /// The events of the last plan, oldest first.
+    /// The events of the last plan or flow, oldest first.
     pub progress: Vec<PlanEvent>,
-    /// The events of the last flow, oldest first.
-    pub flow: Vec<FlowNote>,
 }
 
 impl Transcript {
@@ -217,20 +215,18 @@ impl Transcript {
         self.spend(usage, cost_usd);
     }
 
-    /// Adds an event of the plan; the first plan of a request replaces the one before.
+    /// Adds an event of a plan or a flow. A flow replaces what was before it, and so does the first plan of a request
+    /// that is no flow's.
     pub fn progress(&mut self, progress: PlanEvent) {
-        if matches!(&progress, PlanEvent::Planned(plan) if plan.revision == 1) {
+        let is_first = match &progress {
+            PlanEvent::Begun { .. } => true,
+            PlanEvent::Planned(plan) => plan.revision == 1 && plan.author != PlanAuthor::Flow,
+            _ => false,
+        };
+        if is_first {
             self.progress.clear();
         }
         self.progress.push(progress);
-    }
-
-    /// Adds an event of the flow; one that begins replaces the one before.
-    pub fn flow(&mut self, note: FlowNote) {
-        if matches!(note, FlowNote::Begun { .. }) {
-            self.flow.clear();
-        }
-        self.flow.push(note);
     }
 
     /// The calls without an answer: the place of the step among the items, and that of the call in it.

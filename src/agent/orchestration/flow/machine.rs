@@ -137,6 +137,17 @@ impl<'f> Machine<'f> {
         self.failure.is_none() && self.stages.iter().any(is_running)
     }
 
+    /// True if a step has failed that had no default.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// True if no step can begin any more. Some may run.
+    pub fn has_ended(&self) -> bool {
+        let has_begun = |stage: &FlowStage<'_>| stage.state != FlowStageState::Waiting;
+        self.has_failed() || self.stages.iter().all(has_begun)
+    }
+
     /// The results by their steps, without those that have none; or the step that ended it, with the reason.
     pub fn results(&self) -> Result<Map<String, Value>, String> {
         if let Some(failure) = &self.failure {

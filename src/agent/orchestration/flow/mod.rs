@@ -1,11 +1,9 @@
-//! Flows: fixed steps, run by a state machine. `values` evaluates texts and arguments, `machine` decides what runs
-//! next, `drive` runs its jobs, and `work` carries out a single step.
+//! Flows: fixed steps. `values` evaluates texts and arguments, `machine` decides what runs next, and `memory` is what the
+//! log knows of an interrupted one.
 
 mod values;
 mod machine;
-mod course;
-mod work;
-mod drive;
+mod memory;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +14,10 @@ use crate::base::digest::hash_sha256;
 use crate::config::{FlowConfig, FlowInput};
 use crate::model::ChatModel;
 use crate::prompt::Released;
+
+pub(super) use machine::{FlowJob, FlowStepNote, Machine};
+pub(super) use memory::FlowMemory;
+pub(super) use values::FlowScope;
 
 /// The flows that are configured, and the one that was chosen.
 #[derive(Default)]
@@ -43,7 +45,7 @@ pub struct FlowPrompt {
 }
 
 /// The inputs that a router gives a flow. If it did not fill in the task, that is the request.
-fn fill_task(flow: &FlowConfig, input: &Value, request: &str) -> Map<String, Value> {
+pub(super) fn fill_task(flow: &FlowConfig, input: &Value, request: &str) -> Map<String, Value> {
     let mut given = input.as_object().cloned().unwrap_or_default();
     if let Some(task) = flow.task_input() {
         given.entry(task).or_insert_with(|| request.into());
@@ -73,7 +75,7 @@ impl Flows {
     }
 
     /// A digest of all flows, because recorded results are valid only for the flows that they came from.
-    fn digest(&self) -> String {
+    pub(super) fn digest(&self) -> String {
         let text = json!(self.all).to_string();
         hash_sha256([text.as_bytes()])
     }

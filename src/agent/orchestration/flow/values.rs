@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use crate::agent::orchestration::command::MOST_VARIABLE_BYTES;
-use crate::agent::orchestration::reference::map_texts;
+use crate::agent::orchestration::reference::{as_text, map_texts};
 use crate::config::FlowStep;
 use crate::template::{self, Expression, Filling, PieceTemplate, RenderedPiece, Undefined};
 use crate::tools::RUN_COMMAND;
@@ -27,6 +27,8 @@ pub struct FlowArguments {
     pub with: Map<String, Value>,
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
+    /// The file that the step may replace unread.
+    pub replaces: Option<String>,
 }
 
 impl FlowScope {
@@ -98,6 +100,10 @@ impl FlowScope {
                 value => fill_value(value, &context),
             };
             arguments.with.insert(key.clone(), value.map_err(|why| format!("`with.{key}`: {why}"))?);
+        }
+        if let Some(path) = &step.replaces {
+            let path = fill_value(&path.as_str().into(), &context).map_err(|why| format!("`replaces`: {why}"))?;
+            arguments.replaces = Some(as_text(&path));
         }
         Ok(arguments)
     }

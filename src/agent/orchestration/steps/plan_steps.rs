@@ -1,108 +1,87 @@
-//! Runs the steps of a plan as soon as the steps that they need are done, beside others where the scheduler of calls
-//! allows it.
+//! The steps of a plan: which of them begin, and how each ends. Their machine is `progress`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::agent::call::{CallEnd, CallLane, CallScheduler, GivenCall, GivenOutcome, OutcomeOrder};
+use serde_json::Value;
+
+use crate::agent::call::{CallEnd, CallLane, GivenOutcome};
+use crate::agent::orchestration::Orchestration;
+use crate::agent::orchestration::progress::{PlanAction, PlanProgress};
+use crate::agent::orchestration::role::StepFailure;
 use crate::agent::turn::{Turn, TurnStop};
 use crate::conversation::event::plan::{
     PlanEvent as Happened, PlanStep, StepCheck, StepFinished, StepStarted, StepStatus,
 };
 
-use super::Orchestration;
-use super::progress::{PlanAction, PlanProgress};
-use super::role::StepFailure;
-
-/// A step with a running call.
-#[derive(Debug, Clone)]
-struct StartedStep {
-    step: PlanStep,
-    attempt: u32,
-    at: Instant,
-}
-
-/// The steps that have begun and not ended.
-struct OpenSteps<'c> {
-    scheduler: CallScheduler<'c, StartedStep>,
-    /// Calls filled in by the executor, kept until the step can begin.
-    filled: BTreeMap<u32, GivenCall>,
-    /// Steps whose check is a command, which runs alone.
-    unchecked: Vec<(StartedStep, GivenOutcome)>,
-}
+use super::{IN_DOUBT, ListContent, PlanList, StartedStep, StepRun, StepScheduler, StepTag};
 
 impl<'t> Turn<'t> {
-    /// Runs the steps of a plan until none can run any more.
-    ///
-    /// # Errors
-    /// The turn cannot go on; a failed step is part of the plan's progress.
-    pub(super) async fn run_steps(
+    /// Begins and ends the steps of a plan that can begin and end now. Returns true if there were any.
+    pub(super) async fn advance_plan<'c>(
         &mut self,
-        orchestration: &Orchestration,
-        machine: &mut PlanProgress,
-    ) -> Result<(), TurnStop> {
-        let services = self.plan_services(machine.steps().len());
-        let mut field = OpenSteps {
-            scheduler: CallScheduler::new(services, OutcomeOrder::AsEnded),
-            filled: BTreeMap::new(),
-            unchecked: Vec::new(),
-        };
-        loop {
-            while field.scheduler.has_ended() {
-                self.land_next(machine, &mut field).await?;
+        run: &mut StepRun<'c>,
+        at: usize,
+        scheduler: &mut StepScheduler<'c>,
+    ) -> Result<bool, TurnStop>
+    where
+        't: 'c,
+    {
+        let orchestration = run.orchestration;
+        let ListContent::Plan(plan) = &mut run.lists[at].content else { return Ok(false) };
+        if scheduler.is_idle() && !plan.unchecked.is_empty() {
+            for (begun, outcome) in std::mem::take(&mut plan.unchecked) {
+                let ended = Box::pin(self.end_step(&mut plan.progress, begun, outcome));
+                scheduler.meanwhile(ended).await?;
             }
-            if field.scheduler.is_idle() {
-                for (begun, outcome) in std::mem::take(&mut field.unchecked) {
-                    self.end_step(machine, begun, outcome).await?;
+            return Ok(true);
+        }
+        match plan.progress.next() {
+            PlanAction::Skip(steps) => {
+                for step in steps {
+                    let why = "a step that it needs failed".to_owned();
+                    let attempt = plan.progress.next_attempt(step);
+                    self.end_without_call(&mut plan.progress, step, attempt, StepStatus::Skipped, why)?;
                 }
+                Ok(true)
             }
-            match machine.next() {
-                PlanAction::Skip(steps) => {
-                    for step in steps {
-                        let (attempt, why) =
-                            (machine.next_attempt(step), "a step that it needs failed".to_owned());
-                        self.end_without_call(machine, step, attempt, StepStatus::Skipped, why)?;
-                    }
-                    continue;
+            PlanAction::Doubt(steps) => {
+                for step in steps {
+                    scheduler.meanwhile(self.settle_doubt(&mut plan.progress, step)).await?;
                 }
-                PlanAction::Doubt(steps) => {
-                    for step in steps {
-                        self.settle_doubt(machine, step).await?;
-                    }
-                    continue;
-                }
-                PlanAction::Start(ready) if field.unchecked.is_empty() => {
-                    if self.begin_some(orchestration, machine, &ready, &mut field).await? {
-                        continue;
-                    }
-                }
-                PlanAction::Start(_) | PlanAction::Wait => {}
-                _ => return Ok(()),
+                Ok(true)
             }
-            self.land_next(machine, &mut field).await?;
+            PlanAction::Start(ready) if plan.unchecked.is_empty() => {
+                self.begin_plan_steps(orchestration, plan, at, &ready, scheduler).await
+            }
+            _ => Ok(false),
         }
     }
 
     /// Begins the steps that can begin now. Returns false if all ready steps must wait for running ones.
-    async fn begin_some(
+    async fn begin_plan_steps<'c>(
         &mut self,
         orchestration: &Orchestration,
-        machine: &mut PlanProgress,
+        plan: &mut PlanList,
+        list: usize,
         ready: &[u32],
-        field: &mut OpenSteps<'t>,
-    ) -> Result<bool, TurnStop> {
+        scheduler: &mut StepScheduler<'c>,
+    ) -> Result<bool, TurnStop>
+    where
+        't: 'c,
+    {
+        let machine = &mut plan.progress;
         let mut has_begun = false;
         for &id in ready {
-            if !field.scheduler.has_room() {
+            if !scheduler.has_room() {
                 break;
             }
             let Some(step) = machine.step(id).cloned() else { continue };
             let attempt = machine.next_attempt(id);
-            let call = match field.filled.remove(&id) {
+            let call = match plan.filled.remove(&id) {
                 Some(call) => call,
                 None => {
-                    let filled = field.scheduler.meanwhile(self.job(orchestration, machine, &step)).await;
+                    let filled = scheduler.meanwhile(Box::pin(self.job(orchestration, machine, &step))).await;
                     match StepFailure::settle(filled)? {
                         Ok(call) => call,
                         Err(why) => {
@@ -114,8 +93,8 @@ impl<'t> Turn<'t> {
                 }
             };
             let lane = self.judge_given(&call).lane();
-            if !field.scheduler.admits(lane) || (has_begun && lane == CallLane::Alone) {
-                field.filled.insert(id, call);
+            if !scheduler.admits(lane) || (has_begun && lane == CallLane::Alone) {
+                plan.filled.insert(id, call);
                 continue;
             }
             self.start(machine, &step)?;
@@ -125,7 +104,7 @@ impl<'t> Turn<'t> {
             }
             let begun = StartedStep { step, attempt, at: Instant::now() };
             let prepared = self.begin_given(call)?;
-            self.begin_call(&mut field.scheduler, begun, prepared).await?;
+            self.begin_call(scheduler, StepTag::Plan { list, begun }, prepared).await?;
             if lane == CallLane::Alone {
                 return Ok(true);
             }
@@ -134,15 +113,20 @@ impl<'t> Turn<'t> {
         Ok(has_begun)
     }
 
-    /// Waits for a call that ends, if one runs, and answers it; ends its step unless its check has to wait.
-    async fn land_next(&mut self, machine: &mut PlanProgress, field: &mut OpenSteps<'t>) -> Result<(), TurnStop> {
-        let Some((begun, outcome)) = self.take_outcome(&mut field.scheduler).await? else { return Ok(()) };
-        let outcome = self.answer_call(outcome, field.scheduler.limits())?;
+    /// Ends a step whose call has ended, unless its check has to wait.
+    pub(super) async fn land_plan_step(
+        &mut self,
+        run: &mut StepRun<'_>,
+        list: usize,
+        begun: StartedStep,
+        outcome: GivenOutcome,
+    ) -> Result<(), TurnStop> {
+        let ListContent::Plan(plan) = &mut run.lists[list].content else { return Ok(()) };
         if matches!(begun.step.check, Some(StepCheck::Command(_))) {
-            field.unchecked.push((begun, outcome));
+            plan.unchecked.push((begun, outcome));
             return Ok(());
         }
-        self.end_step(machine, begun, outcome).await
+        Box::pin(self.end_step(&mut plan.progress, begun, outcome)).await
     }
 
     /// Records the end of a step, after its check.
@@ -152,9 +136,8 @@ impl<'t> Turn<'t> {
         StartedStep { step, attempt, at }: StartedStep,
         GivenOutcome { end, summary, value }: GivenOutcome,
     ) -> Result<(), TurnStop> {
-        let ok = end.is_done();
         let check = match &step.check {
-            Some(check) if ok => Some(self.check_step(machine, &step, attempt, check, &value).await?),
+            Some(check) if end.is_done() => Some(self.check_step(machine, &step, attempt, check, &value).await?),
             _ => None,
         };
         let status = match end {
@@ -172,15 +155,18 @@ impl<'t> Turn<'t> {
     /// Decides about a step that may have run in part: what only reads runs again, anything else by a person's yes.
     async fn settle_doubt(&mut self, machine: &mut PlanProgress, id: u32) -> Result<(), TurnStop> {
         let Some(step) = machine.step(id) else { return Ok(()) };
-        let tool = self.agent.tools.get(&step.tool_name).map(|found| Arc::clone(&found.tool));
         let words = format!("Step {id} may have run in part: {} · {}", step.description, step.tool_name);
-        if tool.is_some_and(|tool| tool.idempotent()) || self.confirm(&format!("{words}. Run it again?")).await {
+        if self.may_repeat(&step.tool_name) || self.confirm(&format!("{words}. Run it again?")).await {
             machine.allow_again(id);
             return Ok(());
         }
-        let why =
-            "it may have run in part before it was interrupted, and nothing repeats it without a person's yes";
-        self.end_without_call(machine, id, machine.next_attempt(id), StepStatus::Failed, why.to_owned())
+        let attempt = machine.next_attempt(id);
+        self.end_without_call(machine, id, attempt, StepStatus::Failed, IN_DOUBT.to_owned())
+    }
+
+    /// True if a call of this tool that ran in part may be repeated.
+    pub(super) fn may_repeat(&self, tool: &str) -> bool {
+        self.agent.tools.get(tool).map(|found| Arc::clone(&found.tool)).is_some_and(|tool| tool.idempotent())
     }
 
     /// Asks a person a question of yes or no; no if nobody is there.
@@ -212,7 +198,7 @@ impl<'t> Turn<'t> {
         status: StepStatus,
         summary: String,
     ) -> Result<(), TurnStop> {
-        let (check, duration_ms, cut, result) = (None, 0, false, serde_json::Value::Null);
+        let (check, duration_ms, cut, result) = (None, 0, false, Value::Null);
         let finished =
             StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, cut, result };
         self.note(machine, Happened::Finished(finished))
