@@ -51,6 +51,7 @@ mod emitter;
 mod loops;
 mod limits;
 mod stop;
+mod unfinished;
 mod toolbox;
 mod live_calls;
 mod request;
@@ -92,6 +93,7 @@ pub use run::{
 };
 pub use toolbox::{Filter, ToolEntry, ToolTerms, Toolbox};
 pub use turn::{AnswerSchema, Steering, TurnEnd, TurnStop};
+pub use unfinished::UnfinishedWork;
 
 /// An agent: everything that a turn needs besides the conversation. It does not change while it answers.
 pub struct Agent {
@@ -120,6 +122,8 @@ pub struct Agent {
     pub schema: Option<AnswerSchema>,
     /// What plans and flows need.
     pub orchestration: Orchestration,
+    /// What cancelled helpers left to be done.
+    pub unfinished: Arc<UnfinishedWork>,
 }
 
 impl Agent {

@@ -7,7 +7,8 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::lifeline::Lifeline;
-use crate::reply::Reply;
+use crate::output::Output;
+use crate::reply::{Gate, Reply};
 use crate::run::{Place, Run};
 use crate::server::{Request, Server};
 
@@ -115,6 +116,22 @@ fn a_helper_that_changes_nothing_leaves_no_branch() {
     assert_tidy(&place);
 }
 
+/// Stops a helper that has changed a file and runs a command.
+fn stopped_in_the_middle(signal: Signal) -> (Arc<Place>, Output) {
+    let place = repository();
+    let server = Server::answering(move |request, _| {
+        if is_coder(request) {
+            Reply::call("run_command", &json!({ "command": "echo new > b.txt; echo begun; sleep 60" }))
+        } else {
+            Reply::calls(&[task("one")])
+        }
+    });
+    let running = run(&place, &server).args(["-o", "jsonl"]).spawn();
+    running.wait_stdout("\"chunk\":\"begun");
+    running.signal(signal);
+    (place, running.wait())
+}
+
 #[test]
 fn a_helper_that_is_cancelled_leaves_no_worktree() {
     let place = repository();
@@ -136,6 +153,56 @@ fn a_helper_that_is_cancelled_leaves_no_worktree() {
     running.signal(Signal::SIGTERM);
     running.wait().exits(143);
     lifeline.wait_dead();
+    assert_tidy(&place);
+}
+
+/// What is on the branch that a line names.
+fn kept_file(place: &Place, line: &str) -> String {
+    let (_, rest) = line.split_once("is on the branch ").unwrap_or_else(|| panic!("no branch is named: {line}"));
+    let branch = rest.split(',').next().unwrap_or_default();
+    git(place, &["show", &format!("{branch}:b.txt")])
+}
+
+#[test]
+fn what_a_cancelled_helper_changed_is_on_a_branch() {
+    let (place, output) = stopped_in_the_middle(Signal::SIGTERM);
+    let output = output.exits(143).stdout_has("what coder#1 changed so far is on the branch agent/coder-");
+    assert_eq!(kept_file(&place, &output.stdout), "new\n");
+    assert_tidy(&place);
+}
+
+#[test]
+fn what_a_killed_helper_changed_is_on_a_branch_after_the_next_start() {
+    let (place, _) = stopped_in_the_middle(Signal::SIGKILL);
+    let server = Server::start([Reply::text("hello")]);
+    let next = Run::at(&place).args(["run", "hello"]).server(&server).run().success();
+    let next = next.stderr_has("what coder changed before it was killed is on the branch agent/coder-");
+    assert_eq!(kept_file(&place, &next.stderr), "new\n");
+    assert_tidy(&place);
+    let again = Run::at(&place).args(["run", "hello"]).server(&Server::start([Reply::text("hello")])).run();
+    assert!(!again.success().stderr.contains("is on the branch"), "it is told once");
+}
+
+#[test]
+fn the_worktree_of_a_running_helper_is_left_alone() {
+    let place = repository();
+    let gate = Gate::new();
+    let (held, at) = (gate.clone(), Arc::clone(&place));
+    let server = Server::answering(move |request, _| match (is_coder(request), request.tool_results().len()) {
+        (false, 0) => Reply::calls(&[task("one")]),
+        (true, 0) => Reply::call("write_file", &json!({ "path": "b.txt", "content": "new\n" })),
+        (true, _) => Reply::text("changed").gate(&held, 0),
+        (false, _) => Reply::text("done"),
+    });
+    let running = run(&at, &server).spawn();
+    gate.reached();
+    let other = Run::at(&place).args(["run", "hello"]).server(&Server::start([Reply::text("hello")])).run();
+    assert!(!other.success().stderr.contains("on the branch"), "another process works there");
+    gate.open();
+    running.wait().success();
+    let requests = server.requests();
+    let report = requests.last().expect("a request").last_result().to_owned();
+    assert_eq!(git(&place, &["show", &format!("{}:b.txt", branch_of(&report))]), "new\n");
     assert_tidy(&place);
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::agent::UnfinishedWork;
 use crate::config::{AgentConfig, Config};
 use crate::files::workspace::Workspace;
 use crate::model::Surroundings;
@@ -21,6 +22,8 @@ pub(super) struct AgentInputs {
     pub approver: Arc<dyn Approver>,
     /// Parts of the agent that calls a helper.
     pub shared: Option<SharedServices>,
+    /// One for an agent with all its helpers.
+    pub unfinished: Arc<UnfinishedWork>,
 }
 
 /// Parts that a helper shares with the agent that calls it.
@@ -40,7 +43,7 @@ impl AgentInputs {
         approver: Arc<dyn Approver>,
     ) -> Self {
         let (config, workspace, options) = (Arc::clone(config), workspace.clone(), options.clone());
-        Self { config, narrowed: None, workspace, options, approver, shared: None }
+        Self { config, narrowed: None, workspace, options, approver, shared: None, unfinished: Arc::default() }
     }
 
     /// Adds the parts that helpers share.

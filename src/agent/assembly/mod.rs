@@ -113,7 +113,9 @@ pub fn assemble_services(
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
     disk::begin_journal(&config.dirs.state.join("writes"));
-    let services = assemble_on(AgentInputs::new(config, workspace, options, approver))?;
+    let ground = AgentInputs::new(config, workspace, options, approver);
+    task::recover_worktrees(&ground);
+    let services = assemble_on(ground)?;
     match layers::find_layer_mistakes(config, &services.agent).as_slice() {
         [] => Ok(services),
         mistakes => Err(SetupError::mistakes(mistakes)),
@@ -202,6 +204,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         approval,
         mode: settings.mode,
         orchestration,
+        unfinished: Arc::clone(&ground.unfinished),
         rules,
         workspace: workspace.clone(),
         readable: catalogue.directories(),

@@ -94,7 +94,9 @@ pub async fn run_input(
     emitter.warn(notes);
     let work = Some(Work::Turn);
     let mut open = OpenRun { agent, conversation, run, cancel, keeps_background, keep_answer, work };
+    open.finish_left_work().await;
     let end = take_turn(agent, open.conversation, open.run, input, cancel).await;
+    open.finish_left_work().await;
     Ok(open.end_turn(end))
 }
 
@@ -158,6 +160,13 @@ impl OpenRun<'_> {
     /// Completes the conversation after its turn was dropped.
     fn settle(&mut self) -> Result<(), TurnStop> {
         Turn::new(self.agent, self.conversation, self.run).settle(&TurnStop::Interrupted)
+    }
+
+    /// Does what cancelled helpers left to be done. Only the outermost run does it.
+    async fn finish_left_work(&mut self) {
+        if announces(self.run) {
+            self.run.emitter.warn(self.agent.unfinished.finish().await);
+        }
     }
 
     /// Ends the turn: for its helpers and commands, in the session, and for the observers.

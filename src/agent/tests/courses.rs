@@ -104,6 +104,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         approval: ApprovalMode::All,
         mode: Mode::Direct,
         orchestration: crate::agent::Orchestration::default(),
+        unfinished: Arc::default(),
         rules: PolicyRules::new(&[]).expect("no rules"),
         workspace: Workspace::open(dir).expect("a directory"),
         readable: Vec::new(),

@@ -35,6 +35,8 @@ use errand::Errand;
 use narrow::{Caller, narrow_helper, only_reads};
 use worktree::Worktree;
 
+pub(super) use worktree::recover_worktrees;
+
 /// The helper for a call that names none.
 const USUAL: &str = "explore";
 
@@ -136,7 +138,7 @@ impl Task {
         name: &str,
         superior: &Arc<dyn Superior>,
     ) -> Result<AgentInputs, ToolError> {
-        let AgentInputs { config, workspace, options, approver, shared, .. } = &self.ground;
+        let AgentInputs { config, workspace, options, approver, shared, unfinished, .. } = &self.ground;
         let own = self.own()?;
         let has_callers_model = settings.model_name() == own.model_name();
         let options = RunOptions {
@@ -163,6 +165,7 @@ impl Task {
             options,
             approver,
             shared,
+            unfinished: Arc::clone(unfinished),
         })
     }
 
@@ -217,7 +220,7 @@ impl Task {
         let end = errand.work(prompt).await;
         let end = end.map_err(|refused| ToolError::permanent(format!("The helper failed: {}", refused.reason)))?;
         let branch = match worktree {
-            Some(worktree) => worktree.keep(&name).await?,
+            Some(worktree) => worktree.keep().await?,
             None => None,
         };
         report_end(name, session, end, branch, &errand)

@@ -1,14 +1,20 @@
 //! A git worktree for a helper that changes files. Its changes are returned as a branch, which is never merged here.
 //!
-//! git runs in the sandbox, without hooks. The directory of the worktree is removed when the helper ends, however it
-//! ends; uncommitted changes are lost with it. Filters of the repository and the helper's commands can write in both of
+//! git runs in the sandbox, without hooks. The directory of the worktree is removed once its changes are on the branch.
+//! The changes of a helper that is cancelled are put there at the end of the run, those of one that was killed at the next
+//! start: each worktree has a lock that its process holds, and that says where it started. Filters of the repository and the helper's commands can write in both of
 //! its directories, so what lies there never says what is read or removed: the names are chosen here, and no link is
 //! followed.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::FutureExt;
+
+use crate::agent::UnfinishedWork;
 use crate::base::output::ToolError;
 use crate::base::text;
 use crate::files::disk::{self, DirEntryKind};
@@ -21,6 +27,8 @@ use super::super::ground::AgentInputs;
 
 /// The time limit of one git command.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// The end of the name of a worktree's lock.
+const LOCK: &str = ".lock";
 /// The first bytes of a HEAD that are read: the name of a branch is shorter.
 const LONGEST_HEAD: u64 = 4096;
 
@@ -38,13 +46,24 @@ const SETTINGS: [&str; 10] = [
     "submodule.recurse=false",
 ];
 
-/// A worktree. Dropping it removes its directory.
+/// The worktree of a helper. Dropping it leaves its changes to be kept at the end of the run.
 pub(super) struct Worktree {
+    /// `None` once it is removed.
+    place: Option<WorktreePlace>,
+    unfinished: Arc<UnfinishedWork>,
+}
+
+/// The directories of a worktree, while this process holds their lock.
+struct WorktreePlace {
     git: Git,
+    /// The helper: `coder#2`.
+    name: String,
     dir: PathBuf,
     /// The worktree's part of the repository.
     git_dir: PathBuf,
-    /// The commit that it started from.
+    /// Names the commit that it started from.
+    lock: PathBuf,
+    _lock: File,
     base: String,
 }
 
@@ -59,8 +78,7 @@ impl Worktree {
     /// Checks out the current commit of the workspace of `ground`, for the helper called `name`.
     pub(super) async fn add(ground: &AgentInputs, name: &str) -> Result<Self, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("isolation: worktree: {why}"));
-        let (config, workspace) = (&ground.config, &ground.workspace);
-        let is_dir = |path: &Path| disk::read_facts(path).is_ok_and(|facts| facts.kind == DirEntryKind::Dir);
+        let workspace = &ground.workspace;
         let repository = workspace.root().join(".git");
         if !is_dir(&repository) {
             return Err(failed(format!(
@@ -68,37 +86,111 @@ impl Worktree {
                 workspace.root().display()
             )));
         }
-        let settings = ground.settings().map_err(|error| failed(error.message))?;
-        let all = config.dirs.cache.join("worktrees");
+        let all = ground.config.dirs.cache.join("worktrees");
         fs::create_dir_all(&all).map_err(|error| failed(format!("{}: {error}", all.display())))?;
         let all = all.canonicalize().map_err(|error| failed(format!("{}: {error}", all.display())))?;
         let own = make_unique(name);
         let (dir, git_dir) = (all.join(&own), repository.join("worktrees").join(&own));
+        let lock = all.join(format!("{own}{LOCK}"));
+        let locked = File::create(&lock).and_then(|file| file.try_lock().map(|()| file).map_err(io::Error::from));
+        let locked = locked.map_err(|error| failed(format!("{}: {error}", lock.display())))?;
         fs::create_dir(&dir).map_err(|error| failed(format!("{}: {error}", dir.display())))?;
-        let git = Git {
-            sandbox: boundary::sandbox_with(config, settings, workspace, &dir),
-            env: config.env.for_commands(&settings.sandbox.env, workspace),
-            workspace: workspace.root().to_path_buf(),
-        };
-        let mut worktree = Self { git, dir, git_dir, base: String::new() };
-        let path = worktree.dir.to_string_lossy().into_owned();
-        worktree.git.run(&["worktree", "add", "--quiet", "--detach", &path, "HEAD"]).await.map_err(failed)?;
-        if !is_dir(&worktree.git_dir) {
-            return Err(failed(format!("git did not make {}", worktree.git_dir.display())));
+        let git = Git::open(ground, &dir).map_err(failed)?;
+        let name = name.to_owned();
+        let mut place = WorktreePlace { git, name, dir, git_dir, lock, _lock: locked, base: String::new() };
+        let path = place.dir.to_string_lossy().into_owned();
+        let added = place.git.run(&["worktree", "add", "--quiet", "--detach", &path, "HEAD"]).await;
+        let added = added.and_then(|()| match is_dir(&place.git_dir) {
+            true => Ok(()),
+            false => Err(format!("git did not make {}", place.git_dir.display())),
+        });
+        if let Err(why) = added {
+            place.remove();
+            return Err(failed(why));
         }
-        worktree.base = worktree.head();
-        Ok(worktree)
+        place.base = place.head();
+        fs::write(&place.lock, &place.base).map_err(|error| failed(error.to_string()))?;
+        Ok(Self { place: Some(place), unfinished: Arc::clone(&ground.unfinished) })
     }
 
     /// The workspace of the helper.
     pub(super) fn workspace(&self) -> Result<Workspace, ToolError> {
-        Workspace::open(&self.dir)
-            .map_err(|error| ToolError::permanent(format!("{}: {error}", self.dir.display())))
+        let dir = self.place.as_ref().map_or(Path::new(""), |place| place.dir.as_path());
+        Workspace::open(dir).map_err(|error| ToolError::permanent(format!("{}: {error}", dir.display())))
     }
 
     /// Commits the changes and removes the directory. Returns the branch; `None` if nothing has changed.
-    pub(super) async fn keep(self, name: &str) -> Result<Option<String>, ToolError> {
-        let failed = |why: String| ToolError::permanent(format!("the changes of {name} are not kept: {why}"));
+    pub(super) async fn keep(mut self) -> Result<Option<String>, ToolError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        let kept = place.keep().await;
+        // What could not be kept stays where it is.
+        let place = self.place.take();
+        match (kept, place) {
+            (Ok(branch), Some(place)) => {
+                place.remove();
+                Ok(branch)
+            }
+            (Ok(branch), None) => Ok(branch),
+            (Err(why), _) => Err(ToolError::permanent(why)),
+        }
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.unfinished.push(place.rescue("so far").boxed());
+        }
+    }
+}
+
+/// Finds the worktrees of helpers in this workspace whose process was killed. Their changes are kept with the next run.
+pub(in super::super) fn recover_worktrees(ground: &AgentInputs) {
+    let all = ground.config.dirs.cache.join("worktrees");
+    let Ok(entries) = fs::read_dir(&all) else { return };
+    let of_this = ground.workspace.root().join(".git").join("worktrees");
+    for entry in entries.flatten() {
+        let lock = entry.path();
+        let Some(own) = entry.file_name().to_str().and_then(|name| name.strip_suffix(LOCK)).map(str::to_owned)
+        else {
+            continue;
+        };
+        let (dir, git_dir) = (all.join(&own), of_this.join(&own));
+        let locked = disk::read_facts(&git_dir).ok().and_then(|_| File::open(&lock).ok());
+        let Some(locked) = locked.filter(|file| file.try_lock().is_ok()) else { continue };
+        let base = disk::open_file(&lock).and_then(|mut file| file.read(LONGEST_HEAD)).unwrap_or_default();
+        let base = String::from_utf8_lossy(&base).into_owned();
+        let Ok(git) = Git::open(ground, &dir) else { continue };
+        let name = own.rsplit_once('-').map_or(own.as_str(), |(name, _)| name).to_owned();
+        let place = WorktreePlace { git, name, dir, git_dir, lock, _lock: locked, base };
+        ground.unfinished.push(place.rescue("before it was killed").boxed());
+    }
+}
+
+impl WorktreePlace {
+    /// Puts the changes of a helper that did not end on a branch. Returns the line for the person, if there were any.
+    async fn rescue(self, when: &'static str) -> Option<String> {
+        let name = self.name.clone();
+        let kept = if is_dir(&self.dir) && is_dir(&self.git_dir) && !self.base.is_empty() {
+            self.keep().await
+        } else {
+            Ok(None)
+        };
+        match kept {
+            Ok(branch) => {
+                self.remove();
+                Some(format!("what {name} changed {when} is on the branch {}, not merged", branch?))
+            }
+            Err(why) => Some(why),
+        }
+    }
+
+    /// Commits the changes. Returns the branch; `None` if nothing has changed. The error says where they are.
+    async fn keep(&self) -> Result<Option<String>, String> {
+        let name = &self.name;
+        let failed = |why: String| {
+            format!("the changes of {name} are on no branch: {why}; they are in {}", self.dir.display())
+        };
         self.run_git(&["add", "--all"]).await.map_err(failed)?;
         if self.run_git(&["diff", "--cached", "--quiet"]).await.is_err() {
             let author = format!("user.name=agent ({name})");
@@ -124,6 +216,14 @@ impl Worktree {
         Ok(Some(branch))
     }
 
+    /// Does the work of `git worktree remove`, without a process.
+    fn remove(&self) {
+        for path in [&self.dir, &self.git_dir] {
+            let _ = disk::remove_tree(path);
+        }
+        let _ = fs::remove_file(&self.lock);
+    }
+
     /// Runs git on the worktree. Its place is passed explicitly, because a file in the worktree could lead elsewhere.
     async fn run_git(&self, arguments: &[&str]) -> Result<(), String> {
         let place =
@@ -140,16 +240,18 @@ impl Worktree {
     }
 }
 
-impl Drop for Worktree {
-    fn drop(&mut self) {
-        // Does the work of `git worktree remove` without waiting for a process.
-        for path in [&self.dir, &self.git_dir] {
-            let _ = disk::remove_tree(path);
-        }
-    }
-}
-
 impl Git {
+    /// The git of a worktree in `dir`.
+    fn open(ground: &AgentInputs, dir: &Path) -> Result<Self, String> {
+        let settings = ground.settings().map_err(|error| error.message)?;
+        let (config, workspace) = (&ground.config, &ground.workspace);
+        Ok(Self {
+            sandbox: boundary::sandbox_with(config, settings, workspace, dir),
+            env: config.env.for_commands(&settings.sandbox.env, workspace),
+            workspace: workspace.root().to_path_buf(),
+        })
+    }
+
     async fn run(&self, arguments: &[&str]) -> Result<(), String> {
         self.run_in(&self.workspace, arguments).await
     }
@@ -177,6 +279,10 @@ impl Git {
         let said = text::one_line(said.trim(), 300);
         Err(if said.is_empty() { format!("git ended with {:?}", ended.exit) } else { said })
     }
+}
+
+fn is_dir(path: &Path) -> bool {
+    disk::read_facts(path).is_ok_and(|facts| facts.kind == DirEntryKind::Dir)
 }
 
 /// Makes a unique name: `coder-4k2x9a` for `coder#2`.
