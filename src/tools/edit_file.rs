@@ -24,35 +24,60 @@ pub struct EditFile(ToolDefinition);
 #[derive(Debug, Deserialize)]
 struct EditFileArguments {
     path: String,
+    #[serde(flatten)]
+    only: Option<Passage>,
+    /// In place of one passage, several: each in the text that those before it left.
+    edits: Option<Vec<Passage>>,
+}
+
+/// A passage and what replaces it.
+#[derive(Debug, Deserialize)]
+struct Passage {
     old_text: String,
     new_text: String,
     replace_all: Option<bool>,
 }
 
-/// An edit that can be made.
+/// A change that can be made.
 struct PlannedEdit {
     path: PathBuf,
     name: String,
     old: String,
-    edits: Vec<Replacement>,
+    new: String,
+    /// The places in the new text, each with the number of its lines.
+    places: Vec<EditedPlace>,
     forgiven: Option<&'static str>,
+}
+
+/// A place in the new text.
+#[derive(Debug, Clone, Copy)]
+struct EditedPlace {
+    at: usize,
+    lines: usize,
 }
 
 impl EditFile {
     pub fn new() -> Self {
+        let passage = json!({
+            "old_text": { "type": "string" },
+            "new_text": { "type": "string" },
+            "replace_all": { "type": "boolean" },
+        });
+        let mut parameters = passage.clone();
+        parameters["path"] = json!({ "type": "string" });
+        parameters["edits"] = json!({
+            "type": "array",
+            "items": { "type": "object", "properties": passage, "required": ["old_text", "new_text"] },
+            "description": "Several at once, all or none",
+        });
         Self(define_tool(
             "edit_file",
             "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
              copy it without line numbers. Returns the changed lines; if nothing matches, the nearest \
              passage.",
             (Permission::Write, &[ToolEffect::Files]),
-            json!({
-                "path": { "type": "string" },
-                "old_text": { "type": "string" },
-                "new_text": { "type": "string" },
-                "replace_all": { "type": "boolean" },
-            }),
-            &["path", "old_text", "new_text"],
+            parameters,
+            &["path"],
         ))
     }
 }
@@ -77,7 +102,7 @@ impl Tool for EditFile {
     fn preview(&self, given: &Value, reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
         let arguments: EditFileArguments = parse_arguments(given.clone())?;
         let planned = plan_edit(&arguments, reach)?;
-        Ok(diff::unify(&planned.name, &planned.old, &planned.apply()))
+        Ok(diff::unify(&planned.name, &planned.old, &planned.new))
     }
 
     fn previews_change(&self) -> bool {
@@ -95,45 +120,49 @@ impl Tool for EditFile {
 }
 
 fn make_edit(path: &str, planned: &PlannedEdit, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
-    let new = planned.apply();
-    let was_known = ledger.familiarity(&planned.path, planned.old.as_bytes()) == Familiarity::Current;
+    let PlannedEdit { old, new, .. } = planned;
+    let was_known = ledger.familiarity(&planned.path, old.as_bytes()) == Familiarity::Current;
     replace_file(&planned.path, new.as_bytes()).map_err(|error| files::word_failure(path, &error))?;
     // An edit proves that the passage was known, not the rest of the file.
     if was_known {
         ledger.remember(&planned.path, new.as_bytes());
     }
-    let change = LineCounts::count_changes(&planned.old, &new);
+    let change = LineCounts::count_changes(old, new);
     Ok(ToolOutput {
         result: json!({
-            "path": planned.name, "replaced": planned.edits.len(), "added": change.added, "removed": change.removed,
+            "path": planned.name, "replaced": planned.places.len(), "added": change.added, "removed": change.removed,
         }),
-        observation: planned.observation(&new, change),
-        summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(&planned.old, &new)),
+        observation: planned.observation(change),
+        summary: diff::summarise_change(&change.to_string(), &diff::unify_nameless(old, new)),
         ..ToolOutput::default()
     })
 }
 
 impl PlannedEdit {
-    fn apply(&self) -> String {
-        edit_match::apply_edits(&self.old, &self.edits)
+    /// Replaces these ranges of the text so far, which are in order.
+    fn replace(&mut self, edits: &[Replacement]) {
+        let gain = |edit: &Replacement| edit.new.len().cast_signed() - edit.range.len().cast_signed();
+        for place in &mut self.places {
+            let before = edits.iter().filter(|edit| edit.range.start < place.at);
+            place.at = place.at.saturating_add_signed(before.map(gain).sum());
+        }
+        let mut moved: isize = 0;
+        for edit in edits {
+            let at = edit.range.start.saturating_add_signed(moved);
+            moved += gain(edit);
+            self.places.push(EditedPlace { at, lines: edit.new.lines().count() });
+        }
+        self.new = edit_match::apply_edits(&self.new, edits);
     }
 
-    fn observation(&self, new: &str, change: LineCounts) -> String {
-        let mut moved: isize = 0;
-        let places: Vec<usize> = self
-            .edits
-            .iter()
-            .map(|edit| {
-                let at = edit.range.start.saturating_add_signed(moved);
-                moved += edit.new.len().cast_signed() - edit.range.len().cast_signed();
-                at
-            })
-            .collect();
-        let lines = edit_match::lines_of(new, places.iter().copied());
+    fn observation(&self, change: LineCounts) -> String {
+        let mut places = self.places.clone();
+        places.sort_by_key(|place| place.at);
+        let lines = edit_match::lines_of(&self.new, places.iter().map(|place| place.at));
         let name = &self.name;
-        let mut out = match (lines.as_slice(), self.edits.as_slice()) {
-            ([first], [edit]) => {
-                let last = first + edit.new.lines().count().saturating_sub(1);
+        let mut out = match (lines.as_slice(), places.as_slice()) {
+            ([first], [place]) => {
+                let last = first + place.lines.saturating_sub(1);
                 let range = if last > *first { format!("lines {first}-{last}") } else { format!("line {first}") };
                 format!("edited {name}, {range} ({change})")
             }
@@ -146,23 +175,49 @@ impl PlannedEdit {
     }
 }
 
-/// Reads the file and finds the passage.
+/// Reads the file and finds the passages.
 fn plan_edit(arguments: &EditFileArguments, reach: &Reach) -> Result<PlannedEdit, ToolError> {
-    let EditFileArguments { path, old_text, new_text, .. } = arguments;
+    let path = &arguments.path;
+    let passages: Vec<&Passage> = match (&arguments.only, &arguments.edits) {
+        (Some(only), None) => vec![only],
+        (None, Some(edits)) if !edits.is_empty() => edits.iter().collect(),
+        (Some(_), Some(_)) => {
+            return Err(ToolError::parameter("give old_text and new_text, or edits, not both"));
+        }
+        (None, _) => return Err(ToolError::parameter("give old_text and new_text, or a list of edits")),
+    };
+    let mut found = files::find_file(reach, path)?;
+    let old = String::from_utf8(files::read_for_change(path, &mut found, "edited here")?)
+        .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
+    let name = reach.workspace().display(&found.path);
+    let new = old.clone();
+    let mut planned = PlannedEdit { path: found.path, name, old, new, places: Vec::new(), forgiven: None };
+    for (number, passage) in passages.iter().enumerate() {
+        let number = (passages.len() > 1).then_some(number + 1);
+        plan_passage(&mut planned, path, passage).map_err(|error| match number {
+            Some(number) => ToolError { message: format!("edit {number}: {}", error.message), ..error },
+            None => error,
+        })?;
+    }
+    Ok(planned)
+}
+
+fn plan_passage(planned: &mut PlannedEdit, path: &str, passage: &Passage) -> Result<(), ToolError> {
+    let Passage { old_text, new_text, replace_all } = passage;
     if old_text.is_empty() {
         return Err(ToolError::parameter("old_text is empty: to create or fill a file use write_file"));
     }
     if old_text == new_text {
         return Err(ToolError::parameter("old_text and new_text are the same: nothing to change"));
     }
-    let mut found = files::find_file(reach, path)?;
-    let old = String::from_utf8(files::read_for_change(path, &mut found, "edited here")?)
-        .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
-    let name = reach.workspace().display(&found.path);
-    match edit_match::find_match(&old, old_text, new_text, arguments.replace_all.unwrap_or(false)) {
-        EditMatch::Found { edits, forgiven } => Ok(PlannedEdit { path: found.path, name, old, edits, forgiven }),
+    match edit_match::find_match(&planned.new, old_text, new_text, replace_all.unwrap_or(false)) {
+        EditMatch::Found { edits, forgiven } => {
+            planned.replace(&edits);
+            planned.forgiven = planned.forgiven.or(forgiven);
+            Ok(())
+        }
         EditMatch::Ambiguous { lines, forgiven } => Err(refuse_ambiguous(path, &lines, forgiven)),
-        EditMatch::Missing => Err(refuse_missing(path, &old, old_text)),
+        EditMatch::Missing => Err(refuse_missing(path, &planned.new, old_text)),
     }
 }
 
@@ -245,6 +300,24 @@ mod tests {
         let place = Place::with(&[("a", "x\nx\nx\n")]);
         let arguments = json!({ "path": "a", "old_text": "x", "new_text": "1\n2", "replace_all": true });
         assert_eq!(place.read(&tool(), arguments), "edited a, 3 places, lines 1, 3, 5 (+6 −3 lines)");
+    }
+
+    #[test]
+    fn several_edits_are_made_one_after_another_or_none() {
+        let place = Place::with(&[("a", "one\ntwo\nthree\n")]);
+        let edit = |old: &str, new: &str| json!({ "old_text": old, "new_text": new });
+        let edits = json!([edit("three", "3\n3"), edit("one\n", ""), edit("3\n3", "drei\nvier")]);
+        let said = place.read(&tool(), json!({ "path": "a", "edits": edits }));
+        assert_eq!(said, "edited a, 2 places, lines 1, 2 (+2 −2 lines)");
+        assert_eq!(place.text("a"), "two\ndrei\nvier\n");
+        let edits = json!([edit("two", "2"), edit("none", "x")]);
+        assert!(
+            place.fail(&tool(), json!({ "path": "a", "edits": edits })).starts_with("edit 2: old_text does not")
+        );
+        assert_eq!(place.text("a"), "two\ndrei\nvier\n");
+        assert!(place.fail(&tool(), json!({ "path": "a" })).contains("or a list of edits"));
+        let both = json!({ "path": "a", "old_text": "two", "new_text": "2", "edits": [edit("two", "3")] });
+        assert!(place.fail(&tool(), both).contains("not both"));
     }
 
     #[test]

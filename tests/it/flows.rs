@@ -247,9 +247,12 @@ fn a_router_picks_a_flow() {
     });
     let server = Server::start([Reply::text(&route.to_string())]);
     let run = Run::task(&server, "how many?").config("flows/count.yaml", COUNT).args(["--mode", "route"]);
+    let run = run.file("AGENTS.md", "Count hidden files too.\n");
     run.file("in/a", "").file("in/b", "").run().success().stdout_is("There are 2.\n");
     let asked = server.requests()[0].user().to_owned();
-    assert!(asked.contains("count") && asked.contains("Counts the entries of a directory."), "{asked}");
+    for part in ["count", "Counts the entries of a directory.", "Count hidden files too.", "; today is 20"] {
+        assert!(asked.contains(part), "no `{part}`: {asked}");
+    }
 }
 
 /// A block of docs/flows.md: what is typed, and what it prints.

@@ -7,7 +7,8 @@ use agent::facade::base::tokens::count_tokens;
 use agent::facade::config::GuidanceProfile;
 use agent::facade::prompt::test::{Suite, parse_suite, run_all_rendered};
 use agent::facade::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
-use agent::facade::template::convert_value;
+use agent::facade::template::{self, convert_value};
+use jiff::Zoned;
 use serde_json::{Value, json};
 
 /// The fewest cases with which a prompt may be released.
@@ -130,6 +131,18 @@ fn objects(text: &str) -> Vec<Value> {
         .collect()
 }
 
+/// The variables of a role, in some workspace.
+fn in_a_place(variables: &Value) -> template::Value {
+    let workspace = json!({ "dir": "/w", "git_branch": null, "os": "linux" });
+    let given =
+        variables.as_object().expect("an object").iter().map(|(name, value)| (name.clone(), convert_value(value)));
+    let place = [
+        ("workspace".to_owned(), convert_value(&workspace)),
+        ("datetime".to_owned(), template::make_clock(Zoned::now())),
+    ];
+    template::make_object(given.chain(place))
+}
+
 #[test]
 fn the_schema_of_a_reply_and_the_prompt_say_the_same() {
     let registry = Registry::new(&[]);
@@ -137,7 +150,7 @@ fn the_schema_of_a_reply_and_the_prompt_say_the_same() {
         let (schema, _) = registry.read_beside(name, "reply.json").expect("readable").expect("there is a schema");
         let schema: Value = serde_json::from_str(&schema).expect("JSON");
         let validator = Validator::new(&schema).expect("a schema");
-        let text = registry.get(name).expect("built in").render(&convert_value(&variables)).expect("all is given");
+        let text = registry.get(name).expect("built in").render(&in_a_place(&variables)).expect("all is given");
         let shown: Vec<Value> = objects(&text);
         let (keys, examples) = shown.split_first().expect("the keys are shown");
         let names = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>();
@@ -165,7 +178,7 @@ fn the_end_of_a_role_asks_for_the_form_that_is_read() {
         ] {
             let mut variables = variables.clone();
             variables["reasoning"] = json!(reasoning);
-            let text = prompt.render(&convert_value(&variables)).expect("all is given");
+            let text = prompt.render(&in_a_place(&variables)).expect("all is given");
             assert!(text.ends_with(end) && text.contains(&prompt.head.reminder), "{name}: {text}");
         }
     }

@@ -32,8 +32,8 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("src/agent/assembly/prompt_test/attempt.rs", 2, OWN),
     (
         "src/agent/assembly/task/worktree.rs",
-        2,
-        "the directory of all worktrees, which commands cannot write, and a name in it",
+        1,
+        "the directory of all worktrees, which commands cannot write",
     ),
     ("src/config/init.rs", 1, NAMED),
     ("src/config/layer.rs", 1, SETTINGS),

@@ -6,8 +6,9 @@
 //! its directories, so what lies there never says what is read or removed: the names are chosen here, and no link is
 //! followed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use futures_util::future::FutureExt;
 use crate::agent::UnfinishedWork;
 use crate::base::output::ToolError;
 use crate::base::text;
-use crate::files::disk::{self, DirEntryKind};
+use crate::files::disk::{self, Dir, DirEntryKind};
 use crate::files::workspace::Workspace;
 use crate::safety::process::{self, ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{Sandbox, SandboxProfile};
@@ -61,9 +62,11 @@ struct WorktreePlace {
     dir: PathBuf,
     /// The worktree's part of the repository.
     git_dir: PathBuf,
+    /// The directory of all worktrees, and the name of this one.
+    all: Dir,
+    own: String,
     /// Names the commit that it started from.
-    lock: PathBuf,
-    _lock: File,
+    lock: File,
     base: String,
 }
 
@@ -88,16 +91,14 @@ impl Worktree {
         }
         let all = ground.config.dirs.cache.join("worktrees");
         fs::create_dir_all(&all).map_err(|error| failed(format!("{}: {error}", all.display())))?;
-        let all = all.canonicalize().map_err(|error| failed(format!("{}: {error}", all.display())))?;
+        let path = all.canonicalize().map_err(|error| failed(format!("{}: {error}", all.display())))?;
         let own = make_unique(name);
-        let (dir, git_dir) = (all.join(&own), repository.join("worktrees").join(&own));
-        let lock = all.join(format!("{own}{LOCK}"));
-        let locked = File::create(&lock).and_then(|file| file.try_lock().map(|()| file).map_err(io::Error::from));
-        let locked = locked.map_err(|error| failed(format!("{}: {error}", lock.display())))?;
-        fs::create_dir(&dir).map_err(|error| failed(format!("{}: {error}", dir.display())))?;
+        let (dir, git_dir) = (path.join(&own), repository.join("worktrees").join(&own));
+        let (all, lock) =
+            make_locked(&path, &own).map_err(|error| failed(format!("{}: {error}", dir.display())))?;
         let git = Git::open(ground, &dir).map_err(failed)?;
         let name = name.to_owned();
-        let mut place = WorktreePlace { git, name, dir, git_dir, lock, _lock: locked, base: String::new() };
+        let mut place = WorktreePlace { git, name, dir, git_dir, all, own, lock, base: String::new() };
         let path = place.dir.to_string_lossy().into_owned();
         let added = place.git.run(&["worktree", "add", "--quiet", "--detach", &path, "HEAD"]).await;
         let added = added.and_then(|()| match is_dir(&place.git_dir) {
@@ -109,7 +110,7 @@ impl Worktree {
             return Err(failed(why));
         }
         place.base = place.head();
-        fs::write(&place.lock, &place.base).map_err(|error| failed(error.to_string()))?;
+        place.lock.write_all(place.base.as_bytes()).map_err(|error| failed(error.to_string()))?;
         Ok(Self { place: Some(place), unfinished: Arc::clone(&ground.unfinished) })
     }
 
@@ -147,24 +148,33 @@ impl Drop for Worktree {
 /// Finds the worktrees of helpers in this workspace whose process was killed. Their changes are kept with the next run.
 pub(in super::super) fn recover_worktrees(ground: &AgentInputs) {
     let all = ground.config.dirs.cache.join("worktrees");
-    let Ok(entries) = fs::read_dir(&all) else { return };
+    let Ok(locks) = Dir::open(&all).and_then(|all| all.entries()) else { return };
     let of_this = ground.workspace.root().join(".git").join("worktrees");
-    for entry in entries.flatten() {
-        let lock = entry.path();
-        let Some(own) = entry.file_name().to_str().and_then(|name| name.strip_suffix(LOCK)).map(str::to_owned)
-        else {
-            continue;
-        };
-        let (dir, git_dir) = (all.join(&own), of_this.join(&own));
-        let locked = disk::read_facts(&git_dir).ok().and_then(|_| File::open(&lock).ok());
-        let Some(locked) = locked.filter(|file| file.try_lock().is_ok()) else { continue };
-        let base = disk::open_file(&lock).and_then(|mut file| file.read(LONGEST_HEAD)).unwrap_or_default();
-        let base = String::from_utf8_lossy(&base).into_owned();
-        let Ok(git) = Git::open(ground, &dir) else { continue };
+    let recovered = |own: &str| {
+        let git_dir = of_this.join(own);
+        is_dir(&git_dir).then_some(())?;
+        let place = Dir::open(&all).ok()?;
+        let mut opened = place.file(OsStr::new(&format!("{own}{LOCK}"))).ok()?;
+        opened.file.try_lock().ok()?;
+        let base = String::from_utf8_lossy(&opened.read(LONGEST_HEAD).ok()?).into_owned();
+        let (dir, own) = (all.join(own), own.to_owned());
+        let git = Git::open(ground, &dir).ok()?;
         let name = own.rsplit_once('-').map_or(own.as_str(), |(name, _)| name).to_owned();
-        let place = WorktreePlace { git, name, dir, git_dir, lock, _lock: locked, base };
+        Some(WorktreePlace { git, name, dir, git_dir, all: place, own, lock: opened.file, base })
+    };
+    let names = locks.iter().filter_map(|entry| entry.name.to_str()?.strip_suffix(LOCK));
+    for place in names.filter_map(recovered) {
         ground.unfinished.push(place.rescue("before it was killed").boxed());
     }
+}
+
+/// Makes the directory of a worktree among all of them, with its lock.
+fn make_locked(all: &Path, own: &str) -> io::Result<(Dir, File)> {
+    let all = Dir::open(all)?;
+    let lock = all.create_file(OsStr::new(&format!("{own}{LOCK}")), 0o600)?;
+    lock.try_lock()?;
+    all.create_dir(OsStr::new(own))?;
+    Ok((all, lock))
 }
 
 impl WorktreePlace {
@@ -221,7 +231,7 @@ impl WorktreePlace {
         for path in [&self.dir, &self.git_dir] {
             let _ = disk::remove_tree(path);
         }
-        let _ = fs::remove_file(&self.lock);
+        let _ = self.all.remove(OsStr::new(&format!("{}{LOCK}", self.own)));
     }
 
     /// Runs git on the worktree. Its place is passed explicitly, because a file in the worktree could lead elsewhere.
