@@ -15,6 +15,7 @@ use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
 use super::files::edit_match::{self, EditMatch, Replacement};
+use super::files::encoding::TextEncoding;
 use super::files::replace::replace_file;
 use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments, text_of};
 
@@ -42,6 +43,7 @@ struct Passage {
 struct PlannedEdit {
     path: PathBuf,
     name: String,
+    encoding: TextEncoding,
     old: String,
     new: String,
     /// The places in the new text, each with the number of its lines.
@@ -73,8 +75,7 @@ impl EditFile {
         Self(define_tool(
             "edit_file",
             "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
-             copy it without line numbers. Returns the changed lines; if nothing matches, the nearest \
-             passage.",
+             copy it without line numbers.",
             (Permission::Write, &[ToolEffect::Files]),
             parameters,
             &["path"],
@@ -120,12 +121,19 @@ impl Tool for EditFile {
 }
 
 fn make_edit(path: &str, planned: &PlannedEdit, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
-    let PlannedEdit { old, new, .. } = planned;
-    let was_known = ledger.familiarity(&planned.path, old.as_bytes()) == Familiarity::Current;
-    replace_file(&planned.path, new.as_bytes()).map_err(|error| files::word_failure(path, &error))?;
+    let PlannedEdit { old, new, encoding, .. } = planned;
+    let encode = |text: &str| {
+        encoding.encode(text).map_err(|lacking| {
+            let what = encoding.name();
+            ToolError::parameter(format!("{path} is written in {what}, which has no `{lacking}`: leave it out"))
+        })
+    };
+    let (before, after) = (encode(old)?, encode(new)?);
+    let was_known = ledger.familiarity(&planned.path, &before) == Familiarity::Current;
+    replace_file(&planned.path, &after).map_err(|error| files::word_failure(path, &error))?;
     // An edit proves that the passage was known, not the rest of the file.
     if was_known {
-        ledger.remember(&planned.path, new.as_bytes());
+        ledger.remember(&planned.path, &after);
     }
     let change = LineCounts::count_changes(old, new);
     Ok(ToolOutput {
@@ -158,7 +166,8 @@ impl PlannedEdit {
     fn observation(&self, change: LineCounts) -> String {
         let mut places = self.places.clone();
         places.sort_by_key(|place| place.at);
-        let lines = edit_match::lines_of(&self.new, places.iter().map(|place| place.at));
+        let mut lines = edit_match::lines_of(&self.new, places.iter().map(|place| place.at));
+        lines.dedup();
         let name = &self.name;
         let mut out = match (lines.as_slice(), places.as_slice()) {
             ([first], [place]) => {
@@ -166,7 +175,7 @@ impl PlannedEdit {
                 let range = if last > *first { format!("lines {first}-{last}") } else { format!("line {first}") };
                 format!("edited {name}, {range} ({change})")
             }
-            _ => format!("edited {name}, {} places, lines {} ({change})", lines.len(), list_numbers(&lines)),
+            _ => format!("edited {name}, {} places, lines {} ({change})", places.len(), list_numbers(&lines)),
         };
         if let Some(forgiven) = self.forgiven {
             let _ = write!(out, "; matched although {forgiven} differ");
@@ -187,11 +196,13 @@ fn plan_edit(arguments: &EditFileArguments, reach: &Reach) -> Result<PlannedEdit
         (None, _) => return Err(ToolError::parameter("give old_text and new_text, or a list of edits")),
     };
     let mut found = files::find_file(reach, path)?;
-    let old = String::from_utf8(files::read_for_change(path, &mut found, "edited here")?)
-        .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
+    let decoded = TextEncoding::decode(&files::read_for_change(path, &mut found, "edited here")?);
+    let (old, encoding) =
+        decoded.ok_or_else(|| ToolError::permanent(format!("{path} is no text: it is not edited here")))?;
     let name = reach.workspace().display(&found.path);
     let new = old.clone();
-    let mut planned = PlannedEdit { path: found.path, name, old, new, places: Vec::new(), forgiven: None };
+    let mut planned =
+        PlannedEdit { path: found.path, name, encoding, old, new, places: Vec::new(), forgiven: None };
     for (number, passage) in passages.iter().enumerate() {
         let number = (passages.len() > 1).then_some(number + 1);
         plan_passage(&mut planned, path, passage).map_err(|error| match number {
@@ -308,7 +319,7 @@ mod tests {
         let edit = |old: &str, new: &str| json!({ "old_text": old, "new_text": new });
         let edits = json!([edit("three", "3\n3"), edit("one\n", ""), edit("3\n3", "drei\nvier")]);
         let said = place.read(&tool(), json!({ "path": "a", "edits": edits }));
-        assert_eq!(said, "edited a, 2 places, lines 1, 2 (+2 −2 lines)");
+        assert_eq!(said, "edited a, 3 places, lines 1, 2 (+2 −2 lines)");
         assert_eq!(place.text("a"), "two\ndrei\nvier\n");
         let edits = json!([edit("two", "2"), edit("none", "x")]);
         assert!(
@@ -360,11 +371,19 @@ mod tests {
     }
 
     #[test]
-    fn other_encodings_are_left_alone() {
+    fn a_file_stays_in_what_it_is_written_in() {
         let place = Place::new();
-        place.put("latin", b"caf\xe9");
-        let error = place.fail(&tool(), json!({ "path": "latin", "old_text": "caf", "new_text": "x" }));
-        assert!(error.contains("not UTF-8"));
-        assert_eq!(place.bytes("latin"), b"caf\xe9");
+        let edit = |name: &str, old: &str, new: &str| json!({ "path": name, "old_text": old, "new_text": new });
+        place.put("latin", b"caf\xe9\n");
+        place.read(&tool(), edit("latin", "café", "thé"));
+        assert_eq!(place.bytes("latin"), b"th\xe9\n");
+        assert!(
+            place.fail(&tool(), edit("latin", "thé", "茶")).contains("written in Windows-1252, which has no `茶`")
+        );
+        place.put("wide", b"\xff\xfeh\0i\0");
+        place.read(&tool(), edit("wide", "hi", "中"));
+        assert_eq!(place.bytes("wide"), b"\xff\xfe\x2d\x4e");
+        place.put("binary", b"caf\xe9\0");
+        assert!(place.fail(&tool(), edit("binary", "caf", "x")).contains("is no text"));
     }
 }

@@ -53,7 +53,7 @@ impl Grep {
         Self(define_tool(
             "grep",
             "Searches file contents. Returns paths, each with its matches as `line:text`; honours \
-             .gitignore, skips binary files. No match spans lines.",
+             .gitignore, skips binary files. Only a pattern with \\n or (?s) spans lines.",
             (Permission::Read, &[]),
             json!({
                 "pattern": { "type": "string", "description": "Rust regex" },
@@ -105,6 +105,7 @@ fn search_files(arguments: &GrepArguments, aside: &AsideContext) -> Result<ToolO
     files::refuse_special(path, start.facts.kind)?;
     let search = GrepSearch {
         matcher: build_matcher(&arguments.pattern, arguments.ignore_case.unwrap_or(false))?,
+        spans_lines: spans_lines(&arguments.pattern),
         only: arguments.glob.as_deref().map(SearchPattern::new).transpose()?,
         context: arguments.context.unwrap_or(0).min(MOST_CONTEXT),
         limit: arguments.limit.unwrap_or(if *whole { usize::MAX } else { DEFAULT_LIMIT }),
@@ -124,16 +125,19 @@ fn search_files(arguments: &GrepArguments, aside: &AsideContext) -> Result<ToolO
 /// # Errors
 /// The pattern is not a regular expression; the error gives the reason, and the way to search for the literal text.
 fn build_matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
-    RegexMatcherBuilder::new().case_insensitive(ignore_case).multi_line(true).crlf(true).build(pattern).map_err(
-        |error| {
-            let hint = if pattern.contains(['\n']) || pattern.contains("\\n") {
-                "a search goes line by line, so nothing matches a line feed".to_owned()
-            } else {
-                format!("to search for this very text, write {}", escape_literal(pattern))
-            };
-            ToolError::parameter(format!("not a valid regular expression: {error}\n{hint}"))
-        },
-    )
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(ignore_case).multi_line(true).crlf(!spans_lines(pattern));
+    builder.build(pattern).map_err(|error| {
+        let literal = escape_literal(pattern);
+        ToolError::parameter(format!(
+            "not a valid regular expression: {error}\nto search for this very text, write {literal}"
+        ))
+    })
+}
+
+/// True if a match may have more than one line. Such a search needs each file in memory.
+fn spans_lines(pattern: &str) -> bool {
+    pattern.contains('\n') || pattern.contains("\\n") || pattern.contains("(?s")
 }
 
 fn escape_literal(literal: &str) -> String {
@@ -149,6 +153,7 @@ fn escape_literal(literal: &str) -> String {
 
 struct GrepSearch<'a> {
     matcher: RegexMatcher,
+    spans_lines: bool,
     only: Option<SearchPattern>,
     context: usize,
     limit: usize,
@@ -158,8 +163,10 @@ struct GrepSearch<'a> {
 
 impl GrepSearch<'_> {
     fn searcher(&self) -> Searcher {
+        let end = if self.spans_lines { LineTerminator::byte(b'\n') } else { LineTerminator::crlf() };
         SearcherBuilder::new()
-            .line_terminator(LineTerminator::crlf())
+            .line_terminator(end)
+            .multi_line(self.spans_lines)
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MOST_LINE_BYTES))
             .before_context(self.context)
@@ -360,7 +367,10 @@ impl Sink for Hits<'_> {
     fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.matches += 1;
         if self.matches <= self.limit as u64 {
-            self.keep(found.line_number(), found.bytes(), true);
+            // The further lines of a match are shown like its surroundings.
+            for (line, number) in found.lines().zip(found.line_number().unwrap_or(0)..) {
+                self.keep(Some(number), line, Some(number) == found.line_number());
+            }
         }
         Ok(true)
     }
@@ -424,6 +434,18 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_with_a_line_feed_spans_lines() {
+        let place = Place::with(&[("a.rs", "fn one(\n    x: u8,\n) {}\nfn two() {}\n")]);
+        let grep =
+            |pattern: &str| place.call(&Grep::new(), json!({ "pattern": pattern })).expect("it is searched");
+        let spanning = grep(r"fn one\(\n\s+x");
+        assert_eq!(spanning.observation, "a.rs\n1:fn one(\n2-    x: u8,");
+        assert_eq!(spanning.summary, "1 match");
+        assert_eq!(grep("(?s)one.*two").observation, "a.rs\n1:fn one(\n2-    x: u8,\n3-) {}\n4-fn two() {}");
+        assert_eq!(grep("one.*two").result["total"], 0);
+    }
+
+    #[test]
     fn what_is_left_out_is_counted_and_the_choice_is_stable() {
         let place = Place::new();
         (0..40).for_each(|n| place.put(&format!("f{n:02}"), "x\n".repeat(10)));
@@ -454,7 +476,6 @@ mod tests {
         let place = Place::new();
         let error = place.fail(&Grep::new(), json!({ "pattern": "main(" }));
         assert!(error.contains("unclosed group") && error.ends_with(r"write main\("), "{error}");
-        assert!(place.fail(&Grep::new(), json!({ "pattern": "a\nb" })).contains("line by line"));
         assert!(place.fail(&Grep::new(), json!({ "pattern": "a", "path": "nowhere" })).contains("does not exist"));
         assert!(place.fail(&Grep::new(), json!({ "pattern": "a", "path": "/dev/zero" })).contains("is a device"));
     }

@@ -15,6 +15,7 @@ use crate::config::Permission;
 use crate::model::ToolDefinition;
 
 use super::aside::{AsideContext, call_aside};
+use super::files::encoding::TextEncoding;
 use super::files::{self, WHOLE_BYTES};
 use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, text_of};
 
@@ -90,10 +91,14 @@ fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<Too
     let size = found.opened.facts.len;
     let failed = |error| files::word_failure(path, &error);
 
-    let whole;
+    let mut whole;
+    let mut encoding = TextEncoding::Utf8;
     let mut source: Box<dyn BufRead> = if size <= WHOLE_BYTES {
         whole = files::read_whole(path, &mut found)?;
         ledger.remember(&found.path, &whole);
+        if let Some((text, other)) = TextEncoding::decode(&whole).filter(|(_, other)| *other != encoding) {
+            (whole, encoding) = (text.into_bytes(), other);
+        }
         Box::new(whole.as_slice())
     } else {
         Box::new(BufReader::with_capacity(64 * 1024, found.opened.file))
@@ -115,7 +120,7 @@ fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<Too
     while lines.next(&mut source).map_err(failed)? {
         abandoned.check()?;
     }
-    lines.output(&shown_path)
+    lines.output(&shown_path, encoding)
 }
 
 /// Iterates over the lines and keeps the requested ones, as far as the budget allows.
@@ -202,7 +207,7 @@ impl RequestedLines {
         self.taken += 1;
     }
 
-    fn output(mut self, path: &str) -> Result<ToolOutput, ToolError> {
+    fn output(mut self, path: &str, encoding: TextEncoding) -> Result<ToolOutput, ToolError> {
         let total = self.total;
         let last = self.first + self.taken.saturating_sub(1);
         match (self.taken, total) {
@@ -223,6 +228,9 @@ impl RequestedLines {
         }
         if self.invalid {
             self.observation += "[not UTF-8: bytes that are not are shown as \u{fffd}]\n";
+        }
+        if encoding != TextEncoding::Utf8 {
+            let _ = writeln!(self.observation, "[written in {}: an edit keeps that]", encoding.name());
         }
         let whole = self.first == 1 && !self.more;
         let lines = count_noun(self.taken, "line", "lines");
@@ -274,14 +282,21 @@ fn read_line(source: &mut impl BufRead, keep: usize, line: &mut Vec<u8>) -> std:
 
 fn describe_file(path: &str, kind: &str, bytes: u64) -> ToolOutput {
     let size = files::format_size(bytes);
+    let other_way = if kind == PDF {
+        format!("; `pdftotext {path} -` prints its text, if it is installed")
+    } else {
+        String::new()
+    };
     ToolOutput {
         result: json!({ "path": path, "binary": kind, "bytes": bytes }),
-        observation: format!("[{path} is not text: {kind}, {size}; its content is not shown]"),
+        observation: format!("[{path} is not text: {kind}, {size}; its content is not shown{other_way}]"),
         summary: text::one_line(&format!("{kind}, {size}"), 60),
         truncated: true,
         ..ToolOutput::default()
     }
 }
+
+const PDF: &str = "PDF document";
 
 /// The kind of binary file that begins like this; `None` for text.
 fn binary_kind(start: &[u8]) -> Option<&'static str> {
@@ -291,7 +306,7 @@ fn binary_kind(start: &[u8]) -> Option<&'static str> {
         (0, b"GIF8", "GIF image"),
         (8, b"WEBP", "WebP image"),
         (8, b"WAVE", "WAV audio"),
-        (0, b"%PDF-", "PDF document"),
+        (0, b"%PDF-", PDF),
         (0, b"PK\x03\x04", "ZIP archive (or a document or package in one)"),
         (0, b"\x1f\x8b", "gzip data"),
         (0, b"BZh", "bzip2 data"),
@@ -398,8 +413,13 @@ mod tests {
         place.put("wide", b"\xff\xfea\0b\0");
         assert_eq!(place.read(&tool(), json!({ "path": "crlf" })), "1\ta\n2\tb");
         assert_eq!(place.read(&tool(), json!({ "path": "empty" })), "[empty is empty]");
-        assert!(place.read(&tool(), json!({ "path": "latin" })).starts_with("1\tcaf\u{fffd}\n[not UTF-8"));
-        assert!(place.read(&tool(), json!({ "path": "wide" })).contains("UTF-16 text, 6 B"));
+        place.put("mixed", b"caf\xe9 \xc3\xa9 \x81\n");
+        place.put("paper", b"%PDF-1.7\n");
+        let read = |path: &str| place.read(&tool(), json!({ "path": path }));
+        assert_eq!(read("latin"), "1\tcafé\n[written in Windows-1252: an edit keeps that]");
+        assert_eq!(read("wide"), "1\tab\n[written in UTF-16: an edit keeps that]");
+        assert!(read("mixed").ends_with("[not UTF-8: bytes that are not are shown as \u{fffd}]"));
+        assert!(read("paper").contains("`pdftotext paper -` prints its text"));
     }
 
     #[test]

@@ -123,6 +123,8 @@ steps:
 ";
     let output = flow(file, &["--approve", "all"]).run().exits(7).reason_has("a person has to allow it");
     assert!(output.place.exists("first.txt") && !output.place.exists("second.txt"));
+    let only = "steps: [{ id: look, tool: list_dir, approve: true, default: denied }]\n";
+    flow(only, &["--approve", "never"]).run().success().stdout_is("denied\n");
 }
 
 #[test]

@@ -114,3 +114,23 @@ fn the_page_shows_what_its_commands_print_and_cost() {
         assert_eq!(before, now, "docs/orchestration.md is behind; BLESS=1 writes it anew");
     }
 }
+
+#[test]
+fn the_page_names_tests_that_there_are() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(page()).expect("the page is text");
+    let (_, table) = page.split_once("and the test that shows it\n").expect("the page has the table");
+    let table = table.split("\n## ").next().expect("the table ends");
+    let named: Vec<(&str, &str)> = table
+        .split('`')
+        .filter_map(|word| word.split_once("::"))
+        .filter(|(_, test)| !test.contains(' '))
+        .collect();
+    assert!(named.len() > 12, "{named:?}");
+    for (file, test) in named {
+        let places = [format!("tests/it/{file}.rs"), format!("src/agent/orchestration/tests/{file}.rs")];
+        let sources = places.iter().filter_map(|place| fs::read_to_string(package.join(place)).ok());
+        let is_there = sources.into_iter().any(|source| source.contains(&format!("fn {test}(")));
+        assert!(is_there, "there is no test {file}::{test}");
+    }
+}

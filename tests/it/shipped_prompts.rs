@@ -138,6 +138,7 @@ fn in_a_place(variables: &Value) -> template::Value {
         variables.as_object().expect("an object").iter().map(|(name, value)| (name.clone(), convert_value(value)));
     let place = [
         ("workspace".to_owned(), convert_value(&workspace)),
+        ("instructions".to_owned(), convert_value(&"")),
         ("datetime".to_owned(), template::make_clock(Zoned::now())),
     ];
     template::make_object(given.chain(place))

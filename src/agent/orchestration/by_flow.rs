@@ -83,7 +83,7 @@ impl Turn<'_> {
         let list = FlowList::of_flow(flow, &inputs, String::new());
         let mut run = StepRun::new(orchestration, ListContent::Flow(list));
         (run.memory, run.answers) = (memory, inputs);
-        Box::pin(self.run_steps(&mut run)).await?;
+        Box::pin(self.run_steps(&mut run, flow.all_steps().len())).await?;
         let result = match &run.lists[0].content {
             ListContent::Flow(list) => list.take_result(),
             ListContent::Plan(_) | ListContent::Ended => Err("step that is missing".to_owned()),

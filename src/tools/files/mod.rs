@@ -3,6 +3,7 @@
 //! Devices, FIFOs and sockets are refused before they are opened: reading one may block forever or have effects.
 
 pub(super) mod edit_match;
+pub(super) mod encoding;
 pub(super) mod replace;
 pub(super) mod walk;
 

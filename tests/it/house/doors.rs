@@ -29,7 +29,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // network and model
     ("async_openai", &["src/model/endpoint.rs"]),
     ("base64", &["src/base/image.rs"]),
-    ("encoding_rs", &["src/tools/fetch_url.rs"]),
+    ("encoding_rs", &["src/tools/fetch_url.rs", "src/tools/files/encoding.rs"]),
     ("html5gum", &["src/tools/readable.rs"]),
     ("hyper", &["src/safety/net/"]),
     ("hyper_util", &["src/safety/net/"]),

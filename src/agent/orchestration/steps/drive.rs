@@ -18,24 +18,26 @@ impl<'t> Turn<'t> {
         orchestration: &Orchestration,
         machine: &mut PlanProgress,
     ) -> Result<(), TurnStop> {
+        let steps = machine.steps().len();
         let plan = PlanList::new(std::mem::take(machine));
         let mut run = StepRun::new(orchestration, ListContent::Plan(plan));
-        Box::pin(self.run_steps(&mut run)).await?;
+        Box::pin(self.run_steps(&mut run, steps)).await?;
         if let Some(StepList { content: ListContent::Plan(plan), .. }) = run.lists.pop() {
             *machine = plan.progress;
         }
         Ok(())
     }
 
-    /// Runs lists of steps until nothing in them can run any more.
+    /// Runs lists of steps until nothing in them can run any more. About so many `calls` share the room for results.
     pub(in crate::agent::orchestration) async fn run_steps<'c>(
         &mut self,
         run: &mut StepRun<'c>,
+        calls: usize,
     ) -> Result<(), TurnStop>
     where
         't: 'c,
     {
-        let services = self.plan_services(self.agent.limits.max_parallel);
+        let services = self.plan_services(calls);
         let mut scheduler: StepScheduler<'c> = CallScheduler::new(services, OutcomeOrder::AsEnded);
         loop {
             while scheduler.has_ended() {

@@ -9,7 +9,7 @@ use crate::agent::limits::ReachedLimit;
 use crate::agent::orchestration::flow::{FlowJob, FlowStepNote};
 use crate::agent::turn::{Turn, TurnStop};
 use crate::base::text;
-use crate::config::{FlowStep, StepWork};
+use crate::config::{ApprovalMode, FlowStep, StepWork};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{PlanEvent, StepFinished, StepStarted, StepStatus};
 
@@ -104,6 +104,9 @@ impl<'t> Turn<'t> {
 
     /// The reason that a step does not run that a person has to allow.
     fn word_refusal(&mut self) -> String {
+        if self.agent.approval == ApprovalMode::Never {
+            return "the approval mode `never` refuses whatever would have to ask".to_owned();
+        }
         if self.agent.approver.present() {
             return "the user did not allow it".to_owned();
         }

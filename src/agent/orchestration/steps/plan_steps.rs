@@ -10,6 +10,7 @@ use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::{PlanAction, PlanProgress};
 use crate::agent::orchestration::role::StepFailure;
 use crate::agent::turn::{Turn, TurnStop};
+use crate::config::ApprovalMode;
 use crate::conversation::event::plan::{
     PlanEvent as Happened, PlanStep, StepCheck, StepFinished, StepStarted, StepStatus,
 };
@@ -169,9 +170,9 @@ impl<'t> Turn<'t> {
         self.agent.tools.get(tool).map(|found| Arc::clone(&found.tool)).is_some_and(|tool| tool.idempotent())
     }
 
-    /// Asks a person a question of yes or no; no if nobody is there.
+    /// Asks a person a question of yes or no; no if nobody is there, or nobody may be asked.
     pub(super) async fn confirm(&mut self, question: &str) -> bool {
-        if !self.agent.approver.present() {
+        if !self.agent.approver.present() || self.agent.approval == ApprovalMode::Never {
             return false;
         }
         let _pause = self.clock.pause();

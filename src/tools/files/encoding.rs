@@ -1,0 +1,88 @@
+//! What a text file is written in: UTF-8, UTF-16 with its mark, or Windows-1252, which holds Latin-1. A file that is changed
+//! stays what it was.
+
+use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+/// What a text is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextEncoding {
+    Utf8,
+    Utf16Little,
+    Utf16Big,
+    Windows1252,
+}
+
+impl TextEncoding {
+    /// The text of a file, with its mark if it has one, and what it is written in; `None` if it is no text.
+    pub fn decode(bytes: &[u8]) -> Option<(String, Self)> {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return Some((text.to_owned(), Self::Utf8));
+        }
+        let (encoding, from) = match bytes {
+            [0xff, 0xfe, ..] => (Self::Utf16Little, UTF_16LE),
+            [0xfe, 0xff, ..] => (Self::Utf16Big, UTF_16BE),
+            _ if bytes.iter().all(|byte| is_of_text(*byte)) => (Self::Windows1252, WINDOWS_1252),
+            _ => return None,
+        };
+        let text = from.decode_without_bom_handling_and_without_replacement(bytes)?;
+        Some((text.into_owned(), encoding))
+    }
+
+    /// The bytes of a text.
+    ///
+    /// # Errors
+    /// The first character that this encoding lacks.
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, char> {
+        match self {
+            Self::Utf8 => Ok(text.as_bytes().to_vec()),
+            Self::Utf16Little => Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+            Self::Utf16Big => Ok(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+            Self::Windows1252 => {
+                let lacks = |c: &char| WINDOWS_1252.encode(c.encode_utf8(&mut [0; 4])).2;
+                match text.chars().find(lacks) {
+                    Some(lacking) => Err(lacking),
+                    None => Ok(WINDOWS_1252.encode(text).0.into_owned()),
+                }
+            }
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "UTF-8",
+            Self::Utf16Little | Self::Utf16Big => "UTF-16",
+            Self::Windows1252 => "Windows-1252",
+        }
+    }
+}
+
+/// True for bytes that a text in Windows-1252 may have: none that control a device or that it does not define.
+fn is_of_text(byte: u8) -> bool {
+    !matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f | 0x81 | 0x8d | 0x8f | 0x90 | 0x9d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TextEncoding::{self, Utf8, Utf16Big, Utf16Little, Windows1252};
+
+    #[test]
+    fn a_text_comes_back_as_it_was_written() {
+        let table: [(&[u8], Option<(&str, TextEncoding)>); 7] = [
+            ("é 中".as_bytes(), Some(("é 中", Utf8))),
+            (b"\xff\xfeh\0i\0", Some(("\u{feff}hi", Utf16Little))),
+            (b"\xfe\xff\x4e\x2d", Some(("\u{feff}中", Utf16Big))),
+            (b"caf\xe9 \x80\n", Some(("café €\n", Windows1252))),
+            (b"\xff\xfeh", None),
+            (b"caf\xe9\0", None),
+            (b"\x81\xe9", None),
+        ];
+        for (bytes, expected) in table {
+            let decoded = TextEncoding::decode(bytes);
+            assert_eq!(decoded.as_ref().map(|(text, encoding)| (text.as_str(), *encoding)), expected, "{bytes:?}");
+            if let Some((text, encoding)) = decoded {
+                assert_eq!(encoding.encode(&text).as_deref(), Ok(bytes));
+            }
+        }
+        assert_eq!(Windows1252.encode("a中"), Err('中'));
+    }
+}
