@@ -67,21 +67,17 @@ mod tests {
 
     #[test]
     fn a_text_comes_back_as_it_was_written() {
-        let table: [(&[u8], Option<(&str, TextEncoding)>); 7] = [
-            ("é 中".as_bytes(), Some(("é 中", Utf8))),
-            (b"\xff\xfeh\0i\0", Some(("\u{feff}hi", Utf16Little))),
-            (b"\xfe\xff\x4e\x2d", Some(("\u{feff}中", Utf16Big))),
-            (b"caf\xe9 \x80\n", Some(("café €\n", Windows1252))),
-            (b"\xff\xfeh", None),
-            (b"caf\xe9\0", None),
-            (b"\x81\xe9", None),
-        ];
-        for (bytes, expected) in table {
-            let decoded = TextEncoding::decode(bytes);
-            assert_eq!(decoded.as_ref().map(|(text, encoding)| (text.as_str(), *encoding)), expected, "{bytes:?}");
-            if let Some((text, encoding)) = decoded {
-                assert_eq!(encoding.encode(&text).as_deref(), Ok(bytes));
-            }
+        for (bytes, text, encoding) in [
+            ("é 中".as_bytes(), "é 中", Utf8),
+            (b"\xff\xfeh\0i\0", "\u{feff}hi", Utf16Little),
+            (b"\xfe\xff\x4e\x2d", "\u{feff}中", Utf16Big),
+            (b"caf\xe9 \x80\n", "café €\n", Windows1252),
+        ] {
+            assert_eq!(TextEncoding::decode(bytes), Some((text.to_owned(), encoding)), "{bytes:?}");
+            assert_eq!(encoding.encode(text).as_deref(), Ok(bytes));
+        }
+        for bytes in [&b"\xff\xfeh"[..], b"caf\xe9\0", b"\x81\xe9"] {
+            assert_eq!(TextEncoding::decode(bytes), None, "{bytes:?}");
         }
         assert_eq!(Windows1252.encode("a中"), Err('中'));
     }

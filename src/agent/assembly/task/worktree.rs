@@ -101,10 +101,8 @@ impl Worktree {
         let mut place = WorktreePlace { git, name, dir, git_dir, all, own, lock, base: String::new() };
         let path = place.dir.to_string_lossy().into_owned();
         let added = place.git.run(&["worktree", "add", "--quiet", "--detach", &path, "HEAD"]).await;
-        let added = added.and_then(|()| match is_dir(&place.git_dir) {
-            true => Ok(()),
-            false => Err(format!("git did not make {}", place.git_dir.display())),
-        });
+        let missing = || format!("git did not make {}", place.git_dir.display());
+        let added = added.and_then(|()| is_dir(&place.git_dir).then_some(()).ok_or_else(missing));
         if let Err(why) = added {
             place.remove();
             return Err(failed(why));
