@@ -60,24 +60,22 @@ struct EditedPlace {
 
 impl EditFile {
     pub fn new() -> Self {
-        let passage = json!({
-            "old_text": { "type": "string" },
-            "new_text": { "type": "string" },
-            "replace_all": { "type": "boolean" },
-        });
-        let mut parameters = passage.clone();
-        parameters["path"] = json!({ "type": "string" });
-        parameters["edits"] = json!({
-            "type": "array",
-            "items": { "type": "object", "properties": passage, "required": ["old_text", "new_text"] },
-            "description": "Several at once, all or none",
-        });
         Self(define_tool(
             "edit_file",
-            "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
+            "Replaces a passage of a file. old_text must occur exactly once unless replace_all; \
              copy it without line numbers.",
             (Permission::Write, &[ToolEffect::Files]),
-            parameters,
+            json!({
+                "path": { "type": "string" },
+                "old_text": { "type": "string" },
+                "new_text": { "type": "string" },
+                "replace_all": { "type": "boolean" },
+                "edits": {
+                    "type": "array",
+                    "items": { "type": "object" },
+                    "description": "of {old_text, new_text, replace_all}",
+                },
+            }),
             &["path"],
         ))
     }

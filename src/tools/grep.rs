@@ -53,7 +53,7 @@ impl Grep {
         Self(define_tool(
             "grep",
             "Searches file contents. Returns paths, each with its matches as `line:text`; honours \
-             .gitignore, skips binary files. Only a pattern with \\n or (?s) spans lines.",
+             .gitignore, skips binary files.",
             (Permission::Read, &[]),
             json!({
                 "pattern": { "type": "string", "description": "Rust regex" },

@@ -124,7 +124,8 @@ steps:
     let output = flow(file, &["--approve", "all"]).run().exits(7).reason_has("a person has to allow it");
     assert!(output.place.exists("first.txt") && !output.place.exists("second.txt"));
     let only = "steps: [{ id: look, tool: list_dir, approve: true, default: denied }]\n";
-    flow(only, &["--approve", "never"]).run().success().stdout_is("denied\n");
+    let output = flow(only, &["--approve", "never", "-o", "jsonl"]).run().success();
+    assert_eq!(steps(&output), "look denied");
 }
 
 #[test]
@@ -135,6 +136,8 @@ answer: 'It is {{ steps.which.answer }}.'
 ";
     flow(file, &["--var", "which=the red one"]).run().success().stdout_is("It is the red one.\n");
     flow(file, &[]).run().exits(7).reason_has("--var which=ANSWER");
+    let with_default = file.replace("tool: ask_user,", "tool: ask_user, default: { answer: any },");
+    flow(&with_default, &[]).run().success().stdout_is("It is any.\n");
 }
 
 #[test]

@@ -139,26 +139,32 @@ impl Asking<'_> {
     /// # Errors
     /// The mistakes in the last reply; or the turn cannot go on: a limit, or a failure of the model.
     pub async fn ask<U>(
-        mut self,
-        accept: impl Fn(&Step) -> Result<U, String>,
-        correct: impl Fn(&str) -> String,
+        self,
+        accept: impl Fn(&Step) -> Result<U, String> + Sync,
+        correct: impl Fn(&str) -> String + Sync,
     ) -> Result<U, StepFailure> {
+        let step = self.ask_until_usable(&|step| accept(step).err(), &correct).await?;
+        Ok(accept(&step)?)
+    }
+
+    /// Asks once more if `find_mistakes` finds any in the first reply. Returns the last one.
+    async fn ask_until_usable(
+        mut self,
+        find_mistakes: &(dyn Fn(&Step) -> Option<String> + Sync),
+        correct: &(dyn Fn(&str) -> String + Sync),
+    ) -> Result<Step, TurnStop> {
         let first = self.desk.ask(&self.question).await?;
-        let mistake = match accept(&first) {
-            Ok(taken) => return Ok(taken),
-            Err(mistake) => mistake,
-        };
-        let asked = std::mem::replace(&mut self.question.prompt, correct(&mistake));
+        let Some(mistakes) = find_mistakes(&first) else { return Ok(first) };
+        let asked = std::mem::replace(&mut self.question.prompt, correct(&mistakes));
         self.question.items.extend([Item::Said(UserText::by_program(asked)), Item::Step(first)]);
-        let second = self.desk.ask(&self.question).await?;
-        Ok(accept(&second)?)
+        self.desk.ask(&self.question).await
     }
 
     /// Asks a role.
     pub async fn ask_role<T: DeserializeOwned, U>(
         self,
         role: &Role,
-        accept: impl Fn(T) -> Result<U, String>,
+        accept: impl Fn(T) -> Result<U, String> + Sync,
     ) -> Result<U, StepFailure> {
         let agent = self.desk.agent;
         let take = |step: &Step| {
@@ -187,7 +193,7 @@ impl<'t> Turn<'t> {
         &mut self,
         role: &Role,
         variables: Value,
-        accept: impl Fn(T) -> Result<U, String>,
+        accept: impl Fn(T) -> Result<U, String> + Sync,
     ) -> Result<U, StepFailure> {
         let answered = self.prepare_role(role, variables)?.ask_role(role, accept).await;
         self.record_beside();

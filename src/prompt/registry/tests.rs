@@ -2,13 +2,15 @@
 
 use std::fs;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::{ListedPrompt, Registry};
 use crate::config::{PromptDir, PromptSource};
 use crate::prompt::PromptContext;
 use crate::prompt::file::Prompt;
-use crate::template::convert_value;
+use crate::template::{convert_value, layer_values, make_clock, make_object};
 
 fn registry(files: &[(&str, &str)]) -> (tempfile::TempDir, Registry) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -226,7 +228,11 @@ fn examples_of_a_person_take_the_place_of_built_in_ones() {
         (Registry::new(&[]).get("planner").expect("sound"), registry.get("planner").expect("sound"));
     assert_ne!(before.fingerprint(), after.fingerprint());
     assert!(before.is_built_in() && !after.is_built_in());
-    let context = convert_value(&json!({ "tools": [], "user_request": "x", "vars": {} }));
+    let workspace = json!({ "dir": "/w", "git_branch": null, "os": "linux" });
+    let given =
+        json!({ "tools": [], "user_request": "x", "vars": {}, "instructions": "", "workspace": workspace });
+    let clock = make_clock(Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
+    let context = layer_values(convert_value(&given), make_object([("datetime", clock)]));
     let text = after.render(&context).expect("all is defined");
     assert!(text.contains("<request>Wash up.</request>\n{\"plan\": []}") && !text.contains("Lisbon"), "{text}");
 }

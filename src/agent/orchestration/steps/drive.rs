@@ -1,6 +1,6 @@
 //! Runs lists of steps: begins what is ready, takes what ends, until nothing in them can run any more.
 
-use crate::agent::call::{CallScheduler, OutcomeOrder, WorkOutcome};
+use crate::agent::call::{CallEnd, CallScheduler, OutcomeOrder, WorkOutcome};
 use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::PlanProgress;
 use crate::agent::orchestration::role::StepFailure;
@@ -98,7 +98,10 @@ impl<'t> Turn<'t> {
             (StepTag::Flow(running), WorkOutcome::Call(outcome)) => {
                 let outcome = self.answer_call(*outcome, scheduler.limits())?;
                 let may_pass = outcome.end.may_pass();
-                self.end_job(run, running, outcome.into_result(), may_pass)?;
+                match outcome.end {
+                    CallEnd::Denied(_) => self.end_denied(run, running, outcome.summary)?,
+                    _ => self.end_job(run, running, outcome.into_result(), may_pass)?,
+                }
             }
             (StepTag::Flow(running), WorkOutcome::Request(answered)) => {
                 let answered = StepFailure::settle(answered)?;

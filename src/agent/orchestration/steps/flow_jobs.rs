@@ -186,13 +186,15 @@ impl<'t> Turn<'t> {
         status: StepStatus,
         result: &Result<Worked, String>,
     ) -> Result<(), TurnStop> {
-        let summary = result.as_ref().map_or_else(|why| why, |(_, summary)| summary);
+        // Further lines are a diff.
+        let first = |(_, summary): &'_ Worked| summary.lines().next().unwrap_or_default().to_owned();
+        let summary = result.as_ref().map_or_else(String::clone, first);
         let finished = StepFinished {
             step_id: running.step_id,
             name: Some(running.name.clone()),
             attempt: running.attempt,
             status,
-            summary: text::one_line(summary, 200),
+            summary: text::one_line(&summary, 200),
             check: None,
             duration_ms: u64::try_from(running.at.elapsed().as_millis()).unwrap_or(u64::MAX),
             cut: false,

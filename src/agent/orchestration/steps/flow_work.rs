@@ -98,7 +98,8 @@ impl<'t> Turn<'t> {
                 return self.end_job(run, running, Ok(worked), false);
             }
             Some(StepWork::Tool(ASK_USER)) if !self.agent.approver.present() => {
-                self.run.totals.unasked += 1;
+                // A default is an answer for this case.
+                self.run.totals.unasked += u64::from(step.default.is_none());
                 let why = format!("nobody is there to answer it; --var {}=ANSWER does", step.id);
                 return self.end_denied(run, running, why);
             }
