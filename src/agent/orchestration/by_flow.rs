@@ -84,6 +84,8 @@ impl Turn<'_> {
         let mut run = StepRun::new(orchestration, ListContent::Flow(list));
         (run.memory, run.answers) = (memory, inputs);
         Box::pin(self.run_steps(&mut run, flow.all_steps().len())).await?;
+        // Questions that were of no use any more count too.
+        self.record_beside();
         let result = match &run.lists[0].content {
             ListContent::Flow(list) => list.take_result(),
             ListContent::Plan(_) | ListContent::Ended => Err("step that is missing".to_owned()),

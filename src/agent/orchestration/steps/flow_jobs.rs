@@ -76,7 +76,13 @@ impl<'t> Turn<'t> {
             return Ok(Some(ready));
         }
         let step = ready.job.step;
-        if run.memory.in_doubt.remove(&name) && !self.is_repeatable(step) {
+        let is_in_doubt = run.memory.in_doubt.contains(&name) && !self.is_repeatable(step);
+        // A running helper may ask a person too.
+        if (is_in_doubt || step.approve && !ready.is_approved) && !scheduler.is_idle() {
+            return Ok(Some(ready));
+        }
+        run.memory.in_doubt.remove(&name);
+        if is_in_doubt {
             let question =
                 format!("The step `{name}` may have run in part: {}. Run it again?", describe_step(step));
             if !scheduler.meanwhile(self.confirm(&question)).await {

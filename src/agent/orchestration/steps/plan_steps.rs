@@ -46,6 +46,8 @@ impl<'t> Turn<'t> {
                 }
                 Ok(true)
             }
+            // A running helper may ask a person too.
+            PlanAction::Doubt(_) if !scheduler.is_idle() => Ok(false),
             PlanAction::Doubt(steps) => {
                 for step in steps {
                     scheduler.meanwhile(self.settle_doubt(&mut plan.progress, step)).await?;
