@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::Limits;
-use crate::model::ledger::{SpendingBounds, SpendingRefusal, Spent};
+use crate::model::ledger::{RunLedger, SpendingBounds, SpendingRefusal, Spent};
 
+use super::clock::{PausableClock, calling_time};
 use super::loops::Standstill;
 
 /// A limit that was reached.
@@ -37,6 +38,21 @@ impl Limits {
     /// The most that the run may spend with all its helpers.
     pub(super) fn spending_bounds(&self) -> SpendingBounds {
         SpendingBounds { requests: self.most_requests(), tokens: self.max_tokens, usd: self.max_cost }
+    }
+
+    /// The limit that forbids another request, if any. `steps` are those of the conversation so far, where they are
+    /// limited.
+    pub(super) fn find_reached(
+        &self,
+        ledger: &RunLedger,
+        clock: &PausableClock,
+        steps: Option<u64>,
+    ) -> Option<ReachedLimit> {
+        let all = self.max_turns.filter(|most| steps.is_some_and(|steps| steps >= *most));
+        let is_over = |most: &Duration| clock.elapsed() >= calling_time(*most);
+        all.map(|most| ReachedLimit::Steps { most, spent: ledger.spent() })
+            .or_else(|| ledger.find_exhausted().map(ReachedLimit::Spending))
+            .or_else(|| self.max_time.filter(is_over).map(ReachedLimit::Time))
     }
 }
 

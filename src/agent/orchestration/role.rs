@@ -222,7 +222,7 @@ impl<'t> Turn<'t> {
             results: if is_scripted { self.conversation.results.clone() } else { Vec::new() },
             rates: self.conversation.ruler.rates(),
             closing: if self.is_flow { ClosingNeed::Nothing } else { self.find_closing_need() },
-            max_turns: self.agent.limits.max_turns.filter(|_| !self.is_flow),
+            counts_steps: !self.is_flow,
             syncing: self.conversation.session.begin_sync().map_err(anyhow::Error::from)?,
             record: Arc::clone(&self.conversation.beside),
             is_dry: self.run.is_dry,

@@ -4,11 +4,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::clock::{PausableClock, calling_time};
+use crate::agent::clock::PausableClock;
 use crate::agent::limits::ReachedLimit;
 use crate::agent::stop::TurnStop;
 use crate::agent::window::Rates;
@@ -47,8 +46,8 @@ pub(in crate::agent) struct BesideDesk<'a> {
     pub results: Vec<CallRecord>,
     pub rates: Rates,
     pub closing: ClosingNeed,
-    /// The most steps of the conversation, if they bound its questions.
-    pub max_turns: Option<u64>,
+    /// True if the limit of steps binds its questions.
+    pub counts_steps: bool,
     /// Entries of the log that must be durable before anything is sent.
     pub syncing: Option<Syncing>,
     pub record: Arc<BesideRecord>,
@@ -115,7 +114,12 @@ impl BesideDesk<'_> {
     /// Asks a question until there is a complete reply, or an error that a retry cannot fix. Counts as a step of the
     /// conversation.
     pub async fn ask(&mut self, question: &BesideQuestion) -> Result<Step, TurnStop> {
-        self.find_limit().map_or(Ok(()), |limit| Err(TurnStop::Limit(limit)))?;
+        // Questions in flight will be steps.
+        let steps = self.ledger.own_steps() + self.record.in_flight.load(Ordering::Relaxed);
+        let steps = self.counts_steps.then_some(steps);
+        if let Some(limit) = self.agent.limits.find_reached(&self.ledger, &self.clock, steps) {
+            return Err(TurnStop::Limit(limit));
+        }
         let texts = question.items.iter().flat_map(Item::texts).chain([question.prompt.as_str()]);
         let input_tokens = texts.map(|text| self.rates.count(text)).sum();
         let role = question.name.clone();
@@ -193,17 +197,6 @@ impl BesideDesk<'_> {
             results: &self.results,
             ..ModelRequest::from_items(&question.items, &self.session_id)
         }
-    }
-
-    /// The limit that forbids another question, if any.
-    fn find_limit(&self) -> Option<ReachedLimit> {
-        let Self { ledger, record, .. } = self;
-        let steps = ledger.own_steps() + record.in_flight.load(Ordering::Relaxed);
-        let is_over = |most: &Duration| self.clock.elapsed() >= calling_time(*most);
-        let many = self.max_turns.filter(|most| steps >= *most);
-        many.map(|most| ReachedLimit::Steps { most, spent: ledger.spent() })
-            .or_else(|| ledger.find_exhausted().map(ReachedLimit::Spending))
-            .or_else(|| self.agent.limits.max_time.filter(is_over).map(ReachedLimit::Time))
     }
 }
 

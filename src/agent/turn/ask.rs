@@ -197,14 +197,11 @@ impl Turn<'_> {
         ruler.measure_fixed() + texts.map(|text| ruler.weigh(text)).sum::<u64>()
     }
 
-    /// The limit that forbids another step, if any.
+    /// The limit that forbids another step, if any. The steps of a flow are bounded by its file.
     pub(in crate::agent) fn reached_limit(&self) -> Option<ReachedLimit> {
         let ledger = &self.run.ledger;
-        let steps = self.agent.limits.max_turns.filter(|most| ledger.own_steps() >= *most);
-        steps
-            .map(|most| ReachedLimit::Steps { most, spent: ledger.spent() })
-            .or_else(|| ledger.find_exhausted().map(ReachedLimit::Spending))
-            .or_else(|| self.out_of_time())
+        let steps = (!self.is_flow).then(|| ledger.own_steps());
+        self.agent.limits.find_reached(ledger, &self.clock, steps)
     }
 }
 

@@ -15,11 +15,10 @@ mod silence;
 mod steering;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::clock::{PausableClock, calling_time, working_time};
+use crate::agent::clock::{PausableClock, working_time};
 use crate::agent::limits::ReachedLimit;
 use crate::agent::loops::LoopWatch;
 use crate::agent::request::purpose::Purpose;
@@ -225,12 +224,6 @@ impl<'a> Turn<'a> {
         };
         let (why, tokens) = excess(Ruler::weigh)?;
         if tokens > budget.tokens * FARTHEST { Some(why) } else { excess(Ruler::count).map(|(why, _)| why) }
-    }
-
-    /// The time limit, if the remaining time is reserved for the closing answer.
-    pub(super) fn out_of_time(&self) -> Option<ReachedLimit> {
-        let over = |max_time: &Duration| self.clock.elapsed() >= calling_time(*max_time);
-        self.agent.limits.max_time.filter(over).map(ReachedLimit::Time)
     }
 
     /// The limit that cut a reply: the window was full, or the output limit was reached.

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::agent::limits::ReachedLimit;
 use crate::agent::orchestration::flow::{FlowJob, FlowStepNote};
 use crate::agent::turn::{Turn, TurnStop};
 use crate::base::text;
@@ -69,7 +68,7 @@ impl<'t> Turn<'t> {
             self.finish_job(run, ready.list, &ready.job, Ok(value))?;
             return Ok(None);
         }
-        if let Some(limit) = self.find_spent_limit() {
+        if let Some(limit) = self.reached_limit() {
             return Err(TurnStop::Limit(limit));
         }
         if !self.can_begin(run, scheduler, &ready.job) {
@@ -118,11 +117,6 @@ impl<'t> Turn<'t> {
         }
         self.run.totals.unasked += 1;
         "a person has to allow it, and nobody could be asked".to_owned()
-    }
-
-    /// The limit of time or spending that forbids another step. The number of steps is bounded by the file.
-    fn find_spent_limit(&self) -> Option<ReachedLimit> {
-        self.run.ledger.find_exhausted().map(ReachedLimit::Spending).or_else(|| self.out_of_time())
     }
 
     /// True if a step may run again after it ran in part.
