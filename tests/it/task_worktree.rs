@@ -59,7 +59,8 @@ fn task(prompt: &str) -> (&'static str, String) {
 
 /// The branch that a report names.
 fn branch_of(report: &str) -> String {
-    let (_, rest) = report.split_once("on the branch ").expect("the report names a branch");
+    let named = report.split_once("on the branch ");
+    let (_, rest) = named.unwrap_or_else(|| panic!("no branch is named: {report}"));
     rest.split(',').next().unwrap_or_default().to_owned()
 }
 
