@@ -13,15 +13,24 @@ pub enum Wire {
     Responses,
     /// Anthropic's Messages: `POST {base_url}/messages`.
     Anthropic,
+    /// Ollama's own interface: `POST {server}/api/chat`.
+    Ollama,
+    /// Google's own interface to Gemini: `POST {base_url}/models/{model}:streamGenerateContent`.
+    Gemini,
 }
 
 impl Wire {
+    /// All protocols.
+    pub const ALL: [Self; 5] = [Self::Chat, Self::Responses, Self::Anthropic, Self::Ollama, Self::Gemini];
+
     /// The name as configuration and logs spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Responses => "responses",
             Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
+            Self::Gemini => "gemini",
         }
     }
 }
@@ -34,6 +43,8 @@ pub(super) enum WireChoice {
     Chat,
     Responses,
     Anthropic,
+    Ollama,
+    Gemini,
 }
 
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
@@ -47,5 +58,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         WireChoice::Chat => Some(Wire::Chat),
         WireChoice::Responses => Some(Wire::Responses),
         WireChoice::Anthropic => Some(Wire::Anthropic),
+        WireChoice::Ollama => Some(Wire::Ollama),
+        WireChoice::Gemini => Some(Wire::Gemini),
     }))
 }

@@ -37,6 +37,8 @@ pub struct RequestSettings {
     pub most_output_tokens: Option<u64>,
     /// The most that the server said it accepts as a limit.
     pub accepted_output_tokens: Option<u64>,
+    /// The window that the server is asked to give the model, in tokens; for the wire that can ask for one.
+    pub served_window: Option<u64>,
     /// The limit of this request alone, if it is lower.
     pub output_cap: Option<u64>,
     pub temperature: Option<f64>,

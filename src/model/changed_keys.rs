@@ -2,10 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::chat::AnswerFormat;
 use super::effort::Effort;
 use super::plan::RequestPlan;
-use crate::config::Wire;
+use super::wires;
 
 /// The keys of a model file that turn the first plan into the later one, as far as there are such keys.
 pub fn list_changed_keys(first: &RequestPlan, now: &RequestPlan) -> Map<String, Value> {
@@ -20,11 +19,7 @@ pub fn list_changed_keys(first: &RequestPlan, now: &RequestPlan) -> Map<String, 
     if first.settings.effort != now.settings.effort {
         keys.insert("reasoning_effort".to_owned(), json!(now.settings.effort.map(Effort::word)));
     }
-    let enforces = |plan: &RequestPlan| match plan.wire {
-        Wire::Chat => plan.dialect.chat.answer_format != AnswerFormat::Absent,
-        Wire::Responses => plan.dialect.responses.answer_format,
-        Wire::Anthropic => plan.dialect.anthropic.answer_format,
-    };
+    let enforces = |plan: &RequestPlan| wires::enforces_schemas(plan.wire, &plan.dialect);
     let has_cache_key = |plan: &RequestPlan| plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
     let has_cache_marks = |plan: &RequestPlan| plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
     let left_out = first.settings.extra.keys().filter(|name| !now.settings.extra.contains_key(*name));

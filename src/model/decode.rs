@@ -2,6 +2,7 @@
 //! halves of surrogate pairs, limits.
 
 use super::assembly::{Assembly, Broken};
+use super::sse::SseDecoder;
 use super::{bounds, surrogates};
 use crate::base::text;
 
@@ -25,6 +26,11 @@ pub trait Decode: Send {
     /// True if `[DONE]` completes a reply. Otherwise it is ignored.
     fn ends_with_done(&self) -> bool {
         true
+    }
+
+    /// True if the events are lines, each a JSON object.
+    fn reads_lines(&self) -> bool {
+        false
     }
 }
 
@@ -56,6 +62,11 @@ pub struct ReplyReading {
 impl ReplyReading {
     pub fn new(decoder: Box<dyn Decode>, reply: Assembly) -> Self {
         Self { decoder, reply }
+    }
+
+    /// Finds the events in the bytes of the stream.
+    pub fn find_events(&self) -> SseDecoder {
+        if self.decoder.reads_lines() { SseDecoder::by_lines() } else { SseDecoder::default() }
     }
 
     /// Takes one event of a stream.

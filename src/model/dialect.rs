@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::extra::merge_extra;
-use super::{anthropic, chat, responses};
+use super::{anthropic, chat, gemini, responses};
 use crate::base::{text, yaml};
 use crate::config::Wire;
 
@@ -35,6 +35,7 @@ pub struct Dialect {
     pub chat: chat::ChatFlags,
     pub responses: responses::ResponsesFlags,
     pub anthropic: anthropic::AnthropicFlags,
+    pub gemini: gemini::GeminiFlags,
 }
 
 /// The header that carries the key.
@@ -47,6 +48,8 @@ pub enum Auth {
     XApiKey,
     /// `api-key: KEY`
     ApiKey,
+    /// `x-goog-api-key: KEY`
+    XGoogApiKey,
 }
 
 /// The dialect of a server with a model. `chosen` names a row and beats the address (`host[:port]/path`).

@@ -62,8 +62,7 @@ impl Endpoint {
         let base = base_of(config);
         let (base, query) = base.split_once('?').unwrap_or((base, ""));
         let base = base.trim_end_matches('/');
-        let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::choose_path);
-        let base = paths.iter().find_map(|path| base.strip_suffix(path)).unwrap_or(base);
+        let base = wires::REQUEST_PATHS.iter().find_map(|path| base.strip_suffix(path)).unwrap_or(base);
         // Unset fields would be filled from OpenAI's environment variables and sent to whatever host this is.
         let openai = OpenAIConfig::new().with_api_key("").with_org_id("").with_project_id("").with_api_base(base);
         let mut own_headers = HeaderMap::new();
@@ -98,17 +97,15 @@ impl Endpoint {
         format!("{}{}", self.host(), self.base.path().trim_end_matches('/'))
     }
 
-    /// The address of a request. Messages are below a version, which few people write.
-    pub fn url(&self, path: &str) -> Url {
-        let mut url = net::parse_url(&self.openai.url(path)).unwrap_or_else(|_| self.base.clone());
-        if path == wires::choose_path(Wire::Anthropic) && !self.base.path().trim_end_matches('/').ends_with("/v1")
-        {
-            let whole = format!("{}/v1{path}", self.base.path().trim_end_matches('/'));
-            url.set_path(&whole);
-        }
-        if !self.query.is_empty() {
-            url.set_query(Some(&self.query));
-        }
+    /// The address of a request over a wire.
+    pub fn url(&self, wire: Wire, streaming: bool) -> Url {
+        let base = self.base.path().trim_end_matches('/');
+        let (path, query) = wires::choose_path(wire, base, &self.model, streaming);
+        let mut url = self.base.clone();
+        url.set_path(&path);
+        let queries = [query.unwrap_or_default(), &self.query].into_iter().filter(|query| !query.is_empty());
+        let query = queries.collect::<Vec<_>>().join("&");
+        url.set_query(Some(&*query).filter(|query| !query.is_empty()));
         url
     }
 
@@ -122,6 +119,7 @@ impl Endpoint {
             Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
             Auth::XApiKey => (HeaderName::from_static("x-api-key"), key.clone()),
             Auth::ApiKey => (HeaderName::from_static("api-key"), key.clone()),
+            Auth::XGoogApiKey => (HeaderName::from_static("x-goog-api-key"), key.clone()),
         };
         if let (false, Ok(value)) = (key.is_empty(), HeaderValue::from_str(&value)) {
             headers.insert(name, value);
@@ -208,7 +206,9 @@ impl Endpoint {
     pub async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
         const MOST: usize = 64 * 1024 * 1024;
         let headers = || self.headers(Auth::Bearer, false, &[]);
-        let (mut response, mut exchange) = self.send(&self.url(path), &headers, body).await?;
+        let mut url = net::parse_url(&self.openai.url(path)).unwrap_or_else(|_| self.base.clone());
+        url.set_query(Some(&*self.query).filter(|query| !query.is_empty()));
+        let (mut response, mut exchange) = self.send(&url, &headers, body).await?;
         let mut whole = BytesMut::new();
         while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
             exchange.read(&piece);

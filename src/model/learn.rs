@@ -5,6 +5,7 @@ use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
 use super::dialect::Dialect;
 use super::effort::Effort;
+use super::gemini::GeminiThinking;
 use super::plan::RequestPlan;
 use super::responses::SystemIn;
 use crate::config::Wire;
@@ -25,8 +26,9 @@ pub fn learn_lesson(plan: &RequestPlan, error: &ModelError) -> Option<Lesson> {
     }
     let words = error.message.to_ascii_lowercase();
     let is_no_path = matches!(error.status, Some(404 | 405)) && !words.contains("has no model `");
-    if is_no_path && plan.wire == Wire::Responses && !plan.wire_is_declared {
-        let notice = format!("{} is not served over Responses: chat completions are used", error.model);
+    if is_no_path && matches!(plan.wire, Wire::Responses | Wire::Ollama) && !plan.wire_is_declared {
+        let wire = plan.wire.name();
+        let notice = format!("{} is not served over the wire `{wire}`: chat completions are used", error.model);
         return Some(Lesson { plan: RequestPlan { wire: Wire::Chat, ..plan.clone() }, notice });
     }
     let by_rule = || {
@@ -182,7 +184,7 @@ const RULES: &[RefusalLesson] = &[
             Wire::Anthropic => {
                 change_field(&mut plan.dialect.anthropic.empty_signature_ok, true, "it is sent back unsigned too")
             }
-            Wire::Chat | Wire::Responses => {
+            _ => {
                 change_field(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call")
             }
         },
@@ -231,11 +233,13 @@ const RULES: &[RefusalLesson] = &[
         change_field(&mut plan.dialect.anthropic.parallel_switch, false, "it is not sent")
     }),
     learn_trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
-        let Dialect { chat, responses, anthropic, .. } = &mut plan.dialect;
+        let Dialect { chat, responses, anthropic, gemini, .. } = &mut plan.dialect;
         let known = match plan.wire {
             Wire::Chat => &mut chat.choice_none,
             Wire::Responses => &mut responses.choice_none,
             Wire::Anthropic => &mut anthropic.choice_none,
+            Wire::Gemini => &mut gemini.choice_none,
+            Wire::Ollama => return None,
         };
         change_field(known, false, "the choice is left open")
     }),
@@ -279,11 +283,14 @@ const RULES: &[RefusalLesson] = &[
         lower_effort(plan, words)
     }),
     learn_parameter(
-        &["response_format|json_schema|output_format|output_config.format|text.format|structured output"],
+        &["response_format|json_schema|output_format|output_config.format|text.format|structured output|\
+            response mime type|response_mime_type|response_json_schema"],
         "does not enforce this schema",
         |plan, _| {
-            let Dialect { chat, responses, anthropic, .. } = &mut plan.dialect;
+            let Dialect { chat, responses, anthropic, gemini, .. } = &mut plan.dialect;
             let field = match plan.wire {
+                Wire::Ollama => return None,
+                Wire::Gemini => &mut gemini.answer_format,
                 Wire::Chat => {
                     let weaker = match chat.answer_format {
                         AnswerFormat::JsonSchema => AnswerFormat::JsonObject,
@@ -362,6 +369,10 @@ fn swap_output(plan: &mut RequestPlan, from: OutputField, to: OutputField) -> Op
 
 /// Asks for the nearest level that a refusal names, or for none if it names none.
 fn lower_effort(plan: &mut RequestPlan, words: &str) -> Option<String> {
+    if plan.wire == Wire::Gemini && plan.settings.effort.is_none() {
+        let thinking = &mut plan.dialect.gemini.thinking;
+        return change_field(thinking, GeminiThinking::Absent, "its thoughts are not asked for");
+    }
     let asked = plan.settings.effort?;
     let named: Vec<Effort> = words
         .split(|c: char| !c.is_ascii_alphanumeric())

@@ -50,6 +50,8 @@ pub mod history;
 pub mod chat;
 pub mod responses;
 pub mod anthropic;
+mod ollama;
+mod gemini;
 pub mod dialect;
 mod wires;
 pub mod plan;

@@ -58,7 +58,7 @@ impl RequestPlan {
         let dialect = dialect::resolve_dialect(chosen, address, model)
             .map_err(|why| ConnectError::wrong(&config.name, "dialect", why))?;
         // A host that serves two wires tells them apart by path, and the catalogue knows only the host.
-        let has_choice = dialect.wire.is_some_and(|wire| wire != Wire::Anthropic);
+        let has_choice = matches!(dialect.wire, Some(Wire::Chat | Wire::Responses));
         let wire = config.wire.or(known.wire.filter(|_| has_choice)).or(dialect.wire).unwrap_or(Wire::Chat);
         let mut dialect = dialect;
         apply_declared(&mut dialect, config.capabilities);
@@ -80,6 +80,7 @@ impl RequestPlan {
             max_output_tokens: config.max_output_tokens,
             most_output_tokens: config.max_output_tokens.or(known.most_output_tokens),
             accepted_output_tokens: None,
+            served_window: config.context_window,
             output_cap: None,
             temperature: config.temperature,
             effort,
@@ -118,7 +119,7 @@ impl RequestPlan {
         let written = self.settings.written_limit().or(self.settings.max_output_tokens);
         match self.wire {
             Wire::Anthropic => Some(anthropic::most_tokens(&self.settings)),
-            Wire::Chat | Wire::Responses => written.or(model_writes),
+            Wire::Chat | Wire::Responses | Wire::Ollama | Wire::Gemini => written.or(model_writes),
         }
     }
 
@@ -182,7 +183,7 @@ fn strip_reasoning(turns: &mut Vec<WireTurn<'_>>) {
 
 /// Overrides the dialect with what the model file declares.
 fn apply_declared(dialect: &mut Dialect, declared: Capabilities) {
-    let Dialect { chat, responses, anthropic, .. } = dialect;
+    let Dialect { chat, responses, anthropic, gemini, .. } = dialect;
     if let Some(asked) = declared.stream_usage {
         chat.stream_options = asked;
     }
@@ -194,6 +195,7 @@ fn apply_declared(dialect: &mut Dialect, declared: Capabilities) {
             chat.answer_format = chat::AnswerFormat::Absent;
             responses.answer_format = false;
             anthropic.answer_format = false;
+            gemini.answer_format = false;
         }
         _ => {}
     }

@@ -78,7 +78,7 @@ impl HttpReply {
             ReplyPatience { first_byte: asked + endpoint.timeouts.first_byte, ..ReplyPatience::default() };
         Self {
             body: Some(body),
-            decoder: SseDecoder::default(),
+            decoder: reading.find_events(),
             reading,
             failure: None,
             unread: Vec::new(),

@@ -174,7 +174,7 @@ impl ModelServer {
         let headers = || self.endpoint.headers(auth, plan.settings.streaming, &headers);
         let body = Bytes::from(body);
         let asked = Instant::now();
-        let url = self.endpoint.url(wires::choose_path(plan.wire));
+        let url = self.endpoint.url(plan.wire, plan.settings.streaming);
         let sent = self.endpoint.send(&url, &headers, body.clone()).await;
         // Seven questions at once would delay the request itself.
         self.inquire();
@@ -201,6 +201,8 @@ pub(super) fn provider_name(config: &ModelConfig, wire: Wire) -> &'static str {
         None => match wire {
             Wire::Chat | Wire::Responses => "openai",
             Wire::Anthropic => "anthropic",
+            Wire::Ollama => "ollama",
+            Wire::Gemini => "gcp.gemini",
         },
     }
 }

@@ -30,9 +30,16 @@ pub struct SseDecoder {
     past_first_line: bool,
     /// True if the last byte was a carriage return, to which a line feed that follows belongs.
     after_cr: bool,
+    /// True if every line that is a JSON object is an event (NDJSON).
+    by_lines: bool,
 }
 
 impl SseDecoder {
+    /// A stream of JSON objects, one in each line. Other lines are no events.
+    pub fn by_lines() -> Self {
+        Self { by_lines: true, ..Self::default() }
+    }
+
     /// Reads bytes and passes every event that they complete to `on_event`, which returns whether to continue.
     pub fn feed(
         &mut self,
@@ -83,6 +90,10 @@ impl SseDecoder {
         let is_first = !self.past_first_line;
         let line = if self.past_first_line { line } else { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) };
         self.past_first_line = true;
+        if self.by_lines {
+            let is_object = line.starts_with(b"{") && line.trim_ascii_end().ends_with(b"}");
+            return !is_object || on_event(SseEvent { name: b"", data: line });
+        }
         if line.is_empty() {
             return self.dispatch(on_event);
         }

@@ -24,8 +24,6 @@ use crate::model::{Delta, ReplyEnd};
 
 const EXPECTED: &str = "\n=== reads as\n";
 
-pub(super) const WIRES: [Wire; 3] = [Wire::Chat, Wire::Responses, Wire::Anthropic];
-
 /// The id of an earlier call in the conversation.
 pub(super) const USED: &str = "used";
 
@@ -137,7 +135,7 @@ impl<'a> Cuts<'a> {
                 has_event = true;
                 true
             };
-            sse::SseDecoder::default().feed(&body[self.complete..end], see).expect("short enough");
+            self.case.reading(self.case.wire).find_events().feed(&body[self.complete..end], see).expect("short enough");
         }
         if has_event {
             (self.complete, self.kept) = (end, None);
@@ -147,7 +145,7 @@ impl<'a> Cuts<'a> {
         }
         let mut reading = self.kept.take().or_else(|| self.case.reading_of(&body[..self.complete]))?;
         let mut rest = None;
-        let mut decoder = sse::SseDecoder::default();
+        let mut decoder = reading.find_events();
         let mut take = |event: sse::SseEvent<'_>| {
             rest = Some(reading.event(event.name, event.data));
             true
@@ -177,7 +175,7 @@ pub(super) struct WireCase {
 pub(super) static CASES: LazyLock<Vec<WireCase>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases");
     let mut cases: Vec<WireCase> = Vec::new();
-    for wire in WIRES {
+    for wire in Wire::ALL {
         let Ok(files) = std::fs::read_dir(folder.join(wire.name())) else { continue };
         cases.extend(files.map(|entry| WireCase::open(wire, &entry.expect("an entry").path())));
     }
@@ -237,14 +235,15 @@ impl WireCase {
             is_sound &= reading.event(event.name, event.data).is_ok();
             is_sound
         };
-        sse::SseDecoder::default().feed(events, take).expect("short enough");
+        self.reading(self.wire).find_events().feed(events, take).expect("short enough");
         is_sound.then_some(reading)
     }
 
     /// The deltas of a body that comes in these pieces, neighbouring texts joined, and its end; `None` if it is not a
     /// complete reply. Does what [`HttpReply`] does, without a connection.
     fn decode<'a>(&self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Delta>, Option<ReplyEnd>) {
-        let (mut reading, mut decoder) = (self.reading(self.wire), sse::SseDecoder::default());
+        let mut reading = self.reading(self.wire);
+        let mut decoder = reading.find_events();
         let (mut deltas, mut body) = (Vec::new(), Vec::new());
         let (mut saw_event, mut is_whole) = (false, true);
         let mut take = |event: sse::SseEvent<'_>, reading: &mut ReplyReading| {

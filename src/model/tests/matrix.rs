@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::written::WrittenResults;
-use super::super::{anthropic, chat, responses};
+use super::super::{anthropic, chat, gemini, ollama, responses};
 use super::conversations::{Script, ScriptLine, tool};
 use crate::base::yaml;
 use crate::config::Wire;
@@ -11,14 +11,16 @@ use crate::conversation::message::{Item, Opaque, ReplyPart, Step};
 use crate::model::{ModelRequest, ToolChoice};
 
 /// A model of every wire and of every host with special rules.
-const MODELS: [&str; 9] = [
+const MODELS: [&str; 11] = [
     "{ model: gpt-6-sol, api_key: k }",
     "{ model: gpt-5-mini, api_key: k, wire: chat }",
     "{ model: claude-opus-5-5, base_url: https://api.anthropic.com/v1, wire: anthropic, capabilities: { vision: true } }",
     "{ model: claude-haiku-4-5, base_url: https://api.anthropic.com/v1, wire: anthropic, reasoning_effort: high }",
     "{ model: deepseek-v4-pro, base_url: https://api.deepseek.com/v1 }",
     "{ model: mistral-large-4, base_url: https://api.mistral.ai/v1 }",
-    "{ model: gemini-4-argon, base_url: https://generativelanguage.googleapis.com/v1beta/openai, capabilities: { vision: true } }",
+    "{ model: gemini-4-argon, base_url: https://generativelanguage.googleapis.com/v1beta/openai, wire: chat, capabilities: { vision: true } }",
+    "{ model: gemini-4-argon, base_url: https://generativelanguage.googleapis.com/v1beta, capabilities: { vision: true } }",
+    "{ model: qwen3, base_url: http://localhost:11434/v1, capabilities: { vision: true } }",
     "{ model: anthropic/claude-sonnet-5-5, base_url: https://openrouter.ai/api/v1 }",
     "{ model: qwen3, base_url: http://127.0.0.1:9/v1 }",
 ];
@@ -60,6 +62,13 @@ fn session(wire: Wire) -> String {
             "call_|",
         ),
         Wire::Anthropic => ("{ type: thinking, thinking: hm, signature: AbC }", "null", "null", "toolu_"),
+        Wire::Ollama => ("{ field: thinking }", "null", "null", "call_"),
+        Wire::Gemini => (
+            "{ thoughtSignature: gAAA }",
+            "{ signatureBehind: AbC }",
+            "{ thoughtSignature: c2ln, id: fc_N }",
+            "call_",
+        ),
     };
     let session = SESSION.replace("THINKS", thinks).replace("SAYS", says).replace("CALLS", calls);
     // No id comes twice.
@@ -73,6 +82,8 @@ fn check(wire: Wire, body: &Value) -> Result<(), String> {
         Wire::Chat => chat::tests::valid::check(body),
         Wire::Responses => responses::tests::valid::check(body),
         Wire::Anthropic => anthropic::tests::valid::check(body),
+        Wire::Ollama => ollama::tests::valid::check(body),
+        Wire::Gemini => gemini::tests::valid::check(body),
     }
 }
 
@@ -161,7 +172,8 @@ fn every_request_extends_the_one_before_it() {
             unmark(&mut body);
             // It is not expected of a turn that another model began.
             body["thinking"].take();
-            let field = if body.get("input").is_some() { "input" } else { "messages" };
+            let field = ["input", "contents", "messages"].into_iter().find(|field| body.get(field).is_some());
+            let field = field.expect("a list of messages");
             let Value::Array(messages) = body[field].take() else { panic!("{model}: {body}") };
             if let Some((earlier, rest)) = before.replace((messages.clone(), body.clone())) {
                 assert_eq!(rest, body, "{model}: {length} items");

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::sse;
-use super::cases::{CASES, USED, WIRES};
+use super::cases::{CASES, USED};
+use crate::config::Wire;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
@@ -15,7 +16,7 @@ proptest! {
     #[test]
     fn mutated_events_end(
         case in any::<prop::sample::Index>(),
-        wire in prop::option::weighted(0.2, prop::sample::select(&WIRES[..])),
+        wire in prop::option::weighted(0.2, prop::sample::select(&Wire::ALL[..])),
         mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), mutation()), 1..6),
     ) {
         let case = case.get(&CASES);
@@ -135,7 +136,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// The events of a body that are JSON, with their names; a body without events as one.
+/// The events of a body that are JSON, with their names; of a body without events, its lines or all of it.
 fn events(body: &str) -> Events {
     let mut events = Vec::new();
     let mut take = |event: sse::SseEvent<'_>| {
@@ -145,6 +146,7 @@ fn events(body: &str) -> Events {
     let mut decoder = sse::SseDecoder::default();
     decoder.feed(body.as_bytes(), &mut take).expect("short enough");
     decoder.finish(&mut take);
-    events.extend(serde_json::from_str(body).ok().map(|json| (Vec::new(), json)));
+    let bodies = std::iter::once(body).chain(body.lines());
+    events.extend(bodies.filter_map(|body| serde_json::from_str(body).ok()).map(|json| (Vec::new(), json)));
     events
 }

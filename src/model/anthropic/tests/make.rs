@@ -1,6 +1,6 @@
 //! Builds requests.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::super::asked::{OutgoingRequest, RequestSettings};
 use super::super::super::history::{self, CallIds, HistoryRules, Pictures};
@@ -30,15 +30,10 @@ pub fn make(items: Vec<Item>) -> Make {
     let settings = RequestSettings {
         model: "m".to_owned(),
         streaming: true,
-        max_output_tokens: None,
         most_output_tokens: Some(64_000),
-        accepted_output_tokens: None,
-        output_cap: None,
-        temperature: None,
-        effort: None,
         parallel_calls: true,
         strict_tools: true,
-        extra: Map::new(),
+        ..RequestSettings::default()
     };
     Make {
         items,

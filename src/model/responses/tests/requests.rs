@@ -16,15 +16,9 @@ fn settings() -> RequestSettings {
     RequestSettings {
         model: "gpt-6-sol".to_owned(),
         streaming: true,
-        max_output_tokens: None,
-        most_output_tokens: None,
-        accepted_output_tokens: None,
-        output_cap: None,
-        temperature: None,
-        effort: None,
         parallel_calls: true,
         strict_tools: true,
-        extra: Map::new(),
+        ..RequestSettings::default()
     }
 }
 

@@ -1,0 +1,3 @@
+//! What Gemini accepts.
+
+pub mod valid;

@@ -1,0 +1,3 @@
+//! What Ollama accepts.
+
+pub mod valid;
