@@ -29,6 +29,12 @@ pub trait ChatModel: Send + Sync {
     /// wait.
     fn prepare(&self) {}
 
+    /// Learns what must be known before the first request, and waits for it: how large the window is to be that the
+    /// server is asked for. Later calls return at once.
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The server's own statement of the window, if it was asked and has answered.
     fn find_window(&self) -> Option<ServerWindow> {
         None
@@ -61,6 +67,8 @@ pub struct ServerWindow {
     pub server: &'static str,
     /// Tokens.
     pub window: u64,
+    /// The tokens that the model could have there, if a request can ask for more than this window.
+    pub largest: Option<u64>,
 }
 
 /// A reply as it arrives. Dropping it cancels the request.

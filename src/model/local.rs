@@ -18,6 +18,11 @@ pub struct LocalServer {
     pub models: Vec<String>,
 }
 
+/// The models that a server on this machine offers, in its order; `None` if it does not answer within two seconds.
+pub async fn list_served(net: &Net, base_url: &str) -> Option<Vec<String>> {
+    ask_for_models(net, base_url, Duration::from_secs(2)).await
+}
+
 const USUAL: [(&str, u16); 4] = [("Ollama", 11434), ("llama.cpp", 8080), ("LM Studio", 1234), ("vLLM", 8000)];
 
 /// Asks the usual ports of this machine, all at once, and waits 150 ms at most.
@@ -29,11 +34,15 @@ pub async fn probe_local(net: &Net) -> Vec<LocalServer> {
 async fn probe_server(net: &Net, name: &'static str, port: u16) -> Option<LocalServer> {
     const PATIENCE: Duration = Duration::from_millis(150);
     let base_url = format!("http://127.0.0.1:{port}/v1");
-    let url = net::parse_url(&format!("{base_url}/models")).ok()?;
-    let client = net.client(&url, PATIENCE).ok()?;
-    let response = client.get(url).timeout(PATIENCE).send().await.ok()?;
-    let models = model_ids(&response.bytes().await.ok()?)?;
+    let models = ask_for_models(net, &base_url, PATIENCE).await?;
     Some(LocalServer { name, base_url, models })
+}
+
+async fn ask_for_models(net: &Net, base_url: &str, patience: Duration) -> Option<Vec<String>> {
+    let url = net::parse_url(&format!("{base_url}/models")).ok()?;
+    let client = net.client(&url, patience).ok()?;
+    let response = client.get(url).timeout(patience).send().await.ok()?;
+    model_ids(&response.bytes().await.ok()?)
 }
 
 /// The ids in a list of models; `None` for any other answer.

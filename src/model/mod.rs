@@ -86,7 +86,7 @@ pub use interface::{
     CallRecord, ChatModel, Delta, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd,
     ReplyStream, ServerWindow, ToolChoice, WindowSource,
 };
-pub use local::{LocalServer, probe_local};
+pub use local::{LocalServer, list_served, probe_local};
 pub use probe::Probed;
 pub use refused::{PictureRefusal, PointedPart};
 pub use stated::Stated;

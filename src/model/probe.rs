@@ -5,6 +5,7 @@
 //! No question loads a model. Each is listed with the function that reads its answer, the most reliable program first;
 //! answers about the same program are merged, and the first value wins.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -21,6 +22,10 @@ pub struct Probed {
     pub server: &'static str,
     /// The tokens that the model takes as it runs there; `None` if it is not loaded or no answer says so.
     pub window: Option<u64>,
+    /// The tokens that it could take, if a request may ask for them.
+    pub largest: Option<u64>,
+    /// True if a person has set the window, in the model's own file.
+    pub is_set: bool,
     /// True if the model sees pictures; `None` if no answer says so.
     pub vision: Option<bool>,
 }
@@ -31,6 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST: usize = 4 * 1024 * 1024;
 /// The window that Ollama gives a model if nothing else is set and the machine is small.
 const OLLAMA_DEFAULT: u64 = 4096;
+/// The window that is asked for where nobody has set one: the default has no room for work, and the largest may not fit
+/// the memory.
+const USUAL_WINDOW: u64 = 32_768;
 
 /// A question to a server, and the function that reads its answer.
 struct ProbeQuestion {
@@ -66,16 +74,50 @@ const QUESTIONS: [ProbeQuestion; 7] = [
     ProbeQuestion { at: ProbePlace::Base, path: "/models", read: list_of_models },
 ];
 
+/// The questions to Ollama among them.
+const OLLAMA_QUESTIONS: Range<usize> = 1..3;
+
+impl Probed {
+    /// What a server of this name is known to have, before anything else is known.
+    fn of(server: &'static str) -> Self {
+        Self { server, window: None, largest: None, is_set: false, vision: None }
+    }
+
+    /// The window to ask for.
+    pub fn choose_window(&self) -> Option<u64> {
+        let window = self.window.filter(|_| self.is_set).or_else(|| {
+            let usual = self.window?.max(USUAL_WINDOW);
+            Some(self.largest.map_or(usual, |largest| usual.min(largest)))
+        });
+        window.or(self.largest.map(|largest| largest.min(USUAL_WINDOW)))
+    }
+}
+
+/// Asks Ollama what it knows of a model.
+pub async fn probe_ollama(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) -> Option<Probed> {
+    ask_questions(&QUESTIONS[OLLAMA_QUESTIONS], net, base_url, headers, model).await
+}
+
 /// Asks the server of `base_url` which program it is and what window `model` has, all questions at once. `headers` are
 /// those of a request, including the key. Takes two seconds at most.
 pub async fn probe_server(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) -> Option<Probed> {
+    ask_questions(&QUESTIONS, net, base_url, headers, model).await
+}
+
+async fn ask_questions(
+    questions: &[ProbeQuestion],
+    net: &Net,
+    base_url: &Url,
+    headers: &HeaderMap,
+    model: &str,
+) -> Option<Probed> {
     if !net::is_private(base_url) {
         return None;
     }
     let client = net.client(base_url, PATIENCE).ok()?;
     let mut headers = headers.clone();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    let asked = QUESTIONS.iter().map(async |question| {
+    let asked = questions.iter().map(async |question| {
         let url = question.url(base_url, model)?;
         let request = match question.at {
             ProbePlace::RootByPost => client.post(url).body(json!({ "model": model }).to_string()),
@@ -85,7 +127,7 @@ pub async fn probe_server(net: &Net, base_url: &Url, headers: &HeaderMap, model:
     });
     let answers = join_all(asked).await;
     let said =
-        QUESTIONS.iter().zip(&answers).filter_map(|(question, answer)| (question.read)(answer.as_ref()?, model));
+        questions.iter().zip(&answers).filter_map(|(question, answer)| (question.read)(answer.as_ref()?, model));
     merge_answers(said)
 }
 
@@ -127,25 +169,28 @@ fn merge_answers(said: impl Iterator<Item = Probed>) -> Option<Probed> {
         if first.server != next.server {
             return first;
         }
-        Probed { window: first.window.or(next.window), vision: first.vision.or(next.vision), ..first }
+        Probed {
+            window: first.window.or(next.window),
+            largest: first.largest.or(next.largest),
+            is_set: first.is_set || next.is_set,
+            vision: first.vision.or(next.vision),
+            ..first
+        }
     })
 }
 
 fn llama_cpp(answer: &ProbeAnswer, _model: &str) -> Option<Probed> {
     let settings = answer.body.get("default_generation_settings")?;
     let vision = answer.body.pointer("/modalities/vision").and_then(Value::as_bool);
-    Some(Probed { server: "llama.cpp", window: read_tokens(settings.get("n_ctx")), vision })
+    Some(Probed { window: read_tokens(settings.get("n_ctx")), vision, ..Probed::of("llama.cpp") })
 }
 
 /// The models that are loaded, with the window of each.
 fn ollama_running(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     let models = answer.body.get("models")?.as_array()?;
     let running = models.iter().find(|running| is_named(running, &["name", "model"], model));
-    Some(Probed {
-        server: "Ollama",
-        window: read_tokens(running.and_then(|it| it.get("context_length"))),
-        vision: None,
-    })
+    let window = read_tokens(running.and_then(|it| it.get("context_length")));
+    Some(Probed { window, ..Probed::of("Ollama") })
 }
 
 fn ollama_model(answer: &ProbeAnswer, _model: &str) -> Option<Probed> {
@@ -154,13 +199,15 @@ fn ollama_model(answer: &ProbeAnswer, _model: &str) -> Option<Probed> {
         let mut lines = lines.lines().filter_map(|line| line.trim().strip_prefix("num_ctx"));
         lines.next()?.trim().parse().ok()
     });
-    let trained =
-        || read_tokens(info.iter().find(|(key, _)| key.ends_with(".context_length")).map(|(_, value)| value));
+    let trained = info.iter().find(|(key, _)| key.ends_with(".context_length")).map(|(_, value)| value);
+    let trained = read_tokens(trained);
     let can = answer.body.get("capabilities").and_then(Value::as_array);
     Some(Probed {
-        server: "Ollama",
-        window: set.or_else(|| trained().map(|trained| trained.min(OLLAMA_DEFAULT))),
+        window: set.or_else(|| trained.map(|trained| trained.min(OLLAMA_DEFAULT))),
+        largest: trained,
+        is_set: set.is_some(),
         vision: can.map(|can| can.iter().any(|can| can == "vision")),
+        ..Probed::of("Ollama")
     })
 }
 
@@ -179,7 +226,7 @@ fn lm_studio(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
         read_tokens(named?.pointer("/config/context_length"))
     });
     let vision = known.and_then(|known| known.pointer("/capabilities/vision")?.as_bool());
-    Some(Probed { server: "LM Studio", window, vision })
+    Some(Probed { window, vision, ..Probed::of("LM Studio") })
 }
 
 /// The list of LM Studio before 0.4.
@@ -188,9 +235,9 @@ fn lm_studio_before(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     models.iter().find(|known| known.get("max_context_length").is_some() && known.get("state").is_some())?;
     let known = models.iter().find(|known| is_named(known, &["id"], model));
     Some(Probed {
-        server: "LM Studio",
         window: read_tokens(known.and_then(|known| known.get("loaded_context_length"))),
         vision: known.and_then(|known| Some(known.get("type")?.as_str()? == "vlm")),
+        ..Probed::of("LM Studio")
     })
 }
 
@@ -200,16 +247,16 @@ fn read_litellm(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     let known = models.iter().find(|known| is_named(known, &["model_name"], model));
     let info = known.and_then(|known| known.get("model_info"));
     Some(Probed {
-        server: "LiteLLM",
         window: read_tokens(info.and_then(|info| info.get("max_input_tokens"))),
         vision: info.and_then(|info| info.get("supports_vision")?.as_bool()),
+        ..Probed::of("LiteLLM")
     })
 }
 
 /// The list that every server has; vLLM and SGLang state the window in it.
 fn list_of_models(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
     if answer.is_litellm {
-        return Some(Probed { server: "LiteLLM", window: None, vision: None });
+        return Some(Probed::of("LiteLLM"));
     }
     let models = answer.body.get("data")?.as_array()?;
     let known = models.iter().find(|known| is_named(known, &["id"], model));
@@ -219,7 +266,7 @@ fn list_of_models(answer: &ProbeAnswer, model: &str) -> Option<Probed> {
         Some("sglang") => "SGLang",
         _ => "vLLM",
     };
-    Some(Probed { server, window: Some(window), vision: None })
+    Some(Probed { window: Some(window), ..Probed::of(server) })
 }
 
 fn is_named(known: &Value, keys: &[&str], model: &str) -> bool {
@@ -300,6 +347,23 @@ mod tests {
             let got = said(answers, model).map(|probed| (probed.server, probed.window, probed.vision));
             assert_eq!(got, expected, "{model} of {answers:?}");
         }
+    }
+
+    #[test]
+    fn the_window_that_ollama_is_asked_for() {
+        for (answers, window) in [
+            // Loaded with enough, set in the model's file, neither, small by training, nothing known.
+            (&[("/api/ps", PS.replace("32768", "65536")), ("/api/show", SHOW_PLAIN.to_owned())][..], Some(65_536)),
+            (&[("/api/show", SHOW.to_owned())], Some(16_384)),
+            (&[("/api/show", SHOW_PLAIN.to_owned())], Some(32_768)),
+            (&[("/api/show", SHOW_PLAIN.replace("131072", "8192"))], Some(8192)),
+            (&[("/api/ps", r#"{"models":[]}"#.to_owned())], None),
+        ] {
+            let answers: Vec<(&str, &str)> = answers.iter().map(|(path, body)| (*path, &**body)).collect();
+            let probed = said(&answers, "qwen3:8b").expect("it is Ollama");
+            assert_eq!(probed.choose_window(), window, "{answers:?}");
+        }
+        assert!(QUESTIONS[OLLAMA_QUESTIONS].iter().all(|question| question.path.starts_with("/api/")));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::decode::ReplyReading;
 use super::endpoint::Endpoint;
 use super::endpoint::is_configured;
 use super::plan::{KnownFacts, RequestPlan};
-use super::probe::{Probed, probe_server};
+use super::probe::{Probed, probe_ollama, probe_server};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
 use super::written::WrittenResults;
@@ -41,6 +41,8 @@ pub(super) struct ModelServer {
     /// The server's statements about itself; it is asked once, if nothing declares the window.
     found: Arc<OnceLock<Option<ServerWindow>>>,
     inquiry: Mutex<Inquiry>,
+    /// Done once Ollama has said what the model could have, if the window is ours to choose.
+    settled: tokio::sync::OnceCell<()>,
     /// For the advice if nothing is configured.
     keys_set: Vec<&'static str>,
 }
@@ -84,12 +86,14 @@ impl ModelServer {
         let first_plan = Arc::new(plan);
         let state = Mutex::new(ServerState { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
         let asks = config.context_window.is_none() && net::is_private(endpoint.base());
+        let settled = tokio::sync::OnceCell::new_with((!asks || first_plan.wire != Wire::Ollama).then_some(()));
+        let asks = asks && settled.initialized();
         let inquiry = Mutex::new(if asks { Inquiry::BeforeFirst } else { Inquiry::Done });
         let found = Arc::default();
         let keys_set = around.keys_set.clone();
         let endpoint = Arc::new(endpoint);
         let written = WrittenResults::default();
-        Ok(Self { info, endpoint, net, first_plan, state, written, found, inquiry, keys_set })
+        Ok(Self { info, endpoint, net, first_plan, state, written, found, inquiry, settled, keys_set })
     }
 
     /// The server without the model, for requests that are not conversations.
@@ -131,7 +135,9 @@ impl ModelServer {
 
     /// Asks a private server which program it is, and waits for the answer.
     pub async fn probed(&self) -> Option<Probed> {
-        probe_server(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await
+        let probed = probe_server(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await?;
+        let window = if self.plan().wire == Wire::Ollama { probed.choose_window() } else { probed.window };
+        Some(Probed { window, ..probed })
     }
 
     /// The headers of a request that is not a conversation.
@@ -139,6 +145,19 @@ impl ModelServer {
         let plan = self.plan();
         let auth = plan.dialect.auth.unwrap_or_else(|| wires::choose_auth(plan.wire));
         self.endpoint.headers(auth, false, &[])
+    }
+
+    /// Chooses the window that Ollama is asked for.
+    async fn choose_window(&self) {
+        let headers = self.headers_alone();
+        let probed = probe_ollama(&self.net, self.endpoint.base(), &headers, &self.info.id).await;
+        let Some(probed) = probed else { return };
+        let Some(window) = probed.choose_window() else { return };
+        let _ = self.found.set(Some(ServerWindow { server: probed.server, window, largest: probed.largest }));
+        let mut state = self.state.lock().expect("no holder of the plan panics");
+        let mut plan = RequestPlan::clone(&state.plan);
+        plan.settings.served_window = Some(window);
+        state.plan = Arc::new(plan);
     }
 
     /// Asks a private server for its window, unless it was asked already or it is too early.
@@ -154,7 +173,9 @@ impl ModelServer {
         let (base, model) = (self.endpoint.base().clone(), self.info.id.clone());
         tokio::spawn(async move {
             let probed = probe_server(&net, &base, &headers, &model).await;
-            let window = |probed: Probed| Some(ServerWindow { server: probed.server, window: probed.window? });
+            let window = |probed: Probed| {
+                Some(ServerWindow { server: probed.server, window: probed.window?, largest: None })
+            };
             let _ = found.set(probed.and_then(window));
         });
     }
@@ -218,6 +239,10 @@ impl ChatModel for ModelServer {
 
     fn prepare(&self) {
         self.inquire();
+    }
+
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async { *self.settled.get_or_init(|| self.choose_window()).await })
     }
 
     fn find_window(&self) -> Option<ServerWindow> {

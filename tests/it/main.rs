@@ -109,6 +109,7 @@ mod llama;
 mod model_check;
 mod model_docs;
 mod models;
+mod own_wires;
 mod plans;
 mod routes;
 mod plan_resumed;

@@ -15,12 +15,12 @@ use crate::server::Server;
 
 #[test]
 fn a_provider_wins_over_the_server_of_the_default_model() {
-    let (other, ollama) = (Server::always(Reply::text("other")), Server::always(Reply::text("local")));
+    let (other, ollama) = (Server::always(Reply::text("other")), Server::always(Reply::ollama("local")));
     let host = ollama.url().trim_end_matches("/v1").to_owned();
     Run::task(&other, "task").args(["-m", "ollama/qwen3:8b"]).env("OLLAMA_HOST", host).run().stdout_is("local\n");
     assert!(other.requests().is_empty());
     let requests = ollama.requests();
-    let request = requests.iter().find(|request| request.path == "/v1/chat/completions").expect("it was asked");
+    let request = requests.iter().find(|request| request.path == "/api/chat").expect("it was asked");
     assert_eq!(request.body["model"], "qwen3:8b");
     assert_eq!(request.header("authorization"), None, "the key of another server stays with that");
 }
@@ -123,7 +123,7 @@ fn a_request_costs_what_its_size_does() {
 
 #[test]
 fn a_chat_switches_to_a_provider_and_stays_where_it_is_without_its_key() {
-    let (own, ollama) = (Server::always(Reply::text("own")), Server::always(Reply::text("local")));
+    let (own, ollama) = (Server::always(Reply::text("own")), Server::always(Reply::ollama("local")));
     let typed = "/model groq/openai/gpt-oss-20b\none\n/model ollama/qwen3\ntwo\n/model default\nthree\n";
     let output = Run::new()
         .server(&own)

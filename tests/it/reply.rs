@@ -162,6 +162,20 @@ impl Reply {
         Self::body(status, "application/json", body.to_string())
     }
 
+    /// A stream of JSON objects, one in each line.
+    pub fn lines(lines: &[Value]) -> Self {
+        let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        Self::body(200, "application/x-ndjson", body)
+    }
+
+    /// A text, as Ollama's own interface gives it.
+    pub fn ollama(text: &str) -> Self {
+        let message = json!({"role": "assistant", "content": text});
+        let counts = json!({"message": {"content": ""}, "done": true, "done_reason": "stop",
+            "prompt_eval_count": USAGE.0, "eval_count": USAGE.1});
+        Self::lines(&[json!({"message": message, "done": false}), counts])
+    }
+
     /// A provider's refusal in the usual shape.
     pub fn error(status: u16, message: &str) -> Self {
         Self::json(status, &json!({"error": {"message": message, "type": "error", "code": null}}))

@@ -33,8 +33,8 @@ type Answer = dyn Fn(&Request, usize) -> Reply + Send + Sync;
 struct Shared {
     answer: Box<Answer>,
     requests: Mutex<Vec<Request>>,
-    /// Its statement about itself: a path, and the body of the answer.
-    about: Mutex<Option<(&'static str, String)>>,
+    /// Its statements about itself: paths, and the bodies of the answers.
+    about: Mutex<Vec<(&'static str, String)>>,
     /// The number of times that it was asked which program it is.
     questions: AtomicUsize,
     over: AtomicBool,
@@ -75,7 +75,7 @@ impl Server {
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             requests: Mutex::new(Vec::new()),
-            about: Mutex::new(None),
+            about: Mutex::new(Vec::new()),
             questions: AtomicUsize::new(0),
             over: AtomicBool::new(false),
         });
@@ -95,7 +95,7 @@ impl Server {
 
     /// Answers the question that is asked at `path` of what it is. Such questions count as no requests.
     pub fn about(self, path: &'static str, body: &Value) -> Self {
-        *self.shared.about.lock().expect("no connection panics") = Some((path, body.to_string()));
+        self.shared.about.lock().expect("no connection panics").push((path, body.to_string()));
         self
     }
 
@@ -266,7 +266,7 @@ fn serve(stream: TcpStream, connection: usize, shared: &Shared) {
         if QUESTIONS.contains(&path) {
             shared.questions.fetch_add(1, Ordering::SeqCst);
             let about = shared.about.lock().expect("no connection panics").clone();
-            let (status, body) = match about.filter(|(known, _)| *known == path) {
+            let (status, body) = match about.into_iter().find(|(known, _)| *known == path) {
                 Some((_, body)) => ("200 OK", body),
                 None => ("404 Not Found", String::new()),
             };

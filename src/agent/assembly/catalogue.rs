@@ -3,8 +3,13 @@
 use jiff::civil::Date;
 
 use crate::config::{Config, ModelConfig, ModelProvider, Prices, Wire};
-use crate::model::catalogue::{ModelCatalogue, ModelFacts, Off, providers};
+use crate::model;
+use crate::model::catalogue::providers::{self, ProviderRole};
+use crate::model::catalogue::{ModelCatalogue, ModelFacts, Off};
 use crate::model::effort::Effort;
+use crate::safety::net::Net;
+
+use super::models::at_provider;
 
 /// The models and the source of the facts about them.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +55,24 @@ pub fn list_models(config: &Config, filter: &str) -> ModelListing {
     let models = configured.chain(known).filter(is_asked).collect();
     let (date, origin) = catalogue.source();
     ModelListing { models, date, origin, notice: catalogue.notice().map(str::to_owned) }
+}
+
+/// Asks the server on this machine that `provider` names for its models. `None` if it names no such server.
+///
+/// # Errors
+/// The server does not answer; a sentence.
+pub async fn list_served(config: &Config, net: &Net, provider: &str) -> Option<Result<Vec<ListedModel>, String>> {
+    let provider = providers::by_id(provider).filter(|provider| provider.kind == ProviderRole::Local)?;
+    let base_url = at_provider(provider, "", &config.env).ok()?.base_url?;
+    let Some(ids) = model::list_served(net, &base_url).await else {
+        return Some(Err(format!("{} does not answer at {base_url}", provider.name)));
+    };
+    let listed = |id: String| ListedModel {
+        id: Some(id.clone()),
+        wire: Some(provider.wire),
+        ..ListedModel::from_facts(format!("{}/{id}", provider.id), None)
+    };
+    Some(Ok(ids.into_iter().map(listed).collect()))
 }
 
 /// Merges the declared facts about a model over those of the catalogue.

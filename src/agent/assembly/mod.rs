@@ -39,7 +39,7 @@ use crate::skills::{RunVariables, SkillCatalogue};
 use crate::tools::{self, Environment, Jobs, Kit, SelectableName};
 
 pub use boundary::{Bounds, FREEDOM, find_confinement};
-pub use catalogue::{ListedModel, ModelListing, list_models};
+pub use catalogue::{ListedModel, ModelListing, list_models, list_served};
 pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};
 pub use flows::FlowChoice;

@@ -1,7 +1,7 @@
 //! Chooses the model of a run: a configured one, one of a known provider, or another one of the agent's own server.
 
 use crate::base::secrets::Secret;
-use crate::config::{AgentConfig, ApiKey, Config, Env, ModelConfig, ModelProvider};
+use crate::config::{AgentConfig, ApiKey, Config, Env, ModelConfig, ModelProvider, Wire};
 use crate::model::catalogue::providers::{self, Provider as Known, ProviderRole};
 use crate::model::is_configured;
 
@@ -39,7 +39,7 @@ fn take_by_key(own: &ModelConfig, env: &Env) -> Option<Result<ModelConfig, Setup
 }
 
 /// Makes the configuration of a model at a known provider, with the provider's address and key.
-fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, SetupError> {
+pub(super) fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, SetupError> {
     let key = provider.keys.iter().find_map(|variable| env.get(variable));
     if key.is_none() && !provider.keys.is_empty() {
         let (name, variables) = (provider.name, provider.keys.join(" or "));
@@ -57,8 +57,8 @@ fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, Set
         None => provider.base_url.to_owned(),
     };
     let mut model = ModelConfig::of_server(format!("{}/{id}", provider.id), base_url, id.to_owned());
-    // The host of a gateway does not tell the protocol.
-    model.wire = address.filter(|_| provider.kind != ProviderRole::Local).map(|_| provider.wire);
+    // The host of a gateway does not tell the protocol. One of OpenAI's may speak either of its two.
+    model.wire = address.filter(|_| provider.wire != Wire::Responses).map(|_| provider.wire);
     model.api_key = key.map(|key| ApiKey::Given(Secret::new(key.trim().to_owned())));
     Ok(model)
 }
@@ -101,12 +101,11 @@ fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Wire;
 
     #[test]
     fn a_provider_needs_no_file_but_its_key() {
         for (name, variable, base_url) in [
-            ("openai/gpt-5-mini", "OPENAI_API_KEY", "https://api.openai.com/v1"),
+            ("openai/gpt-5-mini", "OPENAI_API_KEY", "http://127.0.0.1:9/v1"),
             ("anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY", "https://api.anthropic.com/v1"),
             ("google/m", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"),
             ("google/m", "GOOGLE_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"),
@@ -114,7 +113,7 @@ mod tests {
             ("groq/openai/gpt-oss-120b", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
         ] {
             let (provider, id) = providers::split_name(name).expect("it is known");
-            // The address and the key of other models do not matter.
+            // The address of another provider does not matter.
             let env = Env::from_pairs([("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), (variable, " the-key ")]);
             let model = at_provider(provider, id, &env).expect("it has a key");
             assert_eq!(model.base_url.as_deref(), Some(base_url));

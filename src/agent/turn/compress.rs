@@ -65,7 +65,7 @@ impl Turn<'_> {
     /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
     /// budget cannot be sent; but if anything about sizes was learned from the server, it is asked again without that.
     pub(in crate::agent) async fn fit(&mut self) -> Result<RequestSize, TurnStop> {
-        self.heed_server()?;
+        self.heed_server().await?;
         let mut fitted = self.fit_into_budget().await;
         while matches!(fitted, Err(TurnStop::ContextFull(_))) && (self.cross_price_tier() || self.forget_server())
         {
@@ -84,8 +84,9 @@ impl Turn<'_> {
     }
 
     /// Lowers the budget to the window that the server reports, once it has reported one.
-    fn heed_server(&mut self) -> Result<(), TurnStop> {
+    async fn heed_server(&mut self) -> Result<(), TurnStop> {
         let model = &self.agent.model;
+        model.settle().await;
         let Some(found) = model.find_window().filter(|_| !self.conversation.heeded_server) else { return Ok(()) };
         self.conversation.heeded_server = true;
         if found.window >= self.agent.budget.window {
@@ -95,11 +96,19 @@ impl Turn<'_> {
         let budget = self.budget().tokens_in(found.window, info, &self.agent.context);
         self.conversation.learned = Some((info.id.clone(), budget));
         let (server, window, name) = (found.server, found.window, &info.name);
-        let message = format!(
-            "{server} runs {} with a window of {window} tokens: the budget is {budget} from now on. A larger window is \
-             set there; `context_window: {window}` in models/{name}.yaml says so beforehand",
-            info.id
-        );
+        let message = match found.largest {
+            Some(largest) if largest <= window => return Ok(()),
+            Some(largest) => format!(
+                "{server} is asked for a window of {window} tokens for {}, which could have {largest}: set \
+                 `context_window` in models/{name}.yaml to what the memory holds",
+                info.id
+            ),
+            None => format!(
+                "{server} runs {} with a window of {window} tokens: the budget is {budget} from now on. A larger \
+                 window is set there; `context_window: {window}` in models/{name}.yaml says so beforehand",
+                info.id
+            ),
+        };
         Ok(self.run.emitter.emit(EventKind::Warning { message })?)
     }
 

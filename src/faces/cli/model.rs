@@ -32,7 +32,13 @@ pub(super) fn run_model(setup: &CliSetup, command: ModelCommand) -> CommandOutco
 
 fn list_models(setup: &CliSetup, filter: &str, output: ReportFormat) -> CommandOutcome {
     let (_, config) = setup.load()?;
-    let listing = assembly::list_models(&config, filter);
+    let mut listing = assembly::list_models(&config, filter);
+    let net = Net::new(|name| setup.env.get(name));
+    match build_runtime()?.block_on(assembly::list_served(&config, &net, filter)) {
+        Some(Ok(served)) => listing.models.extend(served),
+        Some(Err(why)) => warn_person(&why),
+        None => {}
+    }
     listing.notice.iter().for_each(|notice| warn_person(notice));
     match output {
         ReportFormat::Json => print_json(&as_json(&listing)),

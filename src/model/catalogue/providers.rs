@@ -2,7 +2,7 @@
 //!
 //! These rows come only with the program: no catalogue from outside names a host, an address or a variable.
 
-use crate::config::Wire::{self, Anthropic, Chat, Responses};
+use crate::config::Wire::{self, Anthropic, Chat, Gemini, Ollama, Responses};
 
 /// A provider of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,11 @@ pub enum ProviderRole {
 
 /// All providers. Makers come first: if two have an id, the first one counts.
 pub const PROVIDERS: &[Provider] = &[
-    define_maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses)
-        .usually("gpt-6-sol"),
+    Provider {
+        address: Some("OPENAI_BASE_URL"),
+        ..define_maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses)
+            .usually("gpt-6-sol")
+    },
     Provider {
         address: Some("ANTHROPIC_BASE_URL"),
         ..define_maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
@@ -50,7 +53,7 @@ pub const PROVIDERS: &[Provider] = &[
         "Google Gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
         &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        Chat,
+        Gemini,
     )
     .usually("gemini-3.8-flash"),
     define_maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses).usually("grok-4.7"),
@@ -89,7 +92,11 @@ pub const PROVIDERS: &[Provider] = &[
         .usually("accounts/fireworks/models/glm-5p3"),
     define_gateway("huggingface", "Hugging Face", "https://router.huggingface.co/v1", &["HF_TOKEN"]),
     define_gateway("nvidia", "NVIDIA NIM", "https://integrate.api.nvidia.com/v1", &["NVIDIA_API_KEY"]),
-    Provider { address: Some("OLLAMA_HOST"), ..define_local("ollama", "Ollama", "http://localhost:11434/v1") },
+    Provider {
+        address: Some("OLLAMA_HOST"),
+        wire: Ollama,
+        ..define_local("ollama", "Ollama", "http://localhost:11434/v1")
+    },
     define_local("llamacpp", "llama.cpp", "http://localhost:8080/v1"),
     define_local("lmstudio", "LM Studio", "http://localhost:1234/v1"),
     define_local("vllm", "vLLM", "http://localhost:8000/v1"),

@@ -91,6 +91,10 @@ impl ChatModel for Paced {
         self.model.prepare();
     }
 
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        self.model.settle()
+    }
+
     fn find_window(&self) -> Option<ServerWindow> {
         self.model.find_window()
     }
