@@ -184,9 +184,7 @@ const RULES: &[RefusalLesson] = &[
             Wire::Anthropic => {
                 change_field(&mut plan.dialect.anthropic.empty_signature_ok, true, "it is sent back unsigned too")
             }
-            _ => {
-                change_field(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call")
-            }
+            _ => change_field(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call"),
         },
     ),
     learn_trouble(&["anthropic-beta"], "does not know a beta", |plan, _| {

@@ -56,6 +56,7 @@ pub mod dialect;
 mod wires;
 pub mod plan;
 mod learn;
+mod memory;
 mod changed_keys;
 mod wire_log;
 mod key;
@@ -87,6 +88,7 @@ pub use interface::{
     ReplyStream, ServerWindow, ToolChoice, WindowSource,
 };
 pub use local::{LocalServer, list_served, probe_local};
+pub use memory::{RefusalMemory, RememberedRefusal};
 pub use probe::Probed;
 pub use refused::{PictureRefusal, PointedPart};
 pub use stated::Stated;
@@ -131,6 +133,8 @@ pub struct Surroundings {
     /// The environment variables with providers' keys that are set, for the advice to a user who has configured no
     /// model.
     pub keys_set: Vec<&'static str>,
+    /// What servers refused before.
+    pub memory: Arc<RefusalMemory>,
 }
 
 /// Prepares a configured model for requests. Sends nothing.
@@ -162,6 +166,22 @@ pub fn connect_model(config: &ModelConfig, around: &Surroundings) -> Result<Arc<
 pub async fn probe_server(config: &ModelConfig, around: &Surroundings) -> Result<Option<Probed>, ConnectError> {
     let (info, known) = gather_facts(config, config.model.as_deref().unwrap_or_default(), around);
     Ok(server::ModelServer::new(config, info, known, around)?.probed().await)
+}
+
+/// What the server of this model refused lately, the oldest first. It is forgotten.
+///
+/// # Errors
+/// A mistake in the model's configuration.
+pub fn forget_refusals(
+    config: &ModelConfig,
+    around: &Surroundings,
+) -> Result<Vec<RememberedRefusal>, ConnectError> {
+    let (info, known) = gather_facts(config, config.model.as_deref().unwrap_or_default(), around);
+    let server = server::ModelServer::new(config, info, known, around)?;
+    let (host, model) = server.name();
+    let refusals = around.memory.recall(&host, &model);
+    around.memory.forget(&host, &model);
+    Ok(refusals)
 }
 
 /// Prepares `id`, another model of the same server, to turn texts into vectors. Sends nothing.

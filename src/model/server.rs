@@ -17,6 +17,7 @@ use super::changed_keys::list_changed_keys;
 use super::decode::ReplyReading;
 use super::endpoint::Endpoint;
 use super::endpoint::is_configured;
+use super::memory::RefusalMemory;
 use super::plan::{KnownFacts, RequestPlan};
 use super::probe::{Probed, probe_ollama, probe_server};
 use super::reply::HttpReply;
@@ -36,6 +37,7 @@ pub(super) struct ModelServer {
     net: Arc<Net>,
     /// The plan before anything was refused.
     first_plan: Arc<RequestPlan>,
+    memory: Arc<RefusalMemory>,
     state: Mutex<ServerState>,
     written: WrittenResults,
     /// The server's statements about itself; it is asked once, if nothing declares the window.
@@ -83,8 +85,18 @@ impl ModelServer {
         info.largest_output = plan.largest_output(info.largest_output);
         info.thinking_budget = plan.thinking_budget();
         provider_name(config, plan.wire).clone_into(&mut info.provider);
-        let first_plan = Arc::new(plan);
-        let state = Mutex::new(ServerState { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
+        let memory = Arc::clone(&around.memory);
+        let mut state = ServerState { plan: Arc::new(plan.clone()), refusals: Vec::new(), notices };
+        for refusal in memory.recall(&plan.host, &info.id) {
+            if let Some(lesson) = learn::learn_lesson(&state.plan, &refusal.to_error()) {
+                let day = refusal.day();
+                state.plan = Arc::new(lesson.plan);
+                state
+                    .notices
+                    .push(format!("{} (as learnt on {day}; agent model check finds out anew)", lesson.notice));
+            }
+        }
+        let (first_plan, state) = (Arc::new(plan), Mutex::new(state));
         let asks = config.context_window.is_none() && net::is_private(endpoint.base());
         let settled = tokio::sync::OnceCell::new_with((!asks || first_plan.wire != Wire::Ollama).then_some(()));
         let asks = asks && settled.initialized();
@@ -93,12 +105,17 @@ impl ModelServer {
         let keys_set = around.keys_set.clone();
         let endpoint = Arc::new(endpoint);
         let written = WrittenResults::default();
-        Ok(Self { info, endpoint, net, first_plan, state, written, found, inquiry, settled, keys_set })
+        Ok(Self { info, endpoint, net, first_plan, memory, state, written, found, inquiry, settled, keys_set })
     }
 
     /// The server without the model, for requests that are not conversations.
     pub fn endpoint(&self) -> Arc<Endpoint> {
         Arc::clone(&self.endpoint)
+    }
+
+    /// The host and the provider's name for the model, by which refusals are remembered.
+    pub fn name(&self) -> (String, String) {
+        (self.first_plan.host.clone(), self.info.id.clone())
     }
 
     /// The current plan of requests.
@@ -117,6 +134,7 @@ impl ModelServer {
         state.plan = Arc::new(lesson.plan.with_cap(None));
         state.notices.push(lesson.notice);
         state.refusals.push(error.message.clone());
+        self.memory.keep(&self.first_plan.host, &self.info.id, error);
         true
     }
 

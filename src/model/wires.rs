@@ -20,7 +20,9 @@ pub fn choose_path(wire: Wire, base: &str, model: &str, streaming: bool) -> (Str
         Wire::Anthropic if base.ends_with("/v1") => format!("{base}/messages"),
         Wire::Anthropic => format!("{base}/v1/messages"),
         // People know the address of its imitation of chat completions.
-        Wire::Ollama => format!("{}/api/chat", base.strip_suffix("/v1").or(base.strip_suffix("/api")).unwrap_or(base)),
+        Wire::Ollama => {
+            format!("{}/api/chat", base.strip_suffix("/v1").or(base.strip_suffix("/api")).unwrap_or(base))
+        }
         Wire::Gemini => {
             let base = base.strip_suffix("/openai").unwrap_or(base);
             let base = if base.is_empty() { "/v1beta" } else { base };

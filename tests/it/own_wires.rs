@@ -31,7 +31,10 @@ fn ollama_is_asked_for_a_window_before_the_first_request() {
 #[test]
 fn a_window_that_the_model_file_declares_is_what_ollama_is_asked_for() {
     let server = Server::always(Reply::ollama("hello"));
-    let file = format!("provider: openai\nbase_url: {}\nwire: ollama\nmodel: qwen3\ncontext_window: 20000\n", server.url());
+    let file = format!(
+        "provider: openai\nbase_url: {}\nwire: ollama\nmodel: qwen3\ncontext_window: 20000\n",
+        server.url()
+    );
     Run::new().config("models/mine.yaml", &file).args(["run", "task", "-m", "mine"]).run().success();
     assert_eq!(server.only_request().body["options"]["num_ctx"], 20_000);
     assert_eq!(server.questions(), 0);
@@ -56,10 +59,8 @@ fn ollama_gets_the_results_of_its_calls_with_its_thoughts() {
 
 #[test]
 fn the_models_of_a_local_server_are_listed() {
-    let server = Server::always(Reply::ollama("unused")).about(
-        "/v1/models",
-        &json!({"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "gemma3"}]}),
-    );
+    let server = Server::always(Reply::ollama("unused"))
+        .about("/v1/models", &json!({"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "gemma3"}]}));
     let host = server.url().trim_end_matches("/v1").to_owned();
     Run::new()
         .args(["model", "list", "ollama"])

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::reply::Reply;
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::server::{Request, Server, assert_answered_once};
 
 /// The text that the provider refuses, wherever it stands.
@@ -68,6 +68,28 @@ fn a_result_at_which_the_provider_points_is_left_out_and_the_session_goes_on() {
     let again = go_on(&output, &server, "more").success();
     assert_eq!(statuses(&again), ["ok"], "{}", again.shown());
     Run::at(&output.place).args(["session", "show", &id_of(&output)]).run().success().stdout_has(BAD);
+}
+
+#[test]
+fn a_refused_field_is_remembered_until_the_model_is_checked() {
+    let server = Server::answering(|request, _| match request.body.get("temperature") {
+        Some(_) => Reply::error(400, "Unsupported parameter: 'temperature' is not supported with this model."),
+        None => Reply::text("ok"),
+    });
+    let place = Place::new();
+    let run = |words: &[&str]| Run::at(&place).args(words.to_vec()).server(&server).run();
+    let set = "models.default.temperature=0.2";
+    let first = run(&["run", "task", "--set", set]).success().stderr_has("takes no temperature");
+    assert!(!first.stderr.contains("as learnt"), "{}", first.shown());
+    assert_eq!(server.requests().len(), 2, "it was sent again without it");
+    run(&["run", "task", "--set", set]).success().stderr_has("as learnt on 20");
+    assert_eq!(server.requests().len(), 3, "the next run knows");
+    run(&["run", "task", "--set", set, "-m", "another"]).success();
+    assert_eq!(server.requests().len(), 5, "of another model nothing is known");
+    run(&["model", "check"]).success().stdout_has("refused before").stdout_has("'temperature' is not supported");
+    let before = server.requests().len();
+    run(&["run", "task", "--set", set]).success();
+    assert_eq!(server.requests().len(), before + 2, "the check forgot it");
 }
 
 fn id_of(output: &Output) -> String {

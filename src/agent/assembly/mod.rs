@@ -30,7 +30,7 @@ use crate::files::workspace::Workspace;
 use crate::files::{disk, ignored};
 use crate::model::ChatModel;
 use crate::model::catalogue::{ModelCatalogue, providers};
-use crate::model::{self, Surroundings, WireLog};
+use crate::model::{self, RefusalMemory, Surroundings, WireLog};
 use crate::prompt::{AnswerReader, AnswerWays, Registry, Released};
 use crate::safety::Approver;
 use crate::safety::net::Net;
@@ -318,6 +318,7 @@ fn gather_model_surroundings(config: &Config, options: &RunOptions) -> Result<Su
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
         keys_set: keys_set(config),
+        memory: Arc::new(RefusalMemory::open(&config.dirs.state)),
     })
 }
 

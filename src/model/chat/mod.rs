@@ -17,5 +17,5 @@ pub mod tests;
 
 pub use decode::ChatDecoder;
 pub use encode::encode_request;
-pub use schema::simplify_schema;
 pub use flags::{AnswerFormat, ChatFlags, Echo, EffortField, OutputField};
+pub use schema::simplify_schema;

@@ -129,9 +129,10 @@ pub(super) fn write_contents<'a>(turns: &'a [WireTurn<'a>], flags: &GeminiFlags)
                 }
                 ("model", write_model(parts, at > running && flags.stand_in_signature))
             }
-            WireTurn::Results(results) => {
-                ("user", results.iter().map(|result| write_result(result, own_ids.get(&*result.id).copied())).collect())
-            }
+            WireTurn::Results(results) => (
+                "user",
+                results.iter().map(|result| write_result(result, own_ids.get(&*result.id).copied())).collect(),
+            ),
         };
         all.push(Content { role: Some(role), parts });
     }

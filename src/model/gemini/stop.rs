@@ -17,11 +17,20 @@ pub(super) fn read_stop(reason: &str, message: &str) -> Result<(FinishReason, Op
     Ok(match reason {
         "STOP" | "FINISH_REASON_UNSPECIFIED" => (FinishReason::Stop, None),
         "MAX_TOKENS" => (FinishReason::Length, None),
-        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "MODEL_ARMOR"
-        | "IMAGE_SAFETY" | "IMAGE_PROHIBITED_CONTENT" | "IMAGE_RECITATION" => {
-            (FinishReason::ContentFilter, Some(said("Google's filter ended the reply")))
-        }
-        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" | "MISSING_THOUGHT_SIGNATURE" => {
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "MODEL_ARMOR"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION" => (FinishReason::ContentFilter, Some(said("Google's filter ended the reply"))),
+        "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL"
+        | "MISSING_THOUGHT_SIGNATURE" => {
             return Err(Broken::Unreadable(said("the model wrote a call that cannot be read")));
         }
         other => {

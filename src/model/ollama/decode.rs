@@ -99,7 +99,10 @@ impl OllamaDecoder {
         }
         reply.finish(if reason == "length" { FinishReason::Length } else { FinishReason::Stop });
         if !matches!(reason, "" | "stop" | "length" | "tool_calls") {
-            reply.notice(format!("Ollama ended the reply without one: {}", crate::base::text::one_line(reason, 80)));
+            reply.notice(format!(
+                "Ollama ended the reply without one: {}",
+                crate::base::text::one_line(reason, 80)
+            ));
         }
         reply.mark_complete();
     }

@@ -135,7 +135,11 @@ impl<'a> Cuts<'a> {
                 has_event = true;
                 true
             };
-            self.case.reading(self.case.wire).find_events().feed(&body[self.complete..end], see).expect("short enough");
+            self.case
+                .reading(self.case.wire)
+                .find_events()
+                .feed(&body[self.complete..end], see)
+                .expect("short enough");
         }
         if has_event {
             (self.complete, self.kept) = (end, None);

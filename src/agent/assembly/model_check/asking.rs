@@ -13,8 +13,8 @@ use crate::config::{ApiKey, Capabilities, Config, ModelConfig, ModelProvider};
 use crate::conversation::message::{Cost, Item, ReplyPart, Usage};
 use crate::model::ledger::cost_usd;
 use crate::model::{
-    self, ChatModel, Delta, ModelError, ModelErrorKind, ModelRequest, Probed, ReplyEnd, Surroundings, ToolChoice,
-    WindowSource,
+    self, ChatModel, Delta, ModelError, ModelErrorKind, ModelRequest, Probed, RememberedRefusal, ReplyEnd,
+    Surroundings, ToolChoice, WindowSource,
 };
 
 /// The most tokens of an answer; some models reason before they answer.
@@ -30,6 +30,8 @@ const SESSION: &str = "model-check";
 pub struct ModelCheck {
     chosen: ModelConfig,
     around: Surroundings,
+    /// What the server refused before, forgotten now: the check finds out anew.
+    remembered: Vec<RememberedRefusal>,
     /// The model with everything switched on that could work.
     asked: ModelConfig,
     model: Arc<dyn ChatModel>,
@@ -45,6 +47,8 @@ pub struct ModelCheckResult {
     /// The provider's name for the model.
     pub id: String,
     pub findings: Vec<Finding>,
+    /// What the server refused before, by which requests were changed until now.
+    pub remembered: Vec<RememberedRefusal>,
     /// The server's own description, if it is a local one.
     pub probed: Option<Probed>,
     pub window: CheckedWindow,
@@ -94,6 +98,7 @@ impl ModelCheck {
             return Err(SetupError::usage(format!("`{name}` is a script: there is no server to ask")));
         }
         let around = gather_model_surroundings(config, options)?;
+        let remembered = model::forget_refusals(&chosen, &around).map_err(SetupError::configuration)?;
         let undeclared = ModelConfig {
             capabilities: Capabilities::default(),
             context_window: None,
@@ -125,7 +130,7 @@ impl ModelCheck {
             let (name, _) = config.env.iter().find(|(_, value)| value.trim() == key)?;
             Some(name.to_owned())
         });
-        Ok(Self { chosen, around, asked, model, auto, redactor: config.redactor(), key_variable })
+        Ok(Self { chosen, around, remembered, asked, model, auto, redactor: config.redactor(), key_variable })
     }
 
     /// The name that the model was chosen by.
@@ -165,6 +170,7 @@ impl ModelCheck {
         Ok(ModelCheckResult {
             id: info.id.clone(),
             findings,
+            remembered: self.remembered.clone(),
             probed,
             window,
             requests: asker.requests,

@@ -66,6 +66,9 @@ fn format_report(name: &str, checked: &ModelCheckResult) -> String {
     for finding in &checked.findings {
         row(finding.feature.words(), finding.outcome.words(), &finding.note);
     }
+    for refusal in &checked.remembered {
+        row("refused before", refusal.day(), &format!(" {}", refusal.message));
+    }
     // A name of the form PROVIDER/ID cannot be the name of a file.
     let file = if name.contains('/') { "NAME" } else { name };
     let advice =
@@ -97,6 +100,7 @@ fn as_json(name: &str, checked: &ModelCheckResult) -> Value {
         "server": checked.probed.as_ref().map(|probed| probed.server),
         "window": { "tokens": checked.window.tokens, "source": checked.window.source },
         "features": checked.findings,
+        "remembered": checked.remembered,
         "file": checked.file,
         "file_is_needed": !checked.is_auto,
         "requests": checked.requests,
