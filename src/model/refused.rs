@@ -3,29 +3,12 @@
 
 use serde_json::Value;
 
+use super::errors::{self, RefusalSubject};
 use super::stated::Stated;
 use crate::model::{ModelError, ModelErrorKind};
 
 /// The fields of a request that list the conversation.
 const LISTS: [&str; 3] = ["messages", "contents", "input"];
-
-/// Words by which a refusal is about what a conversation says, not about the form of a request.
-const ABOUT_CONTENT: &[&str] = &[
-    "content",
-    "flagged",
-    "inappropriate",
-    "moderation",
-    "unsafe",
-    "prohibited",
-    "usage polic",
-    "invalid_prompt",
-    "data_inspection",
-    "could not process",
-    "invalid character",
-    "surrogate",
-    "utf-8",
-    "unicode",
-];
 
 /// A place in the list of a request's messages: `messages[7].content`, `messages.3.content.1`, `input[4]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,10 +49,9 @@ pub enum PointedPart {
 impl ModelError {
     /// True if a server refused what the conversation says, as far as its words tell.
     pub fn names_content(&self) -> bool {
-        let words = self.message.to_ascii_lowercase();
         self.kind == ModelErrorKind::BadRequest
             && matches!(self.status, Some(400 | 413 | 422))
-            && ABOUT_CONTENT.iter().any(|word| words.contains(word))
+            && self.is_about(RefusalSubject::Content)
     }
 
     /// What a server refuses about pictures; `None` if it speaks of something else. A request without pictures may be
@@ -81,10 +63,9 @@ impl ModelError {
                 let is_of_bytes = self.status == Some(413) || words.contains("bytes");
                 (is_of_bytes && Stated::read(&words).input.is_none()).then_some(PictureRefusal::TooLarge)
             }
-            ModelErrorKind::BadRequest if !words.contains("image") => None,
+            ModelErrorKind::BadRequest if !self.is_about(RefusalSubject::Picture) => None,
             ModelErrorKind::BadRequest => {
-                let is_count = ["too many", "image(s)", "images may", "number of images", "images >"];
-                if !is_count.iter().any(|count| words.contains(count)) {
+                if !self.is_about(RefusalSubject::PictureCount) {
                     return Some(PictureRefusal::One);
                 }
                 let most = MOST_PICTURES.iter().find_map(|before| {
@@ -95,6 +76,11 @@ impl ModelError {
             }
             _ => None,
         }
+    }
+
+    fn is_about(&self, subject: RefusalSubject) -> bool {
+        let words = self.message.to_ascii_lowercase();
+        errors::list_subjects(self.status, &words).any(|about| about == subject)
     }
 
     /// The place in the conversation that a server refused, if it names one.

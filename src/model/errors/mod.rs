@@ -1,18 +1,22 @@
-//! Errors of servers. `said` finds the server's own words in whatever shape they come, `table` classifies failures by
-//! code and wording, `hints` reads when to retry. Here the three are combined: words come first, since servers do not
-//! agree on statuses, then the status.
+//! Errors of servers. `said` finds the server's own words in whatever shape they come, `table` knows what they mean,
+//! `hints` reads when to retry. Here the three are combined: words come first, since servers do not agree on statuses,
+//! then the status.
 
+mod class;
 mod hints;
+mod row;
 mod said;
 mod table;
 
 use super::stated::Stated;
 use crate::model::{ModelError, ModelErrorKind};
 
+use class::FailureClass;
 pub(super) use hints::Hints;
+pub(super) use row::{RefusalSubject, Remedy, refuses};
 pub use said::StatedError;
 pub(super) use said::looks_like_html;
-use table::{FailureClass, ROWS};
+use table::ROWS;
 
 /// Judges a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream; `model` is the
 /// provider's name for the model.
@@ -45,12 +49,27 @@ fn find_class(status: Option<u16>, said: &StatedError) -> FailureClass {
     }
     let words = format!("{} {}", said.code, said.message).to_ascii_lowercase();
     let code = said.code.to_ascii_lowercase();
-    match ROWS.iter().find(|row| row.holds(status, &code, &words)).map(|row| row.class) {
+    match ROWS.iter().find(|row| row.class.is_some() && row.holds(status, &code, &words)).and_then(|row| row.class)
+    {
         // Servers name the limit of the window too when `max_tokens` alone is too large.
         Some(FailureClass::Overflow) if Stated::read(&said.message).reply_is_too_long() => FailureClass::Request,
         Some(class) => class,
         None => by_status(status),
     }
+}
+
+/// What a refusal can be about, the most specific first; `words` are in lower case.
+pub(super) fn list_subjects(status: Option<u16>, words: &str) -> impl Iterator<Item = RefusalSubject> {
+    ROWS.iter()
+        .filter(move |row| row.subject.is_some() && row.holds(status, "", words))
+        .filter_map(|row| row.subject)
+}
+
+/// True if a remedy is about this field of the request.
+pub(super) fn knows_field(name: &str) -> bool {
+    let about = ROWS.iter().filter(|row| matches!(row.subject, Some(RefusalSubject::Request(..))));
+    let mut words = about.flat_map(|row| row.marks.iter().chain(row.with)).flat_map(|words| words.split('|'));
+    words.any(|word| word == name)
 }
 
 fn by_status(status: Option<u16>) -> FailureClass {

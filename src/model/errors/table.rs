@@ -1,138 +1,18 @@
-//! The classes of failures, as data: the codes and words by which servers report each, and what to do then.
+//! The table of refusals and failures: the codes and words by which servers report each, what class it is of, and what
+//! it is about: a field of the request, or a part of the conversation. For a new wording, add a line here.
 //!
-//! For a new wording, add a line here. Words are in lower case.
+//! The class is that of the first row that holds, of those that have one. What a refusal is about is asked of all rows,
+//! in order, until one names something that can be changed.
 
-use crate::model::ModelErrorKind;
-
-/// A kind of failure, by what a person can do about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FailureClass {
-    /// The key is missing, wrong or lacks permission.
-    Authentication,
-    RateLimit,
-    /// A limit that waiting for a retry does not lift: money, a plan, a day.
-    Quota,
-    Overloaded,
-    Server,
-    /// The request is longer than the window.
-    Overflow,
-    /// The server does not know the model.
-    Model,
-    /// Nothing is served at this address.
-    Address,
-    /// The model cannot call tools, or its server cannot read calls.
-    Tools,
-    /// The model is served by another interface.
-    Wire,
-    /// A filter refused the request or ended the reply.
-    Filter,
-    /// The provider's rules forbid the request.
-    Refused,
-    /// The model wrote a call that the server could not read.
-    Call,
-    /// The request is wrong in another way.
-    Request,
-}
-
-/// The signs of a class of failure.
-pub(super) struct FailureRow {
-    pub class: FailureClass,
-    /// The statuses that it comes with; empty for any. An error in mid-stream may have none, which suits every row.
-    statuses: &'static [u16],
-    /// Whole words of the code.
-    codes: &'static [&'static str],
-    /// Words in the code or the message, one of which is enough.
-    marks: &'static [&'static str],
-    /// Words that must all occur as well.
-    with: &'static [&'static str],
-    /// Words that rule it out.
-    unless: &'static [&'static str],
-}
-
-impl FailureRow {
-    /// True if a failure is of this class; code and words are in lower case.
-    pub fn holds(&self, status: Option<u16>, code: &str, words: &str) -> bool {
-        let any = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
-        let suits = self.statuses.is_empty() || status.is_none_or(|status| self.statuses.contains(&status));
-        let by_code = || code.split(' ').any(|word| self.codes.contains(&word));
-        let by_words = || any(self.marks) && self.with.iter().all(|word| words.contains(word));
-        suits && (by_code() || by_words()) && !any(self.unless)
-    }
-}
-
-impl FailureClass {
-    /// The kind that decides how the program continues.
-    pub fn kind(self) -> ModelErrorKind {
-        match self {
-            Self::Authentication => ModelErrorKind::Authentication,
-            Self::RateLimit => ModelErrorKind::RateLimit,
-            Self::Quota => ModelErrorKind::Quota,
-            Self::Overloaded | Self::Server => ModelErrorKind::Transient,
-            Self::Overflow => ModelErrorKind::ContextTooLong,
-            Self::Call => ModelErrorKind::Incomplete,
-            Self::Model
-            | Self::Address
-            | Self::Tools
-            | Self::Wire
-            | Self::Filter
-            | Self::Refused
-            | Self::Request => ModelErrorKind::BadRequest,
-        }
-    }
-
-    /// The server's words between their meaning and the advice, which add no numbers to them.
-    pub fn words(self, said: &str, model: &str) -> String {
-        let said = if said.is_empty() { "the server gave no reason" } else { said };
-        let before = match self {
-            Self::Model => format!("the server has no model `{model}`: "),
-            Self::Filter => "a content filter of the provider refused this: ".to_owned(),
-            Self::Refused => "the provider's rules forbid this request: ".to_owned(),
-            _ => String::new(),
-        };
-        let advice = self.advice();
-        if advice.is_empty() {
-            return format!("{before}{said}");
-        }
-        let end = if said.ends_with(['.', '!', '?']) { "" } else { "." };
-        format!("{before}{said}{end} {advice}")
-    }
-
-    fn advice(self) -> &'static str {
-        match self {
-            Self::Authentication => {
-                "Check the key (`api_key` in the model file, or its variable) and whether it may use this model."
-            }
-            Self::Quota => "Check the plan and the balance of the account, or use another model (-m).",
-            Self::Overloaded => "Try again later, or use another model (-m).",
-            Self::Model => "`agent model list` shows the known names; `model` in the model file sets it.",
-            Self::Address => {
-                "Check `base_url` in the model file: most end with `/v1`, none with `/chat/completions`."
-            }
-            Self::Tools => {
-                "Set `capabilities: { tools: false }` in the model file, or use a model that can call tools (-m)."
-            }
-            Self::Wire => "Set `wire: responses` in the model file.",
-            Self::Filter | Self::Refused => "Put the request in other words, or use another model (-m).",
-            Self::RateLimit | Self::Server | Self::Overflow | Self::Call | Self::Request => "",
-        }
-    }
-}
-
-/// A row that suits any status and any other words.
-const fn define_row(
-    class: FailureClass,
-    codes: &'static [&'static str],
-    marks: &'static [&'static str],
-) -> FailureRow {
-    FailureRow { class, statuses: &[], codes, marks, with: &[], unless: &[] }
-}
+use super::class::FailureClass;
+use super::row::{RefusalRow, RefusalSubject, Remedy, define_class, define_field, define_part, define_remedy};
 
 /// Words of limits that waiting lifts.
 const THROTTLED: &[&str] = &["rate limit", "rate_limit", "ratelimit", "too many requests", "throttl"];
 
-/// The rows; the first that matches decides.
-pub(super) const ROWS: &[FailureRow] = &[
-    define_row(
+/// The rows. Words are in lower case.
+pub(super) const ROWS: &[RefusalRow] = &[
+    define_class(
         FailureClass::Quota,
         // 1308: the plan of Z.ai.
         &["1308", "billing_error", "enforced_spend_limit_reached"],
@@ -155,7 +35,7 @@ pub(super) const ROWS: &[FailureRow] = &[
             "bymodelbyday",
         ],
     ),
-    define_row(
+    define_class(
         FailureClass::Overflow,
         // 1261: Z.ai.
         &["1261", "request_too_large", "too_many_prompt_tokens"],
@@ -214,13 +94,13 @@ pub(super) const ROWS: &[FailureRow] = &[
             "request body size exceeds",
         ],
     ),
-    FailureRow { unless: THROTTLED, ..define_row(FailureClass::Overflow, &[], &["too many tokens"]) },
-    define_row(
+    RefusalRow { unless: THROTTLED, ..define_class(FailureClass::Overflow, &[], &["too many tokens"]) },
+    define_class(
         FailureClass::Wire,
         &["unsupported_api"],
         &["use /v1/responses", "not a chat model", "only supported in v1/responses"],
     ),
-    define_row(
+    define_class(
         FailureClass::Tools,
         &[],
         &[
@@ -240,7 +120,7 @@ pub(super) const ROWS: &[FailureRow] = &[
             "requires --jinja",
         ],
     ),
-    define_row(
+    define_class(
         FailureClass::Model,
         &["model_not_found", "invalid_model"],
         &[
@@ -255,17 +135,17 @@ pub(super) const ROWS: &[FailureRow] = &[
             "supported api model names are",
         ],
     ),
-    FailureRow {
+    RefusalRow {
         statuses: &[400, 403, 404],
         with: &["model"],
-        ..define_row(FailureClass::Model, &[], &["does not exist", "not_found_error", "do not have access to"])
+        ..define_class(FailureClass::Model, &[], &["does not exist", "not_found_error", "do not have access to"])
     },
-    FailureRow {
+    RefusalRow {
         statuses: &[404],
         with: &["model"],
-        ..define_row(FailureClass::Model, &[], &["not found", "could not be found"])
+        ..define_class(FailureClass::Model, &[], &["not found", "could not be found"])
     },
-    define_row(
+    define_class(
         FailureClass::Filter,
         &["content_filter"],
         &[
@@ -277,21 +157,21 @@ pub(super) const ROWS: &[FailureRow] = &[
             "input was flagged",
         ],
     ),
-    define_row(
+    define_class(
         FailureClass::Refused,
         &["invalid_prompt", "bio_policy", "misalignment_policy_violation"],
         &["usage policy", "usage policies"],
     ),
-    define_row(FailureClass::Call, &["tool_use_failed"], &[]),
+    define_class(FailureClass::Call, &["tool_use_failed"], &[]),
     // llama.cpp and Ollama report these with a 500, but a retry does not help.
-    define_row(
+    define_class(
         FailureClass::Request,
         &[],
         &["image input is not supported", "failed to load image", "image: unknown format"],
     ),
     // OpenRouter knows the address and the model, but nobody who serves this request.
-    define_row(FailureClass::Request, &[], &["no endpoints found"]),
-    define_row(
+    define_class(FailureClass::Request, &[], &["no endpoints found"]),
+    define_class(
         FailureClass::Authentication,
         &[],
         &[
@@ -307,23 +187,23 @@ pub(super) const ROWS: &[FailureRow] = &[
         ],
     ),
     // A quota per minute is refilled, and then the server says when.
-    FailureRow {
+    RefusalRow {
         unless: &["resource_exhausted", "per minute", "per second", "retry in", "try again in"],
-        ..define_row(
+        ..define_class(
             FailureClass::Quota,
             &[],
             &["quota exceeded", "exceeded your quota", "exceeded your current quota"],
         )
     },
-    FailureRow { statuses: &[429], ..define_row(FailureClass::RateLimit, &["resource_exhausted"], THROTTLED) },
-    FailureRow {
+    RefusalRow { statuses: &[429], ..define_class(FailureClass::RateLimit, &["resource_exhausted"], THROTTLED) },
+    RefusalRow {
         statuses: &[500, 503, 529],
-        ..define_row(FailureClass::Overloaded, &[], &["overloaded", "at capacity"])
+        ..define_class(FailureClass::Overloaded, &[], &["overloaded", "at capacity"])
     },
     // In mid-stream there are only the words.
-    FailureRow {
+    RefusalRow {
         statuses: &[400],
-        ..define_row(
+        ..define_class(
             FailureClass::Request,
             // Responses, about pictures and accounts
             &["data_residency_mismatch", "image_parse_error", "empty_image_file", "failed_to_download_image"],
@@ -343,4 +223,164 @@ pub(super) const ROWS: &[FailureRow] = &[
             ],
         )
     },
+    // What a refusal is about, the most specific first: some also name a parameter that is not their subject.
+    define_remedy(Remedy::StopEcho, "refuses earlier reasoning", &["bound to a different conversation"]),
+    RefusalRow {
+        with: &["thinking|thought|reasoning|verif|decrypt|organization"],
+        ..define_remedy(
+            Remedy::Signatures,
+            "refuses earlier reasoning",
+            &["signature", "encrypted_content", "encrypted content"],
+        )
+    },
+    define_remedy(
+        Remedy::StopEcho,
+        "refuses earlier reasoning",
+        &["without its required following item", "items are not persisted", "duplicate item found"],
+    ),
+    define_field(Remedy::Instructions, "takes no instructions", &["instructions"]),
+    define_remedy(
+        Remedy::ToResponses,
+        "calls tools over Responses",
+        &[
+            "function tools with reasoning_effort",
+            "use /v1/responses",
+            "not a chat model",
+            "only supported in v1/responses",
+        ],
+    ),
+    define_remedy(
+        Remedy::EchoAlways,
+        "wants its reasoning back",
+        &["must be passed back", "reasoning_content is missing", "reasoning_content in the thinking"],
+    ),
+    define_remedy(Remedy::Betas, "does not know a beta", &["anthropic-beta"]),
+    define_remedy(
+        Remedy::OutputLimit,
+        "writes no reply as long",
+        &["max_tokens: ", "maximum allowed number of output tokens"],
+    ),
+    RefusalRow {
+        with: &["enabled"],
+        ..define_remedy(Remedy::ThinkingType, "thinks in another way", &["thinking.type", "thinking type"])
+    },
+    define_field(
+        Remedy::EffortField,
+        "knows no levels of effort",
+        &["output_config.effort", "output_config: effort"],
+    ),
+    define_field(Remedy::EagerStream, "does not stream arguments early", &["eager_input_streaming"]),
+    define_field(Remedy::ThinkingDisplay, "does not know thinking.display", &["thinking.display", "display:"]),
+    define_field(
+        Remedy::ParallelSwitch,
+        "does not know disable_parallel_tool_use",
+        &["disable_parallel_tool_use"],
+    ),
+    define_remedy(Remedy::ToolChoice, "does not know this tool_choice", &["tool_choice", "tool choice"]),
+    define_remedy(
+        Remedy::UserAfterResults,
+        "refuses a user's words after results",
+        &["unexpected role 'user' after role 'tool'", "role 'tool' must be followed", "after tool"],
+    ),
+    // A model that takes no pictures at all: where one picture is at fault, it alone is left out
+    // (`agent/turn/refused_pictures.rs`).
+    define_remedy(
+        Remedy::Blind,
+        "does not see",
+        &[
+            "unknown variant `image_url`",
+            "image input is not supported",
+            "image inputs are not supported",
+            "images are not supported",
+            "image_url is not supported",
+            "not support image",
+            "n't support image",
+            "support image input",
+            "accept image",
+            "only supported by certain models",
+            "content must be a string",
+            "value must be a string",
+            "not a multimodal model",
+            "not multimodal",
+            "not a vision model",
+            "not support vision",
+            "vision is not supported",
+            "not support multimodal",
+            "data required for image input",
+        ],
+    ),
+    define_field(Remedy::StreamOptions, "does not know stream_options", &["stream_options", "stream options"]),
+    RefusalRow {
+        with: &["max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
+        ..define_field(Remedy::NotMaxTokens, "takes no max_tokens", &["max_tokens"])
+    },
+    define_field(Remedy::NotMaxCompletionTokens, "takes no max_completion_tokens", &["max_completion_tokens"]),
+    define_field(
+        Remedy::ParallelField,
+        "does not know parallel_tool_calls",
+        &["parallel_tool_calls", "parallel tool"],
+    ),
+    define_field(Remedy::Temperature, "takes no temperature", &["temperature"]),
+    define_field(
+        Remedy::Summaries,
+        "gives no summaries of its reasoning",
+        &["reasoning.summary", "reasoning summar", "generate reasoning summaries"],
+    ),
+    define_field(
+        Remedy::EncryptedReasoning,
+        "does not hand out its reasoning",
+        &["reasoning.encrypted_content", "include"],
+    ),
+    define_field(Remedy::Effort, "does not know this reasoning_effort", &["reasoning", "effort", "thinking"]),
+    define_field(
+        Remedy::AnswerFormat,
+        "does not enforce this schema",
+        &[
+            "response_format",
+            "json_schema",
+            "output_format",
+            "output_config.format",
+            "text.format",
+            "structured output",
+            "response mime type",
+            "response_mime_type",
+            "response_json_schema",
+        ],
+    ),
+    define_field(Remedy::StrictTools, "knows no strict tools", &["strict"]),
+    define_remedy(
+        Remedy::LooserSchemas,
+        "does not compile these schemas",
+        &["schema is too complex", "too many optional parameters", "too many strict tools"],
+    ),
+    define_field(Remedy::CacheKey, "does not know prompt_cache_key", &["prompt_cache_key"]),
+    define_field(Remedy::CacheMarks, "knows no marks for its cache", &["cache_control"]),
+    // Parts of the conversation.
+    RefusalRow {
+        with: &["image"],
+        ..define_part(
+            RefusalSubject::PictureCount,
+            &["too many", "image(s)", "images may", "number of images", "images >"],
+        )
+    },
+    define_part(RefusalSubject::Picture, &["image"]),
+    define_part(
+        RefusalSubject::Content,
+        &[
+            "content",
+            "flagged",
+            "inappropriate",
+            "moderation",
+            "unsafe",
+            "prohibited",
+            "usage polic",
+            "invalid_prompt",
+            "data_inspection",
+            "could not process",
+            "invalid character",
+            "surrogate",
+            "utf-8",
+            "unicode",
+        ],
+    ),
 ];
