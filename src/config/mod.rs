@@ -75,8 +75,8 @@ pub use loaded::Config;
 pub use manifest::Manifest;
 pub use mistake::{ConfigError, Mistake, suggest};
 pub use model::{
-    Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall, ScriptCondition,
-    ScriptError, ScriptReply, Timeouts,
+    CacheLifetime, Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall,
+    ScriptCondition, ScriptError, ScriptReply, Timeouts,
 };
 pub use options::{LoadOptions, find_brought};
 pub use own_commands::{OwnCommand, OwnCommands};

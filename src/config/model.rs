@@ -38,6 +38,9 @@ pub struct ModelConfig {
     /// The amount of reasoning, from `none` to `max`; a level that the model lacks becomes its nearest. `null` leaves
     /// it to the provider.
     pub reasoning_effort: Option<String>,
+    /// How long the provider's cache keeps a prompt, where a request can say so (Anthropic's models); `null` leaves it
+    /// to the provider.
+    pub cache: Option<CacheLifetime>,
     /// Merged into each request.
     #[serde(default)]
     pub extra_body: Map<String, Value>,
@@ -60,6 +63,17 @@ impl ModelConfig {
     pub fn of_server(name: String, base_url: String, id: String) -> Self {
         Self { name, base_url: Some(base_url), model: Some(id), ..Self::default() }
     }
+}
+
+/// The time for which a cache keeps a prompt after its last use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CacheLifetime {
+    #[default]
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    /// What is written costs twice as much as other input.
+    #[serde(rename = "1h")]
+    Hour,
 }
 
 /// The kind of a model.
@@ -116,6 +130,16 @@ impl Prices {
     pub fn base(&self) -> PriceTier {
         let Self { input, cached_input, cache_write, output, .. } = *self;
         PriceTier { above: 0, input, cached_input, cache_write, output }
+    }
+
+    /// The prices where the cache keeps what is written for an hour: twice that of other input, as Anthropic states.
+    /// Without a price of its own a cache is not written by marks.
+    pub fn with_hourly_cache(self) -> Self {
+        const HOURLY: f64 = 2.0;
+        let double = |cache_write: Option<f64>, input: f64| cache_write.map(|_| input * HOURLY);
+        let tier = |tier: &PriceTier| PriceTier { cache_write: double(tier.cache_write, tier.input), ..*tier };
+        let tiers = self.tiers.iter().map(tier).collect();
+        Self { cache_write: double(self.cache_write, self.input), tiers, ..self }
     }
 
     /// The prices of a request with `input_tokens` in all, including those from the cache.

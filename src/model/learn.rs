@@ -12,7 +12,7 @@ use super::gemini::GeminiThinking;
 use super::plan::RequestPlan;
 use super::responses::SystemIn;
 use crate::config::Wire;
-use crate::model::{ModelError, ModelErrorKind};
+use crate::model::{ModelError, ModelErrorKind, ToolDefinition};
 
 /// A better plan.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub struct Lesson {
     pub notice: String,
 }
 
-/// Returns the lesson of the refusal of a request by `plan`; `None` if nothing can be left out.
-pub fn learn_lesson(plan: &RequestPlan, error: &ModelError) -> Option<Lesson> {
+/// Returns the lesson of the refusal of a request by `plan` with these tools; `None` if nothing can be left out.
+pub fn learn_lesson(plan: &RequestPlan, error: &ModelError, tools: &[ToolDefinition]) -> Option<Lesson> {
     if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422 | 500)) {
         return None;
     }
@@ -38,7 +38,7 @@ pub fn learn_lesson(plan: &RequestPlan, error: &ModelError) -> Option<Lesson> {
         errors::list_subjects(error.status, &words).find_map(|subject| {
             let RefusalSubject::Request(remedy, about) = subject else { return None };
             let mut plan = plan.clone();
-            let done = apply_remedy(remedy, &mut plan, &words)?;
+            let done = apply_remedy(remedy, &mut plan, &words, tools)?;
             Some(Lesson { plan, notice: format!("{} {about}: {done}", error.model) })
         })
     };
@@ -68,11 +68,13 @@ fn leave_out_field(plan: &RequestPlan, error: &ModelError, words: &str, is_known
 /// True if a field's name is a whole word of a refusal.
 fn names(words: &str, field: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    words.split(|c| !is_part(c)).any(|word| word == field)
+    // Some servers name a field in the spelling of their own language.
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    words.split(|c| !is_part(c)).any(|word| word == field || plain(word) == plain(field))
 }
 
 /// Makes a change and returns it in words; `None` if the plan already has it.
-fn apply_remedy(remedy: Remedy, plan: &mut RequestPlan, words: &str) -> Option<String> {
+fn apply_remedy(remedy: Remedy, plan: &mut RequestPlan, words: &str, tools: &[ToolDefinition]) -> Option<String> {
     let wire = plan.wire;
     let Dialect { chat, responses, anthropic, gemini, .. } = &mut plan.dialect;
     match remedy {
@@ -163,14 +165,35 @@ fn apply_remedy(remedy: Remedy, plan: &mut RequestPlan, words: &str) -> Option<S
         }
         Remedy::LooserSchemas => turn_off([&mut plan.settings.strict_tools], "tools are declared without strict")
             .or_else(|| turn_off([&mut anthropic.answer_format], "the answer is checked here alone")),
+        Remedy::RefusedTool => leave_out_tool(plan, words, tools),
         Remedy::CacheKey => turn_off([&mut chat.cache_key, &mut responses.cache_key], "it is not sent"),
         Remedy::CacheMarks => turn_off([&mut chat.cache_marks, &mut anthropic.cache_marks], "none are set"),
     }
 }
 
+/// Leaves out the tool that a refusal names, or at whose place it points: the others must not suffer for its schema.
+fn leave_out_tool(plan: &mut RequestPlan, words: &str, tools: &[ToolDefinition]) -> Option<String> {
+    let sent: Vec<&str> = tools.iter().map(|tool| &*tool.name).filter(|name| !plan.leaves_out(name)).collect();
+    let is_named = |name: &&&str| {
+        let name = name.to_ascii_lowercase();
+        ['\'', '"', '`'].iter().any(|quote| words.contains(&format!("{quote}{name}{quote}")))
+    };
+    let by_place = || {
+        let places = ["function_declarations[", "tools.", "tools["];
+        let after = places.iter().find_map(|place| words.split_once(place))?.1;
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        sent.get(after[..digits].parse::<usize>().ok()?)
+    };
+    let name = (*sent.iter().find(is_named).or_else(by_place)?).to_owned();
+    let done = format!("{name} is not offered to it");
+    plan.refused_tools.insert(name);
+    Some(done)
+}
+
 /// Asks for no reply that is longer than the most that a refusal names.
 fn lower_output(plan: &mut RequestPlan, words: &str) -> Option<String> {
-    let most = words.split_once('>')?.1.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?;
+    let (_, after) = words.split_once('>').or_else(|| words.split_once("at most"))?;
+    let most = after.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?;
     let most: u64 = most.parse().ok()?;
     let settings = &mut plan.settings;
     settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));

@@ -76,7 +76,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::base::secrets::LateSecrets;
-use crate::config::{GuidanceProfile, ModelConfig, ModelProvider};
+use crate::config::{CacheLifetime, GuidanceProfile, ModelConfig, ModelProvider};
 use crate::safety::net::Net;
 
 use embeddings::Embeddings;
@@ -223,7 +223,10 @@ fn gather_facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (Model
         max_output_tokens: output,
         largest_output: config.max_output_tokens.or_else(|| known.as_ref()?.output),
         thinking_budget: None,
-        prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
+        prices: config.prices.clone().or_else(|| {
+            let prices = known.as_ref()?.prices.clone()?;
+            Some(if config.cache == Some(CacheLifetime::Hour) { prices.with_hourly_cache() } else { prices })
+        }),
         calls_tools: config.capabilities.tools,
         sees: config.capabilities.vision.or(sees).unwrap_or(false),
         // A script needs no advice, and a small window has no room for it.

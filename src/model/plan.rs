@@ -1,6 +1,9 @@
 //! The plan of requests to one server with one model, made from the model file, the dialect and the catalogue, and
 //! changed by the server's refusals. Pure.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use super::asked::{OutgoingRequest, RequestSettings};
 use super::dialect::{self, Dialect};
 use super::effort::Effort;
@@ -30,6 +33,8 @@ pub struct RequestPlan {
     pub echoes_reasoning: bool,
     /// True if tools are sent.
     pub tools: bool,
+    /// The tools that the server refused, by their names.
+    pub refused_tools: BTreeSet<String>,
     /// The levels of reasoning that the model has; `None` if they are unknown.
     pub levels: Option<Vec<Effort>>,
     /// The host, as the origin of the data that its replies want back.
@@ -62,6 +67,9 @@ impl RequestPlan {
         let wire = config.wire.or(known.wire.filter(|_| has_choice)).or(dialect.wire).unwrap_or(Wire::Chat);
         let mut dialect = dialect;
         apply_declared(&mut dialect, config.capabilities);
+        if let Some(lifetime) = config.cache {
+            (dialect.chat.cache_lifetime, dialect.anthropic.cache_lifetime) = (lifetime, lifetime);
+        }
         let mut notices = Vec::new();
         let effort = choose_effort(config, known.levels.as_deref(), wire, &dialect, &mut notices)?;
         let mut extra = if wire == Wire::Chat { dialect.body.clone() } else { Map::new() };
@@ -98,6 +106,7 @@ impl RequestPlan {
             sees,
             echoes_reasoning: true,
             tools: can.tools,
+            refused_tools: BTreeSet::new(),
             levels: known.levels,
             host,
         };
@@ -148,17 +157,26 @@ impl RequestPlan {
             strip_reasoning(&mut turns);
         }
         written.reuse(&mut turns);
+        let mut offered = Cow::Borrowed(request.tools);
+        if !self.refused_tools.is_empty() {
+            offered.to_mut().retain(|tool| !self.leaves_out(&tool.name));
+        }
         let asked = OutgoingRequest {
             settings: &self.settings,
             system: request.system,
             turns: &turns,
-            tools: if self.tools { request.tools } else { &[] },
+            tools: if self.tools { &offered } else { &[] },
             tool_choice: request.tool_choice,
             schema: request.schema,
             session_id: request.session_id,
         };
         let headers = wires::list_headers(self.wire, &asked, &self.dialect);
         (wires::encode_request(self.wire, &asked, &self.dialect), headers)
+    }
+
+    /// True if the server refused a tool of this name.
+    pub fn leaves_out(&self, tool: &str) -> bool {
+        self.refused_tools.contains(tool)
     }
 
     /// Returns the reason that the server is certain to refuse a request with tools, and what to do; `None` if it may

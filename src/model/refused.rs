@@ -60,7 +60,8 @@ impl ModelError {
         let words = self.message.to_ascii_lowercase();
         match self.kind {
             ModelErrorKind::ContextTooLong => {
-                let is_of_bytes = self.status == Some(413) || words.contains("bytes");
+                let is_of_text = words.contains("token") || words.contains("context");
+                let is_of_bytes = words.contains("bytes") || self.status == Some(413) && !is_of_text;
                 (is_of_bytes && Stated::read(&words).input.is_none()).then_some(PictureRefusal::TooLarge)
             }
             ModelErrorKind::BadRequest if !self.is_about(RefusalSubject::Picture) => None,

@@ -88,7 +88,7 @@ impl ModelServer {
         let memory = Arc::clone(&around.memory);
         let mut state = ServerState { plan: Arc::new(plan.clone()), refusals: Vec::new(), notices };
         for refusal in memory.recall(&plan.host, &info.id) {
-            if let Some(lesson) = learn::learn_lesson(&state.plan, &refusal.to_error()) {
+            if let Some(lesson) = learn::learn_lesson(&state.plan, &refusal.to_error(), &[]) {
                 let day = refusal.day();
                 state.plan = Arc::new(lesson.plan);
                 state
@@ -126,7 +126,7 @@ impl ModelServer {
     /// Changes the plan according to a refusal; returns false if that would not change the request.
     fn learn(&self, refused: &RequestPlan, request: &ModelRequest<'_>, error: &ModelError) -> bool {
         let mut state = self.state.lock().expect("no holder of the plan panics");
-        let Some(lesson) = learn::learn_lesson(refused, error) else { return false };
+        let Some(lesson) = learn::learn_lesson(refused, error, request.tools) else { return false };
         let write = |plan: &RequestPlan| (plan.wire, plan.encode(request, &WrittenResults::default()));
         if write(&lesson.plan) == write(refused) {
             return false;

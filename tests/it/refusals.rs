@@ -220,3 +220,18 @@ fn a_server_that_names_the_responses_path_is_asked_there() {
     });
     Run::task(&server, "hello").run().exits(5).reason_has("reached");
 }
+
+#[test]
+fn a_tool_whose_schema_is_refused_is_left_out_alone() {
+    let server =
+        Server::answering(|request, _| match request.tool_names().iter().position(|name| *name == "odd") {
+            Some(at) => Reply::error(400, &format!("tools.{at}.custom.input_schema: JSON schema is invalid")),
+            None => Reply::text("ok"),
+        });
+    let tool = "description: Odd.\nparameters: { type: object }\ncommand: [\"true\"]\npermission: read\n";
+    let output = Run::task(&server, "task").config("tools/odd.yaml", &format!("name: odd\n{tool}")).run();
+    output.success().stderr_has("odd is not offered to it");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[1].tool_names().contains(&"read_file"));
+}

@@ -3,6 +3,8 @@
 
 use serde::Deserialize;
 
+use crate::config::CacheLifetime;
+
 /// The behaviours of one server with one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -35,7 +37,7 @@ pub struct AnthropicFlags {
     pub cache_marks: bool,
     /// A tool may have a mark.
     pub cache_on_tools: bool,
-    pub cache_ttl: CacheTtl,
+    pub cache_lifetime: CacheLifetime,
     /// Results of failed calls may contain pictures.
     pub images_in_error_ok: bool,
 }
@@ -57,7 +59,7 @@ impl Default for AnthropicFlags {
             answer_format: false,
             cache_marks: false,
             cache_on_tools: false,
-            cache_ttl: CacheTtl::default(),
+            cache_lifetime: CacheLifetime::default(),
             images_in_error_ok: false,
         }
     }
@@ -78,14 +80,4 @@ pub enum Thinking {
     Unasked,
     /// It decides how much, and cannot be told not to.
     Always,
-}
-
-/// The time for which a cache keeps a prompt after its last use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-pub enum CacheTtl {
-    #[default]
-    #[serde(rename = "5m")]
-    FiveMinutes,
-    #[serde(rename = "1h")]
-    Hour,
 }

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 use super::super::result_text::ResultText;
 use super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
-use super::flags::{AnthropicFlags, CacheTtl};
+use super::flags::AnthropicFlags;
 use crate::base::image::Image;
+use crate::config::CacheLifetime;
 
 /// The user's message if the conversation ends with the model: current models do not continue their own reply.
 const GO_ON: &str = "[Go on.]";
@@ -88,7 +89,7 @@ pub(super) struct Mark {
 impl Mark {
     /// The mark for a server that reads them.
     pub fn from_flags(flags: &AnthropicFlags) -> Option<Self> {
-        let ttl = (flags.cache_ttl == CacheTtl::Hour).then_some("1h");
+        let ttl = (flags.cache_lifetime == CacheLifetime::Hour).then_some("1h");
         flags.cache_marks.then_some(Self { r#type: "ephemeral", ttl })
     }
 }

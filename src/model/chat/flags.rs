@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::super::effort::Effort;
 use super::super::history::{CallIds, Pictures};
+use crate::config::CacheLifetime;
 
 /// The behaviours of one server with one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -35,6 +36,7 @@ pub struct ChatFlags {
     pub pictures: Pictures,
     /// Caches up to marks in the messages (`cache_control`).
     pub cache_marks: bool,
+    pub cache_lifetime: CacheLifetime,
     /// `prompt_cache_key` may be sent.
     pub cache_key: bool,
     /// A call of the running turn that came from another model needs a stand-in for its signature.
@@ -68,6 +70,7 @@ impl Default for ChatFlags {
             ids: CallIds::default(),
             pictures: Pictures::AfterResults,
             cache_marks: false,
+            cache_lifetime: CacheLifetime::default(),
             cache_key: false,
             stand_in_signature: false,
             plain_schemas: false,

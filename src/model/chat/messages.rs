@@ -9,6 +9,7 @@ use super::super::asked::OutgoingRequest;
 use super::super::result_text::ResultText;
 use super::super::turns::{ModelPart, UserPart, WireCall, WireTurn};
 use super::flags::{ChatFlags, Echo};
+use crate::config::CacheLifetime;
 
 /// The placeholder for the signature of a call that another model made in the running turn.
 const STAND_IN: &str = "skip_thought_signature_validator";
@@ -99,14 +100,18 @@ pub(super) fn write_messages<'a>(asked: &OutgoingRequest<'a>, flags: &ChatFlags)
         }
     }
     if flags.cache_marks {
-        set_marks(&mut all);
+        set_marks(&mut all, flags.cache_lifetime);
     }
     all
 }
 
 /// Marks the ends of the prompt, of the user's last message, and of the last message that can carry a mark. With marks
 /// every content is a list of parts, so that a mark that moves on changes nothing but itself.
-fn set_marks(all: &mut [CompletionMessage<'_>]) {
+fn set_marks(all: &mut [CompletionMessage<'_>], lifetime: CacheLifetime) {
+    let mark = match lifetime {
+        CacheLifetime::FiveMinutes => json!({"type": "ephemeral"}),
+        CacheLifetime::Hour => json!({"type": "ephemeral", "ttl": "1h"}),
+    };
     for message in all.iter_mut() {
         message.content().split();
     }
@@ -118,7 +123,7 @@ fn set_marks(all: &mut [CompletionMessage<'_>]) {
         last(|message| !matches!(message, CompletionMessage::Assistant { content: ChatContent::Nothing(_), .. })),
     ];
     for at in marked.into_iter().flatten() {
-        all[at].content().mark();
+        all[at].content().mark(&mark);
     }
 }
 
@@ -146,11 +151,11 @@ impl<'a> ChatContent<'a> {
         }
     }
 
-    fn mark(&mut self) {
+    fn mark(&mut self, mark: &Value) {
         if let Self::Parts(parts) = self
             && let Some(ContentPart::Text { cache_control, .. }) = parts.last_mut()
         {
-            *cache_control = Some(json!({"type": "ephemeral"}));
+            *cache_control = Some(mark.clone());
         }
     }
 }

@@ -6,6 +6,7 @@ mod class;
 mod hints;
 mod row;
 mod said;
+mod subjects;
 mod table;
 
 use super::stated::Stated;
@@ -16,7 +17,8 @@ pub(super) use hints::Hints;
 pub(super) use row::{RefusalSubject, Remedy, refuses};
 pub use said::StatedError;
 pub(super) use said::looks_like_html;
-use table::ROWS;
+use subjects::SUBJECTS;
+use table::CLASSES;
 
 /// Judges a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream; `model` is the
 /// provider's name for the model.
@@ -49,8 +51,7 @@ fn find_class(status: Option<u16>, said: &StatedError) -> FailureClass {
     }
     let words = format!("{} {}", said.code, said.message).to_ascii_lowercase();
     let code = said.code.to_ascii_lowercase();
-    match ROWS.iter().find(|row| row.class.is_some() && row.holds(status, &code, &words)).and_then(|row| row.class)
-    {
+    match CLASSES.iter().find(|row| row.holds(status, &code, &words)).and_then(|row| row.class) {
         // Servers name the limit of the window too when `max_tokens` alone is too large.
         Some(FailureClass::Overflow) if Stated::read(&said.message).reply_is_too_long() => FailureClass::Request,
         Some(class) => class,
@@ -60,14 +61,12 @@ fn find_class(status: Option<u16>, said: &StatedError) -> FailureClass {
 
 /// What a refusal can be about, the most specific first; `words` are in lower case.
 pub(super) fn list_subjects(status: Option<u16>, words: &str) -> impl Iterator<Item = RefusalSubject> {
-    ROWS.iter()
-        .filter(move |row| row.subject.is_some() && row.holds(status, "", words))
-        .filter_map(|row| row.subject)
+    SUBJECTS.iter().filter(move |row| row.holds(status, "", words)).filter_map(|row| row.subject)
 }
 
 /// True if a remedy is about this field of the request.
 pub(super) fn knows_field(name: &str) -> bool {
-    let about = ROWS.iter().filter(|row| matches!(row.subject, Some(RefusalSubject::Request(..))));
+    let about = SUBJECTS.iter().filter(|row| matches!(row.subject, Some(RefusalSubject::Request(..))));
     let mut words = about.flat_map(|row| row.marks.iter().chain(row.with)).flat_map(|words| words.split('|'));
     words.any(|word| word == name)
 }

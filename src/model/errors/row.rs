@@ -1,4 +1,4 @@
-//! A row of the table: the signs of a refusal, and what it is about.
+//! A row of the tables: the signs of a refusal, and its class or what it is about.
 
 use super::class::FailureClass;
 
@@ -35,6 +35,7 @@ pub enum Remedy {
     OutputLimit,
     ParallelField,
     ParallelSwitch,
+    RefusedTool,
     Signatures,
     StopEcho,
     StreamOptions,
@@ -99,6 +100,7 @@ const REFUSING: &[&str] = &[
     "deprecated",
     "must be",
     "cannot",
+    "can not",
     "should",
 ];
 

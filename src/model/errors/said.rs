@@ -111,7 +111,7 @@ impl StatedError {
     }
 }
 
-/// The parameter that an error is about: `param`, or the path to it (`loc`): its end, or the place of a message.
+/// The parameter that an error is about: `param`, or the path to it (`loc`), or the place of a message.
 fn find_parameter(level: &Value) -> Option<String> {
     let loc = || {
         let path = level.get("loc")?.as_array()?;
@@ -120,7 +120,10 @@ fn find_parameter(level: &Value) -> Option<String> {
                 let parts = path[list..].iter().map(|part| part.as_str().map_or(part.to_string(), str::to_owned));
                 Some(parts.collect::<Vec<_>>().join("."))
             }
-            _ => path.iter().rev().find_map(Value::as_str).map(str::to_owned),
+            _ => {
+                let names = path.iter().filter_map(Value::as_str).filter(|name| *name != "body");
+                Some(names.collect::<Vec<_>>().join("."))
+            }
         }
     };
     let name = level.get("param").and_then(Value::as_str).map(str::to_owned).or_else(loc)?;

@@ -1,21 +1,18 @@
-//! The table of refusals and failures: the codes and words by which servers report each, what class it is of, and what
-//! it is about: a field of the request, or a part of the conversation. For a new wording, add a line here.
-//!
-//! The class is that of the first row that holds, of those that have one. What a refusal is about is asked of all rows,
-//! in order, until one names something that can be changed.
+//! The table of failures: the codes and words by which servers report each, and the class of it, which is that of the
+//! first row that holds. What a refused request is about stands in `subjects.rs`. For a new wording, add a line here.
 
 use super::class::FailureClass;
-use super::row::{RefusalRow, RefusalSubject, Remedy, define_class, define_field, define_part, define_remedy};
+use super::row::{RefusalRow, define_class};
 
 /// Words of limits that waiting lifts.
 const THROTTLED: &[&str] = &["rate limit", "rate_limit", "ratelimit", "too many requests", "throttl"];
 
 /// The rows. Words are in lower case.
-pub(super) const ROWS: &[RefusalRow] = &[
+pub(super) const CLASSES: &[RefusalRow] = &[
     define_class(
         FailureClass::Quota,
-        // 1308: the plan of Z.ai.
-        &["1308", "billing_error", "enforced_spend_limit_reached"],
+        // 1308, 1113: the plan and the balance of Z.ai.
+        &["1308", "1113", "billing_error", "enforced_spend_limit_reached"],
         &[
             "insufficient_quota",
             "billing_hard_limit",
@@ -33,6 +30,7 @@ pub(super) const ROWS: &[RefusalRow] = &[
             "usage_not_included",
             // GitHub Models: so many requests a day
             "bymodelbyday",
+            "余额不足",
         ],
     ),
     define_class(
@@ -51,6 +49,7 @@ pub(super) const ROWS: &[RefusalRow] = &[
             // vLLM, SGLang, Together
             "maximum model length",
             "context length is only",
+            "max_tokens must be at least 1, got -",
             "longer than the model's context",
             // llama.cpp
             "exceeds the available context size",
@@ -66,6 +65,7 @@ pub(super) const ROWS: &[RefusalRow] = &[
             "exceeds maximum context",
             // LM Studio
             "context the overflows",
+            "cannot truncate prompt",
             "greater than the context length",
             "context overflow",
             // Qwen
@@ -84,6 +84,7 @@ pub(super) const ROWS: &[RefusalRow] = &[
             "maximum prompt length",
             "prompt exceeds max length",
             "exceeded model token limit",
+            "model max length exceeded",
             "reduce the length of the messages",
             "request too large for",
             "prompt token count of",
@@ -145,6 +146,9 @@ pub(super) const ROWS: &[RefusalRow] = &[
         with: &["model"],
         ..define_class(FailureClass::Model, &[], &["not found", "could not be found"])
     },
+    // NVIDIA NIM, Cloudflare
+    RefusalRow { statuses: &[404], ..define_class(FailureClass::Model, &[], &["not found for account"]) },
+    define_class(FailureClass::Address, &[], &["could not route to"]),
     define_class(
         FailureClass::Filter,
         &["content_filter"],
@@ -157,17 +161,29 @@ pub(super) const ROWS: &[RefusalRow] = &[
             "input was flagged",
         ],
     ),
-    define_class(
-        FailureClass::Refused,
-        &["invalid_prompt", "bio_policy", "misalignment_policy_violation"],
-        &["usage policy", "usage policies"],
-    ),
+    RefusalRow {
+        // MiniMax says the same of results without their calls.
+        unless: &["tool result"],
+        ..define_class(
+            FailureClass::Refused,
+            &["invalid_prompt", "bio_policy", "misalignment_policy_violation"],
+            &["usage policy", "usage policies"],
+        )
+    },
     define_class(FailureClass::Call, &["tool_use_failed"], &[]),
     // llama.cpp and Ollama report these with a 500, but a retry does not help.
     define_class(
         FailureClass::Request,
         &[],
-        &["image input is not supported", "failed to load image", "image: unknown format"],
+        &[
+            "image input is not supported",
+            "failed to load image",
+            "image: unknown format",
+            // The model's template, which runs into an order or a role that it does not know.
+            "jinja",
+            "raise_exception",
+            "role not supported",
+        ],
     ),
     // OpenRouter knows the address and the model, but nobody who serves this request.
     define_class(FailureClass::Request, &[], &["no endpoints found"]),
@@ -197,8 +213,8 @@ pub(super) const ROWS: &[RefusalRow] = &[
     },
     RefusalRow { statuses: &[429], ..define_class(FailureClass::RateLimit, &["resource_exhausted"], THROTTLED) },
     RefusalRow {
-        statuses: &[500, 503, 529],
-        ..define_class(FailureClass::Overloaded, &[], &["overloaded", "at capacity"])
+        statuses: &[400, 429, 500, 503, 529],
+        ..define_class(FailureClass::Overloaded, &[], &["overloaded", "at capacity", "degraded function"])
     },
     // In mid-stream there are only the words.
     RefusalRow {
@@ -223,164 +239,4 @@ pub(super) const ROWS: &[RefusalRow] = &[
             ],
         )
     },
-    // What a refusal is about, the most specific first: some also name a parameter that is not their subject.
-    define_remedy(Remedy::StopEcho, "refuses earlier reasoning", &["bound to a different conversation"]),
-    RefusalRow {
-        with: &["thinking|thought|reasoning|verif|decrypt|organization"],
-        ..define_remedy(
-            Remedy::Signatures,
-            "refuses earlier reasoning",
-            &["signature", "encrypted_content", "encrypted content"],
-        )
-    },
-    define_remedy(
-        Remedy::StopEcho,
-        "refuses earlier reasoning",
-        &["without its required following item", "items are not persisted", "duplicate item found"],
-    ),
-    define_field(Remedy::Instructions, "takes no instructions", &["instructions"]),
-    define_remedy(
-        Remedy::ToResponses,
-        "calls tools over Responses",
-        &[
-            "function tools with reasoning_effort",
-            "use /v1/responses",
-            "not a chat model",
-            "only supported in v1/responses",
-        ],
-    ),
-    define_remedy(
-        Remedy::EchoAlways,
-        "wants its reasoning back",
-        &["must be passed back", "reasoning_content is missing", "reasoning_content in the thinking"],
-    ),
-    define_remedy(Remedy::Betas, "does not know a beta", &["anthropic-beta"]),
-    define_remedy(
-        Remedy::OutputLimit,
-        "writes no reply as long",
-        &["max_tokens: ", "maximum allowed number of output tokens"],
-    ),
-    RefusalRow {
-        with: &["enabled"],
-        ..define_remedy(Remedy::ThinkingType, "thinks in another way", &["thinking.type", "thinking type"])
-    },
-    define_field(
-        Remedy::EffortField,
-        "knows no levels of effort",
-        &["output_config.effort", "output_config: effort"],
-    ),
-    define_field(Remedy::EagerStream, "does not stream arguments early", &["eager_input_streaming"]),
-    define_field(Remedy::ThinkingDisplay, "does not know thinking.display", &["thinking.display", "display:"]),
-    define_field(
-        Remedy::ParallelSwitch,
-        "does not know disable_parallel_tool_use",
-        &["disable_parallel_tool_use"],
-    ),
-    define_remedy(Remedy::ToolChoice, "does not know this tool_choice", &["tool_choice", "tool choice"]),
-    define_remedy(
-        Remedy::UserAfterResults,
-        "refuses a user's words after results",
-        &["unexpected role 'user' after role 'tool'", "role 'tool' must be followed", "after tool"],
-    ),
-    // A model that takes no pictures at all: where one picture is at fault, it alone is left out
-    // (`agent/turn/refused_pictures.rs`).
-    define_remedy(
-        Remedy::Blind,
-        "does not see",
-        &[
-            "unknown variant `image_url`",
-            "image input is not supported",
-            "image inputs are not supported",
-            "images are not supported",
-            "image_url is not supported",
-            "not support image",
-            "n't support image",
-            "support image input",
-            "accept image",
-            "only supported by certain models",
-            "content must be a string",
-            "value must be a string",
-            "not a multimodal model",
-            "not multimodal",
-            "not a vision model",
-            "not support vision",
-            "vision is not supported",
-            "not support multimodal",
-            "data required for image input",
-        ],
-    ),
-    define_field(Remedy::StreamOptions, "does not know stream_options", &["stream_options", "stream options"]),
-    RefusalRow {
-        with: &["max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
-        ..define_field(Remedy::NotMaxTokens, "takes no max_tokens", &["max_tokens"])
-    },
-    define_field(Remedy::NotMaxCompletionTokens, "takes no max_completion_tokens", &["max_completion_tokens"]),
-    define_field(
-        Remedy::ParallelField,
-        "does not know parallel_tool_calls",
-        &["parallel_tool_calls", "parallel tool"],
-    ),
-    define_field(Remedy::Temperature, "takes no temperature", &["temperature"]),
-    define_field(
-        Remedy::Summaries,
-        "gives no summaries of its reasoning",
-        &["reasoning.summary", "reasoning summar", "generate reasoning summaries"],
-    ),
-    define_field(
-        Remedy::EncryptedReasoning,
-        "does not hand out its reasoning",
-        &["reasoning.encrypted_content", "include"],
-    ),
-    define_field(Remedy::Effort, "does not know this reasoning_effort", &["reasoning", "effort", "thinking"]),
-    define_field(
-        Remedy::AnswerFormat,
-        "does not enforce this schema",
-        &[
-            "response_format",
-            "json_schema",
-            "output_format",
-            "output_config.format",
-            "text.format",
-            "structured output",
-            "response mime type",
-            "response_mime_type",
-            "response_json_schema",
-        ],
-    ),
-    define_field(Remedy::StrictTools, "knows no strict tools", &["strict"]),
-    define_remedy(
-        Remedy::LooserSchemas,
-        "does not compile these schemas",
-        &["schema is too complex", "too many optional parameters", "too many strict tools"],
-    ),
-    define_field(Remedy::CacheKey, "does not know prompt_cache_key", &["prompt_cache_key"]),
-    define_field(Remedy::CacheMarks, "knows no marks for its cache", &["cache_control"]),
-    // Parts of the conversation.
-    RefusalRow {
-        with: &["image"],
-        ..define_part(
-            RefusalSubject::PictureCount,
-            &["too many", "image(s)", "images may", "number of images", "images >"],
-        )
-    },
-    define_part(RefusalSubject::Picture, &["image"]),
-    define_part(
-        RefusalSubject::Content,
-        &[
-            "content",
-            "flagged",
-            "inappropriate",
-            "moderation",
-            "unsafe",
-            "prohibited",
-            "usage polic",
-            "invalid_prompt",
-            "data_inspection",
-            "could not process",
-            "invalid character",
-            "surrogate",
-            "utf-8",
-            "unicode",
-        ],
-    ),
 ];

@@ -35,10 +35,10 @@ enum LastPartKind {
 /// One chunk of a stream, or a whole reply.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Chunk<'a> {
+struct GeminiChunk<'a> {
     candidates: Option<Vec<Candidate<'a>>>,
     prompt_feedback: Option<Feedback<'a>>,
-    usage_metadata: Option<Counts>,
+    usage_metadata: Option<GeminiUsage>,
     error: Option<Value>,
 }
 
@@ -46,30 +46,30 @@ struct Chunk<'a> {
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Candidate<'a> {
     index: LenientCount,
-    content: Option<Parts<'a>>,
+    content: Option<ReceivedParts<'a>>,
     finish_reason: LenientText<'a>,
     finish_message: LenientText<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-struct Parts<'a> {
+struct ReceivedParts<'a> {
     #[serde(borrow)]
     parts: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Part<'a> {
+struct ReceivedPart<'a> {
     text: Option<LenientText<'a>>,
     thought: Option<bool>,
     thought_signature: LenientText<'a>,
-    function_call: Option<Call<'a>>,
+    function_call: Option<ReceivedCall<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-struct Call<'a> {
+struct ReceivedCall<'a> {
     id: LenientText<'a>,
     name: LenientText<'a>,
     args: LenientText<'a>,
@@ -84,7 +84,7 @@ struct Feedback<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Counts {
+struct GeminiUsage {
     prompt_token_count: LenientCount,
     tool_use_prompt_token_count: LenientCount,
     cached_content_token_count: LenientCount,
@@ -93,7 +93,7 @@ struct Counts {
 }
 
 impl GeminiDecoder {
-    fn take(&mut self, chunk: Chunk<'_>, data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
+    fn take(&mut self, chunk: GeminiChunk<'_>, data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
         if chunk.error.is_some() {
             return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into());
         }
@@ -122,7 +122,7 @@ impl GeminiDecoder {
     }
 
     fn add(&mut self, raw: &RawValue, reply: &mut Assembly) -> Result<(), Misread> {
-        let part: Part<'_> = serde_json::from_str(raw.get())?;
+        let part: ReceivedPart<'_> = serde_json::from_str(raw.get())?;
         let signature = part.thought_signature.as_str();
         if let Some(call) = &part.function_call {
             let key = reply.open_call(call.id.as_str(), call.name.as_str());
@@ -159,7 +159,7 @@ impl GeminiDecoder {
             return;
         }
         let kind = if is_thought { LastPartKind::Thought } else { LastPartKind::Text };
-        // Parts with a signature are not merged with others.
+        // ReceivedParts with a signature are not merged with others.
         let open = self.last.as_ref().filter(|last| last.kind == kind && !last.is_signed && signature.is_empty());
         let key = match open {
             Some(last) => last.key,
@@ -174,7 +174,7 @@ impl GeminiDecoder {
     }
 }
 
-impl Counts {
+impl GeminiUsage {
     fn enter(&self, reply: &mut Assembly) {
         let count = |count: LenientCount| count.0.unwrap_or(0);
         let input_tokens = count(self.prompt_token_count) + count(self.tool_use_prompt_token_count);

@@ -26,7 +26,7 @@ enum OpenPartKind {
 /// One line.
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-struct Line<'a> {
+struct OllamaLine<'a> {
     message: Option<LinePiece<'a>>,
     done: bool,
     done_reason: LenientText<'a>,
@@ -92,7 +92,7 @@ impl OllamaDecoder {
         }
     }
 
-    fn end(line: &Line<'_>, reply: &mut Assembly) {
+    fn end(line: &OllamaLine<'_>, reply: &mut Assembly) {
         let reason = line.done_reason.as_str();
         if let (Some(input_tokens), Some(output_tokens)) = (line.prompt_eval_count.0, line.eval_count.0) {
             reply.report(Usage { input_tokens, output_tokens, ..Usage::default() });
@@ -110,7 +110,7 @@ impl OllamaDecoder {
 
 impl Decode for OllamaDecoder {
     fn event(&mut self, _name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
-        let line: Line<'_> = read_json(data)?;
+        let line: OllamaLine<'_> = read_json(data)?;
         if line.error.is_some() {
             return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into());
         }
@@ -124,7 +124,7 @@ impl Decode for OllamaDecoder {
     }
 
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
-        let line: Line<'_> = read_json(body)?;
+        let line: OllamaLine<'_> = read_json(body)?;
         if line.message.is_none() && line.error.is_none() {
             let said = StatedError::in_reply(&String::from_utf8_lossy(body));
             return said.map_or(Ok(false), |said| Err(Broken::Error(said).into()));

@@ -7,3 +7,4 @@ mod conversations;
 mod requests;
 mod matrix;
 mod demo;
+mod refusals;

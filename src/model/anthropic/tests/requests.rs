@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::super::effort::Effort;
-use super::super::flags::{AnthropicFlags, CacheTtl, Thinking};
+use super::super::flags::{AnthropicFlags, Thinking};
 use super::make::{
     MARK, adaptive, by_budget, called, closed, failed, kept, make, ok, origin, replied, said, text, thought, tool,
     with_picture,
@@ -280,7 +280,7 @@ fn fields_of_the_model_file_are_merged_last() {
 #[test]
 fn a_cache_of_an_hour() {
     let request = make(vec![said("Hi.")]).with(|make| {
-        make.flags = AnthropicFlags { cache_ttl: CacheTtl::Hour, ..adaptive() };
+        make.flags = AnthropicFlags { cache_lifetime: crate::config::CacheLifetime::Hour, ..adaptive() };
         make.tools = vec![tool("ls", closed())];
     });
     request.body();
