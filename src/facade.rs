@@ -79,9 +79,10 @@ pub mod model {
     pub use crate::model::asked::{OutgoingRequest, RequestSettings};
     pub use crate::model::assembly::Assembly;
     pub use crate::model::catalogue::providers::PROVIDERS;
-    pub use crate::model::decode::{Decode, ReplyReading};
+    pub use crate::model::decode::ReplyReading;
     pub use crate::model::plan::{KnownFacts, RequestPlan};
     pub use crate::model::sse::{SseDecoder, SseEvent};
+    pub use crate::model::wires::create_decoder;
     pub use crate::model::written::WrittenResults;
     pub use crate::model::{
         ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, ToolChoice, ToolDefinition,
@@ -89,14 +90,8 @@ pub mod model {
     pub mod dialect {
         pub use crate::model::dialect::{list_names, resolve_dialect};
     }
-    pub mod anthropic {
-        pub use crate::model::anthropic::AnthropicDecoder;
-    }
     pub mod chat {
-        pub use crate::model::chat::{ChatDecoder, ChatFlags, encode_request};
-    }
-    pub mod responses {
-        pub use crate::model::responses::ResponsesDecoder;
+        pub use crate::model::chat::{ChatFlags, encode_request};
     }
     pub mod history {
         pub use crate::model::history::{CallIds, HistoryRules, Pictures, write_turns};

@@ -89,17 +89,8 @@ impl Row {
 /// One line per row.
 pub fn table(rows: &[Row]) -> String {
     let heads = [
-        "window",
-        "work",
-        "ten steps bring in",
-        "requests",
-        "compressions",
-        "in ten steps",
-        "summaries",
-        "price of `none`",
-        "within reach",
-        "recalled",
-        "called again",
+        "window", "work", "ten steps bring in", "requests", "compressions", "in ten steps", "summaries",
+        "price of `none`", "within reach", "recalled", "called again",
     ];
     let mut table = format!("| {} |\n|--:|---|{}\n", heads.join(" | "), "--:|".repeat(heads.len() - 2));
     for row in rows {

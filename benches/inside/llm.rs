@@ -1,4 +1,4 @@
-//! The three wires: what it costs to write a request and to read a stream, with the whole way of each: normalising a
+//! The wires: what it costs to write a request and to read a stream, with the whole way of each: normalising a
 //! conversation, encoding it; splitting bytes into events, decoding and assembling them.
 //!
 //! Bars: a request of 200,000 tokens takes less than 5 ms on each wire; a stream of 50,000 events takes at most 1.3
@@ -11,17 +11,14 @@ use agent::facade::conversation::message::{Item, Opaque, ReplyPart};
 use agent::facade::model::Assembly;
 use agent::facade::model::SseDecoder;
 use agent::facade::model::WrittenResults;
-use agent::facade::model::{Decode, ReplyReading};
 use agent::facade::model::{Delta, ModelRequest, ReplyEnd};
 use agent::facade::model::{KnownFacts, RequestPlan};
-use agent::facade::model::{anthropic, chat, responses};
+use agent::facade::model::{ReplyReading, create_decoder};
 use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::{Value, json};
 
 use super::{CONVERSATIONS, conversation, definitions};
-
-const WIRES: [Wire; 3] = [Wire::Chat, Wire::Responses, Wire::Anthropic];
 
 /// The most bytes of one read from the network.
 const READ: usize = 16 * 1024;
@@ -30,7 +27,7 @@ const READ: usize = 16 * 1024;
 
 /// A wire, and thousands of tokens in the conversation.
 fn requests() -> impl Iterator<Item = (Wire, usize)> {
-    WIRES.into_iter().flat_map(|wire| CONVERSATIONS.map(|thousands| (wire, thousands)))
+    Wire::ALL.into_iter().flat_map(|wire| CONVERSATIONS.map(|thousands| (wire, thousands)))
 }
 
 #[divan::bench(args = requests())]
@@ -94,6 +91,8 @@ fn kept(wire: Wire) -> Value {
         Wire::Anthropic => {
             json!({"type": "thinking", "thinking": "Look at the file first.", "signature": sealed})
         }
+        Wire::Ollama => json!({"field": "thinking"}),
+        Wire::Gemini => json!({"thoughtSignature": sealed}),
     }
 }
 
@@ -117,14 +116,15 @@ fn stream_split(bencher: Bencher<'_, '_>, events: usize) {
 
 /// A wire, and events of a stream.
 fn streams() -> impl Iterator<Item = (Wire, usize)> {
-    WIRES.into_iter().flat_map(|wire| [5_000, 50_000, 500_000].map(|events| (wire, events)))
+    Wire::ALL.into_iter().flat_map(|wire| [5_000, 50_000, 500_000].map(|events| (wire, events)))
 }
 
 #[divan::bench(args = streams())]
 fn stream_to_reply(bencher: Bencher<'_, '_>, (wire, events): (Wire, usize)) {
     let stream = stream(wire, events);
     bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
-        let (mut decoder, mut reading) = (SseDecoder::default(), reading(wire));
+        let mut reading = reading(wire);
+        let mut decoder = reading.find_events();
         let mut text = String::new();
         for read in stream.chunks(READ) {
             decoder.feed(read, |event| reading.event(event.name, event.data).is_ok()).expect("short events");
@@ -134,14 +134,16 @@ fn stream_to_reply(bencher: Bencher<'_, '_>, (wire, events): (Wire, usize)) {
                 }
             }
         }
-        assert!(reading.reply.is_done() && text.len() == events * 4, "the stream is read to its end");
+        assert!(reading.reply.is_finished() && text.len() == events * 4, "the stream is read to its end");
         (text, reading.reply.end(|| 0))
     });
 }
 
 /// A wire, and pieces of a call's arguments.
 fn calls() -> impl Iterator<Item = (Wire, usize)> {
-    WIRES.into_iter().flat_map(|wire| [1_000, 10_000, 100_000].map(|pieces| (wire, pieces)))
+    // On the others a call comes whole.
+    let wires = [Wire::Chat, Wire::Responses, Wire::Anthropic];
+    wires.into_iter().flat_map(|wire| [1_000, 10_000, 100_000].map(|pieces| (wire, pieces)))
 }
 
 /// One call whose arguments come in pieces: a file that is written.
@@ -156,7 +158,7 @@ fn stream_of_arguments(bencher: Bencher<'_, '_>, (wire, pieces): (Wire, usize)) 
             r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"a","name":"write_file","arguments":""}}"#,
             r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"fn f"}"#,
         ),
-        Wire::Anthropic => (
+        _ => (
             r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"write_file","input":{}}}"#,
             r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"fn f"}}"#,
         ),
@@ -171,12 +173,7 @@ fn stream_of_arguments(bencher: Bencher<'_, '_>, (wire, pieces): (Wire, usize)) 
 }
 
 fn reading(wire: Wire) -> ReplyReading {
-    let RequestPlan { dialect, .. } = &plan(wire);
-    let decoder: Box<dyn Decode> = match wire {
-        Wire::Chat => Box::new(chat::ChatDecoder::new(&dialect.chat, &[])),
-        Wire::Responses => Box::new(responses::ResponsesDecoder::default()),
-        Wire::Anthropic => Box::new(anthropic::AnthropicDecoder::new(&dialect.anthropic)),
-    };
+    let decoder = create_decoder(wire, &plan(wire).dialect, &[]);
     ReplyReading::new(decoder, Assembly::new(plan(wire).origin(), HashSet::new()))
 }
 
@@ -198,6 +195,14 @@ fn stream(wire: Wire, events: usize) -> Vec<u8> {
             Wire::Anthropic => format!(
                 "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\
                  \"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+            ),
+            Wire::Ollama => format!(
+                "{{\"model\":\"m\",\"created_at\":\"2026-11-27T00:00:00Z\",\
+                 \"message\":{{\"role\":\"assistant\",\"content\":\"{text}\"}},\"done\":false}}\n"
+            ),
+            Wire::Gemini => format!(
+                "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"{text}\"}}],\"role\":\"model\"}},\
+                 \"index\":0}}],\"usageMetadata\":{{\"promptTokenCount\":91}},\"modelVersion\":\"m\"}}\n\n"
             ),
         }
     };
@@ -222,5 +227,7 @@ fn around(wire: Wire) -> (&'static str, &'static str) {
             "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
             "data: {\"type\":\"message_stop\"}\n\n",
         ),
+        Wire::Ollama => ("", "{\"message\":{\"content\":\"\"},\"done\":true}\n"),
+        Wire::Gemini => ("", "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"),
     }
 }

@@ -18,6 +18,7 @@ pub mod spill;
 pub mod knowledge;
 pub mod telemetry;
 pub mod session;
+pub mod export;
 
 pub use archive::Archive;
 pub use event_sink::{EventSink, OutputQueue};

@@ -22,6 +22,11 @@ const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
 /// The ending of a session's spill directory; the log beside it is `ID.jsonl`.
 const ENDING: &str = "spill";
 
+/// The directory of the texts beside a log.
+pub fn place_beside(log: &Path) -> PathBuf {
+    log.with_extension(ENDING)
+}
+
 /// The most that is kept, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct SpillLimits {

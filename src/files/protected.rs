@@ -162,13 +162,7 @@ mod tests {
             assert!(is_protected(Path::new(path)), "{path}");
         }
         for path in [
-            "src/main.rs",
-            ".gitignore",
-            ".github/CODEOWNERS",
-            ".cargo/registry",
-            "git",
-            "README.md",
-            "a~1",
+            "src/main.rs", ".gitignore", ".github/CODEOWNERS", ".cargo/registry", "git", "README.md", "a~1",
             "x.code-workspaces",
         ] {
             assert!(!is_protected(Path::new(path)), "{path}");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use jiff::civil::Date;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -195,6 +196,8 @@ pub struct ModelInfo {
     /// The tokens of thought that requests ask for, if they ask for a number.
     pub thinking_budget: Option<u64>,
     pub prices: Option<Prices>,
+    /// The day on which the provider ends it, if that is known.
+    pub ends: Option<Date>,
     /// True if it may be given tools.
     pub calls_tools: bool,
     /// True if it sees pictures.

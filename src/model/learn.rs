@@ -78,7 +78,6 @@ fn apply_remedy(remedy: Remedy, plan: &mut RequestPlan, words: &str, tools: &[To
     let wire = plan.wire;
     let Dialect { chat, responses, anthropic, gemini, .. } = &mut plan.dialect;
     match remedy {
-        Remedy::StopEcho => stop_echo(plan),
         Remedy::Signatures if words.contains("not supported") && wire == Wire::Responses => {
             change_field(&mut responses.encrypted_include, false, "none is asked for")
         }
@@ -96,7 +95,7 @@ fn apply_remedy(remedy: Remedy, plan: &mut RequestPlan, words: &str, tools: &[To
                 "calls of other models get a stand-in for a signature",
             )
         }
-        Remedy::Signatures => stop_echo(plan),
+        Remedy::Signatures | Remedy::StopEcho => stop_echo(plan),
         Remedy::Instructions => {
             let next = match responses.system_in {
                 SystemIn::Instructions => SystemIn::Developer,

@@ -82,7 +82,7 @@ impl RefusalMemory {
             return;
         }
         let lines: Vec<String> = all.iter().filter_map(|refusal| serde_json::to_string(refusal).ok()).collect();
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let text = lines.join("\n") + "\n";
         let written =
             path.parent().map_or(Ok(()), make_private_dir).and_then(|()| replace_file(path, text.as_bytes()));
         // The lesson holds for this process; the next one learns it again.

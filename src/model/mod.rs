@@ -53,7 +53,7 @@ pub mod anthropic;
 mod ollama;
 mod gemini;
 pub mod dialect;
-mod wires;
+pub mod wires;
 pub mod plan;
 mod learn;
 mod memory;
@@ -227,6 +227,7 @@ fn gather_facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (Model
             let prices = known.as_ref()?.prices.clone()?;
             Some(if config.cache == Some(CacheLifetime::Hour) { prices.with_hourly_cache() } else { prices })
         }),
+        ends: known.as_ref().and_then(|facts| facts.ends),
         calls_tools: config.capabilities.tools,
         sees: config.capabilities.vision.or(sees).unwrap_or(false),
         // A script needs no advice, and a small window has no room for it.

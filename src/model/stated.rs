@@ -38,21 +38,9 @@ const LIMIT: &[&str] = &[
 
 /// Words before the tokens of the request alone.
 const INPUT: &[&str] = &[
-    "resulted in",
-    "request contains",
-    "request has",
-    "prompt contains",
-    "prompt has",
-    "prompt token count of",
-    "input token count",
-    "prompt is too long:",
-    "you passed",
-    "keep the first",
-    "n_keep",
-    "prompt (length",
-    "the input (",
-    "request (",
-    "given:",
+    "resulted in", "request contains", "request has", "prompt contains", "prompt has", "prompt token count of",
+    "input token count", "prompt is too long:", "you passed", "keep the first", "n_keep", "prompt (length",
+    "the input (", "request (", "given:",
 ];
 
 /// Words before the tokens of the request and its reply together.

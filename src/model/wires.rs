@@ -27,10 +27,8 @@ pub fn choose_path(wire: Wire, base: &str, model: &str, streaming: bool) -> (Str
             let base = base.strip_suffix("/openai").unwrap_or(base);
             let base = if base.is_empty() { "/v1beta" } else { base };
             let folder = if model.contains('/') { "" } else { "models/" };
-            let (method, query) = match streaming {
-                true => ("streamGenerateContent", Some("alt=sse")),
-                false => ("generateContent", None),
-            };
+            let (method, query) =
+                if streaming { ("streamGenerateContent", Some("alt=sse")) } else { ("generateContent", None) };
             return (format!("{base}/{folder}{model}:{method}"), query);
         }
     };

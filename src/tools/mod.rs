@@ -107,26 +107,9 @@ pub const TASK: &str = "task";
 /// The names of all built-in tools, including those that exist only with a person, skills or many tools. No
 /// configured tool may have such a name.
 pub const NAMES: [&str; 20] = [
-    "apply_patch",
-    "ask_user",
-    BACKGROUND,
-    CALL_TOOL,
-    "edit_file",
-    "fetch_url",
-    FIND_TOOLS,
-    "glob",
-    "grep",
-    "list_dir",
-    "load_skill",
-    "load_skill_reference",
-    PROPOSE_PLAN,
-    "read_file",
-    "recall",
-    RUN_COMMAND,
-    TASK,
-    "todo",
-    "view_image",
-    "write_file",
+    "apply_patch", "ask_user", BACKGROUND, CALL_TOOL, "edit_file", "fetch_url", FIND_TOOLS, "glob", "grep",
+    "list_dir", "load_skill", "load_skill_reference", PROPOSE_PLAN, "read_file", "recall", RUN_COMMAND, TASK,
+    "todo", "view_image", "write_file",
 ];
 
 /// The built-in tools, except those for skills.

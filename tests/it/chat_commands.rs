@@ -185,15 +185,7 @@ fn last_shows_the_whole_output_of_any_call() {
     let server = Server::start([read("a.txt"), read("b.txt"), Reply::text("Read. ```\ncode\n```")]);
     let run = Run::new().server(&server).file("a.txt", &long).file("b.txt", "short");
     let typed = [
-        "/last",
-        "read",
-        "/last",
-        "/last 2",
-        "/last #1",
-        "/last 3",
-        "/last x",
-        "/last calls",
-        "/last answer",
+        "/last", "read", "/last", "/last 2", "/last #1", "/last 3", "/last x", "/last calls", "/last answer",
         "/last reasoning",
     ];
     let output = chat(run, &typed);

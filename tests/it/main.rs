@@ -84,6 +84,7 @@ mod tool_cli;
 mod tool_output;
 mod tokens;
 mod sessions;
+mod kept_sessions;
 mod undo;
 mod provider;
 mod background;

@@ -7,20 +7,8 @@ use crate::run::Run;
 use crate::server::{Request, Server, assert_answered_once, assert_append_only};
 
 const TOPICS: [&str; 14] = [
-    "weather",
-    "invoice",
-    "calendar",
-    "deploy",
-    "ticket",
-    "backup",
-    "translate",
-    "stock",
-    "flight",
-    "recipe",
-    "music",
-    "traffic",
-    "contact",
-    "report",
+    "weather", "invoice", "calendar", "deploy", "ticket", "backup", "translate", "stock", "flight", "recipe",
+    "music", "traffic", "contact", "report",
 ];
 
 /// A run with a tool for each topic.

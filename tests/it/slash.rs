@@ -20,21 +20,8 @@ fn lines(run: Run, lines: &[&str]) -> Run {
 fn messages_become_turns_and_commands_do_not() {
     let server = Server::always(Reply::text("Noted."));
     let typed = [
-        "hello",
-        " ",
-        "/model",
-        "/model another",
-        "/model",
-        "/clear",
-        "//x",
-        "\"\"\"",
-        "/help",
-        "\"\"\"",
-        "/tools x",
-        "/hlep",
-        "/help exit",
-        "/quit",
-        "not read",
+        "hello", " ", "/model", "/model another", "/model", "/clear", "//x", "\"\"\"", "/help", "\"\"\"",
+        "/tools x", "/hlep", "/help exit", "/quit", "not read",
     ];
     let output = lines(Run::new().server(&server), &typed).run().success();
     assert_eq!(said(&server), ["hello", "/x", "/help"]);
@@ -69,15 +56,7 @@ fn a_pin_means_one_thing_and_is_taken_back() {
 fn a_command_that_fails_says_why_and_the_chat_goes_on() {
     let server = Server::always(Reply::text("Noted."));
     let typed = [
-        "/model x",
-        "/pin",
-        "/unload",
-        "/unload brew",
-        "/pin nowhere",
-        "/compact",
-        "/uncompact",
-        "/stats",
-        "hello",
+        "/model x", "/pin", "/unload", "/unload brew", "/pin nowhere", "/compact", "/uncompact", "/stats", "hello",
     ];
     let run = Run::new()
         .server(&server)

@@ -245,12 +245,9 @@ fn taint_goes_to_the_helper_and_comes_back() {
     let run = |server: &Server| {
         let run =
             Run::task(server, "task").config("agents/coder.yaml", &format!("{CODER}tools: [\"*\", fetch_url]\n"));
-        run.config("agent.yaml", settings).config("agents/default.yaml", "tools: [\"*\", fetch_url]\n").args([
-            "-o",
-            "jsonl",
-            "--approve",
-            "edits",
-        ])
+        run.config("agent.yaml", settings)
+            .config("agents/default.yaml", "tools: [\"*\", fetch_url]\n")
+            .args(["-o", "jsonl", "--approve", "edits"])
     };
     let statuses = |output: &Output| -> Vec<(String, String)> {
         let events = output.events();

@@ -92,20 +92,9 @@ fn what_was_not_allowed_did_not_run() {
 fn no_field_of_telemetry_reaches_a_request() {
     // `duration_ms` is what `detailed` shows on purpose, and a tool's name is how it is called.
     const FIELDS: [&str; 14] = [
-        "execution_id",
-        "tool_version",
-        "timestamp",
-        "latency_ms",
-        "input_tokens",
-        "output_tokens",
-        "tokens_estimated",
-        "output_bytes",
-        "error_code",
-        "error_message",
-        "retries",
-        "cpu_ms",
-        "peak_memory_bytes",
-        "telemetry",
+        "execution_id", "tool_version", "timestamp", "latency_ms", "input_tokens", "output_tokens",
+        "tokens_estimated", "output_bytes", "error_code", "error_message", "retries", "cpu_ms",
+        "peak_memory_bytes", "telemetry",
     ];
     for format in ["concise", "standard", "detailed", "raw"] {
         for encoding in ["text", "json", "yaml", "xml", "compact"] {

@@ -4,6 +4,7 @@ mod check;
 mod error;
 mod boundary;
 mod catalogue;
+mod ending;
 mod facts;
 mod ground;
 mod layers;
@@ -21,6 +22,7 @@ pub mod prompt_test;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Zoned;
 use serde_json::Value;
 
 use crate::agent::window::Budget;
@@ -46,6 +48,7 @@ pub use flows::FlowChoice;
 use ground::{AgentInputs, SharedServices};
 pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};
 use models::chosen_model;
+pub use models::find_choosing_key;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
 pub use sessions::{
     OpenedConversation, SessionChoice, new_run_id, open_conversation, open_store, read_conversation,
@@ -115,7 +118,12 @@ pub fn assemble_services(
     disk::begin_journal(&config.dirs.state.join("writes"));
     let ground = AgentInputs::new(config, workspace, options, approver);
     task::recover_worktrees(&ground);
-    let services = assemble_on(ground)?;
+    let mut services = assemble_on(ground)?;
+    let info = services.agent.model.info();
+    if info.ends.is_some() {
+        let told = ending::warn_of_end(info, &config.dirs.state, Zoned::now().date());
+        services.warnings.extend(told);
+    }
     match layers::find_layer_mistakes(config, &services.agent).as_slice() {
         [] => Ok(services),
         mistakes => Err(SetupError::mistakes(mistakes)),

@@ -38,6 +38,14 @@ fn take_by_key(own: &ModelConfig, env: &Env) -> Option<Result<ModelConfig, Setup
     known.find_map(|provider| Some(at_provider(provider, provider.usual?, env)))
 }
 
+/// The variable whose key chose the model, where nobody named one.
+pub fn find_choosing_key(config: &Config, options: &RunOptions) -> Option<&'static str> {
+    let agent = config.agent(options.agent.as_deref()).ok().filter(|_| options.model.is_none())?;
+    let chosen = take_by_key(config.model(agent.model_name()).ok()?, &config.env)?.ok()?;
+    let (provider, _) = providers::split_name(&chosen.name)?;
+    provider.keys.iter().copied().find(|variable| config.env.get(variable).is_some())
+}
+
 /// Makes the configuration of a model at a known provider, with the provider's address and key.
 pub(super) fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, SetupError> {
     let key = provider.keys.iter().find_map(|variable| env.get(variable));

@@ -14,15 +14,7 @@ const COLUMNS: usize = 240;
 
 /// Tools whose calls change nothing.
 const READING: &[&str] = &[
-    "read_file",
-    "list_dir",
-    "glob",
-    "grep",
-    "recall",
-    "todo",
-    "find_tools",
-    "load_skill",
-    "load_skill_reference",
+    "read_file", "list_dir", "glob", "grep", "recall", "todo", "find_tools", "load_skill", "load_skill_reference",
 ];
 
 /// Writes the parts.

@@ -188,14 +188,8 @@ mod tests {
         let completed = complete_summary(now, &before, ROOM, &Rates::default()).expect("complete");
         let parts = read_parts(&completed).map(Option::unwrap_or_default);
         let expected = [
-            "- old Goal",
-            "- old Constraints",
-            "- old Decisions",
-            "- all",
-            "- x",
-            "- old Do not do again",
-            "- rest",
-            "- none",
+            "- old Goal", "- old Constraints", "- old Decisions", "- all", "- x", "- old Do not do again",
+            "- rest", "- none",
         ];
         assert_eq!(parts, expected.map(str::to_owned));
         assert_eq!(complete_summary(&completed, &before, ROOM, &Rates::default()), Ok(completed));

@@ -83,32 +83,10 @@ const CHARACTERS: [u8; 4] = [29, 41, 64, 190];
 
 /// For each letter, those that often follow it in words.
 const FOLLOWERS: [&str; 26] = [
-    "abcdegiklmnprstuvy",
-    "aeiloruy",
-    "aehiklorstu",
-    "abcdeiosu",
-    "abcdefgilmnpqrstvwxy",
-    "aefiloru",
-    "ehiru",
-    "aeiortw",
-    "abcdefglmnoprstvz",
-    "",
-    "eis",
-    "adefilostuy",
-    "adeilmops",
-    "acdefgiklnopstu",
-    "cdfghklmnoprstuvw",
-    "aeiloprstu",
-    "u",
-    "acdegikmnorstuvy",
-    "acehiklopstuy",
-    "acehilmoprstuy",
-    "bcdeilmnprst",
-    "aei",
-    "aehinor",
-    "t",
-    "nops",
-    "e",
+    "abcdegiklmnprstuvy", "aeiloruy", "aehiklorstu", "abcdeiosu", "abcdefgilmnpqrstvwxy", "aefiloru", "ehiru",
+    "aeiortw", "abcdefglmnoprstvz", "", "eis", "adefilostuy", "adeilmops", "acdefgiklnopstu", "cdfghklmnoprstuvw",
+    "aeiloprstu", "u", "acdegikmnorstuvy", "acehiklopstuy", "acehilmoprstuy", "bcdeilmnprst", "aei", "aehinor",
+    "t", "nops", "e",
 ];
 
 static CLASSES: [u8; 256] = {

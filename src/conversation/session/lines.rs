@@ -2,10 +2,17 @@
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr2_iter, memrchr};
 
 /// The bytes that are read at once. The buffer grows if a line is longer.
 const BLOCK: usize = 256 * 1024;
+
+/// True if a line contains `needle`, ignoring the case of ASCII letters.
+pub(super) fn contains_ignoring_case(line: &[u8], needle: &[u8]) -> bool {
+    let Some((first, rest)) = needle.split_first() else { return true };
+    let mut begins = memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), line);
+    begins.any(|at| line[at + 1..].get(..rest.len()).is_some_and(|after| after.eq_ignore_ascii_case(rest)))
+}
 
 /// How far a reading is that may take long: what is done, and what there is in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

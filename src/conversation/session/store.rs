@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// Every log, by id.
-    fn logs(&self) -> Result<Vec<PathBuf>, SessionError> {
+    pub(super) fn logs(&self) -> Result<Vec<PathBuf>, SessionError> {
         let mut logs = Vec::new();
         for dir in list_entries(&self.dir)?.into_iter().filter(|path| path.is_dir()) {
             logs.extend(logs_in(&dir)?);

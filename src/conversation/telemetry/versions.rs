@@ -67,15 +67,7 @@ impl VersionFigures {
 
 /// The headings of [`format_row`].
 pub const VERSION_HEADINGS: [&str; 9] = [
-    "prompt",
-    "sessions",
-    "turns",
-    "done",
-    "other codes",
-    "steps/turn",
-    "tokens/turn",
-    "cost/turn",
-    "failed calls",
+    "prompt", "sessions", "turns", "done", "other codes", "steps/turn", "tokens/turn", "cost/turn", "failed calls",
 ];
 
 /// A version as a row of a table; figures are averages per turn.

@@ -25,6 +25,8 @@ pub struct Opening {
     pub options: RunOptions,
     pub approver: Arc<dyn Approver>,
     pub session: SessionChoice,
+    /// The first message, as if it had been typed.
+    pub first: Option<String>,
     /// Files to attach to the first message.
     pub attached: Attachments,
     /// Skills to load with the first message.
@@ -47,6 +49,8 @@ pub struct Chat {
     pub(super) own_services: Option<Services>,
     pub(super) conversation: Conversation,
     pub(super) run: Run,
+    /// The message that came with the command line.
+    pub(super) first: Option<String>,
     /// Files to attach to the next message.
     pub(super) attached: Attachments,
     /// Skills to load with the next message.
@@ -71,8 +75,19 @@ impl Chat {
     /// # Errors
     /// The agent cannot be assembled, or the session cannot be opened.
     pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
-        let Opening { config, workspace, options, approver, session, attached, skills, rendering, own, at_hand } =
-            opening;
+        let Opening {
+            config,
+            workspace,
+            options,
+            approver,
+            session,
+            first,
+            attached,
+            skills,
+            rendering,
+            own,
+            at_hand,
+        } = opening;
         let mut services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))?;
         let OpenedConversation { conversation, note, warnings } =
             assembly::open_conversation(&assembly::open_store(&config), &workspace, &session, &services.agent)?;
@@ -92,6 +107,7 @@ impl Chat {
             own_services: None,
             conversation,
             run,
+            first,
             attached,
             skills,
             own: own.found,

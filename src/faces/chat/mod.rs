@@ -88,7 +88,16 @@ pub async fn run_chat(
         return code;
     }
     loop {
-        let input = match hear_line(chat, lines, interrupts, outlets).await {
+        let heard = match chat.first.take() {
+            Some(message) => {
+                if lines.interactive() {
+                    tell_person(outlets, &format!("> {message}"));
+                }
+                Continue(Some(ParsedInput::Message(message)))
+            }
+            None => hear_line(chat, lines, interrupts, outlets).await,
+        };
+        let input = match heard {
             Continue(Some(input)) => input,
             Continue(None) => continue,
             Break(end) => return end.unwrap_or(code),

@@ -23,7 +23,8 @@ pub use clap_complete::Shell;
 pub use colour::find_colour;
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use subcommands::{
-    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
+    CallArgs, ConfigCommand, ExportTo, KeyAction, ModelCommand, PromptCommand, SearchSide, SessionCommand,
+    SkillCommand, ToolCommand,
 };
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
@@ -217,8 +218,12 @@ pub struct TurnArgs {
 }
 
 #[derive(Debug, Default, Args)]
-#[command(after_help = "Example:\n  agent chat -m gpt-5 --approve edits")]
+#[command(
+    after_help = "Examples:\n  agent chat -m gpt-5 --approve edits\n  agent chat --continue \"and now the tests\""
+)]
 pub struct ChatArgs {
+    /// The first message
+    pub message: Option<String>,
     #[command(flatten)]
     pub turn: TurnArgs,
 }
@@ -294,14 +299,31 @@ fn parse_all(args: &[OsString], default: &str) -> Result<Cli, UsageError> {
         Some(_) => Ok(cli),
         None => Cli::try_parse_from(with_command(args, default)),
     });
-    // `agent -m NAME` means `agent chat -m NAME`: an option of commands alone is retried with the default command.
-    let parsed = parsed.or_else(|error| match error.kind() {
-        clap::error::ErrorKind::UnknownArgument => {
-            Cli::try_parse_from(with_command(args, default)).map_err(|_| error)
-        }
-        _ => Err(error),
+    let parsed = parsed.or_else(|error| {
+        let meant = find_meant(args, default, &error).map(Cli::try_parse_from);
+        meant.and_then(Result::ok).ok_or(error)
     });
     parsed.map(with_sandbox).map_err(UsageError::from)
+}
+
+/// The command line that one without a command means: `agent -m NAME` is `agent chat -m NAME`, `agent "fix the bug"` is a
+/// task for the default command, and `-p TASK` is `run TASK`, as in other agents. A single word is a mistyped command.
+fn find_meant(args: &[OsString], default: &str, error: &clap::Error) -> Option<Vec<OsString>> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    match error.kind() {
+        ErrorKind::UnknownArgument if args.iter().any(|arg| arg == "-p") => {
+            let args: Vec<OsString> = args.iter().filter(|arg| *arg != "-p").cloned().collect();
+            Some(with_command(&args, "run"))
+        }
+        ErrorKind::UnknownArgument => Some(with_command(args, default)),
+        ErrorKind::InvalidSubcommand => match error.get(ContextKind::InvalidSubcommand) {
+            Some(ContextValue::String(task)) if task.contains(char::is_whitespace) => {
+                Some(with_command(args, default))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// `--sandbox off` is short for `--set sandbox.mode=off`.
@@ -382,13 +404,32 @@ mod tests {
     fn without_a_command_a_terminal_chats_and_a_pipe_runs() {
         let chat = parse_cli(&args("agent -m demo"), true).expect("it parses").command;
         assert!(
-            matches!(chat, Some(CliCommand::Chat(ChatArgs { turn })) if turn.model.as_deref() == Some("demo"))
+            matches!(chat, Some(CliCommand::Chat(ChatArgs { turn, .. })) if turn.model.as_deref() == Some("demo"))
         );
         assert!(matches!(parse_cli(&args("agent"), false).expect("it parses").command, Some(CliCommand::Run(_))));
         assert!(matches!(
             parse_cli(&args("agent -C x"), true).expect("it parses").command,
             Some(CliCommand::Chat(_))
         ));
+    }
+
+    #[test]
+    fn a_task_needs_no_command_but_a_word_is_one() {
+        let parse = |words: &[&str], interactive| {
+            let words = words.iter().map(OsString::from).collect::<Vec<_>>();
+            parse_cli(&words, interactive).map(|cli| cli.command)
+        };
+        let task = |words: &[&str]| match parse(words, false).expect("it parses") {
+            Some(CliCommand::Run(args)) => args.task,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(task(&["agent", "fix the bug"]).as_deref(), Some("fix the bug"));
+        assert_eq!(task(&["agent", "-q", "-m", "demo", "fix the bug"]).as_deref(), Some("fix the bug"));
+        assert_eq!(task(&["agent", "-p", "fix"]).as_deref(), Some("fix"));
+        assert_eq!(task(&["agent", "-m", "demo", "-p", "fix it"]).as_deref(), Some("fix it"));
+        let chat = parse(&["agent", "fix the bug"], true).expect("it parses");
+        assert!(matches!(chat, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("fix the bug")));
+        assert!(parse(&["agent", "fxi"], true).is_err());
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         None if interactive => MessageLines::plain(outlets.clone(), interrupter.clone()),
         None => MessageLines::piped(interrupter.clone()),
     });
-    if is_asked_first(&config, &options) {
+    if args.message.is_none() && is_asked_first(&config, &options) {
         lines.begin();
     }
     let approver = choose_approver(setup, &config, interactive.then_some(&lines), &outlets, &look);
@@ -119,6 +119,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let (sink, export) =
         CollectorExport::attach_collector(Box::new(Screen::new(&outlets, look, manner)), &config)?;
     let opening = Opening {
+        first: args.message.clone(),
         options,
         session: session_choice(&args.turn),
         skills: args.turn.skills.clone(),

@@ -97,6 +97,9 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     warnings.extend(repairs);
     let say = if setup.global.quiet { |_: &str| {} } else { super::note_progress };
     note.as_deref().into_iter().for_each(say);
+    if let Some(key) = assembly::find_choosing_key(&config, &options) {
+        say(&format!("{} answers, as {key} is set (-m names another model)", services.agent.model.info().id));
+    }
     if services.agent.approval == ApprovalMode::Edits && !setup.global.quiet {
         warnings.insert(0, assembly::FREEDOM.to_owned());
     }

@@ -1,5 +1,7 @@
-//! `agent session list / show / compact`: lists sessions, shows their messages or their next request, and compresses
-//! them.
+//! `agent session`: lists sessions, shows their messages or their next request, and compresses them; what is done with
+//! those that are over is in `kept`.
+
+mod kept;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -39,6 +41,14 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
         }
         SessionCommand::Compact { id, focus, dry_run } => {
             compact_by_id(setup, &config, &workspace, &id, &focus, dry_run)
+        }
+        SessionCommand::Search { words, by, all, output } => {
+            kept::search_sessions(setup, &config, (!all).then(|| workspace.root()), &words, by, output)
+        }
+        SessionCommand::Export { id, to } => kept::export_session(setup, &config, &workspace, id, to),
+        SessionCommand::Delete { ids } => kept::delete_sessions(setup, &config, &ids),
+        SessionCommand::Prune { older_than, all, dry_run } => {
+            kept::prune_sessions(setup, &config, (!all).then(|| workspace.root()), older_than, dry_run)
         }
         SessionCommand::Undo { id } => undo_message(setup, &config, &workspace, id),
         SessionCommand::Show { id, context: false } => {

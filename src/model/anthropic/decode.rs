@@ -322,11 +322,7 @@ fn describe_fallback(block: &Value) -> String {
 
 fn is_of_unknown_kind(data: &[u8]) -> bool {
     const KNOWN: [&str; 6] = [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
+        "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta",
         "message_stop",
     ];
     let event: Value = read_json(data).unwrap_or_default();

@@ -82,26 +82,10 @@ const BLANK: RefusalRow = RefusalRow {
 
 /// The words in which servers refuse a parameter that they name.
 const REFUSING: &[&str] = &[
-    "unsupported",
-    "not supported",
-    "does not support",
-    "doesn't support",
-    "unknown name",
-    "unknown field",
-    "unknown parameter",
-    "unrecognized",
-    "not permitted",
-    "extra_forbidden",
-    "unexpected keyword",
-    "unexpected field",
-    "not allowed",
-    "invalid",
-    "only the default",
-    "deprecated",
-    "must be",
-    "cannot",
-    "can not",
-    "should",
+    "unsupported", "not supported", "does not support", "doesn't support", "unknown name", "unknown field",
+    "unknown parameter", "unrecognized", "not permitted", "extra_forbidden", "unexpected keyword",
+    "unexpected field", "not allowed", "invalid", "only the default", "deprecated", "must be", "cannot",
+    "can not", "should",
 ];
 
 /// True if words, in lower case, refuse a parameter.

@@ -191,15 +191,8 @@ pub(super) const CLASSES: &[RefusalRow] = &[
         FailureClass::Authentication,
         &[],
         &[
-            "invalid_api_key",
-            "incorrect api key",
-            "invalid api key",
-            "api key not valid",
-            "api key not found",
-            "authentication_error",
-            "authenticationerror",
-            "permission_error",
-            "unauthenticated",
+            "invalid_api_key", "incorrect api key", "invalid api key", "api key not valid", "api key not found",
+            "authentication_error", "authenticationerror", "permission_error", "unauthenticated",
         ],
     ),
     // A quota per minute is refilled, and then the server says when.
@@ -224,18 +217,10 @@ pub(super) const CLASSES: &[RefusalRow] = &[
             // Responses, about pictures and accounts
             &["data_residency_mismatch", "image_parse_error", "empty_image_file", "failed_to_download_image"],
             &[
-                "invalid_request",
-                "bad_request",
-                "badrequest",
-                "invalid_argument",
+                "invalid_request", "bad_request", "badrequest", "invalid_argument",
                 // xAI
-                "invalid argument",
-                "not_found_error",
-                "invalid_image",
-                "invalid_base64_image",
-                "unsupported_image",
-                "image_too_",
-                "image_file_",
+                "invalid argument", "not_found_error", "invalid_image", "invalid_base64_image",
+                "unsupported_image", "image_too_", "image_file_",
             ],
         )
     },

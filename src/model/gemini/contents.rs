@@ -21,13 +21,13 @@ const STAND_IN: &str = "skip_thought_signature_validator";
 pub(super) struct Content<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    parts: Vec<ContentPiece<'a>>,
+    parts: Vec<GeminiPart<'a>>,
 }
 
 /// A part of a content.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ContentPiece<'a> {
+pub(super) struct GeminiPart<'a> {
     #[serde(flatten)]
     data: PartData<'a>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -76,7 +76,7 @@ struct FunctionResponse<'a> {
     name: &'a str,
     response: ResponseBody<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<ContentPiece<'a>>,
+    parts: Vec<GeminiPart<'a>>,
 }
 
 #[derive(Serialize)]
@@ -88,12 +88,12 @@ enum ResponseBody<'a> {
 
 impl<'a> Content<'a> {
     /// The system prompt.
-    pub fn system(part: ContentPiece<'a>) -> Self {
+    pub fn system(part: GeminiPart<'a>) -> Self {
         Self { role: None, parts: vec![part] }
     }
 }
 
-impl<'a> ContentPiece<'a> {
+impl<'a> GeminiPart<'a> {
     /// A text.
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         PartData::Text(text.into()).into()
@@ -104,7 +104,7 @@ impl<'a> ContentPiece<'a> {
     }
 }
 
-impl<'a> From<PartData<'a>> for ContentPiece<'a> {
+impl<'a> From<PartData<'a>> for GeminiPart<'a> {
     fn from(data: PartData<'a>) -> Self {
         Self { data, ..Self::default() }
     }
@@ -139,19 +139,19 @@ pub(super) fn write_contents<'a>(turns: &'a [WireTurn<'a>], flags: &GeminiFlags)
     all
 }
 
-fn write_user<'a>(part: &'a UserPart<'a>) -> ContentPiece<'a> {
+fn write_user<'a>(part: &'a UserPart<'a>) -> GeminiPart<'a> {
     match part {
-        UserPart::Text(text) => ContentPiece::text(&**text),
-        UserPart::Picture(picture) => ContentPiece::picture(picture),
+        UserPart::Text(text) => GeminiPart::text(&**text),
+        UserPart::Picture(picture) => GeminiPart::picture(picture),
     }
 }
 
-fn write_model<'a>(parts: &'a [ModelPart<'a>], needs_stand_in: bool) -> Vec<ContentPiece<'a>> {
+fn write_model<'a>(parts: &'a [ModelPart<'a>], needs_stand_in: bool) -> Vec<GeminiPart<'a>> {
     let mut all = Vec::with_capacity(parts.len());
     let mut has_call = false;
     for part in parts {
         let (written, opaque) = match part {
-            ModelPart::Text { text, opaque } => (ContentPiece::text(&**text), *opaque),
+            ModelPart::Text { text, opaque } => (GeminiPart::text(&**text), *opaque),
             ModelPart::Reasoning { text, opaque } => (write_thought(text, opaque), Some(*opaque)),
             ModelPart::Call(call) => {
                 let mut written = write_call(call);
@@ -162,30 +162,30 @@ fn write_model<'a>(parts: &'a [ModelPart<'a>], needs_stand_in: bool) -> Vec<Cont
             }
         };
         let signature = find_text(opaque, "thoughtSignature").or(written.thought_signature);
-        all.push(ContentPiece { thought_signature: signature, ..written });
+        all.push(GeminiPart { thought_signature: signature, ..written });
         if let Some(behind) = find_text(opaque, "signatureBehind") {
-            all.push(ContentPiece { thought_signature: Some(behind), ..ContentPiece::default() });
+            all.push(GeminiPart { thought_signature: Some(behind), ..GeminiPart::default() });
         }
     }
     all
 }
 
-fn write_thought<'a>(text: &'a str, opaque: &'a Value) -> ContentPiece<'a> {
+fn write_thought<'a>(text: &'a str, opaque: &'a Value) -> GeminiPart<'a> {
     match opaque.get("part") {
         Some(part) => PartData::Kept(part).into(),
-        None => ContentPiece { thought: true, ..ContentPiece::text(text) },
+        None => GeminiPart { thought: true, ..GeminiPart::text(text) },
     }
 }
 
-fn write_call<'a>(call: &'a WireCall<'a>) -> ContentPiece<'a> {
+fn write_call<'a>(call: &'a WireCall<'a>) -> GeminiPart<'a> {
     let args = serde_json::from_str(&call.arguments).expect("history carries objects");
     PartData::FunctionCall(FunctionCall { id: find_text(call.opaque, "id"), name: &call.name, args }).into()
 }
 
-fn write_result<'a>(result: &'a ToolResult<'a>, id: Option<&'a str>) -> ContentPiece<'a> {
+fn write_result<'a>(result: &'a ToolResult<'a>, id: Option<&'a str>) -> GeminiPart<'a> {
     let response =
         if result.is_error { ResponseBody::Error(&result.text) } else { ResponseBody::Output(&result.text) };
-    let parts = result.pictures.iter().map(ContentPiece::picture).collect();
+    let parts = result.pictures.iter().map(GeminiPart::picture).collect();
     PartData::FunctionResponse(FunctionResponse { id, name: &result.name, response, parts }).into()
 }
 

@@ -83,13 +83,18 @@ struct Feedback<'a> {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default)]
 struct GeminiUsage {
-    prompt_token_count: LenientCount,
-    tool_use_prompt_token_count: LenientCount,
-    cached_content_token_count: LenientCount,
-    candidates_token_count: LenientCount,
-    thoughts_token_count: LenientCount,
+    #[serde(rename = "promptTokenCount")]
+    prompt: LenientCount,
+    #[serde(rename = "toolUsePromptTokenCount")]
+    tool_use_prompt: LenientCount,
+    #[serde(rename = "cachedContentTokenCount")]
+    cached_content: LenientCount,
+    #[serde(rename = "candidatesTokenCount")]
+    candidates: LenientCount,
+    #[serde(rename = "thoughtsTokenCount")]
+    thoughts: LenientCount,
 }
 
 impl GeminiDecoder {
@@ -108,7 +113,9 @@ impl GeminiDecoder {
             let reason = candidate.finish_reason.as_str();
             if !reason.is_empty() {
                 let (finish, notice) = read_stop(reason, candidate.finish_message.as_str())?;
-                notice.into_iter().for_each(|notice| reply.notice(notice));
+                if let Some(notice) = notice {
+                    reply.notice(notice);
+                }
                 reply.finish(finish);
             }
         }
@@ -177,13 +184,13 @@ impl GeminiDecoder {
 impl GeminiUsage {
     fn enter(&self, reply: &mut Assembly) {
         let count = |count: LenientCount| count.0.unwrap_or(0);
-        let input_tokens = count(self.prompt_token_count) + count(self.tool_use_prompt_token_count);
-        let reasoning_tokens = count(self.thoughts_token_count);
+        let input_tokens = count(self.prompt) + count(self.tool_use_prompt);
+        let reasoning_tokens = count(self.thoughts);
         if input_tokens > 0 {
             reply.report(Usage {
                 input_tokens,
-                cached_input_tokens: count(self.cached_content_token_count).min(input_tokens),
-                output_tokens: count(self.candidates_token_count) + reasoning_tokens,
+                cached_input_tokens: count(self.cached_content).min(input_tokens),
+                output_tokens: count(self.candidates) + reasoning_tokens,
                 reasoning_tokens,
                 ..Usage::default()
             });

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::asked::{OutgoingRequest, write_body};
 use super::super::chat::simplify_schema;
 use super::super::effort::Effort;
-use super::contents::{Content, ContentPiece, write_contents};
+use super::contents::{Content, GeminiPart, write_contents};
 use super::flags::{GeminiFlags, GeminiThinking};
 use crate::model::{ToolChoice, ToolDefinition};
 
@@ -49,7 +49,7 @@ pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &GeminiFlags) -> Vec<u
     };
     let system = Some(asked.system).filter(|system| !system.trim_start().is_empty());
     let large = [
-        ("systemInstruction", system.map(|text| GeminiField::System(Content::system(ContentPiece::text(text))))),
+        ("systemInstruction", system.map(|text| GeminiField::System(Content::system(GeminiPart::text(text))))),
         ("tools", has_tools.then(write_tools)),
         ("contents", Some(GeminiField::Contents(write_contents(asked.turns, flags)))),
     ];

@@ -81,8 +81,8 @@ impl RefusalCase {
     fn treat_request(&self, error: &ModelError) -> Vec<&'static str> {
         let mut ways = Vec::new();
         let names: Vec<String> = (0..60).map(|number| format!("tool_{number}")).collect();
-        let named = ["get_room_layout", "mysql_execute"].into_iter().chain(names.iter().map(String::as_str));
-        let tools: Vec<ToolDefinition> = named.map(tool).collect();
+        let all = ["get_room_layout", "mysql_execute"].into_iter().chain(names.iter().map(String::as_str));
+        let tools: Vec<ToolDefinition> = all.map(tool).collect();
         if let Some(lesson) = learn_lesson(&self.plan(), error, &tools) {
             ways.push("field");
             let by_notice = [

@@ -54,10 +54,7 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "nix",
         &[
-            "src/safety/process/",
-            "src/safety/sandbox/",
-            "src/screen/terminal.rs",
-            "src/screen/terminal/",
+            "src/safety/process/", "src/safety/sandbox/", "src/screen/terminal.rs", "src/screen/terminal/",
             "src/files/regular.rs",
         ],
     ),
@@ -70,16 +67,7 @@ const DOORS: &[(&str, &[&str])] = &[
 
 /// Plain vocabulary that any room may use.
 const OPEN: &[&str] = &[
-    "bytes",
-    "fastrand",
-    "futures_util",
-    "jiff",
-    "serde",
-    "serde_json",
-    "sha2",
-    "tempfile",
-    "thiserror",
-    "tokio",
+    "bytes", "fastrand", "futures_util", "jiff", "serde", "serde_json", "sha2", "tempfile", "thiserror", "tokio",
     "unicode_width",
 ];
 

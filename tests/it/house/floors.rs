@@ -6,19 +6,8 @@ use super::source::{Source, none, package, rust};
 /// The folders, from the ground up. A folder uses only those above it in this list, and each stands whole: its data, its
 /// traits and its code.
 const FOLDERS: &[&str] = &[
-    "base",
-    "template",
-    "files",
-    "config",
-    "conversation",
-    "safety",
-    "model",
-    "prompt",
-    "skills",
-    "tools",
-    "agent",
-    "screen",
-    "faces",
+    "base", "template", "files", "config", "conversation", "safety", "model", "prompt", "skills", "tools",
+    "agent", "screen", "faces",
 ];
 
 /// Folders that hold values and pure functions, without I/O.

@@ -41,6 +41,7 @@ pub fn model(context_window: u64) -> ModelInfo {
         largest_output: None,
         thinking_budget: None,
         prices: None,
+        ends: None,
         calls_tools: true,
         sees: false,
         profile: GuidanceProfile::Concise,

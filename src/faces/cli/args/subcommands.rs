@@ -1,12 +1,13 @@
 //! The subcommands of `agent config`, `prompt`, `skill`, `model`, `tool` and `session`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::ReportFormat;
 use super::prompt_test::PromptTestArgs;
-use super::values::{parse_approval, parse_encoding, parse_format, parse_permission};
+use super::values::{parse_age, parse_approval, parse_encoding, parse_format, parse_permission};
 use super::var::{self, Var};
 use crate::base::output::{Encoding, ResponseFormat};
 use crate::config::{ApprovalMode, Permission};
@@ -240,6 +241,24 @@ pub struct CallArgs {
     pub agent: Option<String>,
 }
 
+/// The side whose words are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SearchSide {
+    User,
+    Assistant,
+    Tool,
+}
+
+/// The form of an exported session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportTo {
+    Markdown,
+    Html,
+    Json,
+    Openai,
+    Atif,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
     /// List the sessions of this workspace, newest first
@@ -267,6 +286,52 @@ pub enum SessionCommand {
         #[arg(long, value_name = "TEXT", default_value = "")]
         focus: String,
         /// Print what would be removed; change nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Find the sessions that contain some words
+    #[command(after_help = "Example:\n  agent session search \"retry\" --by user")]
+    Search {
+        /// The words, as they stand there; the case of letters does not matter
+        words: String,
+        /// Only what this side said: user, assistant, tool
+        #[arg(long, value_enum, hide_possible_values = true, value_name = "SIDE")]
+        by: Option<SearchSide>,
+        /// Search the sessions of all workspaces
+        #[arg(long)]
+        all: bool,
+        /// The output format: text, json
+        #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
+        output: ReportFormat,
+    },
+    /// Print a session in another form
+    #[command(
+        after_help = "Examples:\n  agent session export > chat.md\n  agent session export 20261127 --to atif > run.json"
+    )]
+    Export {
+        /// The session's id, or the start of it [default: this workspace's latest]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        id: Option<String>,
+        /// The form: markdown, html (one page without scripts), json, openai (a line of messages), atif (a trajectory)
+        #[arg(long, value_enum, hide_possible_values = true, default_value_t = ExportTo::Markdown, value_name = "FORM")]
+        to: ExportTo,
+    },
+    /// Delete sessions, with those of their helpers
+    Delete {
+        /// The sessions' ids, or the starts of them
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Delete the sessions of this workspace that were not written for some time
+    #[command(after_help = "Example:\n  agent session prune --older-than 90d --dry-run")]
+    Prune {
+        /// The time: 90d, 12h
+        #[arg(long, value_name = "DURATION", value_parser = parse_age)]
+        older_than: Duration,
+        /// The sessions of all workspaces
+        #[arg(long)]
+        all: bool,
+        /// Print which; delete none
         #[arg(long)]
         dry_run: bool,
     },

@@ -19,11 +19,17 @@ impl From<clap::Error> for UsageError {
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 format!("{}\n\nerror: a command is missing\n", text.trim_end())
             }
+            _ if text.contains(SHORT_CONFIG) => {
+                format!("To go on with the latest session: agent --continue\n\n{}", reason_last(&text))
+            }
             _ => reason_last(&text),
         });
         Self { plain, styled, is_error: error.use_stderr() }
     }
 }
+
+/// What people mean by `-c` who come from other agents.
+const SHORT_CONFIG: &str = "a value is required for '--config <DIR>' but none was supplied";
 
 /// Puts the first paragraph, which is the reason, behind the others, as one line.
 fn reason_last(text: &str) -> String {

@@ -353,28 +353,8 @@ mod tests {
     #[test]
     fn nothing_deep_is_too_deep() {
         for open in [
-            "(",
-            "( ",
-            "{ ",
-            "$(",
-            "\"$(",
-            "`",
-            "$((",
-            "${a:-",
-            "if ",
-            "! ",
-            "a[$((",
-            "sh -c \"",
-            "case x in a) ",
-            "f() ",
-            "<(",
-            "env ",
-            "find -exec ",
-            "strace ",
-            "eval ",
-            "for a in b; do ",
-            "a <<b; ",
-            "a <<b\n$(",
+            "(", "( ", "{ ", "$(", "\"$(", "`", "$((", "${a:-", "if ", "! ", "a[$((", "sh -c \"", "case x in a) ",
+            "f() ", "<(", "env ", "find -exec ", "strace ", "eval ", "for a in b; do ", "a <<b; ", "a <<b\n$(",
         ] {
             for times in [1, 10, 100, 1000, 4000] {
                 let _ = parse_line(&open.repeat(times));

@@ -1,0 +1,92 @@
+//! Conversations in the forms of others: Markdown and HTML for people, JSON for programs, OpenAI's messages, and ATIF,
+//! the trajectories of benchmarks. Pure. What a log keeps is redacted, and so is what is made of it.
+
+mod atif;
+mod html;
+mod markdown;
+mod messages;
+
+use serde_json::{Value, json};
+
+use super::message::{Author, Item, ToolCall};
+use super::session::{Session, SessionError};
+
+/// A form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportForm {
+    Markdown,
+    Html,
+    Json,
+    /// One line with OpenAI's messages.
+    Openai,
+    Atif,
+}
+
+/// A conversation to be exported.
+pub struct Exported {
+    pub id: String,
+    /// The first words of the person.
+    pub title: String,
+    pub agent: String,
+    pub model: String,
+    pub created_at: String,
+    pub system: String,
+    /// The messages as they were recorded.
+    pub items: Vec<Item>,
+    pub usage: super::message::Usage,
+    pub cost_usd: Option<f64>,
+    /// The conversations of its helpers.
+    pub helpers: Vec<Exported>,
+}
+
+impl Exported {
+    /// Takes a session.
+    ///
+    /// # Errors
+    /// Its log cannot be read.
+    pub fn read(session: &Session, helpers: Vec<Self>) -> Result<Self, SessionError> {
+        let about = session.describe();
+        let items = session.originals()?;
+        let title = items.iter().find_map(Item::said_by_person).unwrap_or_default().trim();
+        Ok(Self {
+            id: session.id().to_owned(),
+            title: crate::base::text::one_line(title, 80),
+            agent: about.agent.to_owned(),
+            model: about.model.to_owned(),
+            created_at: session.started_at().to_string(),
+            system: session.system().map(|prompt| prompt.text.clone()).unwrap_or_default(),
+            items,
+            usage: session.usage(),
+            cost_usd: session.cost_usd(),
+            helpers,
+        })
+    }
+
+    /// Writes it in a form.
+    pub fn write(&self, form: ExportForm) -> String {
+        match form {
+            ExportForm::Markdown => markdown::write_markdown(self),
+            ExportForm::Html => html::write_html(self),
+            ExportForm::Json => pretty(&messages::write_json(self)),
+            ExportForm::Openai => format!("{}\n", json!({ "messages": messages::write_openai(self) })),
+            ExportForm::Atif => pretty(&atif::write_trajectory(self)),
+        }
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Whose message it is.
+fn name_author(author: Author) -> &'static str {
+    if author.is_person() { "You" } else { "The program" }
+}
+
+/// The arguments of a call as data; an object with their text where they are none.
+fn read_arguments(call: &ToolCall) -> Value {
+    crate::base::json::object_or_unparsed(&call.arguments)
+}
+
+#[cfg(test)]
+mod tests;

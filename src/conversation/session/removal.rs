@@ -1,0 +1,52 @@
+//! Deletes sessions: their logs, the texts beside them, and the sessions of their helpers.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::error::SessionError;
+use super::header::read_header;
+use super::lines::LogLines;
+use super::listing::{id_of, open_log};
+use super::log::Log;
+use super::store::Store;
+use crate::conversation::spill;
+
+impl Store {
+    /// Deletes the session with this id, or with the only id that has this prefix, and those of its helpers. Returns
+    /// the ids.
+    ///
+    /// # Errors
+    /// There is no such session, it is in use, or a file cannot be removed.
+    pub fn delete(&self, id: &str) -> Result<Vec<String>, SessionError> {
+        let path = self.find(id)?;
+        let mut deleted = Vec::new();
+        self.delete_family(&path, &mut deleted)?;
+        Ok(deleted)
+    }
+
+    fn delete_family(&self, path: &Path, deleted: &mut Vec<String>) -> Result<(), SessionError> {
+        let id = id_of(path);
+        // Nobody writes to it while it is locked here.
+        let log = Log::open(path, &id)?;
+        for child in self.logs()?.iter().filter(|child| parent_of(child).as_deref() == Some(&*id)) {
+            self.delete_family(child, deleted)?;
+        }
+        match fs::remove_dir_all(spill::place_beside(path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(SessionError::io(path, "deleted", error));
+            }
+            _ => {}
+        }
+        fs::remove_file(path).map_err(|error| SessionError::io(path, "deleted", error))?;
+        drop(log);
+        deleted.push(id);
+        Ok(())
+    }
+}
+
+/// The session that a helper's log says it was begun for.
+fn parent_of(path: &Path) -> Option<String> {
+    let mut lines = LogLines::new(open_log(path).ok()?.0);
+    read_header(path, lines.read().ok()??).ok()?.header.parent
+}

@@ -1,0 +1,130 @@
+//! `agent session search / export / delete / prune`: finds words in sessions, writes them in other forms, deletes them.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::config::Config;
+use crate::conversation::export::{ExportForm, Exported};
+use crate::conversation::session::{Session, SessionSummary, WordsBy};
+use crate::files::workspace::Workspace;
+
+use super::super::args::{ExportTo, ReportFormat, SearchSide};
+use super::super::setup::CliSetup;
+use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_json, print_text, print_visible};
+
+pub(super) fn search_sessions(
+    setup: &CliSetup,
+    config: &Config,
+    workspace: Option<&Path>,
+    words: &str,
+    by: Option<SearchSide>,
+    output: ReportFormat,
+) -> CommandOutcome {
+    if words.trim().is_empty() {
+        return Err(CommandFailure::usage("there are no words to search for"));
+    }
+    let by = by.map(|side| match side {
+        SearchSide::User => WordsBy::User,
+        SearchSide::Assistant => WordsBy::Assistant,
+        SearchSide::Tool => WordsBy::Tool,
+    });
+    let now = Timestamp::now();
+    let found = setup.store(config).search(words, by, workspace, now)?;
+    if let ReportFormat::Json = output {
+        return print_json(&found);
+    }
+    if found.is_empty() {
+        note_progress("No session contains these words.");
+    }
+    let mut out = String::new();
+    for session in &found {
+        let (summary, hits) = (&session.summary, session.hits);
+        let times = if hits == 1 { String::new() } else { format!(", {hits} times") };
+        let _ = writeln!(out, "{}  {} ({}{times})", summary.id, summary.title, summary.describe_age(now));
+        for found in &session.lines {
+            let _ = writeln!(out, "  {}: {}", found.by.word(), found.line);
+        }
+    }
+    print_visible(&out)
+}
+
+pub(super) fn export_session(
+    setup: &CliSetup,
+    config: &Config,
+    workspace: &Workspace,
+    id: Option<String>,
+    to: ExportTo,
+) -> CommandOutcome {
+    let Some(id) = id.map_or_else(|| setup.find_latest(config, workspace), |id| Ok(Some(id)))? else {
+        let why = "this workspace has no session to export: `agent session list --all` shows those of others";
+        return Err(CommandFailure::word(exit::FAILED, why));
+    };
+    let session = setup.read_session(config, &id)?;
+    let all = setup.list_sessions(config, None)?;
+    let form = match to {
+        ExportTo::Markdown => ExportForm::Markdown,
+        ExportTo::Html => ExportForm::Html,
+        ExportTo::Json => ExportForm::Json,
+        ExportTo::Openai => ExportForm::Openai,
+        ExportTo::Atif => ExportForm::Atif,
+    };
+    print_text(read_family(setup, config, &session, &all)?.write(form))
+}
+
+/// Reads a session with those of its helpers.
+fn read_family(
+    setup: &CliSetup,
+    config: &Config,
+    session: &Session,
+    all: &[SessionSummary],
+) -> Result<Exported, CommandFailure> {
+    let mut helpers = Vec::new();
+    // A helper's session is newer than its parent's, so no circle comes back here.
+    let is_child = |summary: &&SessionSummary| {
+        summary.parent.as_deref() == Some(session.id()) && summary.id.as_str() > session.id()
+    };
+    for summary in all.iter().filter(is_child).collect::<Vec<_>>().into_iter().rev() {
+        let child = setup.read_session(config, &summary.id)?;
+        helpers.push(read_family(setup, config, &child, all)?);
+    }
+    Ok(Exported::read(session, helpers)?)
+}
+
+pub(super) fn delete_sessions(setup: &CliSetup, config: &Config, ids: &[String]) -> CommandOutcome {
+    let store = setup.store(config);
+    for id in ids {
+        let deleted = store.delete(id).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+        note_progress(&format!("Deleted: {}", deleted.join(", ")));
+    }
+    Ok(exit::DONE)
+}
+
+pub(super) fn prune_sessions(
+    setup: &CliSetup,
+    config: &Config,
+    workspace: Option<&Path>,
+    older_than: Duration,
+    dry_run: bool,
+) -> CommandOutcome {
+    let (now, store) = (Timestamp::now(), setup.store(config));
+    let is_old = |summary: &&SessionSummary| {
+        let age = summary.updated_at.parse::<Timestamp>().map(|written| now.duration_since(written));
+        summary.parent.is_none() && age.is_ok_and(|age| age.unsigned_abs() > older_than && age.is_positive())
+    };
+    let listed = setup.list_sessions(config, workspace)?;
+    let mut count = 0;
+    for summary in listed.iter().filter(is_old) {
+        count += 1;
+        if dry_run {
+            print_visible(&format!("{}  {}\n", summary.id, summary.title))?;
+            continue;
+        }
+        store.delete(&summary.id).map_err(|error| CommandFailure::new(exit::FAILED, error))?;
+    }
+    let done = if dry_run { "would be deleted" } else { "deleted" };
+    note_progress(&format!("{count} {} {done}.", if count == 1 { "session" } else { "sessions" }));
+    Ok(exit::DONE)
+}

@@ -1,0 +1,103 @@
+//! Sessions that are over: found by their words, written in other forms, deleted.
+
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::reply::Reply;
+use crate::run::{Place, Run};
+use crate::server::Server;
+
+/// A place with two sessions: in the first a file was read.
+fn place() -> Arc<Place> {
+    let place = Place::new();
+    let read = Reply::call("read_file", &json!({"path": "notes.txt"}));
+    let server =
+        Server::start([read, Reply::text("The notes speak of 重试 and of <b>retries</b>."), Reply::text("Four.")]);
+    Run::at(&place)
+        .file("notes.txt", "Retry with back-off, always.\n")
+        .args(["run", "What do the notes say?"])
+        .server(&server)
+        .run()
+        .success();
+    Run::at(&place).args(["run", "Two and two?"]).server(&server).run().success();
+    place
+}
+
+fn session(place: &Arc<Place>, words: &[&str]) -> Output {
+    Run::at(place).arg("session").args(words.to_vec()).run()
+}
+
+fn ids(place: &Arc<Place>) -> Vec<String> {
+    let listed = session(place, &["list", "-o", "json"]).success().json();
+    listed.as_array().expect("a list").iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn words_are_found_whoever_said_them() {
+    let place = place();
+    session(&place, &["search", "BACK-OFF"]).stdout_has("What do the notes say?").stdout_has("tool: ");
+    session(&place, &["search", "重试"]).stdout_has("assistant: The notes speak of 重试");
+    session(&place, &["search", "two and", "--by", "user"]).stdout_has("user: Two and two?");
+    session(&place, &["search", "two and", "--by", "tool"]).success().stdout_is("").stderr_has("No session");
+    let found = session(&place, &["search", "<b>", "-o", "json"]).success().json();
+    assert_eq!((&found[0]["hits"], &found[0]["lines"][0]["by"]), (&json!(1), &json!("assistant")));
+    session(&place, &["search", " "]).exits(2).stderr_has("no words");
+}
+
+#[test]
+fn a_session_is_written_in_every_form() {
+    let place = place();
+    let first = ids(&place).remove(1);
+    let export = |form: &str| session(&place, &["export", &first, "--to", form]).success().stdout;
+    let markdown = session(&place, &["export", &first]).success().stdout;
+    assert!(
+        markdown.starts_with("# What do the notes say?\n") && markdown.contains("**read_file**"),
+        "{markdown}"
+    );
+    let html = export("html");
+    assert!(html.contains("of &lt;b&gt;retries") && !html.contains("<script"), "{html}");
+    let messages: Value = serde_json::from_str(&export("openai")).expect("a line of JSON");
+    let roles = messages["messages"].as_array().expect("a list").iter().map(|message| message["role"].clone());
+    assert_eq!(roles.collect::<Vec<_>>(), ["system", "user", "assistant", "tool", "assistant"]);
+    let trajectory: Value = serde_json::from_str(&export("atif")).expect("JSON");
+    assert_eq!(trajectory["schema_version"], "ATIF-v1.8");
+    assert_eq!(trajectory["steps"].as_array().map(Vec::len), Some(4));
+    let document: Value = serde_json::from_str(&export("json")).expect("JSON");
+    assert_eq!(document["messages"][1]["calls"][0]["name"], "read_file");
+    // Without an id it is the latest.
+    session(&place, &["export"]).stdout_has("# Two and two?");
+}
+
+#[test]
+fn a_session_is_deleted_with_what_lies_beside_it() {
+    let place = place();
+    let all = ids(&place);
+    session(&place, &["delete", "nonsense"]).exits(2).stderr_has("there is no session `nonsense`");
+    let dir = place.home().join(".local/share/agent/sessions");
+    let dir = fs::read_dir(dir).expect("sessions").next().expect("a workspace").expect("an entry").path();
+    let beside = dir.join(format!("{}.spill", all[0]));
+    fs::create_dir(&beside).expect("made");
+    fs::write(beside.join("s1"), "long").expect("written");
+    session(&place, &["delete", &all[0]]).success().stderr_has(&all[0]);
+    assert!(!beside.exists());
+    assert_eq!(ids(&place), all[1..]);
+    session(&place, &["prune", "--older-than", "90d"]).success().stderr_has("0 sessions deleted");
+    session(&place, &["prune", "--older-than", "0s", "--dry-run"]).success().stdout_has(&all[1]);
+    session(&place, &["prune", "--older-than", "0s"]).success().stderr_has("1 session deleted");
+    assert_eq!(ids(&place), [] as [&str; 0]);
+}
+
+#[test]
+fn a_task_needs_no_command() {
+    let server = Server::always(Reply::text("done"));
+    let place = Place::new();
+    let run = |words: &[&str]| Run::at(&place).args(words.to_vec()).server(&server).run();
+    run(&["fix the bug"]).stdout_is("done\n");
+    run(&["-p", "fix"]).stdout_is("done\n");
+    run(&["fxi"]).exits(2).stderr_has("unrecognized subcommand 'fxi'");
+    run(&["-c"]).exits(2).stderr_has("agent --continue");
+    assert_eq!(server.requests().len(), 2);
+}
