@@ -11,7 +11,7 @@ use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, 
 use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::{Attachment, Attachments};
-use crate::conversation::message::UserText;
+use crate::conversation::message::{Item, Step, UserText};
 use crate::files::workspace::Workspace;
 use crate::model::ModelInfo;
 use crate::safety::Approver;
@@ -187,6 +187,23 @@ impl Chat {
     pub(super) fn begin_run(&mut self) {
         self.cancel.reset();
         self.run.begin(self.conversation.session.id(), assembly::new_run_id());
+    }
+
+    /// What a person who leaves says to come back.
+    pub fn tell_way_back(&self) -> Option<String> {
+        let session = &self.conversation.session;
+        let is_kept = !self.is_ephemeral && session.turns() > 0;
+        is_kept.then(|| format!("To go on with this: agent --continue, or agent --session {}", session.id()))
+    }
+
+    /// The last exchange of a conversation that goes on.
+    pub fn last_exchange(&self) -> Option<(&str, String)> {
+        let items = self.conversation.session.items();
+        let (at, said) =
+            items.iter().enumerate().rev().find_map(|(at, item)| Some((at, item.said_by_person()?)))?;
+        let answer =
+            items[at..].iter().rev().filter_map(Item::as_step).map(Step::text).find(|text| !text.is_empty());
+        Some((said, answer.unwrap_or_default()))
     }
 
     /// Kills the background commands, because the person left the conversation or is gone.

@@ -153,7 +153,7 @@ impl MessageLines {
     }
 
     /// True if a person types the lines.
-    pub(super) fn interactive(&self) -> bool {
+    pub fn interactive(&self) -> bool {
         self.interactive
     }
 

@@ -30,6 +30,7 @@ pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
     let runtime = build_runtime()?;
     let PreparedChat { mut chat, lines, mut interrupts, mut ended, export, mut outlets } =
         prepare_chat(setup, &args, &runtime)?;
+    let tells = !setup.global.quiet;
     let code = runtime.block_on(async {
         let chat = async move {
             let cancel = chat.cancel();
@@ -37,6 +38,9 @@ pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
                 biased;
                 code = chat::run_chat(&mut chat, &lines, &mut interrupts, &mut outlets) => {
                     chat.end_background();
+                    if let Some(way) = chat.tell_way_back().filter(|_| tells && lines.interactive()) {
+                        outlets.show(vec![Line::new().add(Ink::Dim, &way)]);
+                    }
                     let mut stopped = code;
                     let hurry = async {
                         if code != Signal::Interrupt.code() {
@@ -139,6 +143,13 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         for note in chat.note.take().into_iter().chain(news) {
             outlets.show(vec![Line::new().add(Ink::Dim, &note)]);
         }
+    }
+    if interactive
+        && !setup.global.quiet
+        && let Some((said, answer)) = chat.last_exchange()
+    {
+        let width = terminal::measure_width().map_or(80, |width| width.saturating_sub(1));
+        outlets.show(chat::greeting::format_exchange(said, &answer, width));
     }
     for name in &args.turn.skills {
         chat.catalogue().get(name)?;
