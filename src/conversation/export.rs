@@ -6,13 +6,17 @@ mod html;
 mod markdown;
 mod messages;
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::message::{Author, Item, ToolCall};
+use super::message::{Call, Item, ReplyPart, ToolCall};
 use super::session::{Session, SessionError};
 
 /// A form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExportForm {
     Markdown,
     Html,
@@ -67,20 +71,57 @@ impl Exported {
         match form {
             ExportForm::Markdown => markdown::write_markdown(self),
             ExportForm::Html => html::write_html(self),
-            ExportForm::Json => pretty(&messages::write_json(self)),
+            ExportForm::Json => format!("{:#}\n", messages::write_json(self)),
             ExportForm::Openai => format!("{}\n", json!({ "messages": messages::write_openai(self) })),
-            ExportForm::Atif => pretty(&atif::write_trajectory(self)),
+            ExportForm::Atif => format!("{:#}\n", atif::write_trajectory(self)),
         }
     }
 }
 
-fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+/// A piece of a conversation as a person reads it.
+enum ExportedPiece<'a> {
+    /// Who speaks from here on.
+    Heading(&'static str),
+    Text(Cow<'a, str>),
+    /// A call with its result.
+    Call(&'a Call),
 }
 
-/// Whose message it is.
-fn name_author(author: Author) -> &'static str {
-    if author.is_person() { "You" } else { "The program" }
+impl Exported {
+    /// What a person reads of it, in order: all but thoughts and empty texts.
+    fn list_passages(&self) -> Vec<ExportedPiece<'_>> {
+        let mut all = Vec::new();
+        for item in &self.items {
+            match item {
+                Item::Said(said) => {
+                    all.push(ExportedPiece::Heading(if said.author.is_person() { "You" } else { "The program" }));
+                    all.extend(said.texts().map(|text| ExportedPiece::Text(text.trim().into())));
+                }
+                Item::Summary(summary) => {
+                    all.extend([
+                        ExportedPiece::Heading("Summary"),
+                        ExportedPiece::Text(summary.text.trim().into()),
+                    ]);
+                }
+                Item::Step(step) => {
+                    all.push(ExportedPiece::Heading("Agent"));
+                    all.extend(step.parts.iter().filter_map(|part| match part {
+                        ReplyPart::Text { text, .. } => Some(ExportedPiece::Text(text.trim().into())),
+                        ReplyPart::Call(call) => Some(ExportedPiece::Call(call)),
+                        ReplyPart::Reasoning { .. } => None,
+                    }));
+                }
+            }
+        }
+        all.retain(|passage| !matches!(passage, ExportedPiece::Text(text) if text.is_empty()));
+        all
+    }
+
+    /// The line below its title.
+    fn describe(&self) -> String {
+        let Self { id, created_at, agent, model, .. } = self;
+        format!("Session {id}, {created_at}, agent {agent}, model {model}")
+    }
 }
 
 /// The arguments of a call as data; an object with their text where they are none.

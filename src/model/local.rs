@@ -27,15 +27,12 @@ const USUAL: [(&str, u16); 4] = [("Ollama", 11434), ("llama.cpp", 8080), ("LM St
 
 /// Asks the usual ports of this machine, all at once, and waits 150 ms at most.
 pub async fn probe_local(net: &Net) -> Vec<LocalServer> {
-    let probes = USUAL.map(|(name, port)| probe_server(net, name, port));
+    let probes = USUAL.map(async |(name, port)| {
+        let base_url = format!("http://127.0.0.1:{port}/v1");
+        let models = ask_for_models(net, &base_url, Duration::from_millis(150)).await?;
+        Some(LocalServer { name, base_url, models })
+    });
     join_all(probes).await.into_iter().flatten().collect()
-}
-
-async fn probe_server(net: &Net, name: &'static str, port: u16) -> Option<LocalServer> {
-    const PATIENCE: Duration = Duration::from_millis(150);
-    let base_url = format!("http://127.0.0.1:{port}/v1");
-    let models = ask_for_models(net, &base_url, PATIENCE).await?;
-    Some(LocalServer { name, base_url, models })
 }
 
 async fn ask_for_models(net: &Net, base_url: &str, patience: Duration) -> Option<Vec<String>> {

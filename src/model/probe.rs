@@ -74,6 +74,13 @@ const QUESTIONS: [ProbeQuestion; 7] = [
     ProbeQuestion { at: ProbePlace::Base, path: "/models", read: list_of_models },
 ];
 
+/// The servers that are asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ProbeScope {
+    All,
+    Ollama,
+}
+
 /// The questions to Ollama among them.
 const OLLAMA_QUESTIONS: Range<usize> = 1..3;
 
@@ -93,24 +100,16 @@ impl Probed {
     }
 }
 
-/// Asks Ollama what it knows of a model.
-pub async fn probe_ollama(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) -> Option<Probed> {
-    ask_questions(&QUESTIONS[OLLAMA_QUESTIONS], net, base_url, headers, model).await
-}
-
 /// Asks the server of `base_url` which program it is and what window `model` has, all questions at once. `headers` are
 /// those of a request, including the key. Takes two seconds at most.
-pub async fn probe_server(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) -> Option<Probed> {
-    ask_questions(&QUESTIONS, net, base_url, headers, model).await
-}
-
-async fn ask_questions(
-    questions: &[ProbeQuestion],
+pub async fn probe_server(
     net: &Net,
     base_url: &Url,
     headers: &HeaderMap,
     model: &str,
+    scope: ProbeScope,
 ) -> Option<Probed> {
+    let questions = if scope == ProbeScope::Ollama { &QUESTIONS[OLLAMA_QUESTIONS] } else { &QUESTIONS };
     if !net::is_private(base_url) {
         return None;
     }

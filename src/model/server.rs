@@ -19,7 +19,7 @@ use super::endpoint::Endpoint;
 use super::endpoint::is_configured;
 use super::memory::RefusalMemory;
 use super::plan::{KnownFacts, RequestPlan};
-use super::probe::{Probed, probe_ollama, probe_server};
+use super::probe::{ProbeScope, Probed, probe_server};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
 use super::written::WrittenResults;
@@ -153,9 +153,13 @@ impl ModelServer {
 
     /// Asks a private server which program it is, and waits for the answer.
     pub async fn probed(&self) -> Option<Probed> {
-        let probed = probe_server(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await?;
+        let probed = self.probe(ProbeScope::All).await?;
         let window = if self.plan().wire == Wire::Ollama { probed.choose_window() } else { probed.window };
         Some(Probed { window, ..probed })
+    }
+
+    async fn probe(&self, scope: ProbeScope) -> Option<Probed> {
+        probe_server(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id, scope).await
     }
 
     /// The headers of a request that is not a conversation.
@@ -167,9 +171,7 @@ impl ModelServer {
 
     /// Chooses the window that Ollama is asked for.
     async fn choose_window(&self) {
-        let headers = self.headers_alone();
-        let probed = probe_ollama(&self.net, self.endpoint.base(), &headers, &self.info.id).await;
-        let Some(probed) = probed else { return };
+        let Some(probed) = self.probe(ProbeScope::Ollama).await else { return };
         let Some(window) = probed.choose_window() else { return };
         let _ = self.found.set(Some(ServerWindow { server: probed.server, window, largest: probed.largest }));
         let mut state = self.state.lock().expect("no holder of the plan panics");
@@ -190,7 +192,7 @@ impl ModelServer {
         let (net, found) = (Arc::clone(&self.net), Arc::clone(&self.found));
         let (base, model) = (self.endpoint.base().clone(), self.info.id.clone());
         tokio::spawn(async move {
-            let probed = probe_server(&net, &base, &headers, &model).await;
+            let probed = probe_server(&net, &base, &headers, &model, ProbeScope::All).await;
             let window = |probed: Probed| {
                 Some(ServerWindow { server: probed.server, window: probed.window?, largest: None })
             };

@@ -46,10 +46,7 @@ pub fn choose_auth(wire: Wire) -> Auth {
 
 /// The ids of calls that the server accepts.
 pub fn choose_ids(wire: Wire, dialect: &Dialect) -> CallIds {
-    match wire {
-        Wire::Chat => dialect.chat.ids,
-        Wire::Responses | Wire::Anthropic | Wire::Ollama | Wire::Gemini => CallIds::Word64,
-    }
+    if wire == Wire::Chat { dialect.chat.ids } else { CallIds::Word64 }
 }
 
 /// The way that pictures in results are sent to a model that sees.
@@ -92,10 +89,7 @@ pub fn encode_request(wire: Wire, asked: &OutgoingRequest<'_>, dialect: &Dialect
 
 /// The headers that a request needs beside the key.
 pub fn list_headers(wire: Wire, asked: &OutgoingRequest<'_>, dialect: &Dialect) -> Vec<(&'static str, String)> {
-    match wire {
-        Wire::Chat | Wire::Responses | Wire::Ollama | Wire::Gemini => Vec::new(),
-        Wire::Anthropic => anthropic::list_headers(asked, &dialect.anthropic),
-    }
+    if wire == Wire::Anthropic { anthropic::list_headers(asked, &dialect.anthropic) } else { Vec::new() }
 }
 
 /// A decoder for one reply to a request with these tools.

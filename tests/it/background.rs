@@ -186,13 +186,8 @@ fn after(run: Run, lines: &[&str]) -> (Output, String) {
 #[test]
 fn in_a_chat_it_outlives_an_agent_that_holds_commands_as_the_one_before() {
     let lines = [
-        "/model another-model",
-        "/mode explore",
-        "/mode direct",
-        "/approve edits",
-        "/approve all",
-        "/set limits.max_turns=20",
-        "/agent second",
+        "/model another-model", "/mode explore", "/mode direct", "/approve edits", "/approve all",
+        "/set limits.max_turns=20", "/agent second",
     ];
     let (output, told) = after(Run::new().config("agents/second.yaml", "description: Another.\n"), &lines);
     let output = output.stderr_has("The agent is now second").stderr_has("limits.max_turns: 50 → 20");

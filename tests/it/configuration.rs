@@ -126,16 +126,8 @@ fn all_mistakes_are_reported_at_once_with_their_places() {
     ])
     .exits(3);
     for part in [
-        "agent.yaml:2:1",
-        "limts",
-        "limits",
-        "models/default.yaml:3",
-        "attempts",
-        "agents/other.yaml:2",
-        "no-such-model",
-        "agents/other.yaml:3",
-        "models/twice.yaml:4",
-        "retry: { attempts: many }",
+        "agent.yaml:2:1", "limts", "limits", "models/default.yaml:3", "attempts", "agents/other.yaml:2",
+        "no-such-model", "agents/other.yaml:3", "models/twice.yaml:4", "retry: { attempts: many }",
     ] {
         assert!(
             output.stderr.contains(part) || output.stdout.contains(part),
@@ -286,19 +278,8 @@ fn one_round_tells_everything() {
     ])
     .exits(3);
     for part in [
-        "max_parallel",
-        "max_turns",
-        "default_agnt",
-        "there is no model `nobody`",
-        "perhaps",
-        "red_file",
-        "no-such-skill",
-        "loop_threshold",
-        "soon",
-        "nothing_defines_this",
-        "absent",
-        "temperature",
-        "attempts",
+        "max_parallel", "max_turns", "default_agnt", "there is no model `nobody`", "perhaps", "red_file",
+        "no-such-skill", "loop_threshold", "soon", "nothing_defines_this", "absent", "temperature", "attempts",
         "ghost",
     ] {
         assert!(output.stderr.contains(part), "{part} is missing\n{}", output.shown());

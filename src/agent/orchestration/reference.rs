@@ -388,15 +388,8 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_reference_is_told() {
         for text in [
-            "$step_1_output",
-            "$step_1_results",
-            "$step_1_result_x",
-            "$step_1",
-            "$step_99999999999_result",
-            "$step_1_result[*]",
-            "$step_1_result[-1]",
-            "$step_1_result[x]",
-            "${step_1_result",
+            "$step_1_output", "$step_1_results", "$step_1_result_x", "$step_1", "$step_99999999999_result",
+            "$step_1_result[*]", "$step_1_result[-1]", "$step_1_result[x]", "${step_1_result",
             "${step_1_result|upper}",
         ] {
             let found = find_references(&json!(format!("before {text} after")));

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Exported, name_author};
-use crate::conversation::message::{Item, ReplyPart};
+use super::{Exported, ExportedPiece};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -26,53 +25,24 @@ pub(super) fn write_html(exported: &Exported) -> String {
 }
 
 fn write_conversation(exported: &Exported, out: &mut String) {
-    let Exported { id, title, model, agent, created_at, .. } = exported;
-    let facts = format!("Session {id}, {created_at}, agent {agent}, model {model}");
-    let _ = write!(out, "<h1>{}</h1>\n<p>{}</p>\n", escape(title), escape(&facts));
-    let heading = |out: &mut String, name: &str| {
-        let _ = writeln!(out, "<h2>{}</h2>", escape(name));
-    };
-    for item in &exported.items {
-        match item {
-            Item::Said(said) => {
-                heading(out, name_author(said.author));
-                said.texts().for_each(|text| write_text(text, out));
+    let _ = write!(out, "<h1>{}</h1>\n<p>{}</p>\n", escape(&exported.title), escape(&exported.describe()));
+    for passage in exported.list_passages() {
+        let _ = match passage {
+            ExportedPiece::Heading(who) => writeln!(out, "<h2>{}</h2>", escape(who)),
+            ExportedPiece::Text(text) => writeln!(out, "<pre class=\"text\">{}</pre>", escape(&text)),
+            ExportedPiece::Call(call) => {
+                let (name, arguments) = (escape(&call.request.name), escape(&call.request.arguments));
+                let result = call.answer.as_ref().map(|answer| escape(&answer.content)).unwrap_or_default();
+                writeln!(
+                    out,
+                    "<details><summary>{name}</summary><pre>{arguments}</pre><pre>{result}</pre></details>"
+                )
             }
-            Item::Summary(summary) => {
-                heading(out, "Summary");
-                write_text(&summary.text, out);
-            }
-            Item::Step(step) => {
-                heading(out, "Agent");
-                for part in &step.parts {
-                    match part {
-                        ReplyPart::Text { text, .. } => write_text(text, out),
-                        ReplyPart::Call(call) => {
-                            let (name, arguments) = (&call.request.name, &call.request.arguments);
-                            let result = call.answer.as_ref().map_or("", |answer| &answer.content);
-                            let _ = writeln!(
-                                out,
-                                "<details><summary>{}</summary><pre>{}</pre><pre>{}</pre></details>",
-                                escape(name),
-                                escape(arguments),
-                                escape(result)
-                            );
-                        }
-                        ReplyPart::Reasoning { .. } => {}
-                    }
-                }
-            }
-        }
+        };
     }
     for helper in &exported.helpers {
         out.push_str("<hr>\n");
         write_conversation(helper, out);
-    }
-}
-
-fn write_text(text: &str, out: &mut String) {
-    if !text.trim().is_empty() {
-        let _ = writeln!(out, "<pre class=\"text\">{}</pre>", escape(text.trim()));
     }
 }
 

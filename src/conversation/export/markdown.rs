@@ -2,47 +2,26 @@
 
 use std::fmt::Write;
 
-use super::{Exported, name_author};
-use crate::conversation::message::{Item, ReplyPart};
+use super::{Exported, ExportedPiece};
 
 /// Writes a heading for each message, and each call with its result in a fence that its text cannot close.
 pub(super) fn write_markdown(exported: &Exported) -> String {
-    let Exported { id, title, model, agent, created_at, .. } = exported;
-    let mut out = format!("# {title}\n\nSession {id}, {created_at}, agent {agent}, model {model}\n");
-    for item in &exported.items {
-        match item {
-            Item::Said(said) => {
-                let _ = write!(out, "\n## {}\n\n{}\n", name_author(said.author), join(said.texts()));
+    let mut out = format!("# {}\n\n{}\n", exported.title, exported.describe());
+    for passage in exported.list_passages() {
+        let _ = match passage {
+            ExportedPiece::Heading(who) => write!(out, "\n## {who}\n"),
+            ExportedPiece::Text(text) => write!(out, "\n{text}\n"),
+            ExportedPiece::Call(call) => {
+                let request = &call.request;
+                let result = call.answer.as_ref().map(|answer| fence(&answer.content, "")).unwrap_or_default();
+                write!(out, "\n**{}**\n\n{}{result}", request.name, fence(&request.arguments, "json"))
             }
-            Item::Summary(summary) => drop(write!(out, "\n## Summary\n\n{}\n", summary.text.trim())),
-            Item::Step(step) => {
-                out.push_str("\n## Agent\n");
-                for part in &step.parts {
-                    match part {
-                        ReplyPart::Text { text, .. } if !text.trim().is_empty() => {
-                            let _ = write!(out, "\n{}\n", text.trim());
-                        }
-                        ReplyPart::Call(call) => {
-                            let request = &call.request;
-                            let _ = write!(out, "\n**{}**\n\n{}", request.name, fence(&request.arguments, "json"));
-                            if let Some(answer) = &call.answer {
-                                out.push_str(&fence(&answer.content, ""));
-                            }
-                        }
-                        ReplyPart::Text { .. } | ReplyPart::Reasoning { .. } => {}
-                    }
-                }
-            }
-        }
+        };
     }
     for helper in &exported.helpers {
         let _ = write!(out, "\n---\n\n{}", write_markdown(helper));
     }
     out
-}
-
-fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    texts.map(str::trim).collect::<Vec<_>>().join("\n\n")
 }
 
 /// A block of code whose fence is longer than any run of its own backticks.

@@ -279,10 +279,7 @@ impl LineHead {
     /// True if a line changes what is sent, judging only by its beginning.
     pub fn is_edit(line: &[u8]) -> bool {
         const EDITS: [&[u8]; 4] = [
-            br#"{"type":"compressed""#,
-            br#"{"type":"unloaded""#,
-            br#"{"type":"restored""#,
-            br#"{"type":"undone""#,
+            br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#, br#"{"type":"undone""#,
         ];
         EDITS.iter().any(|start| line.starts_with(start))
     }

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::error::SessionError;
-use super::header::read_header;
-use super::lines::LogLines;
-use super::listing::{id_of, open_log};
+use super::listing::{id_of, read_summary};
 use super::log::Log;
 use super::store::Store;
 use crate::conversation::spill;
@@ -29,7 +28,10 @@ impl Store {
         let id = id_of(path);
         // Nobody writes to it while it is locked here.
         let log = Log::open(path, &id)?;
-        for child in self.logs()?.iter().filter(|child| parent_of(child).as_deref() == Some(&*id)) {
+        let is_child = |log: &&PathBuf| {
+            read_summary(log, SystemTime::UNIX_EPOCH).is_ok_and(|log| log.parent.as_ref() == Some(&id))
+        };
+        for child in self.logs()?.iter().filter(is_child) {
             self.delete_family(child, deleted)?;
         }
         match fs::remove_dir_all(spill::place_beside(path)) {
@@ -43,10 +45,4 @@ impl Store {
         deleted.push(id);
         Ok(())
     }
-}
-
-/// The session that a helper's log says it was begun for.
-fn parent_of(path: &Path) -> Option<String> {
-    let mut lines = LogLines::new(open_log(path).ok()?.0);
-    read_header(path, lines.read().ok()??).ok()?.header.parent
 }

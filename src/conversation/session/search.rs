@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::entry::LogLine;
 use super::error::SessionError;
@@ -39,7 +39,7 @@ pub struct FoundWords {
 }
 
 /// Whose words they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WordsBy {
     User,

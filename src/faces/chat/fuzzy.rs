@@ -110,15 +110,8 @@ mod tests {
     #[test]
     fn the_likeliest_path_comes_first() {
         let paths = [
-            "Cargo.toml",
-            "README.md",
-            "docs/main_features.md",
-            "src/agent/mod.rs",
-            "src/main.rs",
-            "src/repl/commands/mod.rs",
-            "src/repl/multiline.rs",
-            "tests/it/main.rs",
-            "src/日本語.rs",
+            "Cargo.toml", "README.md", "docs/main_features.md", "src/agent/mod.rs", "src/main.rs",
+            "src/repl/commands/mod.rs", "src/repl/multiline.rs", "tests/it/main.rs", "src/日本語.rs",
         ];
         for (query, first, count) in [
             ("main", "src/main.rs", 3),

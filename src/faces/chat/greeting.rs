@@ -75,11 +75,9 @@ fn describe_powers(outlook: &Outlook) -> [String; 2] {
 pub fn format_exchange(said: &str, answer: &str, width: usize) -> Vec<Line> {
     const LINES: usize = 8;
     let answer: Vec<&str> = answer.trim().lines().collect();
-    let cut = answer.len().saturating_sub(LINES);
-    let before = (cut > 0).then(|| format!("… {cut} lines before"));
     let message = text::one_line(&format!("> {}", said.trim()), width);
-    let rows = std::iter::once(message).chain(before);
-    let rows = rows.chain(answer[cut..].iter().map(|line| text::one_line(line, width)));
+    let end = &answer[answer.len().saturating_sub(LINES)..];
+    let rows = std::iter::once(message).chain(end.iter().map(|line| text::one_line(line, width)));
     rows.map(|row| Line::new().add(Ink::Dim, &row)).chain([Line::new()]).collect()
 }
 

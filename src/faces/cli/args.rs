@@ -23,8 +23,7 @@ pub use clap_complete::Shell;
 pub use colour::find_colour;
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use subcommands::{
-    CallArgs, ConfigCommand, ExportTo, KeyAction, ModelCommand, PromptCommand, SearchSide, SessionCommand,
-    SkillCommand, ToolCommand,
+    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
 };
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};

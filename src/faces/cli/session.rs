@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::agent::assembly::{self, RunOptions};
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, refresh_prompt, run_compression};
 use crate::config::Config;
-use crate::conversation::message::{Author, Item, Step};
+use crate::conversation::export::{ExportForm, Exported};
 use crate::conversation::session::{Session, SessionError, SessionSummary};
 use crate::faces::chat::{context, progress};
 use crate::files::workspace::Workspace;
@@ -187,37 +187,19 @@ fn undo_message(
     }
 }
 
+/// The messages as an export has them, the plan, what a reply said before it was cut, and the sums.
 fn write_transcript(session: &Session) -> Result<String, SessionError> {
-    let mut out = format!("session {}\n", session.id());
+    let mut out = String::new();
     if let Some(parent) = session.parent() {
-        let _ = writeln!(out, "of the helper {}, called in session {parent}", session.describe().agent);
+        let _ = writeln!(out, "of the helper {}, called in session {parent}\n", session.describe().agent);
     }
-    let mut add = |heading: &str, body: &str| {
-        let _ = write!(out, "\n── {heading}\n{}\n", body.trim_end());
-    };
-    for item in session.originals()? {
-        match item {
-            Item::Said(said) => {
-                let heading = if said.author == Author::Person { "user" } else { "agent" };
-                add(heading, &said.texts().collect::<Vec<_>>().join("\n\n"));
-            }
-            Item::Summary(summary) => add("summary", &summary.text),
-            Item::Step(step) => {
-                add("assistant", &join_texts(&step));
-                for call in step.calls() {
-                    let Some(answer) = &call.answer else { continue };
-                    let heading = format!("{} ({:?})", call.request.name, answer.status).to_lowercase();
-                    add(&heading, &answer.content);
-                }
-            }
-        }
-    }
+    out += &Exported::read(session, Vec::new())?.write(ExportForm::Markdown);
     if let Some(plan) = progress::format_table(session.progress()) {
-        add("plan", &plan);
+        let _ = write!(out, "\n## Plan\n\n{}\n", plan.trim_end());
     }
     let (unfinished, _) = session.partial();
     if !unfinished.trim().is_empty() {
-        add("assistant (unfinished)", unfinished);
+        let _ = write!(out, "\n## Agent (unfinished)\n\n{}\n", unfinished.trim());
     }
     let usage = session.usage();
     let estimated = if usage.estimated { ", estimated" } else { "" };
@@ -233,12 +215,4 @@ fn write_transcript(session: &Session) -> Result<String, SessionError> {
     }
     out.push('\n');
     Ok(out)
-}
-
-fn join_texts(step: &Step) -> String {
-    let mut out = step.text();
-    for call in step.calls() {
-        let _ = write!(out, "\n→ {} {}", call.request.name, call.request.arguments);
-    }
-    out.trim_start().to_owned()
 }

@@ -6,7 +6,6 @@ mod class;
 mod hints;
 mod row;
 mod said;
-mod subjects;
 mod table;
 
 use super::stated::Stated;
@@ -17,8 +16,7 @@ pub(super) use hints::Hints;
 pub(super) use row::{RefusalSubject, Remedy, refuses};
 pub use said::StatedError;
 pub(super) use said::looks_like_html;
-use subjects::SUBJECTS;
-use table::CLASSES;
+use table::{CLASSES, SUBJECTS};
 
 /// Judges a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream; `model` is the
 /// provider's name for the model.
@@ -67,7 +65,7 @@ pub(super) fn list_subjects(status: Option<u16>, words: &str) -> impl Iterator<I
 /// True if a remedy is about this field of the request.
 pub(super) fn knows_field(name: &str) -> bool {
     let about = SUBJECTS.iter().filter(|row| matches!(row.subject, Some(RefusalSubject::Request(..))));
-    let mut words = about.flat_map(|row| row.marks.iter().chain(row.with)).flat_map(|words| words.split('|'));
+    let mut words = about.flat_map(|row| row.with.iter().chain([&row.marks])).flat_map(|words| words.split('|'));
     words.any(|word| word == name)
 }
 

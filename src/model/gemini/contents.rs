@@ -88,14 +88,14 @@ enum ResponseBody<'a> {
 
 impl<'a> Content<'a> {
     /// The system prompt.
-    pub fn system(part: GeminiPart<'a>) -> Self {
-        Self { role: None, parts: vec![part] }
+    pub fn system(text: &'a str) -> Self {
+        Self { role: None, parts: vec![GeminiPart::text(text)] }
     }
 }
 
 impl<'a> GeminiPart<'a> {
     /// A text.
-    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
         PartData::Text(text.into()).into()
     }
 
@@ -152,7 +152,13 @@ fn write_model<'a>(parts: &'a [ModelPart<'a>], needs_stand_in: bool) -> Vec<Gemi
     for part in parts {
         let (written, opaque) = match part {
             ModelPart::Text { text, opaque } => (GeminiPart::text(&**text), *opaque),
-            ModelPart::Reasoning { text, opaque } => (write_thought(text, opaque), Some(*opaque)),
+            ModelPart::Reasoning { text, opaque } => {
+                let written = match opaque.get("part") {
+                    Some(part) => PartData::Kept(part).into(),
+                    None => GeminiPart { thought: true, ..GeminiPart::text(*text) },
+                };
+                (written, Some(*opaque))
+            }
             ModelPart::Call(call) => {
                 let mut written = write_call(call);
                 if !std::mem::replace(&mut has_call, true) && needs_stand_in {
@@ -168,13 +174,6 @@ fn write_model<'a>(parts: &'a [ModelPart<'a>], needs_stand_in: bool) -> Vec<Gemi
         }
     }
     all
-}
-
-fn write_thought<'a>(text: &'a str, opaque: &'a Value) -> GeminiPart<'a> {
-    match opaque.get("part") {
-        Some(part) => PartData::Kept(part).into(),
-        None => GeminiPart { thought: true, ..GeminiPart::text(text) },
-    }
 }
 
 fn write_call<'a>(call: &'a WireCall<'a>) -> GeminiPart<'a> {

@@ -83,18 +83,14 @@ struct Feedback<'a> {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "so the server names them")]
 struct GeminiUsage {
-    #[serde(rename = "promptTokenCount")]
-    prompt: LenientCount,
-    #[serde(rename = "toolUsePromptTokenCount")]
-    tool_use_prompt: LenientCount,
-    #[serde(rename = "cachedContentTokenCount")]
-    cached_content: LenientCount,
-    #[serde(rename = "candidatesTokenCount")]
-    candidates: LenientCount,
-    #[serde(rename = "thoughtsTokenCount")]
-    thoughts: LenientCount,
+    prompt_token_count: LenientCount,
+    tool_use_prompt_token_count: LenientCount,
+    cached_content_token_count: LenientCount,
+    candidates_token_count: LenientCount,
+    thoughts_token_count: LenientCount,
 }
 
 impl GeminiDecoder {
@@ -184,13 +180,13 @@ impl GeminiDecoder {
 impl GeminiUsage {
     fn enter(&self, reply: &mut Assembly) {
         let count = |count: LenientCount| count.0.unwrap_or(0);
-        let input_tokens = count(self.prompt) + count(self.tool_use_prompt);
-        let reasoning_tokens = count(self.thoughts);
+        let input_tokens = count(self.prompt_token_count) + count(self.tool_use_prompt_token_count);
+        let reasoning_tokens = count(self.thoughts_token_count);
         if input_tokens > 0 {
             reply.report(Usage {
                 input_tokens,
-                cached_input_tokens: count(self.cached_content).min(input_tokens),
-                output_tokens: count(self.candidates) + reasoning_tokens,
+                cached_input_tokens: count(self.cached_content_token_count).min(input_tokens),
+                output_tokens: count(self.candidates_token_count) + reasoning_tokens,
                 reasoning_tokens,
                 ..Usage::default()
             });

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use super::super::asked::{OutgoingRequest, write_body};
 use super::super::chat::simplify_schema;
 use super::super::effort::Effort;
-use super::contents::{Content, GeminiPart, write_contents};
+use super::contents::{Content, write_contents};
 use super::flags::{GeminiFlags, GeminiThinking};
-use crate::model::{ToolChoice, ToolDefinition};
+use crate::model::ToolChoice;
 
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -38,18 +38,17 @@ const VARYING: [&str; 2] = ["generationConfig", "toolConfig"];
 /// The body of a request.
 pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &GeminiFlags) -> Vec<u8> {
     let has_tools = !asked.tools.is_empty();
-    let declare = |tool: &ToolDefinition| simplify_schema(&tool.parameters);
     let write_tools = || {
         let declarations = asked.tools.iter().map(|tool| FunctionDeclaration {
             name: &tool.name,
             description: &tool.description,
-            parameters_json_schema: declare(tool),
+            parameters_json_schema: simplify_schema(&tool.parameters),
         });
         GeminiField::Tools([FunctionDeclarations { function_declarations: declarations.collect() }])
     };
     let system = Some(asked.system).filter(|system| !system.trim_start().is_empty());
     let large = [
-        ("systemInstruction", system.map(|text| GeminiField::System(Content::system(GeminiPart::text(text))))),
+        ("systemInstruction", system.map(|text| GeminiField::System(Content::system(text)))),
         ("tools", has_tools.then(write_tools)),
         ("contents", Some(GeminiField::Contents(write_contents(asked.turns, flags)))),
     ];

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::super::asked::OutgoingRequest;
 use super::super::result_text::ResultText;
-use super::super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
+use super::super::turns::{ModelPart, UserPart, WireTurn};
 
 /// One message.
 #[derive(Serialize)]
@@ -56,7 +56,11 @@ pub(super) fn write_messages<'a>(asked: &OutgoingRequest<'a>) -> Vec<OllamaMessa
         match turn {
             WireTurn::User(parts) => all.push(write_user(parts)),
             WireTurn::Model(parts) => all.push(write_assistant(parts)),
-            WireTurn::Results(results) => all.extend(results.iter().map(write_result)),
+            WireTurn::Results(results) => all.extend(results.iter().map(|result| OllamaMessage::Tool {
+                content: &result.text,
+                tool_name: &result.name,
+                tool_call_id: &result.id,
+            })),
         }
     }
     all
@@ -79,17 +83,12 @@ fn write_assistant<'a>(parts: &'a [ModelPart<'a>]) -> OllamaMessage<'a> {
         match part {
             ModelPart::Text { text, .. } => content.push_str(text),
             ModelPart::Reasoning { text, .. } => thinking.push_str(text),
-            ModelPart::Call(call) => tool_calls.push(write_call(call)),
+            ModelPart::Call(call) => {
+                let arguments = serde_json::from_str(&call.arguments).expect("history carries objects");
+                tool_calls
+                    .push(OllamaCall { id: &call.id, function: OllamaFunction { name: &call.name, arguments } });
+            }
         }
     }
     OllamaMessage::Assistant { content, thinking, tool_calls }
-}
-
-fn write_call<'a>(call: &'a WireCall<'a>) -> OllamaCall<'a> {
-    let arguments = serde_json::from_str(&call.arguments).expect("history carries objects");
-    OllamaCall { id: &call.id, function: OllamaFunction { name: &call.name, arguments } }
-}
-
-fn write_result<'a>(result: &'a ToolResult<'a>) -> OllamaMessage<'a> {
-    OllamaMessage::Tool { content: &result.text, tool_name: &result.name, tool_call_id: &result.id }
 }

@@ -35,16 +35,8 @@ const LONGEST_HEAD: u64 = 4096;
 
 /// Settings for every command: nothing from the repository runs, now or later.
 const SETTINGS: [&str; 10] = [
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "commit.gpgSign=false",
-    "-c",
-    "gc.auto=0",
-    "-c",
-    "submodule.recurse=false",
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c",
+    "gc.auto=0", "-c", "submodule.recurse=false",
 ];
 
 /// The worktree of a helper. Dropping it leaves its changes to be kept at the end of the run.
@@ -204,14 +196,7 @@ impl WorktreePlace {
             let author = format!("user.name=agent ({name})");
             let message = format!("Changes of {name}");
             let commit = [
-                "-c",
-                &author,
-                "-c",
-                "user.email=agent@localhost",
-                "commit",
-                "--quiet",
-                "--no-verify",
-                "-m",
+                "-c", &author, "-c", "user.email=agent@localhost", "commit", "--quiet", "--no-verify", "-m",
                 &message,
             ];
             self.run_git(&commit).await.map_err(failed)?;

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::ReportFormat;
 use super::prompt_test::PromptTestArgs;
-use super::values::{parse_age, parse_approval, parse_encoding, parse_format, parse_permission};
+use super::values::{parse_age, parse_approval, parse_encoding, parse_format, parse_one_of, parse_permission};
 use super::var::{self, Var};
 use crate::base::output::{Encoding, ResponseFormat};
 use crate::config::{ApprovalMode, Permission};
+use crate::conversation::export::ExportForm;
+use crate::conversation::session::WordsBy;
 use crate::prompt::{PRODUCTION, Version};
 
 #[derive(Debug, Subcommand)]
@@ -241,24 +243,6 @@ pub struct CallArgs {
     pub agent: Option<String>,
 }
 
-/// The side whose words are searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SearchSide {
-    User,
-    Assistant,
-    Tool,
-}
-
-/// The form of an exported session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportTo {
-    Markdown,
-    Html,
-    Json,
-    Openai,
-    Atif,
-}
-
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
     /// List the sessions of this workspace, newest first
@@ -295,8 +279,8 @@ pub enum SessionCommand {
         /// The words, as they stand there; the case of letters does not matter
         words: String,
         /// Only what this side said: user, assistant, tool
-        #[arg(long, value_enum, hide_possible_values = true, value_name = "SIDE")]
-        by: Option<SearchSide>,
+        #[arg(long, hide_possible_values = true, value_name = "SIDE", value_parser = parse_one_of::<WordsBy>(&["user", "assistant", "tool"]))]
+        by: Option<WordsBy>,
         /// Search the sessions of all workspaces
         #[arg(long)]
         all: bool,
@@ -313,8 +297,8 @@ pub enum SessionCommand {
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
         id: Option<String>,
         /// The form: markdown, html (one page without scripts), json, openai (a line of messages), atif (a trajectory)
-        #[arg(long, value_enum, hide_possible_values = true, default_value_t = ExportTo::Markdown, value_name = "FORM")]
-        to: ExportTo,
+        #[arg(long, hide_possible_values = true, default_value = "markdown", value_name = "FORM", value_parser = parse_one_of::<ExportForm>(&["markdown", "html", "json", "openai", "atif"]))]
+        to: ExportForm,
     },
     /// Delete sessions, with those of their helpers
     Delete {

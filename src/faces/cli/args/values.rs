@@ -34,6 +34,13 @@ pub(super) fn parse_mode() -> impl TypedValueParser<Value = Mode> {
         .try_map(|name| Mode::find(&name).ok_or("there is no such mode"))
 }
 
+/// A value that is one of these words.
+pub(super) fn parse_one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    words: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words).try_map(|word| serde_json::from_value(word.into()))
+}
+
 pub(super) fn parse_dollars(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost > 0.0).ok_or("an amount like 0.50".to_owned())
 }

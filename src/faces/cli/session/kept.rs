@@ -11,7 +11,7 @@ use crate::conversation::export::{ExportForm, Exported};
 use crate::conversation::session::{Session, SessionSummary, WordsBy};
 use crate::files::workspace::Workspace;
 
-use super::super::args::{ExportTo, ReportFormat, SearchSide};
+use super::super::args::ReportFormat;
 use super::super::setup::CliSetup;
 use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_json, print_text, print_visible};
 
@@ -20,17 +20,12 @@ pub(super) fn search_sessions(
     config: &Config,
     workspace: Option<&Path>,
     words: &str,
-    by: Option<SearchSide>,
+    by: Option<WordsBy>,
     output: ReportFormat,
 ) -> CommandOutcome {
     if words.trim().is_empty() {
         return Err(CommandFailure::usage("there are no words to search for"));
     }
-    let by = by.map(|side| match side {
-        SearchSide::User => WordsBy::User,
-        SearchSide::Assistant => WordsBy::Assistant,
-        SearchSide::Tool => WordsBy::Tool,
-    });
     let now = Timestamp::now();
     let found = setup.store(config).search(words, by, workspace, now)?;
     if let ReportFormat::Json = output {
@@ -56,7 +51,7 @@ pub(super) fn export_session(
     config: &Config,
     workspace: &Workspace,
     id: Option<String>,
-    to: ExportTo,
+    form: ExportForm,
 ) -> CommandOutcome {
     let Some(id) = id.map_or_else(|| setup.find_latest(config, workspace), |id| Ok(Some(id)))? else {
         let why = "this workspace has no session to export: `agent session list --all` shows those of others";
@@ -64,13 +59,6 @@ pub(super) fn export_session(
     };
     let session = setup.read_session(config, &id)?;
     let all = setup.list_sessions(config, None)?;
-    let form = match to {
-        ExportTo::Markdown => ExportForm::Markdown,
-        ExportTo::Html => ExportForm::Html,
-        ExportTo::Json => ExportForm::Json,
-        ExportTo::Openai => ExportForm::Openai,
-        ExportTo::Atif => ExportForm::Atif,
-    };
     print_text(read_family(setup, config, &session, &all)?.write(form))
 }
 
