@@ -119,8 +119,7 @@ impl Exported {
 
     /// The line below its title.
     fn describe(&self) -> String {
-        let Self { id, created_at, agent, model, .. } = self;
-        format!("Session {id}, {created_at}, agent {agent}, model {model}")
+        format!("Session {}, {}, agent {}, model {}", self.id, self.created_at, self.agent, self.model)
     }
 }
 

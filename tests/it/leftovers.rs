@@ -54,7 +54,7 @@ fn streamed_text_is_in_the_log_while_the_stream_stalls_and_so_outlives_a_kill() 
         .args(["session", "show", "2"])
         .run()
         .success()
-        .stdout_has("(unfinished)\nFirst half,\n");
+        .stdout_has("(unfinished)\n\nFirst half,\n");
 }
 
 #[test]

@@ -120,7 +120,11 @@ fn a_chat_shows_the_plan_and_drops_one() {
     assert_eq!(terminal.exit_code(), 0);
     let shown = Run::at(&terminal.place).args(["session", "list"]).run().success().stdout;
     let id = shown.split_whitespace().next().expect("a session").to_owned();
-    Run::at(&terminal.place).args(["session", "show", &id]).run().success().stdout_has("── plan\nplan (answered)");
+    Run::at(&terminal.place)
+        .args(["session", "show", &id])
+        .run()
+        .success()
+        .stdout_has("## Plan\n\nplan (answered)");
 }
 
 #[test]

@@ -73,10 +73,9 @@ fn describe_powers(outlook: &Outlook) -> [String; 2] {
 
 /// The last exchange of a conversation that goes on: the message, and the end of the answer.
 pub fn format_exchange(said: &str, answer: &str, width: usize) -> Vec<Line> {
-    const LINES: usize = 8;
     let answer: Vec<&str> = answer.trim().lines().collect();
     let message = text::one_line(&format!("> {}", said.trim()), width);
-    let end = &answer[answer.len().saturating_sub(LINES)..];
+    let end = &answer[answer.len().saturating_sub(8)..];
     let rows = std::iter::once(message).chain(end.iter().map(|line| text::one_line(line, width)));
     rows.map(|row| Line::new().add(Ink::Dim, &row)).chain([Line::new()]).collect()
 }
