@@ -1,24 +1,25 @@
 //! Models, behind a server or scripted, behind one trait.
 //!
-//! A conversation becomes turns (`history`), turns a request of one of three wires (`chat`, `responses`, `anthropic`);
-//! bytes become events (`sse`), events a reply (the decoder of the wire, `assembly`), words an error (`errors`): all
-//! pure. The differences between servers are data (`dialect`), and a server's refusals change the plan (`learn`). Only
-//! `server`, `endpoint` and `reply` use the network. The public modules are public for benches/inside/.
+//! A conversation becomes turns (`history`), turns a request of one of five wires (`chat`, `responses`, `anthropic`,
+//! `gemini`, `ollama`); bytes become events (`sse`), events a reply (the decoder of the wire, `assembly`), words an error
+//! (`errors`): all pure. The differences between servers are data (`dialect`), and a server's refusals change the plan
+//! (`learn`). Only `server`, `endpoint` and `reply` use the network. The public modules are public for benches/inside/.
 //!
 //! Invariants:
 //! - A reply is read within limits (`bounds.rs`).
 //! - A conversation knows no provider. Only `history.rs` changes it to suit a server, before every request; data that a
 //!   provider wants back (`message::Opaque`) goes only to its origin. An encoder decides nothing, a decoder knows no
 //!   other wire (`chat`, `responses`, `anthropic`), and neither does I/O. A server's refusal changes the plan of its
-//!   requests (`learn.rs`), never the conversation.
+//!   requests (`learn.rs`), never the conversation; it is remembered for a week (`memory.rs`).
 //! - A catalogue states facts about models. Hosts, keys and protocols are rows of the program
 //!   (`catalogue/providers.rs`, `dialects.yaml`), whatever catalogue a user installs.
 //!
 //! To add:
 //! - a quirk of a stream: one file in `tests/wire_cases/WIRE/`; a request, one in `tests/request_cases/`.
 //! - a host with its own quirks: one row in `dialects.yaml`; a new quirk, one flag in the wire's `flags.rs`.
-//! - a refusal that teaches something: one row in `learn.rs`.
-//! - a server's wording of an error: one mark in `errors/table.rs`; of an overflow, its numbers in `stated.rs`.
+//! - a server's wording of an error or a refusal: one mark in `errors/table.rs`, and the answer it comes from in
+//!   `tests/refusal_cases/`; of an overflow, its numbers in `stated.rs`. A new change of the requests: a `Remedy`, and its
+//!   arm in `learn.rs`.
 //! - a provider for `-m PROVIDER/ID`: one row in `catalogue/providers.rs`, one in its `generate.py` if its models have
 //!   facts.
 //! - facts about models: new versions in `catalogue/generate.py`, then run it.
