@@ -14,9 +14,9 @@ const NOTICE: i32 = 30;
 /// The file that says what was told: the day, and the models of that day.
 const TOLD: &str = "model-ends";
 
-/// The warning about the end of a model, unless it was given today.
+/// The warning about the end of a model, unless it was given today or nobody has configured the model yet.
 pub(super) fn warn_of_end(info: &ModelInfo, state_dir: &Path, today: Date) -> Option<String> {
-    let ends = info.ends?;
+    let ends = info.ends.filter(|_| info.configured)?;
     let days = ends.since(today).ok()?.get_days();
     if days > NOTICE {
         return None;
@@ -57,5 +57,7 @@ mod tests {
         assert_eq!(told(&ending, "2026-11-27"), None, "both are remembered");
         assert!(told(&ending, "2026-11-28").is_some(), "the next day");
         assert_eq!(told(&model("new", None), "2026-11-27"), None);
+        let unconfigured = ModelInfo { configured: false, ..model("oldest", Some("2026-12-20")) };
+        assert_eq!(told(&unconfigured, "2026-11-27"), None, "who has no model yet has another worry");
     }
 }
