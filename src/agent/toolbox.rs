@@ -3,10 +3,12 @@
 //!
 //! Up to [`MOST_SENT`] definitions are all sent with every request. Above that, only the built-in ones are sent,
 //! with `find_tools` and `call_tool` for the rest: the start of the prompt, which a provider caches, stays small
-//! and never changes.
+//! and never changes. So does what servers of tools list later: those two find and call it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use serde_json::json;
 
 use crate::base::output::{Encoding, ResponseFormat};
 use crate::base::text;
@@ -14,7 +16,7 @@ use crate::base::validator::Validator;
 use crate::config::GuidanceProfile;
 use crate::config::Permission;
 use crate::model::ToolDefinition;
-use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, SelectableName, Tool};
+use crate::tools::{self, CALL_TOOL, FIND_TOOLS, FindTools, McpServer, McpServers, SelectableName, Tool};
 
 /// The most definitions that are all sent.
 pub const MOST_SENT: usize = 20;
@@ -30,6 +32,9 @@ pub struct Toolbox {
     sent: OnceLock<SentDefinitions>,
     /// The tools whose every call would be denied.
     hidden: Vec<String>,
+    /// The servers of tools, each with those that it listed after the others were sent.
+    servers: Option<Arc<McpServers>>,
+    late: Vec<OnceLock<Vec<ToolEntry>>>,
 }
 
 /// The definitions that are sent with every request.
@@ -83,6 +88,18 @@ impl Toolbox {
         self.sent = OnceLock::new();
     }
 
+    /// Adds servers of tools. Those that they list from now on are found and called, and never sent.
+    pub fn serve(&mut self, servers: Arc<McpServers>) {
+        self.late = servers.iter().map(|_| OnceLock::new()).collect();
+        self.servers = Some(servers);
+        self.sent = OnceLock::new();
+    }
+
+    /// The servers of tools, if there are any.
+    pub fn servers(&self) -> Option<&Arc<McpServers>> {
+        self.servers.as_ref()
+    }
+
     /// Sets the profile, which decides the level of detail in the definitions.
     pub fn guide(&mut self, profile: GuidanceProfile) {
         self.profile = profile;
@@ -113,8 +130,15 @@ impl Toolbox {
         match self.position(name) {
             Ok(at) => Some(&self.tools[at]),
             Err(_) if name == FIND_TOOLS && self.in_two_stages() => self.define_sent().find_tools.as_ref(),
-            Err(_) => None,
+            Err(_) => self.late().find(|entry| entry.tool.definition().name == name),
         }
+    }
+
+    /// The tools that servers listed after the others were sent, those that are up by now.
+    fn late(&self) -> impl Iterator<Item = &ToolEntry> {
+        let servers =
+            self.servers.iter().flat_map(|servers| self.late.iter().enumerate().map(move |at| (servers, at)));
+        servers.filter_map(|(servers, (at, late))| list_late(servers, at, late)).flatten()
     }
 
     /// The settings for all calls of a tool, mutable.
@@ -163,7 +187,8 @@ impl Toolbox {
 
     /// True if the model sees only one line about this tool, and calls it through `call_tool`.
     pub fn is_left_out(&self, name: &str) -> bool {
-        self.in_two_stages() && self.get(name).is_some_and(|found| found.terms.file.is_some())
+        let is_among_many = || self.holds_many() && self.get(name).is_some_and(ToolEntry::is_further);
+        self.in_two_stages() && (is_among_many() || self.position(name).is_err() && name != FIND_TOOLS)
     }
 
     /// True if a call of this name calls another tool.
@@ -185,6 +210,11 @@ impl Toolbox {
 
     /// True if only some definitions are sent.
     pub fn in_two_stages(&self) -> bool {
+        self.servers.is_some() || self.holds_many()
+    }
+
+    /// True if there are too many definitions to send them all.
+    fn holds_many(&self) -> bool {
         self.tools.len() > MOST_SENT && self.tools.iter().any(ToolEntry::is_further)
     }
 
@@ -210,23 +240,45 @@ impl Toolbox {
 
     fn define_sent(&self) -> &SentDefinitions {
         self.sent.get_or_init(|| {
-            let (built_in, further): (Vec<&ToolEntry>, Vec<&ToolEntry>) =
-                self.tools.iter().partition(|entry| !entry.is_further());
+            let further: Vec<&ToolEntry> = self.tools.iter().filter(|entry| entry.is_further()).collect();
             let sent = |entry: &ToolEntry| entry.define_tool(self.profile);
             if !self.in_two_stages() {
                 let all = self.tools.iter().filter(|entry| !self.is_hidden(&entry.tool.definition().name));
                 return SentDefinitions { definitions: all.map(sent).collect(), find_tools: None };
             }
-            let further = further.iter().map(|entry| entry.tool.definition().clone()).collect();
-            let find_tools = FindTools::new(further);
-            let built_in = built_in.into_iter().map(sent);
+            let further = if self.holds_many() { further } else { Vec::new() };
+            let shown = self.tools.iter().filter(|entry| !self.holds_many() || !entry.is_further());
             let mut definitions: Vec<ToolDefinition> =
-                built_in.filter(|tool| !self.is_hidden(&tool.name)).collect();
+                shown.map(sent).filter(|tool| !self.is_hidden(&tool.name)).collect();
+            let further = further.iter().map(|entry| entry.tool.definition().clone()).collect();
+            let find_tools = FindTools::new(further, self.servers.clone());
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));
             let find_tools = Some(ToolEntry::new(Arc::new(find_tools), ToolTerms::default()));
             SentDefinitions { definitions, find_tools }
         })
+    }
+}
+
+/// The tools that a server listed late, once it did.
+fn list_late<'l>(
+    servers: &Arc<McpServers>,
+    server: usize,
+    late: &'l OnceLock<Vec<ToolEntry>>,
+) -> Option<&'l Vec<ToolEntry>> {
+    if late.get().is_none() {
+        let tools = servers.late_tools(server)?.into_iter();
+        let terms = servers.iter().nth(server).map(|server| ToolTerms::of_server(server)).unwrap_or_default();
+        // If another thread was first, its tools are the same.
+        let _ = late.set(tools.map(|tool| ToolEntry::new(tool, terms.clone())).collect());
+    }
+    late.get()
+}
+
+impl ToolTerms {
+    /// The settings for the calls of a server's tools.
+    pub fn of_server(server: &McpServer) -> Self {
+        Self { file: Some(format!("mcp: {}", server.name())), timeout: Some(server.timeout()), ..Self::default() }
     }
 }
 
@@ -260,8 +312,9 @@ impl ToolEntry {
     /// The compiled schema of the tool's arguments.
     pub(super) fn validator(&self) -> &Validator {
         self.validator.get_or_init(|| {
-            Validator::new(&self.tool.definition().parameters)
-                .expect("schemas of configured tools are checked when they are read, those built in by a test")
+            // Only a server can have a wrong one: it checks the arguments itself.
+            let schema = Validator::new(&self.tool.definition().parameters);
+            schema.or_else(|_| Validator::new(&json!({}))).expect("a schema that allows everything is valid")
         })
     }
 }

@@ -47,11 +47,16 @@ pub fn encode_base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
+/// The bytes of base64; `None` for another text.
+pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text.trim()).ok()
+}
+
 /// The bytes in a `data:…;base64,…` URL; `None` for another text.
 pub fn decode_data_url(url: &str) -> Option<Vec<u8>> {
     let (about, data) = url.strip_prefix("data:")?.split_once(',')?;
     about.strip_suffix(";base64")?;
-    STANDARD.decode(data.trim()).ok()
+    decode_base64(data)
 }
 
 fn recognise_kind(bytes: &[u8]) -> Option<&'static str> {

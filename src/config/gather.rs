@@ -50,6 +50,9 @@ pub(super) fn gather_documents(options: &LoadOptions<'_>) -> (Gathered, Vec<Mist
             reading.mistakes.extend(unknown);
         }
     }
+    if let Some(brought) = options.brought.as_ref().filter(|_| options.trust && options.directory().is_none()) {
+        reading.read_shared_servers(brought);
+    }
     key::apply_sets(&mut reading, options.sets);
     let ConfigReading { mut sources, mut documents, mistakes, mut warnings, .. } = reading;
     let NarrowedLists { agents: narrowed, warnings: left_out } =

@@ -107,8 +107,9 @@ impl Layers {
             return;
         }
         if !options.trust {
-            let dirs: Vec<String> = brought.dirs().map(show_path).collect();
-            let dirs = dirs.join(", ");
+            let servers = brought.server_files();
+            let dirs = brought.dirs().map(Path::to_path_buf).chain(servers);
+            let dirs = dirs.map(|path| show_path(&path)).collect::<Vec<_>>().join(", ");
             return self.warnings.push(format!("{dirs} is not trusted and was left out (--trust uses it)"));
         }
         let through = FileAccess::manifest(brought);

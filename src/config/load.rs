@@ -12,6 +12,7 @@ use super::flow::{self, FlowConfig};
 use super::gather::{Gathered, gather_documents};
 use super::inspect::{self, PromptCheck};
 use super::loaded::{Config, ConfigInputs};
+use super::mcp::{self, McpServerConfig};
 use super::merge::{Merged, inherit_sections};
 use super::mistake::{ConfigError, Mistake, in_order, suggest};
 use super::model::ModelConfig;
@@ -71,6 +72,7 @@ struct TypedConfig {
     tools: Named<ToolConfig>,
     session_stores: Named<SessionStoreConfig>,
     flows: Named<FlowConfig>,
+    servers: Named<McpServerConfig>,
 }
 
 impl TypedConfig {
@@ -94,6 +96,7 @@ impl TypedConfig {
             tools: read_named(merged, SubjectKind::Tools, sources, None, wrong),
             session_stores: read_named(merged, SubjectKind::SessionStores, sources, None, wrong),
             flows: read_named(merged, SubjectKind::Flows, sources, None, wrong),
+            servers: read_named(merged, SubjectKind::Mcp, sources, None, wrong),
         };
         (typed, refused)
     }
@@ -108,6 +111,7 @@ impl TypedConfig {
         empty_limits(merged, sources, mistakes);
         command::check_commands(merged, sources, &self.tools, mistakes);
         flow::check_flows(merged, sources, &self.flows, mistakes);
+        mcp::check_servers(merged, sources, &self.servers, mistakes);
         rules::check_rules(
             merged,
             self.settings.as_ref(),
@@ -197,6 +201,7 @@ fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConf
         tools: typed.tools,
         session_stores: typed.session_stores,
         flows: typed.flows,
+        servers: typed.servers,
         prompt_dirs: layers.prompt_dirs,
         skill_dirs: layers.skill_dirs,
         command_dirs: layers.command_dirs,

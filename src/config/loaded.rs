@@ -8,6 +8,7 @@ use super::env::{Env, ProgramDirs};
 use super::flags::SettingFlags;
 use super::flow::FlowConfig;
 use super::manifest::Manifest;
+use super::mcp::McpServerConfig;
 use super::mistake::did_you_mean;
 use super::model::ModelConfig;
 use super::options::LoadOptions;
@@ -16,7 +17,7 @@ use super::skill_dirs::SkillDir;
 use super::source::{ConfigDocument, Sources};
 use super::through::{CommandDir, PromptDir};
 use super::tool::ToolConfig;
-use crate::base::secrets::{LateSecrets, Redactor, Secret, secrets_in};
+use crate::base::secrets::{LateSecrets, Redactor, Secret, looks_secret, secrets_in};
 use crate::files::workspace::Workspace;
 
 /// The configuration of a run: read-only.
@@ -29,6 +30,8 @@ pub struct Config {
     pub tools: Named<ToolConfig>,
     pub session_stores: Named<SessionStoreConfig>,
     pub flows: Named<FlowConfig>,
+    /// The servers of tools, by the name before `__` in the names of their tools.
+    pub servers: Named<McpServerConfig>,
     /// Lowest first; the built-in prompts are below them all.
     pub prompt_dirs: Vec<PromptDir>,
     /// Lowest first; the built-in skills are below them all.
@@ -132,9 +135,14 @@ impl Config {
             secrets.extend(model.api_key.as_ref().and_then(ApiKey::given).map(str::to_owned));
             secrets.extend(model.base_url.as_deref().map(secrets_in).unwrap_or_default());
         }
+        secrets.extend(self.servers.values().filter_map(|server| server.url.as_deref()).flat_map(secrets_in));
+        let variables = self.servers.values().flat_map(|server| &server.env);
+        secrets
+            .extend(variables.filter(|(name, _)| looks_secret(name)).map(|(_, value)| value.reveal().to_owned()));
         let telemetry = &self.settings.telemetry;
         secrets.extend(telemetry.otlp_endpoint.as_deref().map(secrets_in).unwrap_or_default());
         let headers = self.models.values().flat_map(|model| model.headers.values());
+        let headers = headers.chain(self.servers.values().flat_map(|server| server.headers.values()));
         for header in headers.chain(telemetry.otlp_headers.values()).map(Secret::reveal) {
             secrets.push(header.to_owned());
             // `Bearer VALUE`: the value is the secret.

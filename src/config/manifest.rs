@@ -43,7 +43,7 @@ pub(super) enum ManifestPart {
     Config,
     /// Only skills.
     Skills,
-    /// Only `.mcp.json`. No server in it is started yet, so it needs no question by itself.
+    /// Only `.mcp.json`.
     Servers,
 }
 
@@ -110,9 +110,15 @@ impl Manifest {
         skills.filter(|dir| self.files_below(dir).next().is_some())
     }
 
+    /// Every `.mcp.json` of it, from the farthest directory to the nearest.
+    pub fn server_files(&self) -> impl Iterator<Item = PathBuf> {
+        let servers = self.layers.iter().filter(|layer| layer.part == ManifestPart::Servers);
+        servers.map(|layer| layer.dir.join(SERVERS))
+    }
+
     /// True if there is anything that the user must be asked about.
     pub fn brings_anything(&self) -> bool {
-        self.dirs().next().is_some()
+        !self.layers.is_empty()
     }
 
     /// The files below a directory, as absolute paths, sorted.

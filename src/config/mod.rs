@@ -32,6 +32,7 @@ mod profile;
 mod api_key;
 mod model;
 mod tool;
+mod mcp;
 mod schema;
 // From files to the whole.
 mod source;
@@ -47,6 +48,7 @@ mod options;
 mod loaded;
 mod layer;
 mod document;
+mod mcp_json;
 mod key;
 mod merge;
 mod narrow;
@@ -73,6 +75,7 @@ pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config};
 pub use loaded::Config;
 pub use manifest::Manifest;
+pub use mcp::{McpPermission, McpServerConfig, McpWalls};
 pub use mistake::{ConfigError, Mistake, suggest};
 pub use model::{
     CacheLifetime, Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall,

@@ -125,6 +125,7 @@ impl Pass<'_> {
         if list_keys(document.kind, is_own).next().is_none() {
             let why = match document.kind {
                 SubjectKind::Flows => "there is a flow of this name already, and a project changes none",
+                SubjectKind::Mcp => "there is a server of this name already, and a project changes none",
                 _ => "a project brings no models and no session stores",
             };
             self.leave_out(document.node.place, "the file", why);

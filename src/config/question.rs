@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::manifest::{BroughtDir, Manifest, ManifestPart, show_path};
+use super::mcp_json::LISTS;
 use super::narrow::{RuleOfPath, find_rule};
 use super::source::SubjectKind;
 use crate::base::text;
@@ -35,7 +36,7 @@ impl Manifest {
                 match effect {
                     SCRIPT => runs.push(format!("script {name}")),
                     SERVERS => told(read().unwrap_or_default()),
-                    FLOW | SETTINGS | TOOL | MODEL | AGENT => match read() {
+                    FLOW | SERVER | SETTINGS | TOOL | MODEL | AGENT => match read() {
                         Some(text) => told(text),
                         None => runs.push(format!("{name} cannot be shown")),
                     },
@@ -71,6 +72,7 @@ const SETTINGS: &str = "settings";
 const TOOL: &str = "a tool";
 const MODEL: &str = "options of a model";
 const AGENT: &str = "an agent";
+const SERVER: &str = "a server of tools";
 const FLOW: &str = "a flow: steps that a person can run";
 const INSTRUCTS: &str = "instructs the model";
 const UNREAD: &str = "read by nothing";
@@ -91,6 +93,7 @@ fn describe_effect(layer: &BroughtDir, file: &Path) -> &'static str {
         (ManifestPart::Config, "models") => MODEL,
         (ManifestPart::Config, "agents") => AGENT,
         (ManifestPart::Config, "flows") => FLOW,
+        (ManifestPart::Config, "mcp") => SERVER,
         (ManifestPart::Config, _) => SETTINGS,
     }
 }
@@ -107,8 +110,9 @@ fn told_of_settings(file: &Path, name: &str, text: &str, runs: &mut Vec<String>,
     let folder = file.parent().and_then(Path::to_str).unwrap_or_default();
     let Some(kind) = SubjectKind::ALL.into_iter().find(|kind| kind.folder() == folder) else { return };
     let is_command = kind == SubjectKind::Tools && node.get("command").is_some();
-    for key in ["command", "workdir", "env"] {
-        let value = node.get(key).filter(|_| is_command);
+    let is_server = kind == SubjectKind::Mcp;
+    for key in ["command", "workdir", "env", "url", "headers", "sandbox"] {
+        let value = node.get(key).filter(|_| is_command || is_server);
         runs.extend(value.map(|value| format!("{name}: {key}: {}", in_words(value))));
     }
     find_unsettable(kind, is_command, &node, &mut Vec::new(), &mut |path, value| {
@@ -160,15 +164,15 @@ fn find_unsettable(
 
 /// Lists the commands and addresses of an `.mcp.json`.
 fn told_of_servers(name: &str, text: &str, runs: &mut Vec<String>) {
-    let document: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-    let Some(servers) = document["mcpServers"].as_object() else {
+    let document = yaml::tree_of_firsts(text, 0).map(|(node, _)| node).ok();
+    let lists = || document.iter().flat_map(|node| LISTS.iter().filter_map(|list| node.get(list)));
+    if lists().next().is_none() {
         return runs.push(format!("{name} names no servers: {}", text.trim()));
-    };
-    for (server, about) in servers {
+    }
+    for (server, about) in lists().flat_map(Node::entries) {
         for key in ["command", "args", "env", "url", "headers"] {
-            if !about[key].is_null() {
-                runs.push(format!("{name}: server {server}: {key}: {}", about[key]));
-            }
+            let value = about.get(key).map(in_words);
+            runs.extend(value.map(|value| format!("{name}: server {}: {key}: {value}", server.text)));
         }
     }
 }
@@ -263,9 +267,9 @@ mod tests {
             "  ROOT/.agent/agent.yaml:3: a rule: { allow: x }\n",
             "  ROOT/.agent/agents/default.yaml.j2 is a template: system_prompt: {{ env.X }}\n",
             "  script ROOT/.agent/skills/a/scripts/run.sh\n",
-            "  ROOT/.mcp.json: server s: command: \"npx\"\n",
-            "  ROOT/.mcp.json: server s: args: [\"-y\",\"evil\"]\n",
-            "  ROOT/.mcp.json: server t: url: \"http://u\"\n",
+            "  ROOT/.mcp.json: server s: command: npx\n",
+            "  ROOT/.mcp.json: server s: args: -y evil\n",
+            "  ROOT/.mcp.json: server t: url: http://u\n",
             "  ROOT/.agent/notes.md: read by nothing, 4 bytes\n",
         ] {
             assert!(text.contains(line), "{line}\n{text}");

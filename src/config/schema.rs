@@ -8,6 +8,7 @@ use schemars::schema_for;
 use serde_json::{Value, json};
 
 use super::flow::FlowConfig;
+use super::mcp::McpServerConfig;
 use super::model::ModelConfig;
 use super::settings::{AgentConfig, SessionStoreConfig, Settings};
 use super::source::SubjectKind;
@@ -31,6 +32,7 @@ pub(super) fn generate_schema(kind: SubjectKind) -> Value {
         SubjectKind::Tools => schema_for!(ToolConfig),
         SubjectKind::SessionStores => schema_for!(SessionStoreConfig),
         SubjectKind::Flows => schema_for!(FlowConfig),
+        SubjectKind::Mcp => schema_for!(McpServerConfig),
     };
     schema.to_value()
 }

@@ -40,14 +40,16 @@ pub enum SubjectKind {
     Tools,
     SessionStores,
     Flows,
+    Mcp,
 }
 
 impl SubjectKind {
     /// Every kind, in the order of the files.
-    pub const ALL: [Self; 6] =
-        [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
+    pub const ALL: [Self; 7] =
+        [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows, Self::Mcp];
     /// The kinds that have a file for each name. Their dotted keys begin with the kind.
-    pub const NAMED: [Self; 5] = [Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
+    pub const NAMED: [Self; 6] =
+        [Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows, Self::Mcp];
 
     /// Its name in keys and schemas.
     pub fn name(self) -> &'static str {
@@ -58,6 +60,7 @@ impl SubjectKind {
             Self::Tools => "tools",
             Self::SessionStores => "session_stores",
             Self::Flows => "flows",
+            Self::Mcp => "mcp",
         }
     }
 

@@ -4,6 +4,8 @@
 //! The model reads one line about each such tool in its prompt, asks here for the definitions that it needs, as
 //! text, and calls them through `call_tool`. So the prefix of a conversation never changes.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,6 +14,7 @@ use crate::config::Permission;
 use crate::model::ToolDefinition;
 
 use super::finding::rank::rank_texts;
+use super::mcp::McpServers;
 use super::{CallContext, Tool, ToolFuture, bytes_for, count_noun, define_tool, parse_arguments};
 
 /// The name of the tool that finds others.
@@ -29,6 +32,8 @@ pub struct FindTools {
     tools: Vec<ToolDefinition>,
     /// The searched text of each tool.
     texts: Vec<String>,
+    /// The servers whose further tools are searched too.
+    servers: Option<Arc<McpServers>>,
 }
 
 #[derive(Deserialize)]
@@ -37,8 +42,8 @@ struct FindToolsArguments {
 }
 
 impl FindTools {
-    /// Searches these tools, whose definitions are not sent.
-    pub fn new(tools: Vec<ToolDefinition>) -> Self {
+    /// Searches these tools, whose definitions are not sent, and those that servers list later.
+    pub fn new(tools: Vec<ToolDefinition>, servers: Option<Arc<McpServers>>) -> Self {
         let definition = define_tool(
             FIND_TOOLS,
             "Returns the definitions of further tools. Give a name, or words that say what you need; then use \
@@ -48,15 +53,26 @@ impl FindTools {
             &["query"],
         );
         let texts = tools.iter().map(write_searched).collect();
-        Self { definition, tools, texts }
+        Self { definition, tools, texts, servers }
+    }
+
+    /// The definitions of the tools that servers listed since.
+    fn list_late(&self) -> Vec<ToolDefinition> {
+        let servers =
+            self.servers.iter().flat_map(|servers| (0..servers.iter().count()).map(move |at| (servers, at)));
+        let tools = servers.filter_map(|(servers, at)| servers.late_tools(at)).flatten();
+        tools.map(|tool| tool.definition().clone()).collect()
     }
 
     /// Only the tool of this name, else the best matches.
-    fn find(&self, query: &str) -> Vec<&ToolDefinition> {
-        if let Some(named) = self.tools.iter().find(|tool| tool.name == query.trim()) {
+    fn find<'f>(&'f self, late: &'f [ToolDefinition], query: &str) -> Vec<&'f ToolDefinition> {
+        let all: Vec<&ToolDefinition> = self.tools.iter().chain(late).collect();
+        if let Some(named) = all.iter().find(|tool| tool.name == query.trim()) {
             return vec![named];
         }
-        rank_texts(query, &self.texts).into_iter().take(MOST).map(|position| &self.tools[position]).collect()
+        let of_late: Vec<String> = late.iter().map(write_searched).collect();
+        let texts: Vec<&String> = self.texts.iter().chain(&of_late).collect();
+        rank_texts(query, &texts).into_iter().take(MOST).map(|position| all[position]).collect()
     }
 }
 
@@ -76,7 +92,11 @@ impl Tool for FindTools {
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let FindToolsArguments { query } = parse_arguments(given)?;
-            let found = self.find(&query);
+            if let Some(servers) = &self.servers {
+                servers.settle().await;
+            }
+            let late = self.list_late();
+            let found = self.find(&late, &query);
             let most = bytes_for(context.max_tokens);
             let mut observation = String::new();
             let mut shown = Vec::new();
@@ -91,11 +111,11 @@ impl Tool for FindTools {
                 }));
             }
             if found.is_empty() {
-                let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+                let names: Vec<&str> = self.tools.iter().chain(&late).map(|tool| tool.name.as_str()).collect();
                 let near = text::find_nearest(&query, names.iter().copied());
                 let names = if near.is_empty() { names } else { near };
                 let listed = text::take_head(&names.join(", "), most.min(MOST_OF_A_MISS)).to_owned();
-                let count = self.tools.len();
+                let count = self.tools.len() + late.len();
                 observation = format!("None of {count} tools fits: try other words. There are: {listed}.");
             }
             let count = shown.len();
@@ -168,7 +188,7 @@ mod tests {
             effects: Vec::new(),
             default: true,
         };
-        FindTools::new(rows("tools").into_iter().map(tool).collect())
+        FindTools::new(rows("tools").into_iter().map(tool).collect(), None)
     }
 
     #[test]
@@ -176,7 +196,7 @@ mod tests {
         let (find, queries) = (thousand(), rows("queries"));
         assert_eq!((find.tools.len(), queries.len()), (1000, 200));
         let is_missed =
-            |(query, name): &&(String, String)| find.find(query).iter().all(|found| found.name != *name);
+            |(query, name): &&(String, String)| find.find(&[], query).iter().all(|found| found.name != *name);
         let missed: Vec<_> = queries.iter().filter(is_missed).collect();
         assert!(missed.len() <= queries.len() / 20, "{} are not found: {missed:#?}", missed.len());
     }

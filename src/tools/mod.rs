@@ -35,6 +35,7 @@ mod view_image;
 mod load_skill;
 mod load_skill_reference;
 mod command;
+mod mcp;
 mod find_tools;
 
 mod files;
@@ -78,6 +79,7 @@ pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
+pub use mcp::{McpServer, McpServers, McpSurroundings};
 pub use propose_plan::{PROPOSE_PLAN, ProposePlan};
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;

@@ -81,6 +81,7 @@ mod command_time;
 mod command_tools;
 mod selection;
 mod tool_cli;
+mod tool_servers;
 mod tool_output;
 mod tokens;
 mod sessions;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::Toolbox;
 use crate::base::present;
-use crate::config::{AgentConfig, Config};
+use crate::config::{AgentConfig, Config, Permission};
 use crate::files::workspace::Workspace;
 use crate::model::ModelInfo;
 use crate::prompt::{
@@ -26,12 +26,6 @@ pub(super) fn gather_facts(
     around: &RunVariables,
 ) -> (PromptContext, Vec<String>) {
     let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
-    let tools = toolbox.all().filter(|tool| !toolbox.is_hidden(&tool.name)).map(|tool| ToolFacts {
-        name: tool.name.clone(),
-        description: tool.summary().to_owned(),
-        permission: tool.permission,
-        listed: toolbox.is_left_out(&tool.name),
-    });
     let offered = catalogue.list_offered().map(|skill| (skill.name.as_str(), skill.description.as_str()));
     let listing = skills::fit_listing(offered, model.context_window);
     let skills =
@@ -45,7 +39,7 @@ pub(super) fn gather_facts(
             // Filled in with the policy.
             approval: "",
             has_walls: false,
-            tools: tools.collect(),
+            tools: list_tools(toolbox),
             skills: skills.collect(),
             skills_left_out: listing.left_out,
         },
@@ -87,4 +81,35 @@ pub(super) fn gather_surroundings(
 /// The branch as one word: its name is untrusted text in a prompt.
 fn name_branch(workspace: &Workspace) -> Option<String> {
     workspace.git_branch().map(|branch| present::quote_word(&branch).into_owned())
+}
+
+/// The tools of a toolbox. Of more than a prompt has room for, the servers are listed instead of their tools, and of
+/// those that are not up yet in any case.
+fn list_tools(toolbox: &Toolbox) -> Vec<ToolFacts> {
+    /// The most that are left out and listed one by one.
+    const MOST_LISTED: usize = 60;
+    let mut tools: Vec<ToolFacts> = toolbox
+        .all()
+        .filter(|tool| !toolbox.is_hidden(&tool.name))
+        .map(|tool| ToolFacts {
+            name: tool.name.clone(),
+            description: tool.summary().to_owned(),
+            permission: tool.permission,
+            listed: toolbox.is_left_out(&tool.name),
+        })
+        .collect();
+    let is_crowded = tools.iter().filter(|tool| tool.listed).count() > MOST_LISTED;
+    for server in toolbox.servers().into_iter().flat_map(|servers| servers.iter()) {
+        let (prefix, count) = (format!("{}__", server.name()), server.status().1);
+        let is_of_server = |tool: &ToolFacts| tool.listed && tool.name.starts_with(&prefix);
+        let description = match count {
+            0 => "the tools of a server that is still starting: find_tools finds them".to_owned(),
+            _ if is_crowded => format!("{count} tools of the server `{}`: find_tools finds them", server.name()),
+            _ => continue,
+        };
+        tools.retain(|tool| !is_of_server(tool));
+        let permission = Permission::Write;
+        tools.push(ToolFacts { name: format!("{prefix}*"), description, permission, listed: true });
+    }
+    tools
 }

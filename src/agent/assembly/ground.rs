@@ -8,6 +8,7 @@ use crate::files::workspace::Workspace;
 use crate::model::Surroundings;
 use crate::safety::Approver;
 use crate::safety::sandbox::Sandbox;
+use crate::tools::McpServers;
 
 use super::{RunOptions, SetupError};
 
@@ -32,6 +33,7 @@ pub(super) struct SharedServices {
     pub around: Arc<Surroundings>,
     /// `None` if the helper needs a separate sandbox, or there is none.
     pub sandbox: Option<Arc<Sandbox>>,
+    pub servers: Option<Arc<McpServers>>,
 }
 
 impl AgentInputs {

@@ -14,6 +14,7 @@ mod flows;
 mod models;
 mod model_check;
 mod outlook;
+mod servers;
 mod sessions;
 mod task;
 mod toolbox;
@@ -50,6 +51,7 @@ pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as mode
 use models::chosen_model;
 pub use models::find_choosing_key;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
+pub use servers::gather_servers_alone;
 pub use sessions::{
     OpenedConversation, SessionChoice, new_run_id, open_conversation, open_store, read_conversation,
 };
@@ -158,6 +160,10 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let has_walls = sandbox.is_some();
+    let servers = match shared {
+        Some(shared) => shared.servers.clone(),
+        None => servers::gather_servers(config, settings, workspace, net),
+    };
     let mut toolbox = if model.info().calls_tools {
         let kit = Kit {
             child_env: choose_environment(config, settings, workspace),
@@ -168,13 +174,18 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(approver).filter(|approver| approver.present()).cloned(),
         };
-        let for_helpers = || ground.share_with(SharedServices { around: Arc::clone(&services), sandbox });
-        toolbox::assemble_toolbox(config, settings, &catalogue, kit, shared.is_some(), for_helpers)?
+        let around = Arc::clone(&services);
+        let shared_servers = servers.clone();
+        let for_helpers = || ground.share_with(SharedServices { around, sandbox, servers: shared_servers });
+        let servers = servers.as_ref();
+        toolbox::assemble_toolbox(config, settings, &catalogue, kit, servers, shared.is_some(), for_helpers)?
     } else {
         Toolbox::default()
     };
     toolbox.guide(settings.profile.or(model.info().profile));
-    let rules = PolicyRules::new(&settings.permissions.rules).map_err(SetupError::configuration)?;
+    let mut rules = settings.permissions.rules.clone();
+    rules.extend(toolbox.servers().map(servers::list_rules).unwrap_or_default());
+    let rules = PolicyRules::new(&rules).map_err(SetupError::configuration)?;
     hide_denied(&mut toolbox, options, approval, &rules, approver.as_ref());
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let wrong_schema = |why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"));

@@ -9,7 +9,7 @@ use crate::config::{AgentConfig, Config, Mistake, Permission, ToolConfig, format
 use crate::model::ToolDefinition;
 use crate::skills::SkillCatalogue;
 use crate::tools::{
-    self, BACKGROUND, ConfiguredCommand, Kit, LoadSkill, LoadSkillReference, ProposePlan, RUN_COMMAND,
+    self, BACKGROUND, ConfiguredCommand, Kit, LoadSkill, LoadSkillReference, McpServers, ProposePlan, RUN_COMMAND,
     SelectableName, TASK, Tool,
 };
 
@@ -23,6 +23,7 @@ pub(super) fn assemble_toolbox(
     agent: &AgentConfig,
     catalogue: &Arc<SkillCatalogue>,
     kit: Kit,
+    servers: Option<&Arc<McpServers>>,
     is_helper: bool,
     for_helpers: impl FnOnce() -> AgentInputs,
 ) -> Result<Toolbox, SetupError> {
@@ -47,6 +48,15 @@ pub(super) fn assemble_toolbox(
     for tool in list_commands(config) {
         let command = ConfiguredCommand::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone());
         register_tool(&mut toolbox, config, Arc::new(command));
+    }
+    for (server, tool) in servers.into_iter().flat_map(McpServers::tools) {
+        // A configured tool of this name is the user's own.
+        if toolbox.get(&tool.definition().name).is_none() {
+            toolbox.register(tool, ToolTerms::of_server(&server));
+        }
+    }
+    if let Some(servers) = servers {
+        toolbox.serve(Arc::clone(servers));
     }
     let helpers = task::define_tool(config, agent);
     let taken = select_names(config, agent, &toolbox, helpers.as_ref()).map_err(|why| {

@@ -222,7 +222,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     let call = ProposedCall {
         tool: &definition.name,
         permission: definition.permission,
-        requires_confirmation: terms.requires_confirmation,
+        requires_confirmation: terms.requires_confirmation || tool.asks_always(),
         effects: &definition.effects,
         has_network: tool.has_network(),
         reads: policy::look_up_targets(workspace, &reads, &agent.readable),

@@ -141,7 +141,9 @@ pub fn hint_allow(what: &str, mode: ApprovalMode) -> String {
     let wider = match mode {
         ApprovalMode::All => "",
         ApprovalMode::Edits => "--approve all or ",
-        ApprovalMode::Ask | ApprovalMode::Auto | ApprovalMode::Never => "--approve edits, --approve all or ",
+        ApprovalMode::Ask | ApprovalMode::Auto | ApprovalMode::Never => {
+            "--approve edits (where it only changes the workspace), --approve all or "
+        }
     };
     format!(
         "Allow {what} with {wider}permissions.rules; calls that read keys or change what runs \
@@ -164,7 +166,10 @@ mod tests {
     #[test]
     fn the_hint_names_only_modes_that_allow_more() {
         let hint = |mode| name_ending(&TurnStop::Answered, 1, mode, None).reason;
-        assert!(hint(ApprovalMode::Ask).contains("with --approve edits, --approve all or permissions.rules"));
+        assert!(
+            hint(ApprovalMode::Ask)
+                .contains("with --approve edits (where it only changes the workspace), --approve all or ")
+        );
         assert!(hint(ApprovalMode::Edits).contains("with --approve all or permissions.rules"));
         assert!(hint(ApprovalMode::All).contains("Allow it with permissions.rules"));
     }

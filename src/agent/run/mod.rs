@@ -78,6 +78,9 @@ pub async fn run_input(
     if let Some(source) = run.superior.as_ref().and_then(|superior| superior.taint()) {
         conversation.session.mark_tainted(source, Timestamp::now());
     }
+    if let Some(servers) = agent.tools.servers() {
+        servers.begin();
+    }
     let prepared = complete_input(agent, conversation, run, &mut given)
         .and_then(|(input, loaded)| Ok((input, loaded, brief_conversation(agent, conversation, run)?)));
     let (input, loaded, notes) = prepared.map_err(|error| agent.refuse(&error, cancel.signal()))?;

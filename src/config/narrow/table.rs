@@ -94,6 +94,12 @@ const OWN_TOOLS: &[NarrowRow] = &[
 /// For a flow that the project brings: its steps run under the user's policy. It changes none of the user's flows.
 const OWN_FLOWS: &[NarrowRow] = &[("name description inputs steps outputs answer", NarrowRule::Own)];
 
+/// For a server of tools that the project brings: its calls always ask.
+const OWN_SERVERS: &[NarrowRow] = &[
+    ("name enabled command env url headers tools timeout sandbox", NarrowRule::Own),
+    ("permission", NarrowRule::OneOf(&["ask"])),
+];
+
 /// The keys that an agent added by the project inherits from the user's default agent, so that it is not wider.
 pub(super) const STANDS_ON: &str =
     "model tools skills approval mode plan_approval plans roles permissions limits context sandbox";
@@ -107,7 +113,10 @@ pub(super) fn list_keys(kind: SubjectKind, is_own: bool) -> impl Iterator<Item =
         (SubjectKind::Tools, false) => &[TOOLS, TOOL_LIMITS],
         (SubjectKind::Tools, true) => &[OWN_TOOLS, TOOL_LIMITS],
         (SubjectKind::Flows, true) => &[OWN_FLOWS],
-        (SubjectKind::Models, true) | (SubjectKind::SessionStores, _) | (SubjectKind::Flows, false) => &[],
+        (SubjectKind::Mcp, true) => &[OWN_SERVERS],
+        (SubjectKind::Models, true)
+        | (SubjectKind::SessionStores, _)
+        | (SubjectKind::Flows | SubjectKind::Mcp, false) => &[],
     };
     let rows = parts.iter().copied().flatten();
     rows.flat_map(|(keys, rule)| keys.split_whitespace().map(move |key| (key, *rule)))

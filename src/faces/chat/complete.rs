@@ -143,7 +143,7 @@ mod tests {
             ..ArgumentNames::default()
         };
         for (line, at, expected) in [
-            ("/m", 0, vec!["/model ", "/mode "]),
+            ("/m", 0, vec!["/model ", "/mode ", "/mcp"]),
             ("/mode e", 6, vec!["explore"]),
             ("/co", 0, vec!["/context", "/compact ", "/copy ", "/cost", "/commit", "/convert "]),
             ("/model de", 7, vec!["default", "demo"]),

@@ -23,7 +23,8 @@ pub use clap_complete::Shell;
 pub use colour::find_colour;
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use subcommands::{
-    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
+    CallArgs, ConfigCommand, KeyAction, McpAddArgs, McpCommand, ModelCommand, PromptCommand, SessionCommand,
+    SkillCommand, ToolCommand,
 };
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
@@ -119,6 +120,9 @@ pub enum CliCommand {
     /// Inspect the tools, or call one yourself
     #[command(subcommand)]
     Tool(ToolCommand),
+    /// Add, check and use servers of tools (Model Context Protocol)
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Inspect and compact the sessions of this workspace
     #[command(subcommand)]
     Session(SessionCommand),

@@ -9,6 +9,7 @@ mod config;
 mod doctor;
 mod init;
 mod key;
+mod mcp;
 mod model;
 mod prompt;
 mod run;
@@ -50,6 +51,10 @@ type CommandOutcome = Result<u8, CommandFailure>;
 pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     if let Some(served) = sandbox::serve_part(&args) {
+        if let Err(error) = &served {
+            // Only a program that was to run in place of this one has somebody who reads it.
+            let _ = writeln!(io::stderr(), "{error}");
+        }
         return ExitCode::from(if served.is_ok() { exit::DONE } else { exit::FAILED });
     }
     sandbox::guard_templates();
@@ -87,6 +92,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Key(action) => key::run_key(&setup, action),
         CliCommand::Model(command) => model::run_model(&setup, command),
         CliCommand::Tool(command) => tool::run_tool(&setup, command),
+        CliCommand::Mcp(command) => mcp::run_mcp(&setup, command),
         CliCommand::Session(command) => session::run_session(&setup, command),
         CliCommand::Stats { by: Some(_), all, output, .. } => stats::by_prompt(&setup, all, output),
         CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session, output),

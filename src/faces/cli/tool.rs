@@ -57,7 +57,7 @@ fn list_cells(found: &ToolEntry) -> [String; 5] {
     [definition.name.clone(), word(json!(definition.permission)), effects, origin, summary]
 }
 
-fn call_tool(setup: &CliSetup, args: CallArgs) -> CommandOutcome {
+pub(super) fn call_tool(setup: &CliSetup, args: CallArgs) -> CommandOutcome {
     let CallArgs { name, arguments, format, encoding, agent, approve } = args;
     let approve = approve.map(|mode| mode.name().to_owned());
     let (workspace, config) = setup.load_with(SettingFlags::default().with(SettingFlag::Approve, approve))?;

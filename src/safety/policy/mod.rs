@@ -273,6 +273,7 @@ fn what_walls_leave_out(call: &ProposedCall<'_>, line: &ParsedLine) -> Option<St
 /// The reason that a command is asked about.
 fn why_it_runs(call: &ProposedCall<'_>) -> String {
     let further = match call.line.as_ref().filter(|line| line.configured.is_none()) {
+        None if call.line.is_none() => return "a server of tools does it".to_owned(),
         Some(line) if line.only_reads() => ", and no sandbox holds it to reading".to_owned(),
         Some(line) if let Some(path) = line.leaves() => format!(" with `{path}`, outside the workspace"),
         Some(line) if line.uses_network() && !call.has_network => {

@@ -9,6 +9,7 @@
 mod children;
 mod foreground;
 mod group;
+mod server;
 mod shell;
 mod subject;
 
@@ -32,6 +33,7 @@ pub use crate::base::output::Exit;
 pub use children::{ChildWatch, ProcessUsage};
 pub use foreground::{PersonsLine, ask_program, feed_program, in_foreground, is_on_path, run_pager};
 pub use group::kill_all;
+pub use server::{ServerLaunch, ServerProcess, ServerStreams};
 pub use shell::{SHELL, choose_shell, shell_name};
 
 /// The time between SIGTERM and SIGKILL.

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::children;
 use crate::safety::sandbox::{self, GroupWatch, Walls};
 #[cfg(target_os = "linux")]
-use crate::safety::sandbox::{BoundaryEntry, ConfinedCommand, News};
+use crate::safety::sandbox::{BoundaryEntry, CommandStreams, ConfinedCommand, News};
 
 use super::group::{self, Force, ProcessGroup};
 use super::{Exit, Launch};
@@ -77,27 +77,22 @@ impl StartedCommand {
         if let Some(walls) = launch.walls {
             let (reader, writer) = io::pipe()?;
             let Launch { program, arguments, dir, env, .. } = *launch;
-            if let Some(inside) = walls.start(&BoundaryEntry { program, arguments, dir, env }, writer) {
+            let streams = CommandStreams { output: &writer, apart: None };
+            if let Some(inside) = walls.start(&BoundaryEntry { program, arguments, dir, env }, streams) {
+                drop(writer);
                 let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
                 return Ok((Self::Inside { inside: inside?, flooded: false }, vec![Box::pin(reader)]));
             }
         }
-        let mut line = launch.walls.map_or_else(|| Ok(Vec::new()), Walls::prefix)?;
-        line.extend([&[launch.program], launch.arguments].concat().into_iter().map(str::to_owned));
-        let mut command = Command::new(&line[0]);
-        command
-            .args(&line[1..])
-            .current_dir(launch.dir)
-            .env_clear()
-            .envs(launch.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
-        let (child, pipes) = spawn_piped(command, launch.walls)?;
+        let (child, pipes) = spawn_piped(prepare_command(launch)?, launch.walls)?;
+        Ok((Self::lead(child, launch.walls), pipes))
+    }
+
+    /// The command of a child that leads a process group.
+    pub fn lead(child: Child, walls: Option<&Walls>) -> Self {
         let group = ProcessGroup::lead(&child);
-        let watch = group.id.filter(|_| launch.walls.is_some()).map(GroupWatch::start);
-        Ok((Self::Group { group, watch, child }, pipes))
+        let watch = group.id.filter(|_| walls.is_some()).map(GroupWatch::start);
+        Self::Group { group, watch, child }
     }
 
     /// Kills it from elsewhere, as long as it runs.
@@ -204,8 +199,25 @@ pub(super) fn describe_exit(status: ExitStatus) -> Exit {
     Exit::Code(status.code().unwrap_or(-1))
 }
 
+/// The command of a launch, with a group of its own, and nothing to read.
+pub(super) fn prepare_command(launch: &Launch<'_>) -> io::Result<Command> {
+    let mut line = launch.walls.map_or_else(|| Ok(Vec::new()), Walls::prefix)?;
+    line.extend([&[launch.program], launch.arguments].concat().into_iter().map(str::to_owned));
+    let mut command = Command::new(&line[0]);
+    command
+        .args(&line[1..])
+        .current_dir(launch.dir)
+        .env_clear()
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
+    Ok(command)
+}
+
 /// Starts a child. It inherits the boundary of the thread that starts it; this thread's runtime waits for it.
-fn start_child(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
+pub(super) fn start_child(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
     let Some(walls) = walls else {
         let child = command.spawn()?;
         child.id().into_iter().for_each(sandbox::lift_limits);

@@ -117,6 +117,11 @@ pub fn limit_rendering(_: Duration) {}
 pub fn end_rendering() {}
 
 /// No part of the boundary is a process.
+/// No program of these systems ends with another.
+pub fn tether_words() -> Vec<String> {
+    Vec::new()
+}
+
 pub fn serve_part(_arguments: &[OsString]) -> Option<io::Result<()>> {
     None
 }

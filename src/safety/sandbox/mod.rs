@@ -15,6 +15,7 @@ mod configurations;
 mod credentials;
 mod denial;
 mod dirs;
+mod entry;
 mod form;
 mod git_config;
 #[cfg(any(not(target_os = "linux"), test))]
@@ -35,9 +36,7 @@ use elsewhere as system;
 
 use std::collections::BTreeSet;
 use std::io;
-#[cfg(target_os = "linux")]
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
@@ -52,6 +51,9 @@ use snapshot::Snapshot;
 pub use aside::MovedAside;
 pub use credentials::credential_places;
 pub use denial::{Denied, Refused, explain_denial, says_it_could_not_write};
+pub use entry::BoundaryEntry;
+#[cfg(target_os = "linux")]
+pub use entry::CommandStreams;
 pub use form::BoundaryForm;
 pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
@@ -59,6 +61,7 @@ pub use protected::{Protection, Undone};
 pub use system::{ConfinedCommand, News, SpaceKiller};
 pub use system::{
     GroupWatch, TEMP, end_rendering, guard_templates, hide_this_process, lift_limits, limit_rendering, serve_part,
+    tether_words,
 };
 
 /// True if this program has a boundary for this system.
@@ -67,15 +70,6 @@ pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
 pub const MOST_PROCESSES: usize = 512;
 /// The largest file that a command may write, in bytes.
 pub const MOST_FILE_BYTES: u64 = 8 << 30;
-
-/// A command that enters the boundary.
-pub struct BoundaryEntry<'a> {
-    pub program: &'a str,
-    pub arguments: &'a [&'a str],
-    pub dir: &'a Path,
-    /// The whole environment.
-    pub env: &'a [(String, String)],
-}
 
 /// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the last of
 /// them.
@@ -359,11 +353,15 @@ impl Walls {
     }
 
     /// Starts a command in the namespaces of the run; `None` if there are none, and the command is to be started by
-    /// [`Walls::run_inside`]. Its output goes to `output`.
+    /// [`Walls::run_inside`].
     #[cfg(target_os = "linux")]
-    pub fn start(&self, entry: &BoundaryEntry<'_>, output: impl AsFd) -> Option<io::Result<ConfinedCommand>> {
+    pub fn start(
+        &self,
+        entry: &BoundaryEntry<'_>,
+        streams: CommandStreams<'_>,
+    ) -> Option<io::Result<ConfinedCommand>> {
         let space = self.space.as_ref()?;
-        let started = space.start(entry, self, output);
+        let started = space.start(entry, self, &streams.list());
         if started.is_err() {
             // The next command gets others.
             *self.ground.spaces() = Spaces::Untried;

@@ -48,8 +48,8 @@ const ENDINGS: &[(&str, &str)] = &[
 const SHORTEST_STEM: usize = 3;
 
 /// The positions of the texts that have any word of the query, best first.
-pub fn rank_texts(query: &str, texts: &[String]) -> Vec<usize> {
-    let documents: Vec<HashMap<String, f64>> = texts.iter().map(|text| count_words(text)).collect();
+pub fn rank_texts<T: AsRef<str>>(query: &str, texts: &[T]) -> Vec<usize> {
+    let documents: Vec<HashMap<String, f64>> = texts.iter().map(|text| count_words(text.as_ref())).collect();
     let lengths: Vec<f64> = documents.iter().map(|words| words.values().sum()).collect();
     let count = to_float(documents.len());
     let mean = (lengths.iter().sum::<f64>() / count.max(1.0)).max(1.0);
@@ -205,6 +205,6 @@ mod tests {
             assert!(found.starts_with(expected), "{query}: {found:?}, expected {expected:?} first");
             assert!(!expected.is_empty() || found.is_empty(), "{query}: {found:?}");
         }
-        assert!(rank_texts("", &texts).is_empty() && rank_texts("x", &[]).is_empty());
+        assert!(rank_texts("", &texts).is_empty() && rank_texts::<&str>("x", &[]).is_empty());
     }
 }

@@ -157,6 +157,7 @@ impl Task {
         let shared = shared.as_ref().map(|shared| SharedServices {
             around: Arc::clone(&shared.around),
             sandbox: shared.sandbox.clone().filter(|_| settings.sandbox == own.sandbox),
+            servers: shared.servers.clone(),
         });
         Ok(AgentInputs {
             config: Arc::clone(config),

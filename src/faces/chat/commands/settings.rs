@@ -1,5 +1,7 @@
 //! `/model`, `/agent`, `/mode`, `/plan`, `/prompt`, `/tools`, `/approve`, `/set`: who answers, and how.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -14,6 +16,7 @@ use crate::faces::chat::{progress, tables};
 use crate::model::effort::Effort;
 use crate::prompt::{MODULES, PromptError, Registry};
 use crate::screen::terminal;
+use crate::tools::McpServer;
 
 /// Keys that are read only at startup.
 const READ_AT_START: [&str; 6] =
@@ -86,6 +89,17 @@ pub(super) fn change_agent(chat: &mut Chat, name: &str) -> CommandAnswer {
 
 pub(super) fn show_tools(chat: &mut Chat, _: &str) -> CommandAnswer {
     tell_text(tables::list_tools(chat.services.agent.tools.all()))
+}
+
+pub(super) fn show_servers(chat: &mut Chat, _: &str) -> CommandAnswer {
+    let Some(servers) = chat.services.agent.tools.servers() else {
+        return tell_text("No server of tools is configured; `agent mcp add` in a shell adds one.");
+    };
+    let row = |server: &Arc<McpServer>| {
+        let (state, tools) = server.status();
+        [server.name().to_owned(), text::count_noun(tools as u64, "tool", "tools"), state]
+    };
+    tell_text(tables::lay_out_columns(&servers.iter().map(row).collect::<Vec<_>>(), tables::find_edge()))
 }
 
 pub(super) fn change_mode(chat: &mut Chat, name: &str) -> CommandAnswer {

@@ -37,6 +37,7 @@ const AGENT: &[SlashCommand] = &[
     now("prompt", "list the prompts, or use another as the system prompt", settings::change_prompt)
         .takes("[NAME[@VERSION]]", Completes::Prompts),
     now("tools", "list the tools that the model may call", settings::show_tools),
+    now("mcp", "list the servers of tools, and how each is", settings::show_servers),
     now("approve", "show what runs without a question, or change it", settings::change_approval)
         .takes("[MODE]", Completes::Approvals),
     now("set", "change the configuration of this chat, or show what was set in it", settings::change_setting)

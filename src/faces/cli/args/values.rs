@@ -23,6 +23,20 @@ pub(super) fn check_assignment(text: &str) -> Result<String, String> {
     if key.is_empty() { Err("the name before = is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+/// Splits `NAME=VALUE`.
+pub(super) fn parse_variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Splits `NAME: VALUE`.
+pub(super) fn parse_header(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once(':').filter(|(name, _)| !name.is_empty()).ok_or("write it as NAME: VALUE")?;
+    Ok((name.to_owned(), value.trim().to_owned()))
+}
+
 pub(super) fn parse_approval(text: &str) -> Result<ApprovalMode, String> {
     ApprovalMode::find(text)
         .ok_or_else(|| format!("one of {}", ApprovalMode::ALL.map(ApprovalMode::name).join(", ")))

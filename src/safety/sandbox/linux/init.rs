@@ -45,7 +45,7 @@ pub(super) fn run_init() -> io::Result<()> {
     };
     wire::send_message(&socket, &RoleReport::Ready, &[])?;
     // The first order determines the view of the later ones.
-    let Some((InitRequest::Run(order), output)) = wire::receive_message::<InitRequest>(&socket)? else {
+    let Some((InitRequest::Run(order), streams)) = wire::receive_message::<InitRequest>(&socket)? else {
         return Ok(());
     };
     let view = order.view.clone();
@@ -60,7 +60,7 @@ pub(super) fn run_init() -> io::Result<()> {
         std::thread::Builder::new().name("watch".to_owned()).spawn(move || watch::watch_lids(&lids))?;
     }
     let work = move || match rules.close_in() {
-        Ok(()) => Bound::new(socket, Helper(asking), lids).serve(&order, output),
+        Ok(()) => Bound::new(socket, Helper(asking), lids).serve(&order, streams),
         Err(error) => wire::send_message(&socket, &report_refusal(&error), &[]),
     };
     let bound = std::thread::Builder::new().name("bound".to_owned()).spawn(work)?;
@@ -152,8 +152,8 @@ impl Bound {
     }
 
     /// Runs the first command, and those that are sent later.
-    fn serve(mut self, first: &CommandOrder, output: Vec<OwnedFd>) -> io::Result<()> {
-        let mut serves_on = self.run(first, output)?;
+    fn serve(mut self, first: &CommandOrder, streams: Vec<OwnedFd>) -> io::Result<()> {
+        let mut serves_on = self.run(first, streams)?;
         while serves_on && let Some((request, beside)) = wire::receive_message::<InitRequest>(&self.socket)? {
             if let InitRequest::Run(order) = request {
                 serves_on = self.run(&order, beside)?;
@@ -163,14 +163,14 @@ impl Bound {
     }
 
     /// Runs a command to its end; returns true if another one may follow.
-    fn run(&mut self, order: &CommandOrder, output: Vec<OwnedFd>) -> io::Result<bool> {
-        match self.start(order, output) {
+    fn run(&mut self, order: &CommandOrder, streams: Vec<OwnedFd>) -> io::Result<bool> {
+        match self.start(order, streams) {
             Ok(family) => self.see_through(family),
             Err(error) => wire::send_message(&self.socket, &report_refusal(&error), &[]).map(|()| true),
         }
     }
 
-    fn start(&mut self, order: &CommandOrder, output: Vec<OwnedFd>) -> io::Result<ProcessFamily> {
+    fn start(&mut self, order: &CommandOrder, streams: Vec<OwnedFd>) -> io::Result<ProcessFamily> {
         let mut lids =
             self.lids.lock().map_err(|_| io::Error::other("the thread that watches mounts panicked"))?;
         if !lids.hold() {
@@ -183,11 +183,11 @@ impl Bound {
             .current_dir(&order.dir)
             .env_clear()
             .envs(order.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
             .process_group(0);
-        let mut output = output.into_iter();
-        let out = output.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        command.stderr(out.try_clone()?).stdout(out);
+        let mut streams = streams.into_iter();
+        let out = streams.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let errors = streams.next().map_or_else(|| out.try_clone(), Ok)?;
+        command.stdin(streams.next().map_or_else(Stdio::null, Stdio::from)).stderr(errors).stdout(out);
         let before = measure_spent(UsageWho::RUSAGE_CHILDREN);
         let child = command.spawn()?;
         let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);

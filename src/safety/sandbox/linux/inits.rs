@@ -33,20 +33,20 @@ impl Inits {
     ///
     /// # Errors
     /// The keeper is gone, or the command is too long.
-    pub fn start(&self, order: CommandOrder, output: BorrowedFd<'_>) -> io::Result<Arc<UnixStream>> {
+    pub fn start(&self, order: CommandOrder, streams: &[BorrowedFd<'_>]) -> io::Result<Arc<UnixStream>> {
         let mut idle = self.idle();
         let at = idle.waiting.iter().rposition(|(view, _)| *view == order.view);
         let waiting = at.map(|at| idle.waiting.remove(at).1);
         let request = InitRequest::Run(order);
         // Somebody may have killed it.
-        if let Some(socket) = waiting.filter(|socket| hand_over(socket, &request, output).is_ok()) {
+        if let Some(socket) = waiting.filter(|socket| hand_over(socket, &request, streams).is_ok()) {
             return Ok(socket);
         }
         let mut socket = idle.spare()?;
-        if hand_over(&socket, &request, output).is_err() {
+        if hand_over(&socket, &request, streams).is_err() {
             wire::send_message(&idle.keeper, &KeeperRequest::Another, &[])?;
             socket = idle.spare()?;
-            hand_over(&socket, &request, output)?;
+            hand_over(&socket, &request, streams)?;
         }
         wire::send_message(&idle.keeper, &KeeperRequest::Another, &[])?;
         Ok(Arc::new(socket))
@@ -78,7 +78,7 @@ impl Idle {
 }
 
 /// Sends a command. The socket may have been made not to block for its last one, and an order can be long.
-fn hand_over(socket: &UnixStream, request: &InitRequest, output: BorrowedFd<'_>) -> io::Result<()> {
+fn hand_over(socket: &UnixStream, request: &InitRequest, streams: &[BorrowedFd<'_>]) -> io::Result<()> {
     socket.set_nonblocking(false)?;
-    wire::send_message(socket, request, &[output])
+    wire::send_message(socket, request, streams)
 }

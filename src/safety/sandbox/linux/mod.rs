@@ -34,6 +34,7 @@ pub use inside::{ConfinedCommand, SpaceKiller};
 pub use messages::News;
 pub use mounts::TEMP;
 use part::SandboxPart;
+pub use part::tether_words;
 pub use powers::{hide_this_process, lift_limits};
 pub use renderer::{end_rendering, guard_templates, limit_rendering};
 pub(in crate::safety::sandbox) use space::{Begun, Space};
@@ -41,6 +42,9 @@ pub(in crate::safety::sandbox) use space::{Begun, Space};
 /// Runs this process as a part of the boundary if its arguments say so: the first thing that the program does.
 /// `None` in every other process.
 pub fn serve_part(arguments: &[OsString]) -> Option<io::Result<()>> {
+    if let Some(error) = part::become_tethered(arguments) {
+        return Some(Err(error));
+    }
     Some(match SandboxPart::parse(arguments)? {
         SandboxPart::Keeper => keeper::run_keeper(),
         SandboxPart::Init => init::run_init(),

@@ -4,7 +4,10 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
 
 /// This program, even if its file was replaced or removed.
 const OURSELVES: &str = "/proc/self/exe";
@@ -45,6 +48,26 @@ impl SandboxPart {
         command.stdin(OwnedFd::from(socket)).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
+}
+
+/// The second argument of a process that becomes another program.
+const TETHER: &str = "tether";
+
+/// The words before a command line whose program ends with the thread that starts it, whatever ends this process.
+pub fn tether_words() -> Vec<String> {
+    [OURSELVES, MARK, TETHER].map(str::to_owned).into()
+}
+
+/// Becomes the program that these arguments of a process name, tethered to the process that started it. `None` if they
+/// are other arguments.
+pub(super) fn become_tethered(arguments: &[OsString]) -> Option<io::Error> {
+    let [_, mark, name, program, rest @ ..] = arguments else { return None };
+    if mark != MARK || name != TETHER {
+        return None;
+    }
+    let tethered = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let error = tethered.map_or_else(io::Error::from, |()| Command::new(program).args(rest).exec());
+    Some(io::Error::new(error.kind(), format!("{} cannot be started: {error}", program.display())))
 }
 
 /// The socket that is this process's stdin.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ impl Space {
         self.proxy_listener.lock().expect("no holder of the listener panics").take()
     }
 
-    /// Starts a command that writes to `output`.
+    /// Starts a command with these streams: its output, and if they are apart, its errors and its input.
     ///
     /// # Errors
     /// The keeper is gone, or the command is too long.
@@ -170,7 +170,7 @@ impl Space {
         &self,
         entry: &BoundaryEntry<'_>,
         walls: &Walls,
-        output: impl AsFd,
+        streams: &[BorrowedFd<'_>],
     ) -> io::Result<ConfinedCommand> {
         // A command that only reads has no such sockets.
         let writes = walls.profile == SandboxProfile::Write;
@@ -187,7 +187,7 @@ impl Space {
             env: entry.env.to_vec(),
             view: view.clone(),
         };
-        let socket = self.inits.start(order, output.as_fd())?;
+        let socket = self.inits.start(order, streams)?;
         ConfinedCommand::new(socket, view, Arc::clone(&self.inits))
     }
 }

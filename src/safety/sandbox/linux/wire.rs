@@ -18,7 +18,7 @@ use super::messages::RoleReport;
 /// The most bytes of a message: arguments and environment of a command are bounded by the kernel far below.
 const MOST_BYTES: usize = 16 << 20;
 /// The most descriptors beside a message.
-const MOST_DESCRIPTORS: usize = 2;
+const MOST_DESCRIPTORS: usize = 3;
 /// The bytes of the length.
 const HEADER: usize = 4;
 

@@ -1,0 +1,154 @@
+//! The shape of `mcp/NAME.yaml`: a server of the Model Context Protocol, whose tools the model may call.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+use super::merge::Merged;
+use super::mistake::Mistake;
+use super::settings::Named;
+use super::source::{Sources, SubjectKind};
+use crate::base::secrets::Secret;
+
+/// One server: it is started by `command` and speaks over its stdin and stdout, or is reached at `url`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpServerConfig {
+    /// The name of the file. Its tools are called `NAME__TOOL`.
+    pub name: String,
+    /// A disabled server is not started, and none of its tools is shown to the model.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Program and arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Variables that the program gets besides the harmless ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Secret>,
+    /// The address of a server that speaks streamable HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers of every request to `url`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Secret>,
+    /// Names and globs of its tools; `!` excludes.
+    #[serde(default = "every_tool")]
+    pub tools: Vec<String>,
+    /// What calls of its tools need. What the server says of a tool only narrows it.
+    #[serde(default)]
+    pub permission: McpPermission,
+    /// The time limit of one call, up to the agent's `max_tool_timeout`.
+    #[serde(default = "usual_timeout", with = "duration")]
+    #[schemars(with = "duration::DurationText")]
+    pub timeout: Duration,
+    /// `false`, or the walls inside which the program runs.
+    #[serde(default)]
+    pub sandbox: McpSandbox,
+}
+
+/// What calls of a server's tools need.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum McpPermission {
+    /// A person is asked.
+    #[default]
+    Ask,
+    /// They run without asking, until outside content has entered the conversation.
+    Allow,
+}
+
+/// The walls around a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum McpSandbox {
+    /// `false`: it runs with the user's own permissions.
+    Off(bool),
+    Walls(McpWalls),
+}
+
+/// What a server inside the sandbox may reach besides the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpWalls {
+    /// Directories that it may write, as in `sandbox.write`.
+    pub write: Vec<String>,
+    /// `["*"]`: the network of this machine; none by default.
+    pub network: Vec<String>,
+}
+
+impl Default for McpSandbox {
+    fn default() -> Self {
+        Self::Off(false)
+    }
+}
+
+impl McpSandbox {
+    /// The walls, if there are any.
+    pub fn walls(&self) -> Option<&McpWalls> {
+        match self {
+            Self::Off(_) => None,
+            Self::Walls(walls) => Some(walls),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn every_tool() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+fn usual_timeout() -> Duration {
+    Duration::from_mins(1)
+}
+
+/// Finds servers that cannot be started or reached.
+pub(super) fn check_servers(
+    merged: &Merged,
+    sources: &Sources,
+    servers: &Named<McpServerConfig>,
+    mistakes: &mut Vec<Mistake>,
+) {
+    for (name, server) in servers {
+        let Some(node) = merged.get(SubjectKind::Mcp, name) else { continue };
+        let mut tell = |key: &str, message: &str| {
+            let place = node.get(key).unwrap_or(node).place;
+            mistakes.push(Mistake::place_at(sources, place, message));
+        };
+        let has_program = server.command.first().is_some_and(|program| !program.trim().is_empty());
+        let is_address = |url: &String| url.starts_with("https://") || url.starts_with("http://");
+        match (&server.url, server.command.is_empty()) {
+            (None, true) => tell("command", "a server needs `command` (a list of words) or `url`"),
+            (Some(_), false) => tell("url", "a server has `command` or `url`, not both"),
+            (Some(url), true) if !is_address(url) => tell("url", "`url` is an http:// or https:// address"),
+            (None, false) if !has_program => tell("command", "the command names no program"),
+            _ => {}
+        }
+        if server.url.is_some() && !server.env.is_empty() {
+            tell("env", "`env` is for a server with `command`; headers are for one with `url`");
+        }
+        if server.url.is_none() && !server.headers.is_empty() {
+            tell("headers", "`headers` are for a server with `url`; `env` is for one with `command`");
+        }
+        if server.timeout.is_zero() {
+            tell("timeout", "`timeout` must be more than nothing");
+        }
+        match &server.sandbox {
+            McpSandbox::Off(true) => {
+                tell("sandbox", "`sandbox` is false, or what the server may reach: `{ write: [], network: [] }`");
+            }
+            McpSandbox::Walls(_) if server.url.is_some() => {
+                tell("sandbox", "`sandbox` is for a server with `command`");
+            }
+            McpSandbox::Walls(walls) if walls.network.iter().any(|host| host != "*") => {
+                tell("sandbox", "`sandbox.network` of a server is [] or [\"*\"]");
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The door to rmcp: one connection to a server, in our own words.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, Implementation, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ResourceContents,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RoleClient, RunningService,
+    ServiceError,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::base::secrets::Secret;
+use crate::base::text;
+use crate::safety::net;
+
+use super::{McpCallError, McpEra, McpPart, McpReply, McpTransport};
+
+/// The most messages about progress that wait for a call to take them; older ones are dropped.
+const MOST_PROGRESS: usize = 64;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An open connection. Dropping it closes it.
+pub(super) struct McpConnection {
+    service: RunningService<RoleClient, McpListener>,
+    progress: broadcast::Sender<String>,
+}
+
+/// Hears what the server says by itself. It has no capabilities: it neither answers questions nor lends the model.
+struct McpListener {
+    info: ClientConfig,
+    progress: broadcast::Sender<String>,
+}
+
+impl ClientHandler for McpListener {
+    fn get_info(&self) -> ClientConfig {
+        self.info.clone()
+    }
+
+    async fn on_progress(&self, told: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        let share =
+            told.total.map_or_else(|| told.progress.to_string(), |total| format!("{}/{total}", told.progress));
+        let message = told.message.map_or(share.clone(), |message| format!("{share} {message}"));
+        // Without a call that waits, nobody wants to know.
+        let _ = self.progress.send(text::one_line(&message, 200));
+    }
+}
+
+impl McpConnection {
+    /// Opens a connection. A server of which nothing is known is asked which revision it speaks.
+    ///
+    /// # Errors
+    /// The end of a sentence about the server.
+    pub async fn open(transport: McpTransport, era: Option<McpEra>) -> Result<Self, String> {
+        let lifecycle = match era {
+            Some(McpEra::Handshake) => ClientLifecycleMode::Initialize,
+            Some(McpEra::Discovery) => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+            }
+            None => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        };
+        let us = Implementation::new("agent", env!("CARGO_PKG_VERSION"));
+        let mut info = ClientConfig::new(ClientCapabilities::default(), us);
+        if era == Some(McpEra::Handshake) {
+            info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        }
+        let (progress, _) = broadcast::channel(MOST_PROGRESS);
+        let listener = McpListener { info, progress: progress.clone() };
+        let opened = match transport {
+            McpTransport::Streams(streams) => {
+                listener.serve_with_lifecycle((streams.output, streams.input), lifecycle).await
+            }
+            McpTransport::Http { net, url, headers } => {
+                let address = net::parse_url(&url).map_err(|error| format!("cannot be reached: {error}"))?;
+                let client = net.client(&address, CONNECT_TIMEOUT);
+                let client = client.map_err(|error| format!("cannot be reached: {error}"))?;
+                let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+                config.custom_headers = convert_headers(&headers)?;
+                let transport = StreamableHttpClientTransport::with_client(client, config);
+                listener.serve_with_lifecycle(transport, lifecycle).await
+            }
+        };
+        opened.map(|service| Self { service, progress }).map_err(|error| explain_opening(&error))
+    }
+
+    /// The era of the revision that was agreed on.
+    pub fn era(&self) -> McpEra {
+        let info = self.service.peer_info();
+        let is_old = info.is_none_or(|info| info.protocol_version.has_initialize());
+        if is_old { McpEra::Handshake } else { McpEra::Discovery }
+    }
+
+    /// The revision that was agreed on, and the server's name and version for itself.
+    pub fn describe(&self) -> String {
+        let Some(info) = self.service.peer_info() else { return String::new() };
+        let server = info.server_info.as_ref().map(|server| format!(", {} {}", server.name, server.version));
+        text::one_line(&format!("{}{}", info.protocol_version, server.unwrap_or_default()), 120)
+    }
+
+    /// True if the server has gone.
+    pub fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.is_transport_closed()
+    }
+
+    /// Every tool of the server, each as the protocol writes it.
+    ///
+    /// # Errors
+    /// The end of a sentence about the server.
+    pub async fn list_tools(&self, most: usize) -> Result<Vec<Value>, String> {
+        let (mut tools, mut seen, mut cursor) = (Vec::new(), BTreeSet::new(), None);
+        loop {
+            let request = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.list_tools(Some(request)).await.map_err(|error| match error {
+                ServiceError::McpError(error) => format!("does not list its tools: {}", error.message),
+                error => format!("does not list its tools: {error}"),
+            })?;
+            tools.extend(page.tools.iter().filter_map(|tool| serde_json::to_value(tool).ok()));
+            if tools.len() > most {
+                return Err(format!("has more than {most} tools"));
+            }
+            cursor = page.next_cursor;
+            match &cursor {
+                None => return Ok(tools),
+                Some(next) if !seen.insert(next.clone()) => return Err("lists its tools in a circle".to_owned()),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Calls a tool. `heard` gets what the server says of its progress. Dropping the future cancels the call.
+    ///
+    /// # Errors
+    /// The server refused the call, or is gone.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        heard: &UnboundedSender<String>,
+    ) -> Result<McpReply, McpCallError> {
+        let mut request = CallToolRequestParams::new(name.to_owned());
+        request.arguments = Some(arguments);
+        let mut progress = self.progress.subscribe();
+        let mut called = std::pin::pin!(self.service.call_tool(request));
+        let result = loop {
+            tokio::select! {
+                result = &mut called => break result,
+                Ok(message) = progress.recv() => {
+                    let _ = heard.send(message);
+                }
+            }
+        };
+        let result = result.map_err(|error| match error {
+            ServiceError::McpError(error) => McpCallError::Refused(error.message.into_owned()),
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) | ServiceError::Cancelled { .. } => {
+                McpCallError::Gone(error.to_string())
+            }
+            error => McpCallError::Refused(error.to_string()),
+        })?;
+        Ok(McpReply {
+            parts: result.content.into_iter().map(convert_part).collect(),
+            data: result.structured_content,
+            is_error: result.is_error == Some(true),
+        })
+    }
+}
+
+fn convert_headers(headers: &BTreeMap<String, Secret>) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let convert = |(name, value): (&String, &Secret)| {
+        let mut value = HeaderValue::from_str(value.reveal()).ok()?;
+        value.set_sensitive(true);
+        Some((name.parse().ok()?, value))
+    };
+    let wrong = |name: &str| format!("cannot be reached: `{name}` is not a header with its value");
+    headers.iter().map(|header| convert(header).ok_or_else(|| wrong(header.0))).collect()
+}
+
+/// The end of a sentence about a server that cannot be opened.
+fn explain_opening(error: &ClientInitializeError) -> String {
+    match error {
+        _ if error.is_authorization_required() => {
+            "wants to know who asks: give its file `headers: { Authorization: \"Bearer …\" }`".to_owned()
+        }
+        ClientInitializeError::JsonRpcError(error) => format!("refuses the connection: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => explain_opening(fallback),
+        ClientInitializeError::ConnectionClosed(_) => "ended before it answered".to_owned(),
+        ClientInitializeError::TransportError { error, .. } => {
+            format!("cannot be reached: {}", text::one_line(&net::list_causes(error.error.as_ref()), 300))
+        }
+        error => format!("does not speak the protocol: {}", text::one_line(&error.to_string(), 300)),
+    }
+}
+
+fn convert_part(block: ContentBlock) -> McpPart {
+    match block {
+        ContentBlock::Text(text) => McpPart::Text(text.text),
+        ContentBlock::Image(image) => McpPart::Picture(image.data),
+        ContentBlock::Resource(embedded) => match embedded.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => McpPart::Text(format!("{uri}:\n{text}")),
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                McpPart::Unshown(format!("{uri}, {} bytes of base64", blob.len()))
+            }
+            _ => McpPart::Unshown("a resource of an unknown kind".to_owned()),
+        },
+        ContentBlock::ResourceLink(link) => McpPart::Text(format!("resource {}: {}", link.name, link.uri)),
+        ContentBlock::Audio(audio) => McpPart::Unshown(format!("a sound ({})", audio.mime_type)),
+        _ => McpPart::Unshown("content of an unknown kind".to_owned()),
+    }
+}

@@ -1,0 +1,83 @@
+//! The definition of a server's tool as models are sent it: a legal name of its own, a description with a bound, a
+//! schema.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::base::digest::hash_sha256;
+use crate::base::text;
+use crate::config::{Permission, ToolEffect};
+use crate::model::ToolDefinition;
+
+/// The longest name that providers take.
+const LONGEST_NAME: usize = 64;
+/// The most bytes of a description, and of a schema.
+const MOST_DESCRIPTION: usize = 2048;
+const MOST_SCHEMA: usize = 32 * 1024;
+/// The digits that tell names apart.
+const DIGITS: usize = 6;
+
+/// The definition of a tool that a server lists as `raw`; `None` if it cannot be offered.
+pub(super) fn define_tool(server: &str, raw: &Value) -> Option<ToolDefinition> {
+    let name = raw["name"].as_str().filter(|name| !name.is_empty())?;
+    let mut parameters = raw["inputSchema"].clone();
+    if !parameters.is_object() || parameters.to_string().len() > MOST_SCHEMA {
+        return None;
+    }
+    parameters["type"] = json!("object");
+    let said =
+        [&raw["description"], &raw["title"]].into_iter().filter_map(Value::as_str).find(|text| !text.is_empty());
+    let description = text::make_visible(said.unwrap_or(name)).into_owned();
+    Some(ToolDefinition {
+        name: name_tool(server, name),
+        description: text::take_head(&description, MOST_DESCRIPTION).to_owned(),
+        parameters: Arc::new(parameters),
+        permission: Permission::Write,
+        effects: vec![ToolEffect::Process, ToolEffect::Network],
+        default: true,
+    })
+}
+
+/// `SERVER__TOOL`, in the letters that providers take. A name that had to be changed for it ends in digits of its own.
+fn name_tool(server: &str, tool: &str) -> String {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let plain = format!("{server}__{tool}");
+    if plain.len() <= LONGEST_NAME && plain.chars().all(is_legal) {
+        return plain;
+    }
+    let digest = hash_sha256([plain.as_bytes()]);
+    let legal: String = plain.chars().map(|c| if is_legal(c) { c } else { '_' }).collect();
+    format!("{}_{}", &legal[..legal.len().min(LONGEST_NAME - DIGITS - 1)], &digest[..DIGITS])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_legal_and_their_own() {
+        for (server, tool, expected) in [
+            ("files", "read_file", "files__read_file"),
+            ("files", "../../etc", "files________etc_"),
+            ("my.server", "a b", "my_server__a_b_"),
+            ("文件", "读", "_____"),
+        ] {
+            let name = name_tool(server, tool);
+            assert!(name.starts_with(expected), "{name}");
+            assert!(name.len() <= LONGEST_NAME, "{name}");
+        }
+        assert_ne!(name_tool("a", "x.y"), name_tool("a", "x y"));
+        let long = "x".repeat(200);
+        assert_eq!(name_tool("a", &long).len(), LONGEST_NAME);
+    }
+
+    #[test]
+    fn what_cannot_be_offered_is_left_out() {
+        let tool = |schema: Value| define_tool("s", &json!({ "name": "t", "inputSchema": schema }));
+        assert!(tool(json!({ "properties": {} })).is_some_and(|tool| tool.parameters["type"] == "object"));
+        assert!(tool(json!("text")).is_none());
+        assert!(tool(json!({ "description": "x".repeat(MOST_SCHEMA) })).is_none());
+        assert!(define_tool("s", &json!({ "inputSchema": {} })).is_none());
+    }
+}

@@ -1,0 +1,45 @@
+//! In place of the door to rmcp in a build without the feature `mcp`: every server says so when it is wanted.
+
+use std::convert::Infallible;
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{McpCallError, McpEra, McpReply, McpTransport};
+
+/// There is none.
+pub(super) struct NoConnection(Infallible);
+
+impl NoConnection {
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn open(_transport: McpTransport, _era: Option<McpEra>) -> Result<Self, String> {
+        Err("cannot be used: this program was built without the feature `mcp`".to_owned())
+    }
+
+    pub fn era(&self) -> McpEra {
+        match self.0 {}
+    }
+
+    pub fn describe(&self) -> String {
+        match self.0 {}
+    }
+
+    pub fn is_closed(&self) -> bool {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn list_tools(&self, _most: usize) -> Result<Vec<Value>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn call_tool(
+        &self,
+        _name: &str,
+        _arguments: Map<String, Value>,
+        _heard: &UnboundedSender<String>,
+    ) -> Result<McpReply, McpCallError> {
+        match self.0 {}
+    }
+}

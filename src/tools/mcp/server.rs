@@ -1,0 +1,384 @@
+//! One server: started when it is wanted, listed once it is up, started again when it has gone.
+
+use std::io::ErrorKind;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+use tokio::io::AsyncReadExt;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::{Duration, timeout};
+
+use crate::base::diff;
+use crate::base::output::{ToolError, ToolErrorKind};
+use crate::base::text;
+use crate::config::{McpPermission, McpServerConfig};
+use crate::safety::process::{ServerLaunch, ServerProcess, ServerStreams};
+use crate::safety::sandbox::{Sandbox, SandboxProfile};
+use crate::tools::commands::confined::keep_programs_outside;
+use crate::tools::{SelectableName, select_names};
+
+use super::known::KnownServer;
+use super::{McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
+
+/// The wait before one that failed is started again, doubled with each failure up to the longest.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// The most tools of a server.
+const MOST_TOOLS: usize = 2000;
+/// The end of its stderr that is kept for a message.
+const KEPT_ERRORS: usize = 2048;
+
+/// A server of tools.
+pub struct McpServer {
+    config: McpServerConfig,
+    sandbox: Option<Sandbox>,
+    around: Arc<McpSurroundings>,
+    known: Mutex<Option<KnownServer>>,
+    /// The tools whose definitions were sent; set once.
+    sent: OnceLock<Vec<Value>>,
+    live: Mutex<LiveServer>,
+    /// Told when `live` changes.
+    changed: Condvar,
+    link: tokio::sync::Mutex<ServerLink>,
+    process: Mutex<Option<ServerProcess>>,
+    errors: Arc<Mutex<String>>,
+}
+
+/// What is known of the running server.
+#[derive(Default)]
+struct LiveServer {
+    begun: bool,
+    /// Its tools, those of the file alone.
+    tools: Option<Vec<Value>>,
+    /// Its revision and name, once it is up.
+    description: String,
+    /// Why it is not up.
+    failure: Option<String>,
+}
+
+/// The connection, or when there may be another try.
+#[derive(Default)]
+struct ServerLink {
+    open: Option<Arc<McpConnection>>,
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+impl McpServer {
+    pub(super) fn new(config: McpServerConfig, sandbox: Option<Sandbox>, around: Arc<McpSurroundings>) -> Self {
+        let known = KnownServer::read(&KnownServer::path(&around.cache, &config));
+        Self {
+            config,
+            sandbox,
+            around,
+            known: Mutex::new(known),
+            sent: OnceLock::new(),
+            live: Mutex::default(),
+            changed: Condvar::new(),
+            link: tokio::sync::Mutex::default(),
+            process: Mutex::default(),
+            errors: Arc::default(),
+        }
+    }
+
+    /// The name of its file.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// The time limit of its calls.
+    pub fn timeout(&self) -> Duration {
+        self.config.timeout
+    }
+
+    /// True if its calls run without asking.
+    pub fn is_allowed(&self) -> bool {
+        self.config.permission == McpPermission::Allow
+    }
+
+    /// Its command or address, for people.
+    pub fn place(&self) -> String {
+        let words = || self.config.command.iter().map(|word| text::shell_word(word)).collect::<Vec<_>>().join(" ");
+        self.config.url.clone().unwrap_or_else(words)
+    }
+
+    /// Its state in a few words, and the number of its tools as far as they are known.
+    pub fn status(&self) -> (String, usize) {
+        let live = self.live();
+        let known = || self.known().as_ref().map_or(0, |known| known.tools.len());
+        let count = live.tools.as_ref().map_or_else(known, Vec::len);
+        let state = match (&live.failure, live.tools.is_some(), live.begun) {
+            (Some(why), ..) => why.clone(),
+            (None, true, _) => format!("up ({})", live.description),
+            (None, false, true) => "starting".to_owned(),
+            (None, false, false) => "not started".to_owned(),
+        };
+        (state, count)
+    }
+
+    pub(super) fn is_starting(&self) -> bool {
+        let live = self.live();
+        live.begun && live.tools.is_none() && live.failure.is_none()
+    }
+
+    /// True if it has listed its tools in this run, and nothing failed since.
+    pub fn is_up(&self) -> bool {
+        let live = self.live();
+        live.tools.is_some() && live.failure.is_none()
+    }
+
+    /// True if the list of its tools is known, from now or from the last time.
+    pub(super) fn is_known(&self) -> bool {
+        self.known().is_some() || self.live().tools.is_some()
+    }
+
+    /// True for the first caller.
+    pub(super) fn is_to_begin(&self) -> bool {
+        !std::mem::replace(&mut self.live().begun, true)
+    }
+
+    /// Waits until it has listed its tools, or failed.
+    pub(super) fn wait_for_list(&self, until: Instant) {
+        let mut live = self.live();
+        while live.tools.is_none() && live.failure.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            live = self.changed.wait_timeout(live, left).expect("no holder of the state panics").0;
+        }
+    }
+
+    /// The tools whose definitions are sent: from the first call on always the same.
+    pub(super) fn fix_sent(&self) -> &[Value] {
+        let known = || self.known().as_ref().map(|known| known.tools.clone());
+        self.sent.get_or_init(|| known().or_else(|| self.live().tools.clone()).unwrap_or_default())
+    }
+
+    /// The tools that it has beside those; `None` until it is up.
+    pub(super) fn list_late(&self) -> Option<Vec<Value>> {
+        let live = self.live().tools.clone()?;
+        let sent = self.sent.get()?;
+        let is_late = |raw: &Value| !sent.iter().any(|other| other["name"] == raw["name"]);
+        Some(live.into_iter().filter(is_late).collect())
+    }
+
+    /// How the running server describes a tool differently from `sent`: a diff; `None` if it does not, or is not up.
+    pub(super) fn find_change(&self, sent: &Value) -> Option<String> {
+        let live = self.live();
+        let now = live.tools.as_ref()?.iter().find(|raw| raw["name"] == sent["name"])?;
+        if now == sent || self.accepts(now) {
+            return None;
+        }
+        let write = |raw: &Value| serde_json::to_string_pretty(raw).unwrap_or_default();
+        Some(diff::unify_nameless(&write(sent), &write(now)))
+    }
+
+    /// Remembers that calls of a tool were allowed as it is now.
+    pub(super) fn accept_tool(&self, name: &str) {
+        let now = self.live().tools.iter().flatten().find(|raw| raw["name"] == name).cloned();
+        let mut known = self.known();
+        let place = known.as_mut().and_then(|known| known.tools.iter_mut().find(|raw| raw["name"] == name));
+        if let (Some(now), Some(place)) = (now, place) {
+            *place = now;
+            known.iter().for_each(|known| known.write(&KnownServer::path(&self.around.cache, &self.config)));
+        }
+    }
+
+    fn accepts(&self, raw: &Value) -> bool {
+        self.known().as_ref().is_some_and(|known| known.tools.contains(raw))
+    }
+
+    /// Calls a tool, and starts the server if it is not up.
+    ///
+    /// # Errors
+    /// It cannot be started, refused the call, or went away meanwhile.
+    pub(super) async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        heard: UnboundedSender<String>,
+    ) -> Result<McpReply, ToolError> {
+        let name = self.name();
+        let connection = self.connect().await;
+        let connection = connection.map_err(|why| ToolError::permanent(format!("The server `{name}` {why}")))?;
+        connection.call_tool(tool, arguments, &heard).await.map_err(|error| match error {
+            McpCallError::Refused(why) => ToolError::permanent(why),
+            McpCallError::Gone(why) => ToolError::new(
+                ToolErrorKind::Permanent,
+                format!(
+                    "The server `{name}` went away during the call, which may have run in part ({why}){}. The next \
+                     call starts it again.",
+                    self.quote_errors()
+                ),
+            ),
+        })
+    }
+
+    /// The connection, opened if there is none.
+    ///
+    /// # Errors
+    /// The end of a sentence about the server.
+    pub(super) async fn connect(&self) -> Result<Arc<McpConnection>, String> {
+        let mut link = self.link.lock().await;
+        if let Some(open) = link.open.as_ref().filter(|open| !open.is_closed()) {
+            return Ok(Arc::clone(open));
+        }
+        link.open = None;
+        let wait = link.not_before.map(|at| at.saturating_duration_since(Instant::now()));
+        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+            let why = self.live().failure.clone().unwrap_or_default();
+            return Err(format!("{why} (the next try is possible in {} s)", wait.as_secs() + 1));
+        }
+        let opened = self.open().await;
+        let mut live = self.live();
+        match opened {
+            Ok((connection, tools)) => {
+                live.failure = None;
+                live.description = connection.describe();
+                live.tools = Some(tools);
+                link.failures = 0;
+                link.not_before = None;
+                let connection = Arc::new(connection);
+                link.open = Some(Arc::clone(&connection));
+                self.changed.notify_all();
+                Ok(connection)
+            }
+            Err(why) => {
+                let why = format!("{why}{}", self.quote_errors());
+                let wait = FIRST_WAIT.saturating_mul(1 << link.failures.min(6)).min(LONGEST_WAIT);
+                link.failures += 1;
+                link.not_before = Some(Instant::now() + wait);
+                live.failure = Some(why.clone());
+                self.changed.notify_all();
+                Err(why)
+            }
+        }
+    }
+
+    /// Opens a connection and lists the tools.
+    async fn open(&self) -> Result<(McpConnection, Vec<Value>), String> {
+        let (connection, listed) = timeout(OPENING, self.open_in_some_era())
+            .await
+            .unwrap_or_else(|_| Err(format!("was not up within {} s", OPENING.as_secs())))?;
+        let names = listed.iter().map(|raw| raw["name"].as_str().unwrap_or_default());
+        let choices: Vec<SelectableName<'_>> = names.map(|name| SelectableName { name, default: true }).collect();
+        let wrong = |why| format!("has not the tools of its file: {why}");
+        let taken: Vec<String> =
+            select_names(&self.config.tools, &choices).map_err(wrong)?.into_iter().map(str::to_owned).collect();
+        let is_taken =
+            |raw: &Value| raw["name"].as_str().is_some_and(|name| taken.iter().any(|taken| taken == name));
+        let tools: Vec<Value> = listed.into_iter().filter(is_taken).collect();
+        self.remember(&connection, &tools);
+        Ok((connection, tools))
+    }
+
+    /// Begins as the last time, else by what the server says it speaks, else as most servers do.
+    async fn open_in_some_era(&self) -> Result<(McpConnection, Vec<Value>), String> {
+        let known = self.known().as_ref().map(|known| known.era);
+        let first = match self.open_in(known).await {
+            Err(_) if known.is_some() => self.open_in(None).await,
+            opened => opened,
+        };
+        match first {
+            // Some servers answer a method that they do not know with something else than an error.
+            Err(why) => self.open_in(Some(McpEra::Handshake)).await.map_err(|_| why),
+            opened => opened,
+        }
+    }
+
+    async fn open_in(&self, era: Option<McpEra>) -> Result<(McpConnection, Vec<Value>), String> {
+        let transport = match &self.config.url {
+            Some(url) => McpTransport::Http {
+                net: Arc::clone(&self.around.net),
+                url: url.clone(),
+                headers: self.config.headers.clone(),
+            },
+            None => McpTransport::Streams(self.start()?),
+        };
+        let connection = McpConnection::open(transport, era).await?;
+        let tools = connection.list_tools(MOST_TOOLS).await?;
+        Ok((connection, tools))
+    }
+
+    /// Remembers the era and the list. A tool that is known stays as it was allowed.
+    fn remember(&self, connection: &McpConnection, tools: &[Value]) {
+        let mut known = self.known();
+        let of_known = |raw: &Value| {
+            let tools = known.iter().flat_map(|known| &known.tools);
+            tools.into_iter().find(|other| other["name"] == raw["name"]).cloned()
+        };
+        let tools = tools.iter().map(|raw| of_known(raw).unwrap_or_else(|| raw.clone())).collect();
+        let now = KnownServer { era: connection.era(), tools };
+        if known.as_ref() != Some(&now) {
+            now.write(&KnownServer::path(&self.around.cache, &self.config));
+            *known = Some(now);
+        }
+    }
+
+    /// Starts its program.
+    fn start(&self) -> Result<ServerStreams, String> {
+        let cannot = |why: String| format!("cannot be started: {why}");
+        let mut env = self.around.env.variables().to_vec();
+        let own = self.config.env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+        env.retain(|(name, _)| !self.config.env.contains_key(name));
+        env.extend(own);
+        let walls = match &self.sandbox {
+            Some(sandbox) => {
+                let walls = sandbox.walls(SandboxProfile::Write).map_err(|error| cannot(error.to_string()))?;
+                env.retain(|(name, _)| name != "TMPDIR");
+                let temp = walls.temp_dir().map_err(|error| cannot(error.to_string()))?;
+                env.push(("TMPDIR".to_owned(), temp.to_string_lossy().into_owned()));
+                Some(walls)
+            }
+            None => {
+                keep_programs_outside(&mut env, &self.around.dir);
+                None
+            }
+        };
+        let launch =
+            ServerLaunch { line: &self.config.command, dir: &self.around.dir, env: &env, walls: walls.as_ref() };
+        let (process, mut streams) = launch.start().map_err(|error| {
+            let program = self.config.command.first().map_or("", String::as_str);
+            cannot(match error.kind() {
+                ErrorKind::NotFound => format!("there is no program `{program}`"),
+                _ => format!("{program}: {error}"),
+            })
+        })?;
+        *self.process.lock().expect("no holder of the process panics") = Some(process);
+        let kept = Arc::clone(&self.errors);
+        let nothing = Box::pin(tokio::io::empty());
+        let mut errors = std::mem::replace(&mut streams.errors, nothing);
+        tokio::spawn(async move {
+            let mut buffer = [0; 1024];
+            while let Ok(read @ 1..) = errors.read(&mut buffer).await {
+                let mut kept = kept.lock().expect("no holder of the text panics");
+                kept.push_str(&String::from_utf8_lossy(&buffer[..read]));
+                let cut = kept.len() - text::take_tail(&kept, KEPT_ERRORS).len();
+                kept.drain(..cut);
+            }
+        });
+        Ok(streams)
+    }
+
+    /// The last line of its stderr, as the end of a sentence.
+    fn quote_errors(&self) -> String {
+        let errors = self.errors.lock().expect("no holder of the text panics");
+        let last = errors.trim_end().lines().last().unwrap_or_default();
+        if last.is_empty() { String::new() } else { format!(": {}", text::one_line(last, 200)) }
+    }
+
+    /// Ends its processes.
+    pub(super) fn kill(&self) {
+        *self.process.lock().expect("no holder of the process panics") = None;
+    }
+
+    fn live(&self) -> MutexGuard<'_, LiveServer> {
+        self.live.lock().expect("no holder of the state panics")
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<KnownServer>> {
+        self.known.lock().expect("no holder of what is known panics")
+    }
+}

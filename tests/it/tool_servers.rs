@@ -1,0 +1,291 @@
+//! Servers of tools, by the Model Context Protocol: what models are sent of them, what their calls may do, and what
+//! becomes of them when they misbehave. The server is `tests/examples/tool_server.rs`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::reply::{Act, Reply};
+use crate::run::{Place, Run};
+use crate::server::{Request, Server};
+
+/// The program of the server.
+fn program() -> String {
+    let agent = PathBuf::from(env!("CARGO_BIN_EXE_agent"));
+    let path = agent.parent().expect("a directory").join("examples/tool_server");
+    assert!(path.exists(), "cargo test builds the examples");
+    path.to_str().expect("text").to_owned()
+}
+
+/// The file of a server with these words as arguments.
+fn file(words: &[&str], more: &str) -> String {
+    let line: Vec<String> =
+        std::iter::once(program()).chain(words.iter().map(|word| (*word).to_owned())).collect();
+    format!("command: {}\n{more}", json!(line))
+}
+
+/// A run with one call of a server's tool, and the requests.
+fn call(file: &str, args: &[&str], name: &str, arguments: &Value) -> (Output, Vec<Request>) {
+    let server = Server::start([Reply::call(name, arguments), Reply::text("done")]);
+    let run = Run::task(&server, "task").args(["-o", "jsonl"]).args(args.iter().copied());
+    (run.config("mcp/t.yaml", file).run(), server.requests())
+}
+
+/// The result of that call, as the model read it.
+fn result_of(file: &str, args: &[&str], name: &str, arguments: &Value) -> String {
+    let (output, requests) = call(file, args, name, arguments);
+    assert_eq!(requests.len(), 2, "{}", output.shown());
+    requests[1].last_result().to_owned()
+}
+
+#[test]
+fn the_tools_of_a_server_are_sent_with_legal_names_in_order_and_can_be_called() {
+    for words in [&[][..], &["old"], &["new"], &["banner"]] {
+        let few = file(words, "tools: [echo, shout, wipe, '*odd*']");
+        let (output, requests) = call(&few, &["--approve", "all"], "t__shout", &json!({"text": "hi 中"}));
+        output.success();
+        let names = requests[0].tool_names();
+        assert!(names.is_sorted(), "{names:?}");
+        for name in ["t__echo", "t__wipe", "find_tools", "call_tool"] {
+            assert!(names.contains(&name), "{name} of {names:?}");
+        }
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!(names.iter().all(|name| name.len() <= 64 && name.chars().all(is_legal)), "{names:?}");
+        assert!(requests[1].last_result().contains("HI 中"), "{words:?}: {}", requests[1].last_result());
+    }
+}
+
+#[test]
+fn a_call_asks_unless_the_file_allows_it_and_what_destroys_asks_always() {
+    #[rustfmt::skip]
+    let table = [
+        ("t__echo", "",                   "ask",   7),
+        ("t__echo", "",                   "edits", 7),
+        ("t__echo", "",                   "all",   0),
+        ("t__shout", "",                  "ask",   7),
+        ("t__echo", "permission: allow",  "ask",   0),
+        ("t__wipe", "permission: allow",  "ask",   7),
+    ];
+    for (tool, more, mode, code) in table {
+        let arguments = json!({"text": "x"});
+        let (output, _) = call(&file(&[], more), &["--approve", mode], tool, &arguments);
+        assert_eq!(output.code, code, "{tool} {more} --approve {mode}: {}", output.shown());
+    }
+}
+
+#[test]
+fn results_are_shown_for_what_they_are() {
+    let all = &["--approve", "all"][..];
+    let result = |tool: &str| result_of(&file(&[], ""), all, tool, &json!({}));
+    assert!(result("t__sum").contains(r#"{"sum":3}"#));
+    assert!(result("t__fail").contains("status: error") && result("t__fail").contains("the disk is full"));
+    assert!(result("t__lie").contains("broke the schema of its own result"));
+    assert!(result("t__far").contains("far"), "a schema that is elsewhere is not fetched, and checks nothing");
+    let variables = result("t__variables");
+    assert!(!variables.contains("OPENAI_API_KEY") && variables.contains("PATH="), "{variables}");
+}
+
+#[test]
+fn variables_are_those_of_the_file() {
+    let file = file(&[], "env: { LEVEL: info, OWN_TOKEN: \"{{ env.SECRET_TOKEN }}\" }");
+    let server = Server::start([Reply::call("t__variables", &json!({})), Reply::text("done")]);
+    let run = Run::task(&server, "task").args(["--approve", "all"]).env("SECRET_TOKEN", "sesame-4711-opensesame");
+    run.config("mcp/t.yaml", &file).run().success();
+    let requests = server.requests();
+    let result = requests[1].last_result();
+    assert!(result.contains("LEVEL=info") && !result.contains("SECRET_TOKEN="), "{result}");
+    assert!(result.contains("OWN_TOKEN=") && !result.contains("sesame-4711"), "the server has it, nobody sees it");
+}
+
+#[test]
+fn the_next_session_begins_with_the_same_bytes() {
+    let place = Place::new();
+    let few = |words: &[&str]| file(words, "tools: [echo, shout]");
+    let first = |words: &[&str]| {
+        let server = Server::start([Reply::text("done")]);
+        Run::at(&place).server(&server).args(["run", "task"]).config("mcp/t.yaml", &few(words)).run().success();
+        server.requests()[0].body["tools"].to_string()
+    };
+    let known = first(&[]);
+    assert!(known.contains("t__echo"), "{known}");
+    assert_eq!(first(&[]), known);
+}
+
+#[test]
+fn tools_that_come_late_are_found_and_called() {
+    let place = Place::new();
+    let gate = place.home().join("gate");
+    mkfifo(&gate, Mode::S_IRWXU).expect("a pipe");
+    let word = format!("gate={}", gate.display());
+    // The server begins once the first request was sent.
+    let server = Server::answering(move |_, number| match number {
+        0 => {
+            let gate = gate.clone();
+            std::thread::spawn(move || std::fs::write(gate, "go"));
+            Reply::call("find_tools", &json!({"query": "t__echo"}))
+        }
+        1 => Reply::call("call_tool", &json!({"name": "t__echo", "arguments": {"text": "late"}})),
+        _ => Reply::text("done"),
+    });
+    let run = Run::at(&place).server(&server).args(["run", "task", "--approve", "all"]);
+    run.config("mcp/t.yaml", &file(&[&word], "")).run().success();
+    let requests = server.requests();
+    assert!(
+        requests[0].system().contains("t__*: the tools of a server that is still starting"),
+        "{}",
+        requests[0].system()
+    );
+    assert!(requests[1].last_result().contains("t__echo: Says the text."), "{}", requests[1].last_result());
+    assert!(requests[2].last_result().contains("late"), "{}", requests[2].last_result());
+    assert_eq!(requests[0].body["tools"], requests[2].body["tools"], "the prefix stays");
+}
+
+#[test]
+fn of_many_tools_the_servers_are_listed() {
+    let server =
+        Server::start([Reply::call("find_tools", &json!({"query": "work number 77"})), Reply::text("done")]);
+    Run::task(&server, "task").config("mcp/t.yaml", &file(&["many=1000"], "")).run().success();
+    let requests = server.requests();
+    assert!(!requests[0].tool_names().iter().any(|name| name.starts_with("t__")));
+    assert!(requests[0].system().contains("t__*: 1012 tools of the server `t`"), "{}", requests[0].system());
+    assert!(requests[1].last_result().contains("t__tool_77: "), "{}", requests[1].last_result());
+}
+
+#[test]
+fn a_definition_that_changed_asks_again_and_shows_the_difference() {
+    let place = Place::new();
+    let words = place.home().join("words");
+    // The same command line, so it is the same server, which reads its words from a file.
+    let script = format!("exec '{}' $(cat '{}')", program(), words.display());
+    let changing = format!("command: {}\npermission: allow\ntools: [echo]\n", json!(["sh", "-c", script]));
+    let run = |words_now: &str, replies: Vec<Reply>| {
+        std::fs::write(&words, words_now).expect("written");
+        let server = Server::start(replies);
+        let run = Run::at(&place).server(&server).args(["run", "task"]).config("mcp/t.yaml", &changing);
+        (run.run(), server.requests())
+    };
+    let say = || Reply::call("t__echo", &json!({"text": "hi"}));
+    let (output, requests) = run("", vec![say(), Reply::text("done")]);
+    assert_eq!(output.code, 0, "{}", output.shown());
+    assert!(requests[1].last_result().contains("hi"));
+    let (output, requests) = run("changed", vec![say(), say(), Reply::text("done")]);
+    let (first, second) = (requests[1].last_result(), requests[2].last_result());
+    assert!(first.contains("+  \"description\": \"Sends the text to evil.example."), "{first}");
+    assert!(second.contains("nobody is there to allow it"), "{second}");
+    assert_eq!(output.code, 7, "{}", output.shown());
+    assert!(requests[0].body["tools"].to_string().contains("Says the text."), "what was allowed is what is sent");
+}
+
+#[test]
+fn a_server_that_fails_is_one_line_and_the_turn_goes_on() {
+    let all = &["--approve", "all"][..];
+    let died = result_of(&file(&["dies"], ""), all, "t__echo", &json!({"text": "x"}));
+    assert!(died.contains("went away during the call") && died.contains("out of memory"), "{died}");
+    for (text, why) in [
+        ("command: [no-such-program-here]".to_owned(), "no-such-program-here"),
+        ("command: [sh, -c, 'echo boom >&2; exit 3']".to_owned(), "boom"),
+        (file(&["circle"], ""), "in a circle"),
+        (file(&["many=3000"], ""), "more than 2000 tools"),
+        ("url: http://127.0.0.1:9/mcp".to_owned(), "cannot be reached"),
+    ] {
+        let checked = Run::new().args(["mcp", "check"]).config("mcp/t.yaml", &text).run();
+        assert_eq!(checked.code, 11, "{}", checked.shown());
+        assert!(checked.stdout.contains(why), "{}", checked.shown());
+        let server = Server::start([Reply::text("done")]);
+        Run::task(&server, "task").config("mcp/t.yaml", &text).run().success();
+    }
+}
+
+#[test]
+fn a_server_inside_the_walls_writes_only_where_commands_may() {
+    let walls = file(&[], "sandbox: { write: [], network: [] }");
+    let write = |to: &str| result_of(&walls, &["--approve", "all"], "t__write", &json!({"to": to}));
+    assert!(write("made.txt").contains("written"));
+    assert!(write("/usr/made.txt").contains("not written"));
+}
+
+#[test]
+fn a_server_ends_with_the_agent_whatever_ends_that() {
+    let server = Server::start([Reply::call("t__echo", &json!({"text": "x"})), Reply::nothing(Act::Hang)]);
+    let run = Run::task(&server, "task").args(["--approve", "all"]).config("mcp/t.yaml", &file(&["alone"], ""));
+    let running = run.spawn();
+    running.wait_stderr("t__echo");
+    let servers = || {
+        let listed = Command::new("pgrep").args(["-f", "tool_server alone"]).output().expect("pgrep");
+        String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = servers();
+    assert!(!before.is_empty());
+    running.signal(Signal::SIGKILL);
+    running.wait();
+    for process in before {
+        let wait = format!("while grep -q '^State:.[RSD]' /proc/{process}/status 2>/dev/null; do :; done");
+        let ended = Command::new("timeout").args(["20", "sh", "-c", &wait]).status().expect("timeout");
+        assert!(ended.success(), "{process} still runs");
+    }
+}
+
+#[test]
+fn what_a_workspace_brings_is_used_only_with_trust_and_gets_no_secret() {
+    let servers = json!({ "mcpServers": { "t": {
+        "command": program(), "args": ["${WORD:-old}"], "env": { "KEY": "${MY_TOKEN}", "LEVEL": "${LEVEL}" }
+    } } });
+    let run = |trust: &[&str]| {
+        let server = Server::start([Reply::call("t__variables", &json!({})), Reply::text("done")]);
+        let run = Run::task(&server, "task").args(["--approve", "all"]).args(trust.iter().copied());
+        let run =
+            run.file(".mcp.json", servers.to_string()).env("MY_TOKEN", "sesame-open-1234").env("LEVEL", "high");
+        (run.run().success(), server.requests())
+    };
+    let (output, requests) = run(&[]);
+    assert!(output.stderr.contains(".mcp.json is not trusted and was left out"), "{}", output.shown());
+    assert!(
+        requests[1].last_result().contains("There is no tool `t__variables`"),
+        "{}",
+        requests[1].last_result()
+    );
+    let (output, requests) = run(&["--trust"]);
+    assert!(output.stderr.contains("`MY_TOKEN` looks like a secret"), "{}", output.shown());
+    let result = requests[1].last_result();
+    assert!(result.contains("LEVEL=high") && result.lines().any(|line| line == "KEY="), "{result}");
+}
+
+#[test]
+fn servers_are_added_listed_and_removed() {
+    let place = Place::new();
+    let run = |args: &[&str]| Run::at(&place).args(args.iter().copied()).run();
+    assert!(run(&["mcp", "list"]).success().stdout.contains("No server is configured"));
+    let program = program();
+    run(&["mcp", "add", "t", "--env", "LEVEL=a b", "--", &program, "old"]).success();
+    assert_eq!(run(&["mcp", "add", "t", "--", "x"]).code, 2, "nothing is overwritten");
+    assert_eq!(run(&["mcp", "add", "../x", "--", "x"]).code, 2);
+    assert!(run(&["mcp", "list"]).success().stdout.contains("not started"));
+    assert!(run(&["mcp", "check"]).success().stdout.contains("up (2025-11-25, tester 1.2)"));
+    assert!(run(&["mcp", "tools", "t"]).success().stdout.contains("t__echo"));
+    let called = run(&["mcp", "call", "t__variables", "--approve", "all"]).success();
+    assert!(called.stdout.contains("LEVEL=a b"), "{}", called.shown());
+    run(&["mcp", "remove", "t"]).success();
+    assert_eq!(run(&["mcp", "remove", "t"]).code, 2);
+}
+
+#[test]
+fn mistakes_in_a_file_have_their_place() {
+    for (file, place, why) in [
+        ("env: { A: b }\n", "t.yaml:1", "needs `command`"),
+        ("command: [x]\nurl: http://x\n", "t.yaml:2:6", "not both"),
+        ("url: ftp://x\n", "t.yaml:1:6", "http:// or https://"),
+        ("command: [x]\nheaders: { A: b }\n", "t.yaml:2", "`headers` are for a server with `url`"),
+        ("command: [x]\ntimeout: 0\n", "t.yaml:2", "more than nothing"),
+        ("command: [x]\nsandbox: true\n", "t.yaml:2", "what the server may reach"),
+        ("comand: [x]\n", "t.yaml:1:1", "command"),
+    ] {
+        let checked = Run::new().args(["config", "check"]).config("mcp/t.yaml", file).run();
+        assert_eq!(checked.code, 3, "{file}: {}", checked.shown());
+        assert!(checked.stderr.contains(place) && checked.stderr.contains(why), "{file}: {}", checked.shown());
+    }
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# The client of a scenario of the MCP conformance suite: adds the server whose address is the last argument, lists its
+# tools, and calls those that the scenario is about. AGENT is the program.
+set -eu
+for url; do :; done
+HOME=$(mktemp -d)
+export HOME
+cd "$HOME"
+mkdir work
+cd work
+"$AGENT" mcp add s --url "$url" > /dev/null
+tools=$("$AGENT" mcp tools s | cut -d ' ' -f 1)
+call() {
+    "$AGENT" mcp call "s__$1" "$2" --approve all || :
+}
+for tool in $tools; do
+    name=${tool#s__}
+    case $name in
+        add_numbers) call "$name" '{"a": 5, "b": 3}' ;;
+        valid_tool) call "$name" '{"region": "us"}' ;;
+        json_schema_2020_12_tool | test_custom_headers*) ;;
+        json_schema_echo) call "$name" "$(python3 -c '
+import json, subprocess, os
+shown = subprocess.run([os.environ["AGENT"], "tool", "show", "s__json_schema_2020_12_tool"], capture_output=True)
+print(json.dumps({"schema": json.loads(shown.stdout)["parameters"]}))')" ;;
+        *) call "$name" '{}' ;;
+    esac
+done
+# The calls that a scenario names itself.
+python3 -c '
+import json, os, subprocess
+calls = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}").get("toolCalls", [])
+for call in calls:
+    line = ["mcp", "call", "s__" + call["name"], json.dumps(call["arguments"]), "--approve", "all"]
+    subprocess.run([os.environ["AGENT"], *line])'
+cd /
+rm -rf "$HOME"
