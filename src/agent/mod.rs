@@ -85,6 +85,7 @@ pub use call::{CallEnd, CalledByHand, call_by_hand};
 pub use cancel::Cancel;
 pub use conversation::Conversation;
 pub use emitter::Emitter;
+pub use limits::ReachedLimit;
 pub use loops::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles};
 pub use run::{

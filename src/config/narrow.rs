@@ -16,7 +16,7 @@ use super::narrowed::Narrowed;
 use super::permissions::{PermissionRule, RuleEffect};
 use super::source::{ConfigDocument, ConfigLayer, Sources, SubjectKind};
 use crate::base::text;
-use crate::base::yaml::{Node, YamlPlace, YamlTree};
+use crate::base::yaml::{Node, Scalar, ScalarForm, YamlKey, YamlPlace, YamlTree};
 
 use table::{NarrowRule, STANDS_ON, list_keys};
 pub(super) use table::{RuleOfPath, find_rule};
@@ -88,6 +88,18 @@ fn ground_of_new_agents(documents: &[ConfigDocument], default: &str) -> Node {
     ground
 }
 
+/// Puts the walls of commands around a server of the project: it reaches the network, and writes in the workspace alone.
+fn add_walls(server: &mut Node) {
+    let place = server.place;
+    let node = |tree| Node { tree, place };
+    let text = |text: &'static str| node(YamlTree::Scalar(Scalar { text: text.into(), form: ScalarForm::Quoted }));
+    let key = |text: &'static str| YamlKey { text: text.into(), place };
+    let walls = YamlTree::Map(vec![(key("network"), node(YamlTree::List(vec![text("*")])))]);
+    if let YamlTree::Map(entries) = &mut server.tree {
+        entries.push((key("sandbox"), node(walls)));
+    }
+}
+
 struct Pass<'p> {
     sources: &'p Sources,
     /// Everything but the project.
@@ -140,6 +152,9 @@ impl Pass<'_> {
         let base = base.or(self.persons.get(SubjectKind::Settings, "")).unwrap_or(&nothing).clone();
         let mut node = std::mem::replace(&mut document.node, nothing);
         self.section(document.kind, is_own, &mut Vec::new(), &mut node, &base, &document.name);
+        if document.kind == SubjectKind::Mcp && node.get("command").is_some() {
+            add_walls(&mut node);
+        }
         document.node = node;
         true
     }

@@ -61,9 +61,9 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// True if a person is asked about every call as things are now, whatever permits it.
-    fn asks_always(&self) -> bool {
-        false
+    /// Why a person is asked about every call as things are now, whatever permits it.
+    fn asks_always(&self) -> Option<&'static str> {
+        None
     }
 
     /// Called when the model begins to write a call: slow preparations may begin too. Does not wait.

@@ -46,7 +46,7 @@ fn what_only_reads_runs_unasked_and_nothing_else_does() {
         let call = ProposedCall {
             tool: "run_command",
             permission: Permission::Write,
-            requires_confirmation: false,
+            always_asked: None,
             effects: &[ToolEffect::Process],
             has_network: false,
             reads: Vec::new(),

@@ -60,6 +60,7 @@ mod states;
 mod control_keys;
 mod resizes;
 mod scenes;
+mod acp;
 mod answer_schema;
 mod approval;
 mod openings;

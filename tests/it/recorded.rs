@@ -83,7 +83,7 @@ fn inside_whole_walls_hardly_a_command_is_asked_about() {
         let call = ProposedCall {
             tool: "run_command",
             permission: Permission::Write,
-            requires_confirmation: false,
+            always_asked: None,
             effects: &[ToolEffect::Process],
             has_network: false,
             reads: Vec::new(),

@@ -199,7 +199,7 @@ fn the_table_of_modes_is_how_calls_are_judged() {
         let call = ProposedCall {
             tool,
             permission,
-            requires_confirmation: false,
+            always_asked: None,
             effects,
             has_network: false,
             reads: policy::look_up_targets(&workspace, reads, &[]),

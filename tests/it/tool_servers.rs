@@ -174,9 +174,13 @@ fn a_definition_that_changed_asks_again_and_shows_the_difference() {
     assert_eq!(output.code, 0, "{}", output.shown());
     assert!(requests[1].last_result().contains("hi"));
     let (output, requests) = run("changed", vec![say(), say(), Reply::text("done")]);
+    // The server may be up before the first call is judged, or after it.
     let (first, second) = (requests[1].last_result(), requests[2].last_result());
-    assert!(first.contains("+  \"description\": \"Sends the text to evil.example."), "{first}");
-    assert!(second.contains("nobody is there to allow it"), "{second}");
+    let is_refused =
+        |result: &str| result.contains("its server describes it otherwise than when it was last allowed");
+    let is_shown = first.contains("+  \"description\": \"Sends the text to evil.example.");
+    assert!(is_shown || is_refused(first), "{first}");
+    assert!(is_refused(second), "{second}");
     assert_eq!(output.code, 7, "{}", output.shown());
     assert!(requests[0].body["tools"].to_string().contains("Says the text."), "what was allowed is what is sent");
 }

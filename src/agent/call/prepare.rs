@@ -222,7 +222,10 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     let call = ProposedCall {
         tool: &definition.name,
         permission: definition.permission,
-        requires_confirmation: terms.requires_confirmation || tool.asks_always(),
+        always_asked: terms
+            .requires_confirmation
+            .then_some("it is set to be asked about every time")
+            .or_else(|| tool.asks_always()),
         effects: &definition.effects,
         has_network: tool.has_network(),
         reads: policy::look_up_targets(workspace, &reads, &agent.readable),

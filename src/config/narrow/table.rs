@@ -94,9 +94,9 @@ const OWN_TOOLS: &[NarrowRow] = &[
 /// For a flow that the project brings: its steps run under the user's policy. It changes none of the user's flows.
 const OWN_FLOWS: &[NarrowRow] = &[("name description inputs steps outputs answer", NarrowRule::Own)];
 
-/// For a server of tools that the project brings: its calls always ask.
+/// For a server of tools that the project brings: its calls always ask, and it runs inside walls.
 const OWN_SERVERS: &[NarrowRow] = &[
-    ("name enabled command env url headers tools timeout sandbox", NarrowRule::Own),
+    ("name enabled command env url headers tools timeout", NarrowRule::Own),
     ("permission", NarrowRule::OneOf(&["ask"])),
 ];
 

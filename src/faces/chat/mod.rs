@@ -40,6 +40,7 @@ pub use commands::is_built_in;
 pub use complete::ArgumentNames;
 pub use interrupts::{Interrupter, Interrupts, create_interrupts};
 pub use lines::{EditorSetup, MessageLines};
+pub use own::write_message;
 
 use crate::agent::exit::{self, Ending, Signal};
 use crate::agent::{Cancel, RunEnd};

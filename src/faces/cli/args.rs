@@ -5,6 +5,7 @@ mod colour;
 mod prompt_test;
 mod quick;
 mod subcommands;
+mod servers;
 mod usage;
 mod values;
 mod var;
@@ -22,9 +23,9 @@ use crate::screen::ink::Colour;
 pub use clap_complete::Shell;
 pub use colour::find_colour;
 pub use prompt_test::{PromptTestArgs, TestFormat};
+pub use servers::{AcpArgs, McpAddArgs, McpCommand};
 pub use subcommands::{
-    CallArgs, ConfigCommand, KeyAction, McpAddArgs, McpCommand, ModelCommand, PromptCommand, SessionCommand,
-    SkillCommand, ToolCommand,
+    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
 };
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
@@ -126,6 +127,9 @@ pub enum CliCommand {
     /// Inspect and compact the sessions of this workspace
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Serve an editor, or a program, by the Agent Client Protocol on stdin and stdout
+    #[command(after_help = "docs/editors.md says what to write into which editor.")]
+    Acp(AcpArgs),
     /// Report what a session cost: calls, latencies, errors, tokens
     #[command(
         after_help = "Examples:\n  agent stats\n  agent stats -o json | jq .total\n  agent stats --by prompt"

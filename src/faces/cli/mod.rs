@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit code out. Each command is a file; `dispatch` lists them.
 
 mod args;
+mod acp;
 mod attachments;
 mod chat;
 mod collector;
@@ -93,6 +94,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Model(command) => model::run_model(&setup, command),
         CliCommand::Tool(command) => tool::run_tool(&setup, command),
         CliCommand::Mcp(command) => mcp::run_mcp(&setup, command),
+        CliCommand::Acp(args) => acp::run_acp(setup, args),
         CliCommand::Session(command) => session::run_session(&setup, command),
         CliCommand::Stats { by: Some(_), all, output, .. } => stats::by_prompt(&setup, all, output),
         CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session, output),

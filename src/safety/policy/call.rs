@@ -19,8 +19,8 @@ const LONGEST_PATH: usize = 4096;
 pub struct ProposedCall<'a> {
     pub tool: &'a str,
     pub permission: Permission,
-    /// True if the tool is configured to ask every time.
-    pub requires_confirmation: bool,
+    /// The reason that every call of the tool asks, if there is one.
+    pub always_asked: Option<&'static str>,
     pub effects: &'a [ToolEffect],
     /// True if its result may come from the network.
     pub has_network: bool,

@@ -105,8 +105,8 @@ pub fn judge_call(
             None => Verdict::Allow(Grounds::Mode),
         };
     }
-    if call.requires_confirmation {
-        return ask("it is set to be asked about every time".to_owned(), None);
+    if let Some(why) = call.always_asked {
+        return ask(why.to_owned(), None);
     }
     let by_itself = if is_enclosed { Grounds::Reading } else { Grounds::Mode };
     match (reason_to_ask(mode, call, is_enclosed), &tainted) {

@@ -62,7 +62,7 @@ fn verdict(case: &PolicyCase, workspace: &Workspace) -> Verdict {
     let mut call = ProposedCall {
         tool,
         permission: Permission::Read,
-        requires_confirmation: false,
+        always_asked: None,
         effects: &[],
         has_network: case.has_network,
         reads: Vec::new(),
@@ -167,7 +167,7 @@ fn each_mode_frees_what_it_says_and_nothing_else() {
     let read = |reads: Vec<PathTarget>| ProposedCall {
         tool: "t",
         permission: Permission::Read,
-        requires_confirmation: false,
+        always_asked: None,
         effects: &[],
         has_network: false,
         reads,
@@ -190,7 +190,7 @@ fn each_mode_frees_what_it_says_and_nothing_else() {
         ("reading a skill", read(vec![PathTarget { place: PathPlace::Readable, ..inside() }]), "run run run run"),
         (
             "reading that is to be confirmed",
-            ProposedCall { requires_confirmation: true, ..read(vec![inside()]) },
+            ProposedCall { always_asked: Some("it is so"), ..read(vec![inside()]) },
             "ask ask run deny",
         ),
         ("reading credentials", read(vec![secret()]), "ask ask ask deny"),

@@ -134,13 +134,12 @@ impl Tool for McpTool {
         "the server's data, else {text}"
     }
 
-    fn asks_always(&self) -> bool {
-        let is_destructive = self.raw["annotations"]["destructiveHint"] == json!(true);
-        let has_changed = self.server.find_change(&self.raw).is_some();
-        if has_changed {
+    fn asks_always(&self) -> Option<&'static str> {
+        if self.server.find_change(&self.raw).is_some() {
             self.told.store(true, Ordering::Relaxed);
+            return Some("its server describes it otherwise than when it was last allowed");
         }
-        is_destructive || has_changed
+        (self.raw["annotations"]["destructiveHint"] == json!(true)).then_some("its server says that it destroys")
     }
 
     fn subject(&self, arguments: &Value) -> String {

@@ -1,0 +1,108 @@
+//! The person's message as an editor sends it, and an earlier conversation as an editor shows it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::rpc::RpcError;
+use super::updates::{chunk, describe_call, end_call, list_locations, name_kind};
+use crate::base::image::{Image, decode_base64};
+use crate::base::json;
+use crate::base::output::CallStatus;
+use crate::conversation::attachment::{Attachment, Attachments};
+use crate::conversation::message::{Item, ReplyPart};
+
+/// The text of a message, and what goes with it.
+///
+/// # Errors
+/// A part is of a kind that was not offered, or is not what it says.
+pub fn read_prompt(parts: &Value) -> Result<(String, Attachments), RpcError> {
+    let parts = parts.as_array().ok_or_else(|| RpcError::params("`prompt` is a list"))?;
+    let (mut texts, mut attached) = (Vec::new(), Attachments::default());
+    for part in parts {
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match part["type"].as_str().unwrap_or_default() {
+            "text" => texts.push(word(&part["text"])),
+            "image" => {
+                let bytes = decode_base64(part["data"].as_str().unwrap_or_default());
+                let bytes = bytes.ok_or_else(|| RpcError::params("an image is not base64"))?;
+                let image = Image::read(&bytes).map_err(|why| RpcError::params(format!("an image {why}")))?;
+                attached.pictures.push(image);
+            }
+            "resource" => {
+                let resource = &part["resource"];
+                let Some(content) = resource["text"].as_str() else {
+                    return Err(RpcError::params("a resource has no text"));
+                };
+                attached.texts.push(Attachment { name: word(&resource["uri"]), content: content.to_owned() });
+            }
+            // The model reads the file itself, if it wants to.
+            "resource_link" => {
+                let uri = word(&part["uri"]);
+                texts.push(format!("@{}", uri.strip_prefix("file://").unwrap_or(&uri)));
+            }
+            other => return Err(RpcError::params(format!("content of the kind `{other}` was not offered"))),
+        }
+    }
+    Ok((texts.join("\n").trim().to_owned(), attached))
+}
+
+/// The updates that show a conversation from its beginning.
+pub fn replay_items(items: &[Item], workspace: &Path) -> Vec<Value> {
+    let mut updates = Vec::new();
+    for (number, item) in items.iter().enumerate() {
+        match item {
+            Item::Said(said) if said.author.is_person() => updates.push(chunk("user_message_chunk", &said.text)),
+            Item::Said(_) | Item::Summary(_) => {}
+            Item::Step(step) => {
+                for part in &step.parts {
+                    match part {
+                        ReplyPart::Text { text, .. } => updates.push(chunk("agent_message_chunk", text)),
+                        ReplyPart::Reasoning { text, .. } => updates.push(chunk("agent_thought_chunk", text)),
+                        ReplyPart::Call(call) => {
+                            let id = format!("{number}-{}", call.request.id);
+                            let arguments = json::object_or_unparsed(&call.request.arguments);
+                            let subject = arguments["path"].as_str().or(arguments["command"].as_str());
+                            updates.push(json!({
+                                "sessionUpdate": "tool_call",
+                                "toolCallId": id,
+                                "title": describe_call(&call.request.name, subject.unwrap_or_default()),
+                                "kind": name_kind(&call.request.name),
+                                "status": "in_progress",
+                                "locations": list_locations(workspace, &arguments),
+                                "rawInput": arguments,
+                            }));
+                            let answer = call.answer.as_ref();
+                            let status = answer.map_or(CallStatus::Cancelled, |answer| answer.status);
+                            updates.push(end_call(&id, answer.map_or("", |answer| &answer.content), status));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    updates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_text_with_what_goes_with_it() {
+        let parts = json!([
+            { "type": "text", "text": "look at" },
+            { "type": "resource_link", "name": "a", "uri": "file:///x/a.rs" },
+            { "type": "resource", "resource": { "uri": "file:///x/b.rs", "text": "fn b() {}" } },
+        ]);
+        let (text, attached) = read_prompt(&parts).expect("it is right");
+        assert_eq!(text, "look at\n@/x/a.rs");
+        assert_eq!(
+            attached.texts,
+            [Attachment { name: "file:///x/b.rs".to_owned(), content: "fn b() {}".to_owned() }]
+        );
+        for wrong in [json!("text"), json!([{ "type": "audio" }]), json!([{ "type": "image", "data": "!" }])] {
+            assert_eq!(read_prompt(&wrong).expect_err("it is wrong").code, RpcError::PARAMS, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! A session of an editor: a conversation with an agent, and what the person chose for it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::content::{read_prompt, replay_items};
+use super::editor::EditorPerson;
+use super::rpc::{RpcError, RpcPeer};
+use super::updates::{AskedCall, UpdateSink, chunk, send_update};
+use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
+use crate::agent::{
+    Cancel, Conversation, Emitter, ReachedLimit, Run, RunInput, TurnStop, exit, run_compression, run_input,
+};
+use crate::base::secrets::Secret;
+use crate::config::{
+    self, ApprovalMode, Config, Env, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand,
+    SettingFlag, SettingFlags, TrustStore,
+};
+use crate::conversation::message::UserText;
+use crate::faces::chat;
+use crate::files::workspace::Workspace;
+use crate::model::effort::Effort;
+use crate::safety::{Approver, sandbox};
+use crate::tools;
+
+/// What the command line says of every session.
+pub struct AcpSetup {
+    pub env: Env,
+    pub config_dir: Option<PathBuf>,
+    pub sets: Vec<String>,
+    pub trust: bool,
+    pub flags: SettingFlags,
+    pub options: RunOptions,
+}
+
+/// A session that is open.
+pub struct AcpSession {
+    /// Stops its turn.
+    pub cancel: Cancel,
+    seat: tokio::sync::Mutex<SessionSeat>,
+}
+
+/// Everything that a turn uses.
+struct SessionSeat {
+    peer: Arc<RpcPeer>,
+    config: Arc<Config>,
+    workspace: Workspace,
+    options: RunOptions,
+    approver: Arc<dyn Approver>,
+    services: Services,
+    conversation: Conversation,
+    run: Run,
+    /// The servers of tools that the editor passed.
+    servers: Vec<McpServerConfig>,
+    /// The commands of the person and of the project.
+    own: Vec<OwnCommand>,
+}
+
+/// The level that leaves the effort to the model's file.
+const OWN_EFFORT: &str = "default";
+
+impl AcpSession {
+    /// Opens or begins a session; returns its id as well.
+    ///
+    /// # Errors
+    /// The directory, the configuration or the session cannot be used, or there is no model yet.
+    pub fn open(
+        setup: &AcpSetup,
+        peer: &Arc<RpcPeer>,
+        params: &Value,
+        choice: &SessionChoice,
+    ) -> Result<(String, Self), RpcError> {
+        let cwd = params["cwd"].as_str().map(Path::new).filter(|cwd| cwd.is_absolute());
+        let cwd = cwd.ok_or_else(|| RpcError::params("`cwd` is an absolute path"))?;
+        let workspace = Workspace::open(cwd)
+            .map_err(|error| RpcError::params(format!("cannot work in {}: {error}", cwd.display())))?;
+        let brought = config::find_brought(&setup.env, &workspace, setup.config_dir.as_deref());
+        let store = TrustStore::open(&setup.env.dirs().data);
+        let trust = setup.trust || brought.as_deref().is_some_and(|brought| store.trusts(brought));
+        let servers = read_servers(&params["mcpServers"])?;
+        let config = load(
+            &LoadOptions {
+                env: &setup.env,
+                workspace: &workspace,
+                config_dir: setup.config_dir.clone(),
+                sets: &setup.sets,
+                flags: setup.flags.clone(),
+                brought,
+                trust,
+                tools: &tools::NAMES,
+            },
+            &servers,
+        )?;
+        sandbox::limit_rendering(config.settings.templates.timeout);
+        let outlook = assembly::read_outlook(&config, &setup.options).map_err(refuse_setup)?;
+        if !outlook.is_configured {
+            let why = "no model is configured: `agent acp --setup` in a terminal asks for one, `agent key set` keeps a key";
+            return Err(RpcError::new(RpcError::AUTHENTICATION, why));
+        }
+        let (id, asked) = (Arc::new(OnceLock::new()), AskedCall::default());
+        let person = EditorPerson { peer: Arc::clone(peer), session: Arc::clone(&id), asked: Arc::clone(&asked) };
+        let approver: Arc<dyn Approver> = Arc::new(person);
+        let options = RunOptions { chat: true, ..setup.options.clone() };
+        let services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))
+            .map_err(refuse_setup)?;
+        let store = assembly::open_store(&config);
+        let opened = assembly::open_conversation(&store, &workspace, choice, &services.agent);
+        let opened = opened.map_err(|error| RpcError::new(RpcError::NOT_FOUND, error.message))?;
+        let conversation = opened.conversation;
+        let name = id.get_or_init(|| conversation.session.id().to_owned()).clone();
+        let window = services.agent.model.info().context_window;
+        let sink = UpdateSink::new(peer, &name, workspace.root(), window, &asked);
+        let emitter = Emitter::new(name.clone(), assembly::new_run_id(), Box::new(sink));
+        let run = Run::new(emitter.set_outlets(peer.queue()));
+        run.emitter.warn(services.warnings.iter().cloned().chain(opened.warnings));
+        let own = config.own_commands(chat::is_built_in).found;
+        let peer = Arc::clone(peer);
+        let seat =
+            SessionSeat { peer, config, workspace, options, approver, services, conversation, run, servers, own };
+        Ok((name, Self { cancel: Cancel::default(), seat: tokio::sync::Mutex::new(seat) }))
+    }
+
+    /// True if no message is being answered.
+    pub fn is_free(&self) -> bool {
+        self.seat.try_lock().is_ok()
+    }
+
+    /// What an editor shows of a session that it just opened.
+    pub async fn describe(&self) -> Value {
+        let seat = self.seat.lock().await;
+        json!({ "modes": seat.modes(), "configOptions": seat.config_options() })
+    }
+
+    /// The commands that a message may begin with.
+    pub async fn commands(&self) -> Value {
+        let seat = self.seat.lock().await;
+        let own = seat.own.iter().map(|command| {
+            let input = (!command.hint.is_empty()).then(|| json!({ "hint": command.hint }));
+            json!({ "name": command.name, "description": command.about, "input": input })
+        });
+        let compact = json!({
+            "name": "compact",
+            "description": "Make room in the context",
+            "input": { "hint": "what must be kept above all" },
+        });
+        let commands: Vec<Value> = std::iter::once(compact).chain(own).collect();
+        json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands })
+    }
+
+    /// Tells the whole conversation.
+    ///
+    /// # Errors
+    /// Its log cannot be read.
+    pub async fn replay(&self) -> Result<(), RpcError> {
+        let seat = self.seat.lock().await;
+        let session = &seat.conversation.session;
+        let items = session.originals().map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))?;
+        for update in replay_items(&items, seat.workspace.root()) {
+            send_update(&seat.peer, session.id(), &update);
+        }
+        Ok(())
+    }
+
+    /// Takes one turn.
+    ///
+    /// # Errors
+    /// One is running, the message is wrong, or the turn failed.
+    pub async fn prompt(&self, params: &Value) -> Result<Value, RpcError> {
+        let busy = |_| RpcError::new(RpcError::REQUEST, "a message of this session is being answered");
+        let mut seat = self.seat.try_lock().map_err(busy)?;
+        let (text, attached) = read_prompt(&params["prompt"])?;
+        if !attached.pictures.is_empty() && !seat.services.agent.model.info().sees {
+            return Err(RpcError::params("the model sees no pictures (session option `model` names another)"));
+        }
+        let SessionSeat { services, conversation, run, own, peer, .. } = &mut *seat;
+        run.begin(conversation.session.id(), assembly::new_run_id());
+        let (command, argument) =
+            text.strip_prefix('/').unwrap_or_default().split_once(' ').unwrap_or_else(|| {
+                let whole = text.strip_prefix('/').unwrap_or_default();
+                (whole, "")
+            });
+        if command == "compact" {
+            let done = run_compression(&services.agent, conversation, run, argument.trim(), &self.cancel).await;
+            let said = match done {
+                Ok(Some(made)) => {
+                    format!("Made room: {} tokens became {}.", made.tokens_before, made.tokens_after)
+                }
+                Ok(None) => "There is nothing to make room for.".to_owned(),
+                Err(ending) => return Err(RpcError::new(RpcError::INTERNAL, ending.reason)),
+            };
+            send_update(peer, conversation.session.id(), &chunk("agent_message_chunk", &said));
+            return Ok(json!({ "stopReason": "end_turn" }));
+        }
+        let said = match own.iter().find(|own| own.name == command) {
+            Some(own) => chat::write_message(own, argument).map_err(RpcError::params)?,
+            None => text,
+        };
+        let input = RunInput {
+            said: Some(UserText::by_person(said)),
+            attached,
+            keeps_background: true,
+            ..RunInput::default()
+        };
+        let end = run_input(&services.agent, conversation, run, input, &self.cancel).await;
+        let end = end.map_err(|ending| RpcError::new(RpcError::INTERNAL, ending.reason))?;
+        let reason = match &end.stop {
+            TurnStop::Interrupted | TurnStop::SinkClosed => "cancelled",
+            TurnStop::Limit(ReachedLimit::Output | ReachedLimit::Remainder { .. }) => "max_tokens",
+            TurnStop::Limit(_) => "max_turn_requests",
+            TurnStop::Answered | TurnStop::Escalated(_) | TurnStop::Unasked(_) => "end_turn",
+            _ if end.ending.code == exit::AUTHENTICATION => {
+                return Err(RpcError::new(RpcError::AUTHENTICATION, end.ending.reason));
+            }
+            _ => return Err(RpcError::new(RpcError::INTERNAL, end.ending.reason)),
+        };
+        Ok(json!({ "stopReason": reason }))
+    }
+
+    /// Changes an option once no message is being answered; returns how all of them are.
+    ///
+    /// # Errors
+    /// There is no such option or value.
+    pub async fn choose(&self, option: &str, value: &Value) -> Result<Value, RpcError> {
+        let mut seat = self.seat.lock().await;
+        let value = value.as_str().ok_or_else(|| RpcError::params("a value is a text"))?;
+        seat.choose(option, value)?;
+        let id = seat.conversation.session.id();
+        if option == "approve" {
+            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": value });
+            send_update(&seat.peer, id, &update);
+        }
+        Ok(seat.config_options())
+    }
+
+    /// Stops the turn and the background commands.
+    pub async fn close(&self) {
+        self.cancel.trigger();
+        self.seat.lock().await.services.agent.end_background();
+    }
+}
+
+impl SessionSeat {
+    fn choose(&mut self, option: &str, value: &str) -> Result<(), RpcError> {
+        let mut options = self.options.clone();
+        let flag = match option {
+            "approve" if ApprovalMode::find(value).is_some() => Some(SettingFlag::Approve),
+            "mode" if Mode::find(value).is_some() => Some(SettingFlag::Mode),
+            "model" => {
+                (options.model, options.effort) = (Some(value.to_owned()), None);
+                None
+            }
+            "effort" if value == OWN_EFFORT || Effort::read(value).is_some() => {
+                options.effort = Some(value.to_owned()).filter(|value| value != OWN_EFFORT);
+                None
+            }
+            "approve" | "mode" | "effort" => {
+                return Err(RpcError::params(format!("`{value}` is no value of {option}")));
+            }
+            _ => return Err(RpcError::params(format!("there is no option `{option}`"))),
+        };
+        let config = match flag {
+            Some(flag) => {
+                let flags = self.config.flags().clone().with(flag, Some(value.to_owned()));
+                let again = self.config.again(&self.workspace, self.config.sets(), &tools::NAMES);
+                load(&LoadOptions { flags, ..again }, &self.servers)?
+            }
+            None => Arc::clone(&self.config),
+        };
+        let services = assembly::assemble_services(&config, &self.workspace, &options, Arc::clone(&self.approver))
+            .map_err(refuse_setup)?;
+        self.run.emitter.warn(services.follow(&self.services));
+        (self.config, self.options, self.services) = (config, options, services);
+        Ok(())
+    }
+
+    fn modes(&self) -> Value {
+        let modes = [ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All, ApprovalMode::Never];
+        let modes =
+            modes.map(|mode| json!({ "id": mode.name(), "name": mode.name(), "description": mode.explain() }));
+        json!({ "currentModeId": self.services.agent.approval.name(), "availableModes": modes })
+    }
+
+    fn config_options(&self) -> Value {
+        let select = |id: &str, name: &str, category: &str, current: &str, values: Vec<String>| {
+            let values = values.into_iter().map(|value| json!({ "value": value, "name": value }));
+            json!({
+                "id": id, "name": name, "category": category, "type": "select", "currentValue": current,
+                "options": values.collect::<Vec<_>>(),
+            })
+        };
+        let agent = &self.services.agent;
+        let current = agent.model.info().name.clone();
+        let mut models: Vec<String> = self.config.models.keys().cloned().collect();
+        if !models.contains(&current) {
+            models.push(current.clone());
+        }
+        let efforts = std::iter::once(OWN_EFFORT).chain(Effort::ALL.map(Effort::word)).map(str::to_owned);
+        let effort = self.options.effort.as_deref().unwrap_or(OWN_EFFORT);
+        let ways = Mode::ALL.map(|mode| mode.name().to_owned());
+        json!([
+            select("model", "Model", "model", &current, models),
+            select("effort", "Reasoning effort", "thought_level", effort, efforts.collect()),
+            select("mode", "How a task is carried out", "other", agent.mode.name(), ways.into()),
+        ])
+    }
+}
+
+fn load(options: &LoadOptions<'_>, servers: &[McpServerConfig]) -> Result<Arc<Config>, RpcError> {
+    let config = config::load_config(options);
+    let mut config = config.map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))?;
+    let passed = servers.iter().map(|server| (server.name.clone(), server.clone()));
+    config.servers.extend(passed);
+    Ok(Arc::new(config))
+}
+
+fn refuse_setup(error: SetupError) -> RpcError {
+    RpcError::new(RpcError::INTERNAL, error.message)
+}
+
+/// The servers of tools that an editor passes, under the same policy as the person's own.
+fn read_servers(passed: &Value) -> Result<Vec<McpServerConfig>, RpcError> {
+    let read = |server: &Value| {
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let pairs = |list: &Value| -> BTreeMap<String, Secret> {
+            let all = list.as_array().into_iter().flatten();
+            all.map(|pair| (word(&pair["name"]), Secret::new(word(&pair["value"])))).collect()
+        };
+        let mut command: Vec<String> = server["command"].as_str().map(str::to_owned).into_iter().collect();
+        command.extend(server["args"].as_array().into_iter().flatten().map(word));
+        let name = word(&server["name"]);
+        if name.is_empty() || command.is_empty() && !server["url"].is_string() {
+            return Err(RpcError::params("a server of tools has a name, and a command or an address"));
+        }
+        Ok(McpServerConfig {
+            name,
+            enabled: true,
+            command,
+            env: pairs(&server["env"]),
+            url: server["url"].as_str().map(str::to_owned),
+            headers: pairs(&server["headers"]),
+            tools: vec!["*".to_owned()],
+            permission: McpPermission::Ask,
+            timeout: Duration::from_mins(1),
+            sandbox: McpSandbox::default(),
+        })
+    };
+    passed.as_array().into_iter().flatten().map(read).collect()
+}
+
+/// The sessions that are open, by id.
+pub type OpenSessions = Mutex<BTreeMap<String, Arc<AcpSession>>>;

@@ -1,0 +1,330 @@
+//! `agent acp`: what an editor sees of a conversation, what it is asked, and what happens when it misbehaves or goes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::reply::{Act, Reply};
+use crate::run::{Place, Run};
+use crate::server::Server;
+
+/// An editor with its agent.
+struct Editor {
+    agent: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    place: Arc<Place>,
+    /// Every update so far.
+    updates: Vec<Value>,
+    /// Every question so far.
+    questions: Vec<Value>,
+    /// The option that answers them; `None` leaves them open.
+    answer: Option<&'static str>,
+    number: u64,
+}
+
+impl Editor {
+    fn start(place: &Arc<Place>, server: Option<&Server>, args: &[&str]) -> Self {
+        let run = Run::at(place).arg("acp").args(args.iter().copied());
+        let run = match server {
+            Some(server) => run.server(server),
+            None => run,
+        };
+        let mut command = run.command();
+        let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let (input, output) = (agent.stdin.take().expect("piped"), agent.stdout.take().expect("piped"));
+        let (updates, questions) = (Vec::new(), Vec::new());
+        let output = BufReader::new(output);
+        let place = Arc::clone(place);
+        Self { agent, input, output, place, updates, questions, answer: Some("yes"), number: 0 }
+    }
+
+    fn write(&mut self, line: &str) {
+        writeln!(self.input, "{line}").expect("the agent reads");
+    }
+
+    fn notify(&mut self, method: &str, params: &Value) {
+        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.number += 1;
+        let number = self.number;
+        self.write(&json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params }).to_string());
+        number
+    }
+
+    /// Reads one message; keeps updates, and answers questions.
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.output.read_line(&mut line).expect("it is text") > 0, "the agent is gone");
+        let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        match message["method"].as_str() {
+            Some("session/update") => self.updates.push(message["params"]["update"].clone()),
+            Some("session/request_permission") => {
+                self.questions.push(message["params"].clone());
+                if let Some(option) = self.answer {
+                    let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
+                    self.write(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": outcome }).to_string());
+                }
+            }
+            _ => {}
+        }
+        message
+    }
+
+    fn wait(&mut self, number: u64) -> Value {
+        loop {
+            let message = self.read();
+            if message["id"] == number && message["method"].is_null() {
+                return message;
+            }
+        }
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let number = self.send(method, params);
+        self.wait(number)
+    }
+
+    /// A new session in the workspace.
+    fn begin(&mut self) -> String {
+        let params = json!({ "cwd": self.place.workspace(), "mcpServers": [] });
+        let begun = self.ask("session/new", &params);
+        begun["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned()
+    }
+
+    fn prompt(&mut self, session: &str, text: &str) -> Value {
+        self.ask("session/prompt", &say(session, text))
+    }
+
+    fn texts(&self, kind: &str) -> String {
+        let of_kind = self.updates.iter().filter(|update| update["sessionUpdate"] == kind);
+        of_kind.filter_map(|update| update["content"]["text"].as_str()).collect()
+    }
+
+    fn updates_of(&self, kind: &str) -> Vec<&Value> {
+        self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
+    }
+
+    /// Closes the editor's end; the exit code of the agent.
+    fn close(self) -> Option<i32> {
+        let Self { mut agent, input, .. } = self;
+        drop(input);
+        agent.wait().expect("it ends").code()
+    }
+}
+
+fn say(session: &str, text: &str) -> Value {
+    json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] })
+}
+
+fn write_file(path: &str) -> Reply {
+    Reply::call("write_file", &json!({ "path": path, "content": "new\n" }))
+}
+
+#[test]
+fn a_task_with_an_edit_is_shown_and_asked_about() {
+    let server = Server::start([write_file("a.txt"), Reply::text("It is written.")]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    let about = editor.ask("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    assert_eq!(about["result"]["protocolVersion"], 1);
+    assert_eq!(about["result"]["authMethods"][0]["type"], "terminal");
+    let session = editor.begin();
+    let ended = editor.prompt(&session, "write a.txt");
+    assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+    assert_eq!(editor.texts("agent_message_chunk"), "It is written.");
+    assert!(editor.place.exists("a.txt"));
+    let call = editor.updates_of("tool_call")[0];
+    assert_eq!((&call["kind"], &call["title"]), (&json!("edit"), &json!("write_file a.txt")));
+    let path = editor.place.workspace().join("a.txt");
+    assert_eq!(call["locations"][0]["path"].as_str().map(Path::new), Some(&*path));
+    assert_eq!(call["content"][0], json!({ "type": "diff", "path": path, "oldText": null, "newText": "new\n" }));
+    let question = &editor.questions[0];
+    assert_eq!(
+        question["toolCall"]["toolCallId"], call["toolCallId"],
+        "the question is about the call that is shown"
+    );
+    let kinds: Vec<&str> =
+        question["options"].as_array().expect("options").iter().filter_map(|o| o["kind"].as_str()).collect();
+    assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
+    let end = editor.updates_of("tool_call_update").last().copied().expect("it ended");
+    assert_eq!(end["status"], "completed", "{end}");
+    assert!(!editor.updates_of("usage_update").is_empty());
+    assert_eq!(editor.close(), Some(0));
+}
+
+#[test]
+fn a_refusal_is_none_and_always_holds() {
+    let replies = || [write_file("a.txt"), write_file("a.txt"), Reply::text("done")];
+    for (answer, questions, is_written) in [("no", 2, false), ("nonsense", 2, false), ("always", 1, true)] {
+        let server = Server::start(replies());
+        let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+        editor.answer = Some(answer);
+        let session = editor.begin();
+        assert_eq!(editor.prompt(&session, "write")["result"]["stopReason"], "end_turn");
+        assert_eq!(editor.questions.len(), questions, "{answer}");
+        assert_eq!(editor.place.exists("a.txt"), is_written, "{answer}");
+    }
+}
+
+#[test]
+fn cancelling_ends_the_turn_and_the_next_one_works() {
+    let hangs = || Reply::nothing(Act::Hang);
+    let server = Server::start([hangs(), Reply::text("after"), write_file("a.txt"), Reply::text("end")]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    let session = editor.begin();
+    let running = editor.send("session/prompt", &say(&session, "go"));
+    let second = editor.prompt(&session, "and this");
+    assert!(second["error"]["message"].as_str().is_some_and(|why| why.contains("is being answered")), "{second}");
+    editor.notify("session/cancel", &json!({ "sessionId": session }));
+    assert_eq!(editor.wait(running)["result"]["stopReason"], "cancelled");
+    assert_eq!(editor.prompt(&session, "again")["result"]["stopReason"], "end_turn");
+    // A question that stays open ends with the turn, and allows nothing.
+    editor.answer = None;
+    let asked = editor.send("session/prompt", &say(&session, "write"));
+    while editor.questions.is_empty() {
+        editor.read();
+    }
+    editor.notify("$/cancel_request", &json!({ "requestId": asked }));
+    assert_eq!(editor.wait(asked)["result"]["stopReason"], "cancelled");
+    assert!(!editor.place.exists("a.txt"));
+}
+
+#[test]
+fn sessions_run_side_by_side() {
+    let server = Server::answering(|request, _| match request.user().contains("wait") {
+        true => Reply::nothing(Act::Hang),
+        false => Reply::text("quick"),
+    });
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    let (slow, quick) = (editor.begin(), editor.begin());
+    let running = editor.send("session/prompt", &say(&slow, "wait"));
+    assert_eq!(editor.prompt(&quick, "hello")["result"]["stopReason"], "end_turn");
+    editor.notify("session/cancel", &json!({ "sessionId": slow }));
+    assert_eq!(editor.wait(running)["result"]["stopReason"], "cancelled");
+}
+
+#[test]
+fn a_session_is_loaded_after_a_kill_and_shown_from_its_beginning() {
+    let place = Place::new();
+    let server = Server::start([write_file("a.txt"), Reply::text("It is written."), Reply::text("Hello again.")]);
+    let mut editor = Editor::start(&place, Some(&server), &["--approve", "all"]);
+    let session = editor.begin();
+    editor.prompt(&session, "write a.txt");
+    editor.agent.kill().expect("it ran");
+    editor.agent.wait().expect("it ended");
+    let mut editor = Editor::start(&place, Some(&server), &[]);
+    let listed = editor.ask("session/list", &json!({ "cwd": place.workspace() }));
+    assert_eq!(listed["result"]["sessions"][0]["sessionId"], session.as_str(), "{listed}");
+    assert_eq!(listed["result"]["sessions"][0]["title"], "write a.txt");
+    let params = json!({ "cwd": place.workspace(), "sessionId": session, "mcpServers": [] });
+    editor.ask("session/load", &params);
+    assert_eq!(editor.texts("user_message_chunk"), "write a.txt");
+    assert_eq!(editor.texts("agent_message_chunk"), "It is written.");
+    assert_eq!(editor.updates_of("tool_call")[0]["kind"], "edit");
+    editor.prompt(&session, "and now?");
+    assert!(editor.texts("agent_message_chunk").ends_with("Hello again."));
+    // To resume is not to show.
+    let before = editor.updates_of("user_message_chunk").len();
+    editor.ask("session/resume", &params);
+    assert_eq!(editor.updates_of("user_message_chunk").len(), before);
+    assert!(editor.ask("session/close", &json!({ "sessionId": session }))["error"].is_null());
+    assert!(editor.ask("session/delete", &json!({ "sessionId": session }))["error"].is_null());
+    assert_eq!(editor.ask("session/load", &params)["error"]["code"], -32002);
+}
+
+#[test]
+fn modes_and_options_hold_for_what_follows() {
+    let server = Server::start([write_file("a.txt"), Reply::text("done")]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    let params = json!({ "cwd": editor.place.workspace(), "mcpServers": [] });
+    let begun = editor.ask("session/new", &params)["result"].clone();
+    let session = begun["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(begun["modes"]["currentModeId"], "ask");
+    let ids: Vec<&str> =
+        begun["configOptions"].as_array().expect("options").iter().filter_map(|o| o["id"].as_str()).collect();
+    assert_eq!(ids, ["model", "effort", "mode"]);
+    editor.ask("session/set_mode", &json!({ "sessionId": session, "modeId": "all" }));
+    assert_eq!(editor.updates_of("current_mode_update")[0]["currentModeId"], "all");
+    let set = json!({ "sessionId": session, "configId": "effort", "value": "low" });
+    let options = editor.ask("session/set_config_option", &set)["result"]["configOptions"].clone();
+    assert_eq!(options[1]["currentValue"], "low", "{options}");
+    for wrong in
+        [json!({ "configId": "effort", "value": "enormous" }), json!({ "configId": "colour", "value": "red" })]
+    {
+        let mut params = wrong;
+        params["sessionId"] = session.clone().into();
+        assert_eq!(editor.ask("session/set_config_option", &params)["error"]["code"], -32602, "{params}");
+    }
+    editor.prompt(&session, "write");
+    assert!(editor.questions.is_empty() && editor.place.exists("a.txt"), "nobody is asked now");
+}
+
+#[test]
+fn what_an_editor_sends_wrongly_is_refused_and_the_rest_goes_on() {
+    let server = Server::start([Reply::text("still here")]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    for (line, code) in [
+        ("{\"jsonrpc\":\"2.0\",", -32700),
+        ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}{\"jsonrpc\":\"2.0\"}", -32700),
+        ("[]", -32600),
+        ("\"text\"", -32600),
+    ] {
+        editor.write(line);
+        assert_eq!(editor.read()["error"]["code"], code, "{line}");
+    }
+    editor.write("");
+    for (method, params, code) in [
+        ("session/fly", json!({}), -32601),
+        ("session/prompt", say("nobody", "hello"), -32002),
+        ("session/prompt", json!({}), -32602),
+        ("session/new", json!({ "cwd": "relative", "mcpServers": [] }), -32602),
+        ("session/new", json!({ "cwd": "/no/such/place", "mcpServers": [] }), -32602),
+        ("session/new", json!({ "cwd": "/", "mcpServers": [{ "name": "x" }] }), -32602),
+        ("session/delete", json!({ "sessionId": "../x" }), -32002),
+    ] {
+        assert_eq!(editor.ask(method, &params)["error"]["code"], code, "{method} {params}");
+    }
+    editor.notify("session/cancel", &json!({ "sessionId": "nobody" }));
+    editor.notify("$/unknown", &json!(null));
+    editor.write(&json!({ "jsonrpc": "2.0", "id": 99, "result": {} }).to_string());
+    let session = editor.begin();
+    assert_eq!(editor.prompt(&session, "hello")["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn without_a_model_the_editor_is_told_how_to_get_one() {
+    let mut editor = Editor::start(&Place::new(), None, &[]);
+    let params = json!({ "cwd": editor.place.workspace(), "mcpServers": [] });
+    let refused = editor.ask("session/new", &params);
+    assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    assert!(refused["error"]["message"].as_str().is_some_and(|why| why.contains("agent acp --setup")));
+    assert_eq!(editor.ask("authenticate", &json!({ "methodId": "setup" }))["error"]["code"], -32000);
+}
+
+#[test]
+fn the_agent_ends_with_its_editor() {
+    let server = Server::start([Reply::call("run_command", &json!({ "command": "echo begun; sleep 1000" }))]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &["--approve", "all"]);
+    let session = editor.begin();
+    editor.send("session/prompt", &say(&session, "run"));
+    while !editor.updates.iter().any(|update| update["content"][0]["content"]["text"] == "begun\n") {
+        editor.read();
+    }
+    assert_eq!(editor.close(), Some(0));
+}
+
+#[test]
+fn a_models_failure_is_the_answer_to_the_request() {
+    let server = Server::start([Reply::error(400, "no such thing"), Reply::error(401, "bad key")]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    let session = editor.begin();
+    let failed = editor.prompt(&session, "hello");
+    assert!(failed["error"]["message"].as_str().is_some_and(|why| why.contains("no such thing")), "{failed}");
+    assert_eq!(editor.prompt(&session, "hello")["error"]["code"], -32000);
+}
