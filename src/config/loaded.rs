@@ -151,6 +151,11 @@ impl Config {
         Redactor::new(secrets).with_late(self.late_secrets.clone())
     }
 
+    /// The directory of the tokens of logins at servers of tools.
+    pub fn mcp_token_dir(&self) -> PathBuf {
+        self.dirs.data.join("mcp_tokens")
+    }
+
     /// The directory of the sessions, an absolute path.
     pub fn session_dir(&self) -> PathBuf {
         let dir = self.session_stores.get("default").map_or("sessions", |store| store.dir.as_str());

@@ -80,6 +80,8 @@ pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 pub use mcp::{McpServer, McpServers, McpSurroundings};
+#[cfg(feature = "mcp")]
+pub use mcp::{TokenFile, begin_login};
 pub use propose_plan::{PROPOSE_PLAN, ProposePlan};
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;

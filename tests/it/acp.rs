@@ -197,9 +197,8 @@ fn cancelling_ends_the_turn_and_the_next_one_works() {
 
 #[test]
 fn sessions_run_side_by_side() {
-    let server = Server::answering(|request, _| match request.user().contains("wait") {
-        true => Reply::nothing(Act::Hang),
-        false => Reply::text("quick"),
+    let server = Server::answering(|request, _| {
+        if request.user().contains("wait") { Reply::nothing(Act::Hang) } else { Reply::text("quick") }
     });
     let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
     let (slow, quick) = (editor.begin(), editor.begin());

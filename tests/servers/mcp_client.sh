@@ -9,6 +9,16 @@ cd "$HOME"
 mkdir work
 cd work
 "$AGENT" mcp add s --url "$url" > /dev/null
+# The scenarios of authorization: the browser is curl, which the scenario's own server leads back to us.
+case ${MCP_CONFORMANCE_SCENARIO:-} in
+auth/*)
+    "$AGENT" mcp login s > login 2>&1 < /dev/null &
+    until grep -q '^  http' login || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
+    address=$(sed -n 's/^  \(http.*\)/\1/p' login)
+    [ -z "$address" ] || curl --silent --location --max-time 20 "$address" > /dev/null || :
+    wait $! || cat login >&2
+    ;;
+esac
 tools=$("$AGENT" mcp tools s | cut -d ' ' -f 1)
 call() {
     "$AGENT" mcp call "s__$1" "$2" --approve all || :

@@ -30,6 +30,7 @@ pub(super) fn gather_servers(
         dir: workspace.root().to_path_buf(),
         net: Arc::clone(net),
         cache: config.dirs.cache.join("mcp"),
+        tokens: config.mcp_token_dir(),
     };
     Some(Arc::new(McpServers::new(enabled.into_iter().map(with_walls).collect(), around)))
 }

@@ -1,5 +1,10 @@
 //! `agent mcp list / check / tools / call / add / remove`: the servers of tools.
 
+#[cfg(feature = "mcp")]
+mod login;
+#[cfg(not(feature = "mcp"))]
+mod no_login;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
@@ -15,6 +20,9 @@ use crate::tools::{McpServer, McpServers};
 use super::args::{McpAddArgs, McpCommand, ReportFormat};
 use super::setup::CliSetup;
 use super::{CommandFailure, CommandOutcome, exit, print_json, print_table, print_text, tool, warn_person};
+
+#[cfg(not(feature = "mcp"))]
+use no_login as login;
 
 /// What `list` says where no server is configured.
 const NONE: &str = "No server is configured. `agent mcp add NAME -- COMMAND` adds one.\n";
@@ -58,6 +66,8 @@ pub(super) fn run_mcp(setup: &CliSetup, command: McpCommand) -> CommandOutcome {
             tool::call_tool(setup, args)
         }
         McpCommand::Add(args) => add_server(setup, args),
+        McpCommand::Login { name } => login::log_in(setup, &name),
+        McpCommand::Logout { name } => login::log_out(setup, &name),
         McpCommand::Remove { name } => {
             let path = setup.env.dirs().config.join("mcp").join(format!("{}.yaml", check_name(&name)?));
             fs::remove_file(&path).map_err(|error| {

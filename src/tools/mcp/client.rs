@@ -14,6 +14,7 @@ use rmcp::service::{
     ServiceError,
 };
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -21,8 +22,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::base::secrets::Secret;
 use crate::base::text;
-use crate::safety::net;
+use crate::safety::net::{self, Net};
 
+use super::login::{TokenFile, find_authorization};
 use super::{McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// The most messages about progress that wait for a call to take them; older ones are dropped.
@@ -62,18 +64,8 @@ impl McpConnection {
     /// # Errors
     /// The end of a sentence about the server.
     pub async fn open(transport: McpTransport, era: Option<McpEra>) -> Result<Self, String> {
-        let lifecycle = match era {
-            Some(McpEra::Handshake) => ClientLifecycleMode::Initialize,
-            Some(McpEra::Discovery) => {
-                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
-            }
-            None => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
-        };
-        let us = Implementation::new("agent", env!("CARGO_PKG_VERSION"));
-        let mut info = ClientConfig::new(ClientCapabilities::default(), us);
+        let lifecycle = choose_lifecycle(era);
+        let mut info = describe_client();
         if era == Some(McpEra::Handshake) {
             info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         }
@@ -83,14 +75,21 @@ impl McpConnection {
             McpTransport::Streams(streams) => {
                 listener.serve_with_lifecycle((streams.output, streams.input), lifecycle).await
             }
-            McpTransport::Http { net, url, headers } => {
+            McpTransport::Http { net, url, headers, tokens } => {
                 let address = net::parse_url(&url).map_err(|error| format!("cannot be reached: {error}"))?;
                 let client = net.client(&address, CONNECT_TIMEOUT);
                 let client = client.map_err(|error| format!("cannot be reached: {error}"))?;
+                let allowed = find_authorization(&url, &TokenFile::new(&tokens, &url)).await?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url);
                 config.custom_headers = convert_headers(&headers)?;
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                listener.serve_with_lifecycle(transport, lifecycle).await
+                if let Some(allowed) = allowed {
+                    let client = AuthClient::new(client, allowed);
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
+                    listener.serve_with_lifecycle(transport, lifecycle).await
+                } else {
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
+                    listener.serve_with_lifecycle(transport, lifecycle).await
+                }
             }
         };
         opened.map(|service| Self { service, progress }).map_err(|error| explain_opening(&error))
@@ -177,6 +176,30 @@ impl McpConnection {
     }
 }
 
+/// What a server says about who may use it, in answer to a client without a login; `None` if it says nothing.
+pub(super) async fn find_challenge(net: &Net, url: &str) -> Option<String> {
+    let client = net.client(&net::parse_url(url).ok()?, CONNECT_TIMEOUT).ok()?;
+    let config = StreamableHttpClientTransportConfig::with_uri(url);
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let opened = describe_client().serve_with_lifecycle(transport, choose_lifecycle(None)).await;
+    opened.err()?.auth_challenge().map(str::to_owned)
+}
+
+fn describe_client() -> ClientConfig {
+    ClientConfig::new(ClientCapabilities::default(), Implementation::new("agent", env!("CARGO_PKG_VERSION")))
+}
+
+/// How to begin with a server of an era, or of none that is known.
+fn choose_lifecycle(era: Option<McpEra>) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::LATEST];
+    let legacy_version = Some(ProtocolVersion::LATEST_WITH_INITIALIZE);
+    match era {
+        Some(McpEra::Handshake) => ClientLifecycleMode::Initialize,
+        Some(McpEra::Discovery) => ClientLifecycleMode::Discover { preferred_versions },
+        None => ClientLifecycleMode::Auto { preferred_versions, legacy_version },
+    }
+}
+
 fn convert_headers(headers: &BTreeMap<String, Secret>) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let convert = |(name, value): (&String, &Secret)| {
         let mut value = HeaderValue::from_str(value.reveal()).ok()?;
@@ -191,7 +214,7 @@ fn convert_headers(headers: &BTreeMap<String, Secret>) -> Result<HashMap<HeaderN
 fn explain_opening(error: &ClientInitializeError) -> String {
     match error {
         _ if error.is_authorization_required() => {
-            "wants to know who asks: give its file `headers: { Authorization: \"Bearer …\" }`".to_owned()
+            "wants a login: `agent mcp login NAME`, or `headers` in its file".to_owned()
         }
         ClientInitializeError::JsonRpcError(error) => format!("refuses the connection: {}", error.message),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => explain_opening(fallback),

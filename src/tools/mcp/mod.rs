@@ -13,6 +13,8 @@
 
 #[cfg(feature = "mcp")]
 mod client;
+#[cfg(feature = "mcp")]
+mod login;
 #[cfg(not(feature = "mcp"))]
 mod no_client;
 mod known;
@@ -45,6 +47,10 @@ use client::McpConnection;
 use no_client::NoConnection as McpConnection;
 use tool::McpTool;
 
+#[cfg(feature = "mcp")]
+use login::McpLogin;
+#[cfg(feature = "mcp")]
+pub use login::TokenFile;
 pub use server::McpServer;
 
 /// The longest that a server may take to be up, which for some means to be fetched first.
@@ -65,7 +71,7 @@ enum McpEra {
 /// The way to a server.
 enum McpTransport {
     Streams(ServerStreams),
-    Http { net: Arc<Net>, url: String, headers: BTreeMap<String, Secret> },
+    Http { net: Arc<Net>, url: String, headers: BTreeMap<String, Secret>, tokens: PathBuf },
 }
 
 /// The result of a call.
@@ -102,6 +108,8 @@ pub struct McpSurroundings {
     pub net: Arc<Net>,
     /// The directory in which their lists of tools are remembered.
     pub cache: PathBuf,
+    /// The directory of the tokens of logins.
+    pub tokens: PathBuf,
 }
 
 /// The servers of a run.
@@ -198,6 +206,21 @@ impl McpServers {
         };
         self.thread.get_or_init(start).as_ref().map(|thread| &thread.runtime)
     }
+}
+
+/// Begins a login at a server; returns the address that a person opens as well. The browser comes back to `redirect`.
+///
+/// # Errors
+/// The end of a sentence about the server.
+#[cfg(feature = "mcp")]
+pub async fn begin_login(
+    net: &Net,
+    url: &str,
+    redirect: &str,
+    tokens: &TokenFile,
+) -> Result<(McpLogin, String), String> {
+    let challenge = client::find_challenge(net, url).await;
+    McpLogin::begin(url, redirect, tokens, challenge).await
 }
 
 impl Drop for McpServers {

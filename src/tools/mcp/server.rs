@@ -294,6 +294,7 @@ impl McpServer {
                 net: Arc::clone(&self.around.net),
                 url: url.clone(),
                 headers: self.config.headers.clone(),
+                tokens: self.around.tokens.clone(),
             },
             None => McpTransport::Streams(self.start()?),
         };

@@ -54,6 +54,10 @@ pub enum McpCommand {
                       agent mcp add docs --url https://docs.example/mcp --header 'Authorization: Bearer {{ env.DOCS_TOKEN }}'"
     )]
     Add(McpAddArgs),
+    /// Log in to a server by OAuth, in a browser
+    Login { name: String },
+    /// Forget the login of a server
+    Logout { name: String },
     /// Remove a server from your configuration
     Remove { name: String },
 }
