@@ -32,8 +32,9 @@ pub struct Toolbox {
     sent: OnceLock<SentDefinitions>,
     /// The tools whose every call would be denied.
     hidden: Vec<String>,
-    /// The servers of tools, each with those that it listed after the others were sent.
+    /// The servers of tools.
     servers: Option<Arc<McpServers>>,
+    /// For each of them the tools that it listed after the others were sent; none if those are not this agent's.
     late: Vec<OnceLock<Vec<ToolEntry>>>,
 }
 
@@ -88,9 +89,10 @@ impl Toolbox {
         self.sent = OnceLock::new();
     }
 
-    /// Adds servers of tools. Those that they list from now on are found and called, and never sent.
-    pub fn serve(&mut self, servers: Arc<McpServers>) {
-        self.late = servers.iter().map(|_| OnceLock::new()).collect();
+    /// Adds servers of tools. If the agent `takes_late` ones, those that they list from now on are found and called, and never
+    /// sent.
+    pub fn serve(&mut self, servers: Arc<McpServers>, takes_late: bool) {
+        self.late = servers.iter().filter(|_| takes_late).map(|_| OnceLock::new()).collect();
         self.servers = Some(servers);
         self.sent = OnceLock::new();
     }
@@ -210,7 +212,7 @@ impl Toolbox {
 
     /// True if only some definitions are sent.
     pub fn in_two_stages(&self) -> bool {
-        self.servers.is_some() || self.holds_many()
+        !self.late.is_empty() || self.holds_many()
     }
 
     /// True if there are too many definitions to send them all.
@@ -251,7 +253,7 @@ impl Toolbox {
             let mut definitions: Vec<ToolDefinition> =
                 shown.map(sent).filter(|tool| !self.is_hidden(&tool.name)).collect();
             let further = further.iter().map(|entry| entry.tool.definition().clone()).collect();
-            let find_tools = FindTools::new(further, self.servers.clone());
+            let find_tools = FindTools::new(further, self.servers.clone().filter(|_| !self.late.is_empty()));
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));
             let find_tools = Some(ToolEntry::new(Arc::new(find_tools), ToolTerms::default()));
@@ -276,15 +278,27 @@ fn list_late<'l>(
 }
 
 impl ToolTerms {
+    /// The beginning of the origin of a server's tools.
+    const OF_SERVERS: &str = "mcp: ";
+
     /// The settings for the calls of a server's tools.
     pub fn of_server(server: &McpServer) -> Self {
-        Self { file: Some(format!("mcp: {}", server.name())), timeout: Some(server.timeout()), ..Self::default() }
+        Self {
+            file: Some(format!("{}{}", Self::OF_SERVERS, server.name())),
+            timeout: Some(server.timeout()),
+            ..Self::default()
+        }
     }
 }
 
 impl ToolEntry {
     fn new(tool: Arc<dyn Tool>, terms: ToolTerms) -> Self {
         Self { tool, terms, validator: OnceLock::new() }
+    }
+
+    /// True if a server of tools lists it.
+    pub fn is_of_server(&self) -> bool {
+        self.terms.file.as_deref().is_some_and(|file| file.starts_with(ToolTerms::OF_SERVERS))
     }
 
     /// True unless it is a built-in tool.

@@ -98,6 +98,7 @@ impl Server {
             json!({ "name": "fail", "description": "Fails.", "inputSchema": none }),
             json!({ "name": "wait", "description": "Takes long, and says how far it is.", "inputSchema": none }),
             json!({ "name": "variables", "description": "Lists its variables.", "inputSchema": none }),
+            json!({ "name": "process", "description": "Says which process it is.", "inputSchema": none }),
             json!({ "name": "write", "description": "Writes a file.", "inputSchema":
                 { "type": "object", "properties": { "to": { "type": "string" } } } }),
             json!({ "name": "../odd name", "description": "Has an odd name.\u{1b}[31m", "inputSchema": none }),
@@ -157,6 +158,7 @@ impl Server {
                 Ok(()) => said("written"),
                 Err(error) => said(&format!("not written: {error}")),
             },
+            "process" => said(&format!("process {}", std::process::id())),
             "../odd name" => said("odd"),
             "far" => said("far"),
             other => return Err(format!("Unknown tool: {other}")),

@@ -327,3 +327,18 @@ fn a_models_failure_is_the_answer_to_the_request() {
     assert!(failed["error"]["message"].as_str().is_some_and(|why| why.contains("no such thing")), "{failed}");
     assert_eq!(editor.prompt(&session, "hello")["error"]["code"], -32000);
 }
+
+#[test]
+fn servers_of_tools_that_the_editor_passes_ask_like_others() {
+    let server = Server::start([Reply::call("ed__echo", &json!({ "text": "hi" })), Reply::text("done")]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    let program =
+        Path::new(env!("CARGO_BIN_EXE_agent")).parent().expect("a directory").join("examples/tool_server");
+    let passed = json!([{ "name": "ed", "command": program, "args": [], "env": [{ "name": "A", "value": "b" }] }]);
+    let begun = editor.ask("session/new", &json!({ "cwd": editor.place.workspace(), "mcpServers": passed }));
+    let session = begun["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
+    editor.prompt(&session, "say hi");
+    assert_eq!(editor.questions.len(), 1);
+    let end = editor.updates_of("tool_call_update").last().copied().expect("it ended");
+    assert_eq!(end["content"][0]["content"]["text"], "hi", "{end}");
+}

@@ -152,7 +152,7 @@ fn of_many_tools_the_servers_are_listed() {
     Run::task(&server, "task").config("mcp/t.yaml", &file(&["many=1000"], "")).run().success();
     let requests = server.requests();
     assert!(!requests[0].tool_names().iter().any(|name| name.starts_with("t__")));
-    assert!(requests[0].system().contains("t__*: 1012 tools of the server `t`"), "{}", requests[0].system());
+    assert!(requests[0].system().contains("t__*: 1013 tools of the server `t`"), "{}", requests[0].system());
     assert!(requests[1].last_result().contains("t__tool_77: "), "{}", requests[1].last_result());
 }
 
@@ -291,5 +291,48 @@ fn mistakes_in_a_file_have_their_place() {
         let checked = Run::new().args(["config", "check"]).config("mcp/t.yaml", file).run();
         assert_eq!(checked.code, 3, "{file}: {}", checked.shown());
         assert!(checked.stderr.contains(place) && checked.stderr.contains(why), "{file}: {}", checked.shown());
+    }
+}
+
+#[test]
+fn a_server_goes_on_when_the_agent_of_a_chat_changes() {
+    let process = || Reply::call("t__process", &json!({}));
+    let server = Server::start([process(), Reply::text("one"), process(), Reply::text("two")]);
+    let lines = "first\n/set limits.max_turns=30\nsecond\n";
+    let run = Run::new().server(&server).args(["chat", "--approve", "all"]).stdin(lines);
+    run.config("mcp/t.yaml", &file(&[], "")).run().success();
+    let requests = server.requests();
+    let said = |request: &Request| {
+        let result = request.last_result();
+        result[result.find("process ").expect("it says so")..].to_owned()
+    };
+    assert_eq!(said(&requests[1]), said(&requests[3]));
+}
+
+#[test]
+fn an_agent_gets_only_the_tools_that_its_list_takes() {
+    let place = Place::new();
+    let gate = place.home().join("gate");
+    mkfifo(&gate, Mode::S_IRWXU).expect("a pipe");
+    for words in [String::new(), format!("gate={}", gate.display())] {
+        let opened = gate.clone();
+        let server = Server::answering(move |_, number| match number {
+            0 => {
+                let opened = opened.clone();
+                // A server that nobody started does not open it.
+                std::thread::spawn(move || std::fs::write(opened, "go"));
+                Reply::call("call_tool", &json!({"name": "t__echo", "arguments": {"text": "hi"}}))
+            }
+            1 => Reply::call("t__echo", &json!({"text": "hi"})),
+            _ => Reply::text("done"),
+        });
+        let run = Run::at(&place).server(&server).args(["run", "task", "--approve", "all"]);
+        let run = run.config("agents/default.yaml", "tools: [read_file, list_dir]\n");
+        run.config("mcp/t.yaml", &file(&[&words], "")).run().success();
+        let requests = server.requests();
+        assert_eq!(requests[0].tool_names(), ["list_dir", "read_file"]);
+        for request in &requests[1..] {
+            assert!(request.last_result().contains("There is no tool"), "{}", request.last_result());
+        }
     }
 }

@@ -39,7 +39,7 @@ use crate::safety::Approver;
 use crate::safety::net::Net;
 use crate::safety::policy::{self, PolicyRules};
 use crate::skills::{RunVariables, SkillCatalogue};
-use crate::tools::{self, Environment, Jobs, Kit, SelectableName};
+use crate::tools::{self, Environment, Jobs, Kit, McpServers, SelectableName};
 
 pub use boundary::{Bounds, FREEDOM, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models, list_served};
@@ -79,6 +79,8 @@ pub struct RunOptions {
     pub chat: bool,
     /// The reader of the answer.
     pub output: AnswerReader,
+    /// The servers of tools of the agent before this one, which go on if the configuration names the same.
+    pub servers: Option<Arc<McpServers>>,
 }
 
 /// An assembled agent, and the parts that a front end shows.
@@ -162,7 +164,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let has_walls = sandbox.is_some();
     let servers = match shared {
         Some(shared) => shared.servers.clone(),
-        None => servers::gather_servers(config, settings, workspace, net),
+        None => servers::gather_servers(config, settings, workspace, net, options.servers.as_ref()),
     };
     let mut toolbox = if model.info().calls_tools {
         let kit = Kit {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{AgentConfig, Config, McpServerConfig, McpWalls, PermissionRule};
+use crate::config::{AgentConfig, Config, McpServerConfig, McpWalls, Permission, PermissionRule};
 use crate::files::workspace::Workspace;
 use crate::safety::net::Net;
 use crate::safety::sandbox::{Network, Sandbox};
@@ -10,16 +10,21 @@ use crate::tools::{McpServers, McpSurroundings};
 
 use super::{SetupError, boundary};
 
-/// The servers of the configuration; `None` without any.
+/// The servers of the configuration, those of an `earlier` agent if they are the same; `None` without any.
 pub(super) fn gather_servers(
     config: &Config,
     agent: &AgentConfig,
     workspace: &Workspace,
     net: &Arc<Net>,
+    earlier: Option<&Arc<McpServers>>,
 ) -> Option<Arc<McpServers>> {
     let enabled: Vec<&McpServerConfig> = config.servers.values().filter(|server| server.enabled).collect();
-    if enabled.is_empty() {
+    // All of their tools write.
+    if enabled.is_empty() || agent.permissions.max == Permission::Read {
         return None;
+    }
+    if let Some(earlier) = earlier.filter(|earlier| earlier.are_of(&enabled, workspace.root())) {
+        return Some(Arc::clone(earlier));
     }
     let with_walls = |server: &McpServerConfig| {
         let walls = server.sandbox.walls().map(|walls| create_walls(config, agent, workspace, walls));
@@ -44,7 +49,7 @@ pub fn gather_servers_alone(
     workspace: &Workspace,
 ) -> Result<Option<Arc<McpServers>>, SetupError> {
     let agent = config.agent(None).map_err(SetupError::usage)?;
-    Ok(gather_servers(config, agent, workspace, &Arc::new(super::open_net(config))))
+    Ok(gather_servers(config, agent, workspace, &Arc::new(super::open_net(config)), None))
 }
 
 fn create_walls(config: &Config, agent: &AgentConfig, workspace: &Workspace, walls: &McpWalls) -> Sandbox {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::{ToolTerms, Toolbox};
+use crate::agent::{ToolEntry, ToolTerms, Toolbox};
 use crate::base::text;
 use crate::config::{AgentConfig, Config, Mistake, Permission, ToolConfig, format_duration};
 use crate::model::ToolDefinition;
@@ -55,9 +55,6 @@ pub(super) fn assemble_toolbox(
             toolbox.register(tool, ToolTerms::of_server(&server));
         }
     }
-    if let Some(servers) = servers {
-        toolbox.serve(Arc::clone(servers));
-    }
     let helpers = task::define_tool(config, agent);
     let taken = select_names(config, agent, &toolbox, helpers.as_ref()).map_err(|why| {
         let key = format!("agents.{}.tools", agent.name);
@@ -74,6 +71,13 @@ pub(super) fn assemble_toolbox(
         .collect();
     for name in hidden {
         toolbox.unregister(&name);
+    }
+    // What comes late was not selected, so it is taken only by an agent that takes everything.
+    let takes_all = agent.tools == ["*"] && agent.narrowed.tools.is_empty();
+    let takes_late = takes_all && agent.permissions.max != Permission::Read;
+    let has_some = toolbox.all().any(|tool| toolbox.get(&tool.name).is_some_and(ToolEntry::is_of_server));
+    if let Some(servers) = servers.filter(|_| takes_late || has_some) {
+        toolbox.serve(Arc::clone(servers), takes_late);
     }
     // `background` and `run_command` are useful only together.
     if toolbox.get(BACKGROUND).is_none() {

@@ -131,7 +131,10 @@ impl<'a> PreparedCall<'a> {
             Arc::clone(desk) as Arc<dyn Superior>
         };
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(services.clock.elapsed()));
-        let timeout = tool.time_asked(&self.arguments).or(plan.terms.timeout).unwrap_or(agent.limits.tool_timeout);
+        let timeout = tool
+            .time_asked(&self.arguments)
+            .or(plan.terms.timeout.map(|most| most.min(agent.limits.max_tool_timeout)))
+            .unwrap_or(agent.limits.tool_timeout);
         let context = CallContext {
             workspace: &agent.workspace,
             reach: &plan.reach,

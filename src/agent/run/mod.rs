@@ -78,7 +78,7 @@ pub async fn run_input(
     if let Some(source) = run.superior.as_ref().and_then(|superior| superior.taint()) {
         conversation.session.mark_tainted(source, Timestamp::now());
     }
-    if let Some(servers) = agent.tools.servers() {
+    if let Some(servers) = agent.tools.servers().filter(|_| !run.is_dry) {
         servers.begin();
     }
     let prepared = complete_input(agent, conversation, run, &mut given)

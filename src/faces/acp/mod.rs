@@ -20,10 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::agent::assembly::{self, SessionChoice};
-use crate::config::{self, LoadOptions};
 use crate::conversation::session::Store;
-use crate::files::workspace::Workspace;
-use crate::tools;
 
 use rpc::{RpcError, RpcPeer};
 use session::{AcpSession, OpenSessions};
@@ -156,7 +153,10 @@ impl AcpServer {
     async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
         match method {
             "initialize" => Ok(describe_agent()),
-            "authenticate" => self.check_model().map(|()| json!({})),
+            "authenticate" => {
+                let (_, config) = self.setup.load(Path::new("."), &[])?;
+                self.setup.check_model(&config).map(|()| json!({}))
+            }
             "session/new" => {
                 let (id, session) = AcpSession::open(&self.setup, &self.peer, params, &SessionChoice::New)?;
                 let mut described = session.describe().await;
@@ -200,7 +200,7 @@ impl AcpServer {
                     open.close().await;
                     drop(open);
                 }
-                let deleted = self.store(None)?.delete(id);
+                let deleted = self.store(Path::new("."))?.delete(id);
                 deleted.map(|_| json!({})).map_err(|error| RpcError::new(RpcError::NOT_FOUND, error.to_string()))
             }
             other => Err(RpcError::new(RpcError::METHOD, format!("there is no method `{other}`"))),
@@ -215,7 +215,7 @@ impl AcpServer {
     fn list(&self, params: &Value) -> Result<Value, RpcError> {
         let cwd = params["cwd"].as_str().map(Path::new);
         let cwd = cwd.map(|cwd| cwd.canonicalize().unwrap_or_else(|_| cwd.to_path_buf()));
-        let listed = self.store(cwd.as_deref())?.list(cwd.as_deref(), Timestamp::now());
+        let listed = self.store(cwd.as_deref().unwrap_or(Path::new(".")))?.list(cwd.as_deref(), Timestamp::now());
         let listed = listed.map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))?;
         let own = listed.sessions.into_iter().filter(|session| session.parent.is_none());
         let sessions: Vec<Value> = own
@@ -230,38 +230,8 @@ impl AcpServer {
     }
 
     /// The store of sessions, as the configuration of a directory says.
-    fn store(&self, dir: Option<&Path>) -> Result<Store, RpcError> {
-        self.load(dir).map(|config| assembly::open_store(&config))
-    }
-
-    /// Checks that there is a model to ask.
-    fn check_model(&self) -> Result<(), RpcError> {
-        let config = self.load(None)?;
-        let outlook = assembly::read_outlook(&config, &self.setup.options);
-        match outlook {
-            Ok(outlook) if outlook.is_configured => Ok(()),
-            _ => Err(RpcError::new(RpcError::AUTHENTICATION, "no model is configured: run `agent acp --setup`")),
-        }
-    }
-
-    /// The configuration outside of any project.
-    fn load(&self, dir: Option<&Path>) -> Result<config::Config, RpcError> {
-        let internal = |error: &dyn std::fmt::Display| RpcError::new(RpcError::INTERNAL, error.to_string());
-        let dir = dir.unwrap_or(Path::new("."));
-        let workspace = Workspace::open(dir).map_err(|error| internal(&error))?;
-        let AcpSetup { env, config_dir, sets, flags, .. } = &self.setup;
-        let (config_dir, flags) = (config_dir.clone(), flags.clone());
-        let options = LoadOptions {
-            env,
-            workspace: &workspace,
-            config_dir,
-            sets,
-            flags,
-            brought: None,
-            trust: false,
-            tools: &tools::NAMES,
-        };
-        config::load_config(&options).map_err(|error| internal(&error))
+    fn store(&self, dir: &Path) -> Result<Store, RpcError> {
+        Ok(assembly::open_store(&self.setup.load(dir, &[])?.1))
     }
 }
 

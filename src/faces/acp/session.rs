@@ -37,6 +37,42 @@ pub struct AcpSetup {
     pub options: RunOptions,
 }
 
+impl AcpSetup {
+    /// The workspace and the configuration of a directory, with the servers of tools that the editor passes.
+    ///
+    /// # Errors
+    /// One of them cannot be used.
+    pub fn load(&self, dir: &Path, servers: &[McpServerConfig]) -> Result<(Workspace, Arc<Config>), RpcError> {
+        let wrong = |error| RpcError::params(format!("cannot work in {}: {error}", dir.display()));
+        let workspace = Workspace::open(dir).map_err(wrong)?;
+        let brought = config::find_brought(&self.env, &workspace, self.config_dir.as_deref());
+        let store = TrustStore::open(&self.env.dirs().data);
+        let options = LoadOptions {
+            env: &self.env,
+            workspace: &workspace,
+            config_dir: self.config_dir.clone(),
+            sets: &self.sets,
+            flags: self.flags.clone(),
+            trust: self.trust || brought.as_deref().is_some_and(|brought| store.trusts(brought)),
+            brought,
+            tools: &tools::NAMES,
+        };
+        let config = load(&options, servers)?;
+        Ok((workspace, config))
+    }
+
+    /// Checks that there is a model to ask.
+    ///
+    /// # Errors
+    /// There is none: the error says how to get one.
+    pub fn check_model(&self, config: &Config) -> Result<(), RpcError> {
+        const ADVICE: &str =
+            "no model is configured: `agent acp --setup` in a terminal asks for one, `agent key set` keeps a key";
+        let outlook = assembly::read_outlook(config, &self.options).map_err(refuse_setup)?;
+        if outlook.is_configured { Ok(()) } else { Err(RpcError::new(RpcError::AUTHENTICATION, ADVICE)) }
+    }
+}
+
 /// A session that is open.
 pub struct AcpSession {
     /// Stops its turn.
@@ -58,6 +94,8 @@ struct SessionSeat {
     servers: Vec<McpServerConfig>,
     /// The commands of the person and of the project.
     own: Vec<OwnCommand>,
+    /// Warnings of the beginning, which the first turn shows: an editor knows the session only then.
+    warnings: Vec<String>,
 }
 
 /// The level that leaves the effort to the model's file.
@@ -76,36 +114,15 @@ impl AcpSession {
     ) -> Result<(String, Self), RpcError> {
         let cwd = params["cwd"].as_str().map(Path::new).filter(|cwd| cwd.is_absolute());
         let cwd = cwd.ok_or_else(|| RpcError::params("`cwd` is an absolute path"))?;
-        let workspace = Workspace::open(cwd)
-            .map_err(|error| RpcError::params(format!("cannot work in {}: {error}", cwd.display())))?;
-        let brought = config::find_brought(&setup.env, &workspace, setup.config_dir.as_deref());
-        let store = TrustStore::open(&setup.env.dirs().data);
-        let trust = setup.trust || brought.as_deref().is_some_and(|brought| store.trusts(brought));
         let servers = read_servers(&params["mcpServers"])?;
-        let config = load(
-            &LoadOptions {
-                env: &setup.env,
-                workspace: &workspace,
-                config_dir: setup.config_dir.clone(),
-                sets: &setup.sets,
-                flags: setup.flags.clone(),
-                brought,
-                trust,
-                tools: &tools::NAMES,
-            },
-            &servers,
-        )?;
+        let (workspace, config) = setup.load(cwd, &servers)?;
         sandbox::limit_rendering(config.settings.templates.timeout);
-        let outlook = assembly::read_outlook(&config, &setup.options).map_err(refuse_setup)?;
-        if !outlook.is_configured {
-            let why = "no model is configured: `agent acp --setup` in a terminal asks for one, `agent key set` keeps a key";
-            return Err(RpcError::new(RpcError::AUTHENTICATION, why));
-        }
+        setup.check_model(&config)?;
         let (id, asked) = (Arc::new(OnceLock::new()), AskedCall::default());
         let person = EditorPerson { peer: Arc::clone(peer), session: Arc::clone(&id), asked: Arc::clone(&asked) };
         let approver: Arc<dyn Approver> = Arc::new(person);
         let options = RunOptions { chat: true, ..setup.options.clone() };
-        let services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))
+        let mut services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))
             .map_err(refuse_setup)?;
         let store = assembly::open_store(&config);
         let opened = assembly::open_conversation(&store, &workspace, choice, &services.agent);
@@ -116,11 +133,22 @@ impl AcpSession {
         let sink = UpdateSink::new(peer, &name, workspace.root(), window, &asked);
         let emitter = Emitter::new(name.clone(), assembly::new_run_id(), Box::new(sink));
         let run = Run::new(emitter.set_outlets(peer.queue()));
-        run.emitter.warn(services.warnings.iter().cloned().chain(opened.warnings));
         let own = config.own_commands(chat::is_built_in).found;
+        let warnings = services.warnings.drain(..).chain(opened.warnings).collect();
         let peer = Arc::clone(peer);
-        let seat =
-            SessionSeat { peer, config, workspace, options, approver, services, conversation, run, servers, own };
+        let seat = SessionSeat {
+            peer,
+            config,
+            workspace,
+            options,
+            approver,
+            services,
+            conversation,
+            run,
+            servers,
+            own,
+            warnings,
+        };
         Ok((name, Self { cancel: Cancel::default(), seat: tokio::sync::Mutex::new(seat) }))
     }
 
@@ -176,7 +204,7 @@ impl AcpSession {
         if !attached.pictures.is_empty() && !seat.services.agent.model.info().sees {
             return Err(RpcError::params("the model sees no pictures (session option `model` names another)"));
         }
-        let SessionSeat { services, conversation, run, own, peer, .. } = &mut *seat;
+        let SessionSeat { services, conversation, run, own, peer, warnings, .. } = &mut *seat;
         run.begin(conversation.session.id(), assembly::new_run_id());
         let (command, argument) =
             text.strip_prefix('/').unwrap_or_default().split_once(' ').unwrap_or_else(|| {
@@ -202,6 +230,7 @@ impl AcpSession {
         let input = RunInput {
             said: Some(UserText::by_person(said)),
             attached,
+            warnings: std::mem::take(warnings),
             keeps_background: true,
             ..RunInput::default()
         };
@@ -245,7 +274,8 @@ impl AcpSession {
 
 impl SessionSeat {
     fn choose(&mut self, option: &str, value: &str) -> Result<(), RpcError> {
-        let mut options = self.options.clone();
+        let servers = self.services.agent.tools.servers().cloned();
+        let mut options = RunOptions { servers, ..self.options.clone() };
         let flag = match option {
             "approve" if ApprovalMode::find(value).is_some() => Some(SettingFlag::Approve),
             "mode" if Mode::find(value).is_some() => Some(SettingFlag::Mode),
@@ -273,6 +303,7 @@ impl SessionSeat {
         let services = assembly::assemble_services(&config, &self.workspace, &options, Arc::clone(&self.approver))
             .map_err(refuse_setup)?;
         self.run.emitter.warn(services.follow(&self.services));
+        options.servers = None;
         (self.config, self.options, self.services) = (config, options, services);
         Ok(())
     }

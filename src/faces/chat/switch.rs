@@ -97,7 +97,9 @@ impl Chat {
     }
 
     fn assembled(&self, config: &Arc<Config>, options: &RunOptions) -> Result<Services, SetupError> {
-        assembly::assemble_services(config, &self.workspace, options, Arc::clone(&self.approver))
+        let servers = self.services.agent.tools.servers().cloned();
+        let options = RunOptions { servers, ..options.clone() };
+        assembly::assemble_services(config, &self.workspace, &options, Arc::clone(&self.approver))
     }
 
     /// Passes the background commands to another agent. Returns the one before it.

@@ -145,6 +145,7 @@ pub(super) fn read_options(args: &TurnArgs, schema: Option<Value>) -> Result<Run
         log_wire: args.log_wire.clone(),
         chat: false,
         output: AnswerReader::default(),
+        servers: None,
     })
 }
 

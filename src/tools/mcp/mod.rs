@@ -23,7 +23,8 @@ mod server;
 mod tool;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -140,6 +141,12 @@ impl McpServers {
         }
     }
 
+    /// True if they are the servers of these files, in this directory.
+    pub fn are_of(&self, files: &[&McpServerConfig], dir: &Path) -> bool {
+        self.servers.len() == files.len()
+            && self.servers.iter().zip(files).all(|(server, file)| server.is_of(file, dir))
+    }
+
     /// The servers, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<McpServer>> {
         self.servers.iter()
@@ -221,6 +228,12 @@ pub async fn begin_login(
 ) -> Result<(McpLogin, String), String> {
     let challenge = client::find_challenge(net, url).await;
     McpLogin::begin(url, redirect, tokens, challenge).await
+}
+
+impl fmt::Debug for McpServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.servers.iter().map(|server| server.name())).finish()
+    }
 }
 
 impl Drop for McpServers {

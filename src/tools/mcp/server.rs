@@ -1,6 +1,7 @@
 //! One server: started when it is wanted, listed once it is up, started again when it has gone.
 
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
@@ -80,6 +81,10 @@ impl McpServer {
             process: Mutex::default(),
             errors: Arc::default(),
         }
+    }
+
+    pub(super) fn is_of(&self, file: &McpServerConfig, dir: &Path) -> bool {
+        self.config == *file && self.around.dir == dir
     }
 
     /// The name of its file.
