@@ -56,7 +56,10 @@ fn the_defaults_are_offered_sorted_and_within_their_budget() {
         assert!(!names.contains(&name), "{name} is only for agents that name it: {names:?}");
     }
     let text = format!("{}{}", request.system(), request.body["tools"]);
-    let tokens = agent::facade::base::tokens::count_tokens(&text);
+    // The name of the temporary directory has more tokens in one run than in another.
+    let (before, after) = text.split_once("/workspace on ").expect("the prompt says where it is");
+    let before = &before[..=before.rfind(char::is_whitespace).expect("words stand before the path")];
+    let tokens = agent::facade::base::tokens::count_tokens(&format!("{before}/workspace on {after}"));
     // Where a person is present `ask_user` comes on top, with at most 100.
     assert!(tokens <= 2150, "system prompt and tools take {tokens} tokens of 2,150: say it shorter");
 }
