@@ -14,6 +14,7 @@ use crate::conversation::knowledge::{Ledger, Loaded};
 use crate::conversation::message::CallAnswer;
 use crate::conversation::session::{Session, StateChange};
 use crate::conversation::spill::Spill;
+use crate::files::history::FileHistory;
 use crate::model::CallRecord;
 use crate::safety::policy::SessionGrants;
 use crate::tools::{LeftOut, recall_text};
@@ -92,6 +93,9 @@ pub struct SharedConversation {
     pub spill: Arc<Spill>,
     /// The items that are no longer sent.
     pub archive: Arc<dyn Archive>,
+    /// What its calls changed in the workspace. `None` if nothing is kept, or if it is a helper's: what that changes is
+    /// in the history of the conversation that called it.
+    pub history: Option<Arc<FileHistory>>,
 }
 
 impl Conversation {
@@ -99,7 +103,10 @@ impl Conversation {
     pub fn new(session: Session, now: Timestamp) -> Self {
         let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
         let state = session.state();
+        let log = session.path().filter(|_| session.parent().is_none());
+        let history = log.map(|log| Arc::new(FileHistory::new(session.describe().workspace, log)));
         let shared = SharedConversation {
+            history,
             files: Arc::new(Ledger::restore(&state.files)),
             skills: Loaded::restore(&state.skills),
             spill: Arc::new(Spill::open(session.path())),
@@ -130,6 +137,11 @@ impl Conversation {
     /// The skills whose instructions the model has.
     pub fn skills(&self) -> &Loaded {
         &self.shared.skills
+    }
+
+    /// What its calls changed in the workspace, if it is kept.
+    pub fn file_history(&self) -> Option<&Arc<FileHistory>> {
+        self.shared.history.as_ref()
     }
 
     /// The parts cut from results, to be read while a turn runs.

@@ -317,6 +317,11 @@ impl ToolEntry {
         definition
     }
 
+    /// True if a call may change files.
+    pub(super) fn may_change(&self) -> bool {
+        self.tool.definition().permission != Permission::Read
+    }
+
     /// Prepares for a call while the model is still writing it.
     pub(super) fn prepare(&self) {
         self.tool.prepare();

@@ -1,5 +1,5 @@
 //! Files and the directory that paths are relative to: careful opening, the names that may be shown, what is protected and
-//! what is ignored.
+//! what is ignored; what a conversation changed, and how it is undone.
 //!
 //! Invariants:
 //! - A path that a model writes is read by `Workspace::resolve`, its quoted form included; paths shown to it are
@@ -16,3 +16,4 @@ pub mod private;
 pub mod disk;
 pub mod workspace;
 pub mod ignored;
+pub mod history;

@@ -88,6 +88,7 @@ mod tokens;
 mod sessions;
 mod kept_sessions;
 mod undo;
+mod undo_files;
 mod provider;
 mod background;
 mod arguments;

@@ -42,7 +42,7 @@ impl SetupError {
     }
 
     /// Maps a session that does not exist or is none to a usage error, and one that cannot be used to a failure.
-    pub(super) fn session(error: SessionError) -> Self {
+    pub fn session(error: SessionError) -> Self {
         match error {
             SessionError::Unknown { .. }
             | SessionError::Ambiguous { .. }

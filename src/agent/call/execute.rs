@@ -17,6 +17,7 @@ use crate::base::text;
 use crate::config::{Permission, ToolEffect};
 use crate::conversation::event::EventKind;
 use crate::conversation::message::ToolCall;
+use crate::files::history::{ChangingCall, RunningChange};
 use crate::safety::process::ChildWatch;
 use crate::safety::{Enclosure, Refused};
 use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
@@ -158,10 +159,18 @@ impl<'a> PreparedCall<'a> {
         let (begun, processes) = (Instant::now(), starts_processes.then(ChildWatch::begin));
         let only_read = enclosure == Enclosure::Read;
         let may_change = tool.definition().permission != Permission::Read && !only_read;
+        let change = if may_change || (tool.is_run() && !plan.reads) {
+            Box::pin(services.begin_change(slot, &self.call)).await
+        } else {
+            None
+        };
         let (result, retries) = {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
             call_persistently(tool, &self.arguments, context, self.time_limit).await
         };
+        if let Some(change) = change {
+            Box::pin(services.end_change(change)).await;
+        }
         let (latency, spent) = (Some(begun.elapsed()), processes.and_then(ChildWatch::end));
         let measured = CallMeasurement { latency, retries, spent, ..CallMeasurement::not_run(start) };
         let refused = refused.into_inner().expect("storing never panics");
@@ -219,6 +228,30 @@ impl CallServices<'_> {
         let subject = prepared.plan.as_ref().map_or(String::new(), |plan| plan.tool.subject(&prepared.arguments));
         self.emitter.notify(started_event(&prepared.call, subject, prepared.arguments.clone()));
         self.live.announce(prepared.slot);
+    }
+
+    /// Has the history of files note what the call is about to change.
+    async fn begin_change(&self, slot: CallSlot, call: &ToolCall) -> Option<RunningChange> {
+        let history = self.shared.history.clone();
+        let history = history.filter(|history| history.root() == self.agent.workspace.root())?;
+        let (by, jobs_run) =
+            (ChangingCall { item: slot.0, call: call.name.clone() }, self.agent.jobs.are_running());
+        let begun = tokio::task::spawn_blocking(move || history.begin_call(by, jobs_run)).await;
+        let (change, why_not) = begun.ok()?;
+        self.warn_of_history(why_not);
+        Some(change)
+    }
+
+    /// Has it note what the call changed.
+    async fn end_change(&self, change: RunningChange) {
+        let ended = tokio::task::spawn_blocking(move || change.end()).await;
+        self.warn_of_history(ended.ok().and_then(Result::err));
+    }
+
+    fn warn_of_history(&self, why_not: Option<String>) {
+        if let Some(message) = why_not {
+            self.emitter.notify(EventKind::Warning { message });
+        }
     }
 
     /// The place of a helper that a call starts.

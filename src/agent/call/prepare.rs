@@ -50,7 +50,7 @@ pub(in crate::agent) struct CallPlan<'a> {
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
     /// True if it changes nothing that another call of its kind could meet.
-    reads: bool,
+    pub(super) reads: bool,
     /// True if its command names something outside the sandbox.
     pub leaves: bool,
     /// True if its command, once held to reading, may write as well without a question.

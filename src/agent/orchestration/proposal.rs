@@ -36,7 +36,7 @@ impl Turn<'_> {
         if known.waits_for_word() {
             if std::mem::take(&mut self.run.resumes_plan) {
                 self.say(input)?;
-                return self.go_on(known, &request).await;
+                return Box::pin(self.go_on(known, &request)).await;
             }
             self.show_waiting(&known)?;
             self.say(input)?;

@@ -108,6 +108,9 @@ impl Turn<'_> {
                     self.agent.model.prepare();
                     if let Ok(found) = self.agent.tools.find(&name) {
                         found.prepare();
+                        if let Some(history) = self.conversation.file_history().filter(|_| found.may_change()) {
+                            history.prepare();
+                        }
                     }
                     next = stream.next();
                     continue;

@@ -162,7 +162,7 @@ impl<'a> Turn<'a> {
         if let Some(note) = self.agent.before_input() {
             self.say(note)?;
         }
-        let end = self.take_input(input, request).await?;
+        let end = Box::pin(self.take_input(input, request)).await?;
         self.warn_of_waiting()?;
         Ok(end)
     }

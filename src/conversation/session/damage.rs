@@ -140,7 +140,7 @@ fn a_session_whose_first_message_was_undone_has_the_title_of_the_next() {
     session.end_turn("completed", 0, NOON).expect("written");
     let id = session.id().to_owned();
     let title = || store.list(None, NOON).expect("readable").sessions.remove(0).title;
-    session.undo(NOON).expect("written");
+    session.undo(1, NOON).expect("written");
     assert_eq!(title(), "");
     let (mut session, _) = store.open(&id, NOON).expect("sound");
     session.start_turn("run", NOON);

@@ -60,23 +60,55 @@ impl Session {
         Ok(restored)
     }
 
-    /// Takes the person's last message and everything after it out of the conversation. The log keeps them, and whoever
-    /// opens it next has the conversation as it was before that message. Returns the message; `None` if there is none.
+    /// The number of the first item that an undo of the last `messages` messages of the person takes out; `None` if there
+    /// are fewer.
+    pub fn find_undo(&self, messages: usize) -> Option<u64> {
+        let places = &self.transcript.messages;
+        places.len().checked_sub(messages.max(1)).map(|at| places[at].from)
+    }
+
+    /// How many messages of the person an undo of this one takes out; `None` if it is none of them.
+    pub fn count_since(&self, message: u64) -> Option<usize> {
+        let places = &self.transcript.messages;
+        places.iter().position(|place| place.number == message).map(|at| places.len() - at)
+    }
+
+    /// Takes the last `messages` messages of the person and everything after the first of them out of the conversation.
+    /// The log keeps them, and whoever opens it next has the conversation as it was before. Returns the first of them;
+    /// `None` if there are not so many.
     ///
     /// # Errors
     /// The log cannot be read or written.
-    pub fn undo(mut self, now: Timestamp) -> Result<Option<String>, SessionError> {
-        let Some(place) = self.transcript.messages.last().copied() else { return Ok(None) };
-        let said = self.originals.read(Handle::item(place.number));
+    pub fn undo(mut self, messages: usize, now: Timestamp) -> Result<Option<String>, SessionError> {
+        let Some(from) = self.find_undo(messages) else { return Ok(None) };
+        let place = self.transcript.messages.iter().find(|place| place.from == from).copied();
+        let said = place.map_or(Ok(None), |place| self.originals.read(Handle::item(place.number)));
         let said =
             said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
-        self.transcript.undo(place.from);
+        self.transcript.undo(from);
         let (title, time) = (self.transcript.title.as_deref(), &*format_stamp(now));
         if let Some(log) = &mut self.log {
-            log.push(&LogEntry::Undone { n: place.from, title, time });
+            log.push(&LogEntry::Undone { n: from, title, time });
         }
         self.sync()?;
         Ok(Some(said.unwrap_or_default()))
+    }
+
+    /// Takes the last undo back, if nothing was said since: whoever opens the log next has the conversation as it was.
+    /// Returns false if there is none.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub fn redo(mut self, now: Timestamp) -> Result<bool, SessionError> {
+        let Some(title) = self.transcript.undos.pop() else { return Ok(false) };
+        self.push(&LogEntry::Redone { title: title.as_deref(), time: &format_stamp(now) });
+        self.sync()?;
+        Ok(true)
+    }
+
+    /// True if an undo can be taken back.
+    pub fn can_redo(&self) -> bool {
+        !self.transcript.undos.is_empty()
     }
 
     /// True if a person undid the compressions and wants none until they ask for one.

@@ -17,6 +17,7 @@
 //! {"type":"unloaded","time":…,"skills":[…],"edits":[…]}                 instructions of skills are not sent
 //! {"type":"restored","time":…}                          everything is sent verbatim again
 //! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count; "title" as above
+//! {"type":"redone","time":…}                            the last undo does not count; "title" as above
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"unpinned","numbers":[1,2],"time":…}          the same, taken back
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
@@ -123,6 +124,12 @@ pub(super) enum LogEntry<'a> {
         title: Option<&'a str>,
         time: &'a str,
     },
+    #[serde(rename = "redone")]
+    Redone {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        time: &'a str,
+    },
     #[serde(rename = "pinned")]
     Pinned { numbers: &'a [u64], time: &'a str },
     #[serde(rename = "unpinned")]
@@ -217,6 +224,8 @@ pub(super) enum LogLine {
     Restored {},
     #[serde(rename = "undone")]
     Undone { n: u64 },
+    #[serde(rename = "redone")]
+    Redone {},
     #[serde(rename = "pinned")]
     Pinned { numbers: Vec<u64> },
     #[serde(rename = "unpinned")]
@@ -278,8 +287,9 @@ impl LineHead {
 
     /// True if a line changes what is sent, judging only by its beginning.
     pub fn is_edit(line: &[u8]) -> bool {
-        const EDITS: [&[u8]; 4] = [
-            br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#, br#"{"type":"undone""#,
+        const EDITS: [&[u8]; 5] = [
+            br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#,
+            br#"{"type":"undone""#, br#"{"type":"redone""#,
         ];
         EDITS.iter().any(|start| line.starts_with(start))
     }

@@ -134,7 +134,7 @@ fn find_title(file: &File, is_sealed: bool) -> io::Result<Option<String>> {
     {
         bytes += line.len();
         let is_sound = || SealCheck::of_sealed(is_sealed).is_sound(&line);
-        if [&br#"{"type":"turn.completed""#[..], br#"{"type":"undone""#]
+        if [&br#"{"type":"turn.completed""#[..], br#"{"type":"undone""#, br#"{"type":"redone""#]
             .iter()
             .any(|start| line.starts_with(start))
         {

@@ -133,6 +133,11 @@ impl Session {
         self.log.as_ref().map(Log::path)
     }
 
+    /// The log that it was read from or is written to; `None` for an ephemeral session.
+    pub fn find_log(&self) -> Option<&Path> {
+        self.originals.log()
+    }
+
     /// The system prompt, once there is one.
     pub fn system(&self) -> Option<&SystemPrompt> {
         self.transcript.system.as_ref()

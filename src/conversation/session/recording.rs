@@ -303,7 +303,7 @@ mod tests {
         session.stream_text("half");
         session.log_partial();
         let (id, usage) = (session.id().to_owned(), session.usage());
-        assert_eq!(session.undo(NOON).expect("written").as_deref(), Some("second"));
+        assert_eq!(session.undo(1, NOON).expect("written").as_deref(), Some("second"));
         let (mut session, warnings) = store.open(&id, NOON).expect("sound");
         assert_eq!(warnings, Vec::<String>::new());
         assert_eq!(session.ids().iter().map(|id| id.number).collect::<Vec<_>>(), [1, 2]);
@@ -313,10 +313,10 @@ mod tests {
         assert_eq!(found(&session, "second"), Vec::<String>::new());
         session.say(UserText::by_person("third"), NOON).expect("written");
         assert_eq!(session.ids().last().expect("an item").number, 7, "numbers are never used twice");
-        assert_eq!(session.undo(NOON).expect("written").as_deref(), Some("third"));
+        assert_eq!(session.undo(1, NOON).expect("written").as_deref(), Some("third"));
         let (session, _) = store.open(&id, NOON).expect("sound");
-        assert_eq!(session.undo(NOON).expect("written").as_deref(), Some("hello"));
+        assert_eq!(session.undo(1, NOON).expect("written").as_deref(), Some("hello"));
         let (session, _) = store.open(&id, NOON).expect("sound");
-        assert!(session.items().is_empty() && session.undo(NOON).expect("read").is_none());
+        assert!(session.items().is_empty() && session.undo(1, NOON).expect("read").is_none());
     }
 }

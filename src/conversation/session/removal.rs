@@ -8,8 +8,9 @@ use std::time::SystemTime;
 use super::error::SessionError;
 use super::listing::{id_of, read_summary};
 use super::log::Log;
-use super::store::Store;
+use super::store::{Store, logs_in};
 use crate::conversation::spill;
+use crate::files::history;
 
 impl Store {
     /// Deletes the session with this id, or with the only id that has this prefix, and those of its helpers. Returns
@@ -41,6 +42,11 @@ impl Store {
             _ => {}
         }
         fs::remove_file(path).map_err(|error| SessionError::io(path, "deleted", error))?;
+        let _ = fs::remove_file(history::journal_beside(path));
+        // The former contents belong to all sessions of the workspace.
+        if path.parent().is_some_and(|dir| logs_in(dir).is_ok_and(|logs| logs.is_empty())) {
+            let _ = fs::remove_dir_all(history::contents_beside(path));
+        }
         drop(log);
         deleted.push(id);
         Ok(())

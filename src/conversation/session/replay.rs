@@ -87,6 +87,7 @@ pub(super) fn replay_log(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result
             true => LogLine::parse(line),
         };
         match entry {
+            Ok(_) if unseen.is_void(number) => {}
             Ok(entry) if unseen.is_taken_out(number) && entry.is_of_a_message() => {}
             Ok(entry) => log.apply(entry, unseen.is_undone(number)),
             Err(_) if !whole => {
@@ -187,7 +188,8 @@ impl Replayed {
                 *transcript.codes.entry(code).or_default() += 1;
                 transcript.title = title.or(transcript.title.take());
             }
-            LogLine::Other => {}
+            // The undo before it was left out.
+            LogLine::Redone {} | LogLine::Other => {}
         }
     }
 }

@@ -186,7 +186,7 @@ fn restore_session(
     Ok((Session { header, started_at, transcript, partial, log, originals }, warnings))
 }
 
-fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
+pub(super) fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
     Ok(list_entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect())
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Transcript {
     pub messages: Vec<MessagePlace>,
     /// The number of the first item of the turn whose input is coming in.
     opening: Option<u64>,
+    /// The undos that may be taken back, each with the title that there was before it.
+    pub undos: Vec<Option<String>>,
     /// The title, where it is not the first message of the log; empty until there is a message.
     pub title: Option<String>,
     /// The numbers of the items that no compression touches.
@@ -82,6 +84,7 @@ impl Transcript {
     /// Adds text in the person's place.
     pub fn say(&mut self, said: UserText) {
         self.last += 1;
+        self.undos.clear();
         if said.author.is_person() {
             let from = self.opening.unwrap_or(self.last);
             self.messages.pop_if(|before| before.from == from);
@@ -158,6 +161,7 @@ impl Transcript {
     pub fn undo(&mut self, from: u64) {
         self.counted = None;
         self.opening = None;
+        self.undos.push(self.title.clone());
         self.view.truncate(from);
         self.messages.retain(|message| message.from < from);
         if self.messages.is_empty() {

@@ -21,6 +21,8 @@ pub(super) struct Unseen {
     restored: usize,
     /// The lines that an undo took out of the conversation, from the first to that of the undo.
     undone: Vec<RangeInclusive<usize>>,
+    /// The lines of undos that were taken back.
+    void: HashSet<usize>,
 }
 
 /// The lines that change what is sent, as they come.
@@ -32,6 +34,8 @@ struct EditLines {
     restored: Vec<usize>,
     /// The lines of undos, with the number of the first item that each takes out.
     undone: Vec<(usize, u64)>,
+    /// The lines of undos that were taken back.
+    void: HashSet<usize>,
 }
 
 impl Unseen {
@@ -70,7 +74,7 @@ impl Unseen {
             before.map(|(_, line)| *line).min().unwrap_or(end)
         };
         let undone = found.undone.iter().map(|(end, from)| line_of(*from, *end)..=*end).collect();
-        let mut unseen = Self { undone, ..Self::default() };
+        let mut unseen = Self { undone, void: found.void.clone(), ..Self::default() };
         let stands = |line: usize| !unseen.undone.iter().any(|lines| lines.contains(&line));
         let restored = found.restored.iter().copied().filter(|line| stands(*line)).max().unwrap_or(0);
         // A number that is not unique names no text: every one is read.
@@ -99,6 +103,11 @@ impl Unseen {
         line_number < self.restored || self.is_taken_out(line_number)
     }
 
+    /// True if this line is an undo that was taken back.
+    pub fn is_void(&self, line_number: usize) -> bool {
+        self.void.contains(&line_number)
+    }
+
     /// True if an undo took this line out of the conversation.
     pub fn is_taken_out(&self, line_number: usize) -> bool {
         self.undone.iter().any(|lines| lines.contains(&line_number))
@@ -125,6 +134,7 @@ impl EditLines {
             }
             Ok(LogLine::Restored {}) => self.restored.push(line_number),
             Ok(LogLine::Undone { n }) => self.undone.push((line_number, n)),
+            Ok(LogLine::Redone {}) => self.void.extend(self.undone.pop().map(|(line, _)| line)),
             _ => {}
         }
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::at_hand::AtHand;
 use super::look::CallFollower;
 use super::mentions;
@@ -12,6 +14,7 @@ use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::{Attachment, Attachments};
 use crate::conversation::message::{Item, Step, UserText};
+use crate::conversation::session::{Session, SessionError};
 use crate::files::workspace::Workspace;
 use crate::model::ModelInfo;
 use crate::safety::Approver;
@@ -220,6 +223,29 @@ impl Chat {
         refresh_prompt(agent, &mut self.conversation, &self.run, &self.cancel)
             .map_err(|refused| refused.reason)?;
         Ok(table(agent, &mut self.conversation, &mut self.run))
+    }
+
+    /// Takes the last `messages` messages back. Returns the first of them.
+    pub(super) fn undo(&mut self, messages: usize) -> Result<Option<String>, SetupError> {
+        self.reopen(|session| session.undo(messages, Timestamp::now()))
+    }
+
+    /// Takes the last undo back. Returns false if there is none.
+    pub(super) fn redo(&mut self) -> Result<bool, SetupError> {
+        self.reopen(|session| session.redo(Timestamp::now()))
+    }
+
+    /// Changes the log of the session, and goes on with what it says then.
+    fn reopen<T>(&mut self, change: impl FnOnce(Session) -> Result<T, SessionError>) -> Result<T, SetupError> {
+        let agent = &self.services.agent;
+        let store = assembly::open_store(&self.config);
+        let choice = SessionChoice::Id(self.conversation.session.id().to_owned());
+        let nothing = assembly::open_conversation(&store, &self.workspace, &SessionChoice::Ephemeral, agent)?;
+        let before = std::mem::replace(&mut self.conversation, nothing.conversation);
+        let changed = change(before.session);
+        let opened = assembly::open_conversation(&store, &self.workspace, &choice, agent)?;
+        self.conversation = opened.conversation;
+        changed.map_err(SetupError::session)
     }
 
     /// Replaces the conversation with a new one. Returns the old one.

@@ -7,6 +7,7 @@ pub mod tables;
 pub mod context;
 pub mod progress;
 pub mod history;
+pub mod undo;
 pub mod fuzzy;
 mod mentions;
 mod at_hand;

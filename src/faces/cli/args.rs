@@ -26,6 +26,7 @@ pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use servers::{AcpArgs, McpAddArgs, McpCommand};
 pub use subcommands::{
     CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
+    UndoPart,
 };
 pub use usage::UsageError;
 use values::{check_assignment, parse_approval, parse_dollars, parse_mode};

@@ -1,7 +1,8 @@
 //! `agent session`: lists sessions, shows their messages or their next request, and compresses them; what is done with
-//! those that are over is in `kept`.
+//! those that are over is in `kept`, what takes them back in `undo`.
 
 mod kept;
+mod undo;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -23,7 +24,6 @@ use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::signals::Signals;
 use super::{
     CommandFailure, CommandOutcome, exit, note_progress, print_json, print_table, print_text, print_visible,
-    warn_person,
 };
 
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
@@ -50,7 +50,8 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
         SessionCommand::Prune { older_than, all, dry_run } => {
             kept::prune_sessions(setup, &config, (!all).then(|| workspace.root()), older_than, dry_run)
         }
-        SessionCommand::Undo { id } => undo_message(setup, &config, &workspace, id),
+        SessionCommand::Undo { id, to, part } => undo::undo_message(setup, &config, &workspace, id, to, part),
+        SessionCommand::Redo { id, part } => undo::redo_message(setup, &config, &workspace, id, part),
         SessionCommand::Show { id, context: false } => {
             print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)
         }
@@ -151,40 +152,6 @@ fn compact_by_id(
         note_progress("Nothing to compact. Recent steps and pinned messages stay whole.");
     }
     Ok(exit::DONE)
-}
-
-/// Undoes the last message of a session, and prints it.
-fn undo_message(
-    setup: &CliSetup,
-    config: &Arc<Config>,
-    workspace: &Workspace,
-    id: Option<String>,
-) -> CommandOutcome {
-    let store = setup.store(config);
-    let Some(id) = id.map_or_else(|| setup.find_latest(config, workspace), |id| Ok(Some(id)))? else {
-        let why = "this workspace has no session to undo in: `agent session list --all` shows those of others";
-        return Err(CommandFailure::word(exit::FAILED, why));
-    };
-    let now = Timestamp::now();
-    let (session, warnings) = store.open(&id, now).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
-    // And its bar.
-    drop(store);
-    for warning in &warnings {
-        warn_person(warning);
-    }
-    let id = session.id().to_owned();
-    match session.undo(now)? {
-        Some(said) => {
-            note_progress(&format!(
-                "Undone in session {id}: the message below and what followed it. The log keeps them."
-            ));
-            print_visible(&format!("{}\n", said.trim_end()))
-        }
-        None => {
-            let why = format!("session {id} has no message of yours left to undo");
-            Err(CommandFailure::word(exit::FAILED, why))
-        }
-    }
 }
 
 /// The messages as an export has them, the plan, what a reply said before it was cut, and the sums.

@@ -20,6 +20,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
+use serde::{Deserialize, Serialize};
+
 #[cfg(unix)]
 pub use leftovers::begin_journal;
 pub use system::{Dir, free_bytes};
@@ -49,6 +51,19 @@ pub struct FileFacts {
     pub mode: u32,
     /// User and group.
     owner: (u32, u32),
+}
+
+/// The marks of an entry by which a later look finds out whether it has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskStamp {
+    pub inode: u64,
+    pub len: u64,
+    /// The number of names that the file has.
+    pub names: u64,
+    /// When its content changed last, in nanoseconds since 1970. A program can set it.
+    pub modified: i64,
+    /// When anything about it changed last. No program can set it.
+    pub changed: i64,
 }
 
 /// An entry of a directory.

@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use super::{DirEntry, DirEntryKind, FileFacts, Opened, refuse_link, refuse_special};
+use super::{DirEntry, DirEntryKind, DiskStamp, FileFacts, Opened, refuse_link, refuse_special};
 
 /// Unknown on these systems.
 pub fn free_bytes(_: &Path) -> Option<u64> {
@@ -48,6 +49,14 @@ impl Dir {
         Ok(FileFacts { kind: read_kind(data.file_type()), len: data.len(), mode: 0, owner: (0, 0) })
     }
 
+    pub fn examine(&self, name: &OsStr) -> io::Result<(FileFacts, DiskStamp)> {
+        let data = fs::symlink_metadata(self.0.join(name))?;
+        let since = data.modified()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let modified = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        let stamp = DiskStamp { inode: 0, len: data.len(), names: 1, modified, changed: modified };
+        Ok((self.facts(name)?, stamp))
+    }
+
     pub fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
         fs::read_link(self.0.join(name))
     }
@@ -83,6 +92,10 @@ impl Dir {
     pub fn create_dir(&self, name: &OsStr) -> io::Result<Self> {
         fs::create_dir(self.0.join(name))?;
         self.dir(name)
+    }
+
+    pub fn set_mode(&self, _name: &OsStr, _mode: u32) -> io::Result<()> {
+        Ok(())
     }
 
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {

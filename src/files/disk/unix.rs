@@ -12,7 +12,7 @@ use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::leftovers::{name_temporary, note_temporary};
-use super::{DirEntry, DirEntryKind, FileFacts, Opened, refuse_link, refuse_special, split_path};
+use super::{DirEntry, DirEntryKind, DiskStamp, FileFacts, Opened, refuse_link, refuse_special, split_path};
 
 /// A handle that names a directory and needs no right to list it.
 #[cfg(target_os = "linux")]
@@ -111,6 +111,15 @@ impl Dir {
     /// It is not there.
     pub fn facts(&self, name: &OsStr) -> io::Result<FileFacts> {
         Ok(facts_of(&fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    /// The facts of an entry, and its stamp.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn examine(&self, name: &OsStr) -> io::Result<(FileFacts, DiskStamp)> {
+        let stat = fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((facts_of(&stat), stamp_of(&stat)))
     }
 
     /// The target of a link, as it is written.
@@ -230,6 +239,18 @@ impl Dir {
         self.dir(name)
     }
 
+    /// Sets the permissions of a file or a directory.
+    ///
+    /// # Errors
+    /// It is neither, or the system refuses.
+    pub fn set_mode(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        let file = match self.facts(name)?.kind {
+            DirEntryKind::Dir => File::from(self.dir(name)?.open_listing()?),
+            _ => self.file(name)?.file,
+        };
+        file.set_permissions(Permissions::from_mode(mode))
+    }
+
     /// Removes a file, or a link itself.
     ///
     /// # Errors
@@ -338,6 +359,19 @@ fn facts_of(stat: &Stat) -> FileFacts {
         len: stat.st_size as u64,
         mode: u32::from(stat.st_mode) & 0o7777,
         owner: (stat.st_uid, stat.st_gid),
+    }
+}
+
+#[expect(clippy::allow_attributes, reason = "which casts are needless depends on the system")]
+#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+fn stamp_of(stat: &Stat) -> DiskStamp {
+    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    DiskStamp {
+        inode: stat.st_ino as u64,
+        len: stat.st_size as u64,
+        names: stat.st_nlink as u64,
+        modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     }
 }
 

@@ -224,6 +224,11 @@ impl Jobs {
         self.table().end_all()
     }
 
+    /// True if there are commands whose end was not read yet.
+    pub fn are_running(&self) -> bool {
+        !self.table().state().jobs.is_empty()
+    }
+
     /// Pauses undoing while a call changes files itself; earlier changes by background commands are undone first.
     pub fn pause_guard(&self) -> Paused {
         let table = self.table();

@@ -5,6 +5,7 @@
 
 mod help;
 mod settings;
+mod undo;
 mod context;
 mod conversation;
 mod messages;

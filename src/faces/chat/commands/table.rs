@@ -1,7 +1,7 @@
 //! The table of built-in commands.
 
 use super::{CommandAnswer, CommandGroup, Completes, SlashCommand, later, now, tell_text};
-use super::{context, conversation, help, messages, settings};
+use super::{context, conversation, help, messages, settings, undo};
 use crate::faces::chat::chat_session::Chat;
 use crate::screen::terminal;
 
@@ -74,6 +74,15 @@ const CONVERSATION: &[SlashCommand] = &[
     .takes("[N | #N | WORD]", Completes::Words(&["calls", "answer", "reasoning"])),
     now("copy", "copy the last answer, or its Nth code block", conversation::copy_answer)
         .takes("[N]", Completes::Nothing),
+    now(
+        "undo",
+        "take your last message back, or the last N, and what changed in files since",
+        undo::undo_messages,
+    )
+    .takes("[N] [--force]", Completes::Words(&["--force"])),
+    now("redo", "take the last undo back", undo::redo_messages).takes("[--force]", Completes::Words(&["--force"])),
+    now("diff", "show what changed in files since your last message, or the last N", undo::show_diff)
+        .takes("[--since N]", Completes::Words(&["--since"])),
     now("cost", "show what this conversation has cost so far", conversation::show_cost),
     now("stats", "show its figures, tool by tool", conversation::show_stats),
     now("clear", "begin a new conversation", conversation::clear_chat),

@@ -319,15 +319,52 @@ pub enum SessionCommand {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Take your last message, and everything after it, out of a session, and print it
+    /// Take your last message and everything after it back, what it changed in files too, and print it
     #[command(
-        after_help = "Example:\n  agent session undo > message.txt\n\nThe log keeps what was undone; files and what commands \
-                      did stay as they are. Again, it goes one message further back. Exit codes: 1 when there is nothing \
-                      to undo."
+        after_help = "Examples:\n  agent session undo --dry-run\n  agent session undo > message.txt\n\nWhat commands changed \
+                      is taken back like what file tools changed; `.git`, ignored files and files over 16 MiB stay as \
+                      they are. What changed otherwise since is overwritten only with --force. Again, it goes one \
+                      message further back; `agent session redo` takes it back. Exit codes: 1 when there is nothing to \
+                      undo, or a file changed since."
     )]
     Undo {
         /// The session's id, or the start of it [default: this workspace's latest]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
         id: Option<String>,
+        /// Back to before this message, by the id that `session show --context` prints: m12
+        #[arg(long, value_name = "MESSAGE")]
+        to: Option<String>,
+        #[command(flatten)]
+        part: UndoPart,
     },
+    /// Take the last undo back
+    #[command(
+        after_help = "Example:\n  agent session redo\n\nExit codes: 1 when there is nothing to redo, or a file \
+                            changed since."
+    )]
+    Redo {
+        /// The session's id, or the start of it [default: this workspace's latest]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        id: Option<String>,
+        #[command(flatten)]
+        part: UndoPart,
+    },
+}
+
+/// What an undo or a redo touches, and how.
+#[derive(Debug, Clone, Copy, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
+pub struct UndoPart {
+    /// Only the files
+    #[arg(long, conflicts_with = "conversation")]
+    pub files: bool,
+    /// Only the conversation
+    #[arg(long)]
+    pub conversation: bool,
+    /// Overwrite what changed since; a copy is kept, which the reverse brings back
+    #[arg(long)]
+    pub force: bool,
+    /// Print what would happen; change nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }

@@ -1,0 +1,115 @@
+//! `/undo`, `/redo` and `/diff`, and what they share with `agent session undo`: a plan is shown, then carried out.
+
+use std::fmt::Write;
+
+use crate::base::diff;
+use crate::conversation::session::Session;
+use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan, Restored};
+
+/// The most paths that are listed; the rest are counted.
+const MOST_SHOWN: usize = 30;
+
+/// The history of the files of a session, if it is kept.
+pub fn open_history(session: &Session) -> Option<FileHistory> {
+    session.find_log().map(|log| FileHistory::new(session.describe().workspace, log))
+}
+
+/// Puts files back, and says what was done; or only what would be, in a `dry_run`. `None` if there is nothing.
+///
+/// # Errors
+/// A sentence: files changed since or are not kept, and it is not to be `forced`; or the disk fails.
+pub fn restore_files(
+    history: &FileHistory,
+    direction: Direction,
+    forced: bool,
+    dry_run: bool,
+) -> Result<Option<String>, String> {
+    let Some(plan) = history.plan(direction)? else { return Ok(None) };
+    if !dry_run && !forced {
+        refuse_plan(&plan)?;
+    }
+    if plan.changes.is_empty() && plan.lost.is_empty() {
+        return Ok(Some("The files are already as they were.\n".to_owned()));
+    }
+    let mut out = describe_plan(&plan, if dry_run { "Would put back" } else { "Put back" });
+    if !dry_run {
+        let Restored { failed, .. } = history.carry_out(direction, &plan)?;
+        for why in failed {
+            let _ = writeln!(out, "  not put back: {why}");
+        }
+    }
+    Ok(Some(out))
+}
+
+/// The reason that a plan needs force.
+fn refuse_plan(plan: &RestorePlan) -> Result<(), String> {
+    let list = |paths: &[String]| {
+        let shown = paths.iter().take(MOST_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let rest = paths.len().saturating_sub(MOST_SHOWN);
+        if rest == 0 { shown } else { format!("{shown} and {rest} more") }
+    };
+    let mut why = Vec::new();
+    if !plan.changed_since.is_empty() {
+        why.push(format!("changed since by something else: {}", list(&plan.changed_since)));
+    }
+    if !plan.lost.is_empty() {
+        why.push(format!("the former content is not kept: {}", list(&plan.lost)));
+    }
+    if why.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "nothing was put back. {}. Force does the rest, and keeps a copy of what it overwrites",
+        why.join("; ")
+    ))
+}
+
+/// A line for each path.
+fn describe_plan(plan: &RestorePlan, verb: &str) -> String {
+    let count = plan.changes.len();
+    let mut out = format!("{verb} {count} {}:\n", if count == 1 { "path" } else { "paths" });
+    for (change, lines) in plan.changes.iter().zip(&plan.lines).take(MOST_SHOWN) {
+        let what = describe_change(change);
+        let lines = lines.map_or_else(String::new, |lines| format!("  {lines}"));
+        let _ = writeln!(out, "  {what} {}{lines}", change.path);
+    }
+    if count > MOST_SHOWN {
+        let _ = writeln!(out, "  and {} more", count - MOST_SHOWN);
+    }
+    for path in &plan.lost {
+        let _ = writeln!(out, "  lost    {path}  its former content is not kept");
+    }
+    out
+}
+
+fn describe_change(change: &PathChange) -> &'static str {
+    match (&change.before, &change.after) {
+        (_, PathState::Absent) => "delete ",
+        (PathState::Absent, _) => "restore",
+        _ => "change ",
+    }
+}
+
+/// The changes since a step as one diff.
+///
+/// # Errors
+/// A sentence.
+pub fn format_diff(history: &FileHistory, from: u64) -> Result<String, String> {
+    let read = |state: &PathState| match state {
+        PathState::File { .. } => {
+            history.read_kept(state).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        }
+        _ => Some(String::new()),
+    };
+    let mut out = String::new();
+    for change in history.compare(from)? {
+        let (before, after) = (read(&change.before), read(&change.after));
+        match before.zip(after) {
+            Some((before, after)) if before != after => out += &diff::unify(&change.path, &before, &after),
+            _ => {
+                let _ = writeln!(out, "{} {}", describe_change(&change).trim_end(), change.path);
+            }
+        }
+    }
+    Ok(out)
+}

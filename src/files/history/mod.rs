@@ -1,0 +1,354 @@
+//! What a conversation changed in its workspace, by whatever means, so that it can be undone exactly.
+//!
+//! Before the first call that may change files, the workspace is looked through and its contents are kept; after each
+//! such call it is looked through again, and what differs goes into the journal of the session. So a change by a command
+//! is known like one by a tool. `.git` and what is ignored are left out; nothing here reads or writes a repository.
+//!
+//! Beside the logs of a workspace lie `files/` (former contents, and what was seen last, shared by its sessions) and for
+//! each session `ID.files`, its journal.
+//!
+//! Invariants:
+//! - A content is kept before the change that replaced it is written down, and a change before its call is answered.
+//! - What changed otherwise since is overwritten only by force, and is kept then: an undo can be undone.
+//! - Paths in the workspace are opened by handles that follow no link.
+
+mod state;
+mod content;
+mod scan;
+mod journal;
+mod restore;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::disk::DiskStamp;
+use crate::files::file_name;
+use crate::files::regular::replace_file;
+
+use content::ContentStore;
+use journal::{ChangeRecord, FileJournal, JournalLine};
+use restore::{apply_changes, plan_reversal};
+use scan::{ScanError, SeenPath, SeenPaths, scan_workspace};
+
+pub use journal::ChangingCall;
+pub use restore::RestorePlan;
+pub use state::{PathChange, PathState};
+
+/// The ending of a journal's name.
+const ENDING: &str = "files";
+
+/// The journal beside a log.
+pub fn journal_beside(log: &Path) -> PathBuf {
+    log.with_extension(ENDING)
+}
+
+/// The directory of the former contents beside a log.
+pub fn contents_beside(log: &Path) -> PathBuf {
+    log.with_file_name(ENDING)
+}
+
+/// The history of the files of one session.
+pub struct FileHistory {
+    root: PathBuf,
+    /// The session's log.
+    log: PathBuf,
+    stage: Mutex<HistoryStage>,
+    /// The number of calls that run.
+    running: AtomicUsize,
+}
+
+/// A call that may change files and runs. Dropping it leaves its changes to be found by the next look.
+pub struct RunningChange {
+    history: Arc<FileHistory>,
+    by: ChangingCall,
+}
+
+enum HistoryStage {
+    /// Nothing was looked at by this process.
+    Fresh,
+    Ready(Box<Tracker>),
+    /// Changes are not followed, for this reason.
+    Off(String),
+}
+
+struct Tracker {
+    seen: SeenPaths,
+    store: ContentStore,
+    journal: FileJournal,
+}
+
+/// What an undo or a redo did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    pub made: Vec<PathChange>,
+    /// A sentence for each path that could not be put back.
+    pub failed: Vec<String>,
+}
+
+/// One of the two ways through a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Back to before the step with this number.
+    Undo(u64),
+    /// Forward, over the last undo.
+    Redo,
+}
+
+impl FileHistory {
+    /// The history of the session with this log. Nothing is read yet.
+    pub fn new(root: &Path, log: &Path) -> Self {
+        Self {
+            root: root.to_path_buf(),
+            log: log.to_path_buf(),
+            stage: Mutex::new(HistoryStage::Fresh),
+            running: AtomicUsize::new(0),
+        }
+    }
+
+    /// The workspace.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Begins to look through the workspace, so that the first call need not wait for it.
+    pub fn prepare(self: &Arc<Self>) {
+        let is_fresh = self.stage.try_lock().is_ok_and(|stage| matches!(*stage, HistoryStage::Fresh));
+        if is_fresh {
+            let history = Arc::clone(self);
+            std::thread::spawn(move || drop(history.stage()));
+        }
+    }
+
+    /// Called before a call that may change files; `jobs_run` is true if commands run in the background. Also returns why
+    /// changes cannot be undone, when that is first known.
+    pub fn begin_call(self: &Arc<Self>, by: ChangingCall, jobs_run: bool) -> (RunningChange, Option<String>) {
+        let was_off = matches!(*self.lock(), HistoryStage::Off(_));
+        let is_alone = self.running.fetch_add(1, Ordering::Relaxed) == 0;
+        let mut stage = self.stage();
+        if let HistoryStage::Ready(tracker) = &mut *stage
+            && is_alone
+            && let Err(error) = tracker.begin_call(&self.root, &by, jobs_run)
+        {
+            *stage = HistoryStage::Off(describe_error(&error));
+        }
+        let why = match &*stage {
+            HistoryStage::Off(why) if !was_off => Some(why.clone()),
+            _ => None,
+        };
+        (RunningChange { history: Arc::clone(self), by }, why)
+    }
+
+    /// What an undo or a redo would do; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// A sentence: changes were not followed, or the store fails.
+    pub fn plan(&self, direction: Direction) -> Result<Option<RestorePlan>, String> {
+        let mut stage = self.stage();
+        let tracker = stage.tracker()?;
+        tracker.settle(&self.root).map_err(|error| describe_error(&error))?;
+        let Tracker { store, journal, .. } = tracker;
+        let planned = match direction {
+            Direction::Undo(from) => {
+                let records = journal.list_since(from);
+                if records.is_empty() {
+                    return Ok(None);
+                }
+                let changes = records.iter().flat_map(|at| &journal.records[*at].changes);
+                plan_reversal(&self.root, changes, store)
+            }
+            Direction::Redo => match journal.undone.last() {
+                None => return Ok(None),
+                Some((_, changes)) => plan_reversal(&self.root, changes, store),
+            },
+        };
+        planned.map(Some).map_err(|error| format!("former contents cannot be read: {error}"))
+    }
+
+    /// Makes the changes of a plan, and writes them down.
+    ///
+    /// # Errors
+    /// A sentence: the journal cannot be written.
+    pub fn carry_out(&self, direction: Direction, plan: &RestorePlan) -> Result<Restored, String> {
+        let mut stage = self.stage();
+        let tracker = stage.tracker()?;
+        let (made, failed) = apply_changes(&self.root, &plan.changes, &tracker.store);
+        let line = match direction {
+            Direction::Undo(from) => {
+                JournalLine::Undone { records: tracker.journal.list_since(from), changes: made.clone() }
+            }
+            Direction::Redo => JournalLine::Redone { changes: made.clone() },
+        };
+        let written = tracker.journal.add(line).map_err(ScanError::from);
+        written.and_then(|()| tracker.look(&self.root).map(drop)).map_err(|error| describe_error(&error))?;
+        tracker.save_seen(&self.log);
+        Ok(Restored { made, failed })
+    }
+
+    /// The content of a file as it was, if it is kept.
+    pub fn read_kept(&self, state: &PathState) -> Option<Vec<u8>> {
+        let PathState::File { sha256, .. } = state else { return None };
+        self.stage().tracker().ok()?.store.get(sha256).ok()
+    }
+
+    /// What the calls from the step `from` on changed, and how it is now: `before` is before the first of them.
+    ///
+    /// # Errors
+    /// A sentence: changes were not followed, or the store fails.
+    pub fn compare(&self, from: u64) -> Result<Vec<PathChange>, String> {
+        let plan = self.plan(Direction::Undo(from))?.unwrap_or_default();
+        Ok(plan.changes.into_iter().map(PathChange::reverse).collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HistoryStage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stage after the first look.
+    fn stage(&self) -> MutexGuard<'_, HistoryStage> {
+        let mut held = self.lock();
+        if let HistoryStage::Fresh = *held {
+            *held = match Tracker::open(&self.root, &self.log) {
+                Ok(tracker) => HistoryStage::Ready(Box::new(tracker)),
+                Err(error) => HistoryStage::Off(describe_error(&error)),
+            };
+        }
+        held
+    }
+}
+
+impl RunningChange {
+    /// Called after the call. Returns the paths that it changed.
+    ///
+    /// # Errors
+    /// A sentence: changes are not followed from here on.
+    pub fn end(self) -> Result<Vec<PathChange>, String> {
+        let mut stage = self.history.stage();
+        let HistoryStage::Ready(tracker) = &mut *stage else { return Ok(Vec::new()) };
+        let recorded = tracker.look(&self.history.root).and_then(|changes| {
+            tracker.record(self.by.clone(), changes.clone())?;
+            Ok(changes)
+        });
+        recorded.map_err(|error| {
+            let why = describe_error(&error);
+            *stage = HistoryStage::Off(why.clone());
+            why
+        })
+    }
+}
+
+impl Drop for RunningChange {
+    fn drop(&mut self) {
+        self.history.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl HistoryStage {
+    fn tracker(&mut self) -> Result<&mut Tracker, String> {
+        match self {
+            Self::Ready(tracker) => Ok(tracker),
+            Self::Off(why) => Err(why.clone()),
+            Self::Fresh => Err("the workspace was not looked at".to_owned()),
+        }
+    }
+}
+
+impl Tracker {
+    fn open(root: &Path, log: &Path) -> Result<Self, ScanError> {
+        let place = contents_beside(log);
+        let store = ContentStore::open(&place)?;
+        let journal = FileJournal::open(&journal_beside(log))?;
+        let (mut seen, header) = load_seen(&place);
+        let is_own = header.log == log.to_string_lossy();
+        if is_own {
+            let since = journal.records.iter().skip(header.records).flat_map(|record| &record.changes);
+            seen.extend(since.map(|change| {
+                (change.relative().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
+            }));
+        }
+        let mut tracker = Self { seen, store, journal };
+        let changes = tracker.look(root)?;
+        if let Some(by) = tracker.journal.open.clone() {
+            // Where another session looked since, whose changes these are is unknown.
+            let changes = if is_own { changes } else { Vec::new() };
+            tracker.record(by, changes)?;
+        }
+        tracker.save_seen(log);
+        Ok(tracker)
+    }
+
+    fn begin_call(&mut self, root: &Path, by: &ChangingCall, jobs_run: bool) -> Result<(), ScanError> {
+        self.settle(root)?;
+        let changes = self.look(root)?;
+        if jobs_run {
+            self.record(ChangingCall { item: by.item, call: "background".to_owned() }, changes)?;
+        }
+        Ok(self.journal.add(JournalLine::Begun(by.clone()))?)
+    }
+
+    /// Records what a call changed that was interrupted.
+    fn settle(&mut self, root: &Path) -> Result<(), ScanError> {
+        let Some(by) = self.journal.open.clone() else { return Ok(()) };
+        let changes = self.look(root)?;
+        self.record(by, changes)
+    }
+
+    fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>) -> Result<(), ScanError> {
+        Ok(self.journal.add(JournalLine::Changed(ChangeRecord { by, changes }))?)
+    }
+
+    fn look(&mut self, root: &Path) -> Result<Vec<PathChange>, ScanError> {
+        scan_workspace(root, &mut self.seen, &mut self.store)
+    }
+
+    /// Writes down what was seen, for later processes: without it they read every file again.
+    fn save_seen(&self, log: &Path) {
+        let header = SeenHeader { log: log.to_string_lossy().into_owned(), records: self.journal.records.len() };
+        let mut text = serde_json::to_string(&header).unwrap_or_default();
+        for (path, SeenPath { stamp, state }) in &self.seen {
+            let line = SeenLine { path: file_name::quote(path).into_owned(), stamp: *stamp, state: state.clone() };
+            text.push('\n');
+            text.push_str(&serde_json::to_string(&line).unwrap_or_default());
+        }
+        // It only saves time.
+        let _ = replace_file(&contents_beside(log).join("seen"), text.as_bytes());
+    }
+}
+
+/// The first line of what was seen: the log of the session that saw it, and how many changes it knew.
+#[derive(Default, Serialize, Deserialize)]
+struct SeenHeader {
+    log: String,
+    records: usize,
+}
+
+/// Any other line of it.
+#[derive(Serialize, Deserialize)]
+struct SeenLine {
+    path: String,
+    stamp: Option<DiskStamp>,
+    #[serde(flatten)]
+    state: PathState,
+}
+
+/// What was seen last of this workspace.
+fn load_seen(place: &Path) -> (SeenPaths, SeenHeader) {
+    let text = fs::read_to_string(place.join("seen")).unwrap_or_default();
+    let mut lines = text.lines();
+    let header = lines.next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+    let lines = lines.filter_map(|line| serde_json::from_str::<SeenLine>(line).ok());
+    let seen = lines.map(|SeenLine { path, stamp, state }| {
+        (file_name::unquote(&path).into_owned(), SeenPath { stamp, state })
+    });
+    (seen.collect(), header)
+}
+
+fn describe_error(error: &ScanError) -> String {
+    match error {
+        ScanError::TooLarge(why) => format!("changes in this workspace cannot be undone: {why}"),
+        ScanError::Io(error) => format!("changes in this workspace cannot be undone: {error}"),
+    }
+}

@@ -1,0 +1,161 @@
+//! Puts paths back to how they were: first a plan that a person can read, then the work.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::base::diff::LineCounts;
+use crate::files::disk::{Dir, split_path};
+use crate::files::file_name;
+
+use super::content::ContentStore;
+use super::scan::look_at;
+use super::state::{PathChange, PathState};
+
+/// The permission bit without which a file is not replaced.
+const WRITABLE_BY_OWNER: u32 = 0o200;
+
+/// What putting back would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RestorePlan {
+    /// The changes to make, by path: `before` is what is there now.
+    pub changes: Vec<PathChange>,
+    /// The lines that each of them adds and removes; `None` for what is no text.
+    pub lines: Vec<Option<LineCounts>>,
+    /// Paths that changed since, which only force overwrites; a copy is kept.
+    pub changed_since: Vec<String>,
+    /// Paths whose former content was not kept.
+    pub lost: Vec<String>,
+}
+
+/// Plans to reverse changes, given oldest first.
+///
+/// # Errors
+/// The store fails.
+pub(super) fn plan_reversal<'a>(
+    root: &Path,
+    changes: impl IntoIterator<Item = &'a PathChange>,
+    store: &mut ContentStore,
+) -> io::Result<RestorePlan> {
+    let mut paths: BTreeMap<&str, (PathState, PathState, bool)> = BTreeMap::new();
+    for change in changes {
+        let place = paths.entry(&change.path);
+        let (_, last, is_broken) = place.or_insert_with(|| (change.before.clone(), change.before.clone(), false));
+        *is_broken |= *last != change.before;
+        *last = change.after.clone();
+    }
+    let mut plan = RestorePlan::default();
+    for (path, (first, last, is_broken)) in paths {
+        let now = look_at(root, &file_name::unquote(path), store)?;
+        if now == first {
+            continue;
+        }
+        let is_there = match &first {
+            PathState::File { sha256, .. } => store.has(sha256),
+            state => state.is_kept(),
+        };
+        if !is_there {
+            plan.lost.push(path.to_owned());
+            continue;
+        }
+        if now != last || is_broken {
+            plan.changed_since.push(path.to_owned());
+        }
+        plan.lines.push(count_lines(&now, &first, store));
+        plan.changes.push(PathChange { path: path.to_owned(), before: now, after: first });
+    }
+    Ok(plan)
+}
+
+/// Makes the changes of a plan. Returns those that were made, and a sentence for each that could not be.
+pub(super) fn apply_changes(
+    root: &Path,
+    changes: &[PathChange],
+    store: &ContentStore,
+) -> (Vec<PathChange>, Vec<String>) {
+    let (mut made, mut failed) = (Vec::new(), Vec::new());
+    let replaces = |change: &&PathChange| {
+        let is_file = |state: &PathState| matches!(state, PathState::File { .. } | PathState::Unkept { .. });
+        let is_same_kind =
+            is_file(&change.before) && is_file(&change.after) || change.before.is_dir() && change.after.is_dir();
+        change.before != PathState::Absent && !is_same_kind
+    };
+    let mut sorted: Vec<(PathBuf, &PathChange)> =
+        changes.iter().map(|change| (change.relative().into_owned(), change)).collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    // What is in a directory goes before it, and comes after it.
+    let mut gone = BTreeMap::new();
+    for (path, change) in sorted.iter().rev().filter(|(_, change)| replaces(change)) {
+        let removed = at_parent(&root.join(path), |dir, name| {
+            if change.before.is_dir() { dir.remove_dir(name) } else { dir.remove(name) }
+        });
+        gone.insert(path, removed);
+    }
+    for (path, change) in &sorted {
+        let done = match gone.remove(path) {
+            Some(Err(error)) => Err(error),
+            _ => make_state(&root.join(path), change, store),
+        };
+        match done {
+            Ok(()) => made.push((*change).clone()),
+            Err(error) => failed.push(format!("{}: {error}", change.path)),
+        }
+    }
+    (made, failed)
+}
+
+/// Makes what a change leaves at a path, where nothing is that is in the way.
+fn make_state(path: &Path, change: &PathChange, store: &ContentStore) -> io::Result<()> {
+    match &change.after {
+        PathState::Absent | PathState::Unkept { .. } | PathState::Special => Ok(()),
+        PathState::Dir { mode } => at_parent(path, |dir, name| {
+            if !change.before.is_dir() {
+                dir.create_dir(name)?;
+            }
+            dir.set_mode(name, *mode)
+        }),
+        PathState::Link { target } => {
+            at_parent(path, |dir, name| dir.make_link(name, &file_name::unquote(target)))
+        }
+        PathState::File { mode, sha256, .. } => {
+            let content = store.get(sha256)?;
+            at_parent(path, |dir, name| write_content(dir, name, &content, *mode, &change.before))
+        }
+    }
+}
+
+fn write_content(dir: &Dir, name: &OsStr, content: &[u8], mode: u32, before: &PathState) -> io::Result<()> {
+    if !matches!(before, PathState::File { .. } | PathState::Unkept { .. }) {
+        let mut file = dir.create_file(name, mode)?;
+        return io::Write::write_all(&mut file, content);
+    }
+    let (facts, stamp) = dir.examine(name)?;
+    if stamp.names > 1 {
+        // It stays the same file under its other names.
+        dir.overwrite(name, content)?;
+        return dir.set_mode(name, mode);
+    }
+    if facts.mode & WRITABLE_BY_OWNER == 0 {
+        dir.set_mode(name, facts.mode | WRITABLE_BY_OWNER)?;
+    }
+    dir.replace(name, content, Some(mode))
+}
+
+fn at_parent(path: &Path, work: impl FnOnce(&Dir, &OsStr) -> io::Result<()>) -> io::Result<()> {
+    let (parent, name) = split_path(path)?.ok_or(io::ErrorKind::InvalidInput)?;
+    work(&Dir::open(parent)?, name)
+}
+
+/// The lines that a change adds and removes, if both sides are text of moderate length.
+fn count_lines(before: &PathState, after: &PathState, store: &ContentStore) -> Option<LineCounts> {
+    const LONGEST: u64 = 1 << 20;
+    let read = |state: &PathState| match state {
+        PathState::Absent => Some(String::new()),
+        PathState::File { sha256, len, .. } if *len <= LONGEST => {
+            store.get(sha256).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+        }
+        _ => None,
+    };
+    Some(LineCounts::count_changes(&read(before)?, &read(after)?))
+}

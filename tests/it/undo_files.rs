@@ -1,0 +1,223 @@
+//! What a run changed in files is taken back exactly, by whatever it was changed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::output::Output;
+use crate::repl::start;
+use crate::reply::Reply;
+use crate::run::{Place, Run};
+use crate::server::Server;
+
+/// Everything in a directory: the mode, and the content, the target, or nothing.
+fn read_tree(dir: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut tree = BTreeMap::new();
+    for entry in fs::read_dir(dir).expect("listed") {
+        let path = entry.expect("listed").path();
+        let data = fs::symlink_metadata(&path).expect("there");
+        let content = if data.is_dir() {
+            tree.extend(read_tree(&path));
+            Vec::new()
+        } else if data.is_symlink() {
+            fs::read_link(&path).expect("a link").as_os_str().as_bytes().to_vec()
+        } else {
+            fs::read(&path).expect("a file")
+        };
+        tree.insert(path, (data.mode(), content));
+    }
+    tree
+}
+
+fn session(place: &Arc<Place>, words: &[&str]) -> Output {
+    Run::at(place).args(["session"]).args(words.iter().copied()).run()
+}
+
+/// A server whose model runs these commands, one for each message.
+fn runs(commands: &[&str]) -> Server {
+    let commands: Vec<String> = commands.iter().map(|command| (*command).to_owned()).collect();
+    Server::answering(move |request, _| match request.messages().last() {
+        Some(last) if last["role"] == "user" => {
+            let told = request.messages().iter().filter(|message| message["role"] == "user").count();
+            Reply::call("run_command", &json!({ "command": commands[told - 1] }))
+        }
+        _ => Reply::text("Done."),
+    })
+}
+
+fn change(server: &Server, place: &Arc<Place>, words: &[&str]) -> Output {
+    let run = Run::at(place).args(["run", "--approve", "all"]).args(words.iter().copied());
+    run.server(server).run().success()
+}
+
+fn workspace_with(files: &[(&str, &str)]) -> Arc<Place> {
+    let place = Run::new().place();
+    for (name, content) in files {
+        fs::write(place.workspace().join(name), content).expect("written");
+    }
+    place
+}
+
+#[test]
+fn what_a_command_did_is_undone_and_redone_to_the_byte() {
+    let place =
+        workspace_with(&[("text.txt", "one\ntwo\n"), ("gone.txt", "was here"), (".gitignore", "built/\n")]);
+    let root = place.workspace();
+    fs::create_dir_all(root.join("deep/er")).expect("made");
+    fs::create_dir_all(root.join("empty")).expect("made");
+    fs::write(root.join("deep/er/binary"), (0..=255).collect::<Vec<u8>>()).expect("written");
+    fs::write(root.join(std::ffi::OsStr::from_bytes(b"not \xff utf-8")), "x").expect("written");
+    fs::write(root.join("tool.sh"), "#!/bin/sh\n").expect("written");
+    fs::set_permissions(root.join("tool.sh"), fs::Permissions::from_mode(0o755)).expect("set");
+    fs::write(root.join("only read"), "fixed").expect("written");
+    fs::set_permissions(root.join("only read"), fs::Permissions::from_mode(0o444)).expect("set");
+    symlink("text.txt", root.join("link")).expect("linked");
+    let before = read_tree(&root);
+    let command = "sed -i s/two/three/ text.txt; rm gone.txt; rm -r deep; rmdir empty; chmod 600 tool.sh; \
+                   rm -f 'only read'; echo other > 'only read'; ln -sfn nowhere link; mkdir -p new/dir; \
+                   echo fresh > new/dir/file; mkdir gone.txt; rm not*; mkdir built; echo kept > built/out";
+    let server = runs(&[command]);
+    change(&server, &place, &["do it"]);
+    let after = read_tree(&root);
+    assert_ne!(before, after);
+    session(&place, &["undo", "--dry-run"])
+        .success()
+        .stdout_has("Would put back")
+        .stdout_has("text.txt  +1 −1 lines");
+    assert_eq!(read_tree(&root), after, "a dry run changes nothing");
+    session(&place, &["undo"]).success().stdout_is("do it\n").stderr_has("Put back");
+    let ignored = |tree: BTreeMap<PathBuf, (u32, Vec<u8>)>| -> BTreeMap<_, _> {
+        tree.into_iter().filter(|(path, _)| !path.starts_with(root.join("built"))).collect()
+    };
+    assert_eq!(ignored(read_tree(&root)), before);
+    assert_eq!(fs::read_to_string(root.join("built/out")).expect("ignored, so left"), "kept\n");
+    session(&place, &["redo"]).success().stderr_has("has its messages again");
+    assert_eq!(read_tree(&root), after);
+    session(&place, &["redo"]).exits(1).reason_has("no undo to take back");
+    session(&place, &["undo"]).success().stdout_is("do it\n");
+    assert_eq!(ignored(read_tree(&root)), before);
+    session(&place, &["undo"]).exits(1);
+}
+
+#[test]
+fn each_message_is_taken_back_with_its_own_changes() {
+    let place = workspace_with(&[("a.txt", "0\n")]);
+    let server = runs(&["echo 1 >> a.txt", "echo 2 >> a.txt; echo b > b.txt", "rm b.txt"]);
+    change(&server, &place, &["first"]);
+    change(&server, &place, &["--continue", "second"]);
+    change(&server, &place, &["--continue", "third"]);
+    session(&place, &["undo"]).success().stdout_is("third\n");
+    assert_eq!(place.read("b.txt"), "b\n");
+    session(&place, &["undo"]).success().stdout_is("second\n");
+    assert!(!place.exists("b.txt"));
+    assert_eq!(place.read("a.txt"), "0\n1\n");
+    session(&place, &["redo"]).success();
+    session(&place, &["redo"]).success();
+    assert_eq!((place.read("a.txt").as_str(), place.exists("b.txt")), ("0\n1\n2\n", false));
+    session(&place, &["undo", "--to", "m1"]).success().stdout_is("first\n");
+    assert_eq!((place.read("a.txt").as_str(), place.exists("b.txt")), ("0\n", false));
+    session(&place, &["redo"]).success();
+    session(&place, &["undo", "--to", "m99"]).exits(2).reason_has("no message of yours");
+}
+
+#[test]
+fn what_changed_since_is_overwritten_only_by_force_and_comes_back() {
+    let place = workspace_with(&[("a.txt", "before\n"), ("other.txt", "mine\n")]);
+    let server = runs(&["echo after > a.txt; echo new > new.txt"]);
+    change(&server, &place, &["do it"]);
+    fs::write(place.workspace().join("a.txt"), "edited by hand\n").expect("written");
+    fs::write(place.workspace().join("other.txt"), "mine too\n").expect("written");
+    session(&place, &["undo"]).exits(1).reason_has("changed since by something else: a.txt");
+    assert_eq!((place.read("a.txt").as_str(), place.exists("new.txt")), ("edited by hand\n", true));
+    session(&place, &["undo", "--conversation"]).success().stdout_is("do it\n");
+    session(&place, &["redo", "--conversation"]).success();
+    assert_eq!(place.read("a.txt"), "edited by hand\n");
+    session(&place, &["undo", "--force", "--files"]).success();
+    assert_eq!((place.read("a.txt").as_str(), place.exists("new.txt")), ("before\n", false));
+    assert_eq!(place.read("other.txt"), "mine too\n", "what the run did not touch is left alone");
+    session(&place, &["redo", "--files"]).success();
+    assert_eq!((place.read("a.txt").as_str(), place.exists("new.txt")), ("edited by hand\n", true));
+}
+
+#[test]
+fn a_call_that_was_killed_is_undone_too() {
+    let place = workspace_with(&[("a.txt", "before\n")]);
+    let server = runs(&["echo half > a.txt; echo begun; sleep 1000"]);
+    let run = Run::at(&place).args(["run", "-v", "--approve", "all", "do it"]).server(&server).spawn();
+    run.wait_stderr("begun");
+    run.signal(Signal::SIGKILL);
+    run.wait();
+    session(&place, &["undo"]).success().stdout_is("do it\n");
+    assert_eq!(place.read("a.txt"), "before\n");
+}
+
+#[test]
+fn nothing_of_a_repository_and_nothing_behind_a_link_is_touched() {
+    let place = workspace_with(&[("a.txt", "before\n")]);
+    let outside = tempfile::tempdir().expect("a directory can be made");
+    fs::write(outside.path().join("secret"), "outside\n").expect("written");
+    let root = place.workspace();
+    let git = |words: &[&str]| {
+        let run = std::process::Command::new("git").args(words).current_dir(&root).output().expect("git runs");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    fs::create_dir(root.join("dir")).expect("made");
+    fs::write(root.join("dir/secret"), "inside\n").expect("written");
+    let server = runs(&["echo after > a.txt; rm dir/secret"]);
+    change(&server, &place, &["do it"]);
+    let repository = read_tree(&root.join(".git"));
+    fs::remove_dir(root.join("dir")).expect("empty");
+    symlink(outside.path(), root.join("dir")).expect("linked");
+    session(&place, &["undo", "--force"]).success().stderr_has("not put back: dir/secret");
+    assert_eq!(fs::read_to_string(outside.path().join("secret")).expect("there"), "outside\n");
+    assert_eq!((place.read("a.txt").as_str(), read_tree(&root.join(".git"))), ("before\n", repository));
+}
+
+#[test]
+fn a_chat_takes_back_shows_and_brings_again() {
+    let server = Server::answering(|request, _| match request.messages().last() {
+        Some(last) if last["role"] == "user" && request.user() == "write" => {
+            Reply::call("write_file", &json!({"path": "made.txt", "content": "a line\n"}))
+        }
+        _ => Reply::text(&format!("Answer to {}.", request.user())),
+    });
+    let mut terminal = start(&Run::new().args(["chat", "--approve", "all"]).server(&server));
+    let place = Arc::clone(&terminal.place);
+    terminal.line("write");
+    terminal.wait_for("Answer to write.");
+    terminal.line("/diff");
+    terminal.wait_for("+a line");
+    terminal.line("/undo");
+    terminal.wait_for("Taken back: write");
+    assert!(!place.exists("made.txt"));
+    terminal.line("/undo");
+    terminal.wait_for("not so many messages");
+    terminal.line("/redo");
+    terminal.wait_for("as it was before the undo");
+    assert_eq!(place.read("made.txt"), "a line\n");
+    terminal.line("what now?");
+    terminal.wait_for("Answer to what now?.");
+    let last = server.requests().pop().expect("requests");
+    assert!(last.raw.contains("Answer to write."), "the conversation goes on: {}", last.raw);
+}
+
+#[test]
+fn deleting_the_sessions_deletes_the_former_contents() {
+    let place = workspace_with(&[("a.txt", "before\n")]);
+    let server = runs(&["echo after > a.txt"]);
+    change(&server, &place, &["do it"]);
+    let dir = place.session_logs()[0].parent().expect("a directory").to_path_buf();
+    let id = place.session_logs()[0].file_stem().expect("a name").to_string_lossy().into_owned();
+    let mode = |name: &str| fs::metadata(dir.join(name)).expect("there").mode() & 0o777;
+    assert_eq!((mode("files"), mode(&format!("{id}.files"))), (0o700, 0o600));
+    session(&place, &["delete", &id]).success();
+    assert_eq!(fs::read_dir(&dir).expect("listed").count(), 0);
+}
