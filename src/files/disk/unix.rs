@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -273,6 +273,11 @@ impl Dir {
     /// Those of the system.
     pub fn remove_dir(&self, name: &OsStr) -> io::Result<()> {
         Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// The handle itself.
+    pub(in crate::files) fn handle(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     /// Where the directory is now, if the system says it.

@@ -14,6 +14,10 @@
 
 mod state;
 mod content;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(not(target_os = "linux"))]
+mod no_watch;
 mod scan;
 mod journal;
 mod restore;
@@ -32,7 +36,7 @@ use crate::files::regular::replace_file;
 use content::ContentStore;
 use journal::{ChangeRecord, FileJournal, JournalLine};
 use restore::{apply_changes, plan_reversal};
-use scan::{ScanError, SeenPath, SeenPaths, scan_workspace};
+use scan::{ScanError, SeenPath, SeenPaths, WorkspaceView};
 
 pub use journal::ChangingCall;
 pub use restore::RestorePlan;
@@ -76,7 +80,7 @@ enum HistoryStage {
 }
 
 struct Tracker {
-    seen: SeenPaths,
+    view: WorkspaceView,
     store: ContentStore,
     journal: FileJournal,
 }
@@ -131,7 +135,7 @@ impl FileHistory {
         let mut stage = self.stage();
         if let HistoryStage::Ready(tracker) = &mut *stage
             && is_alone
-            && let Err(error) = tracker.begin_call(&self.root, &by, jobs_run)
+            && let Err(error) = tracker.begin_call(&by, jobs_run)
         {
             *stage = HistoryStage::Off(describe_error(&error));
         }
@@ -149,7 +153,7 @@ impl FileHistory {
     pub fn plan(&self, direction: Direction) -> Result<Option<RestorePlan>, String> {
         let mut stage = self.stage();
         let tracker = stage.tracker()?;
-        tracker.settle(&self.root).map_err(|error| describe_error(&error))?;
+        tracker.settle().map_err(|error| describe_error(&error))?;
         let Tracker { store, journal, .. } = tracker;
         let planned = match direction {
             Direction::Undo(from) => {
@@ -183,7 +187,7 @@ impl FileHistory {
             Direction::Redo => JournalLine::Redone { changes: made.clone() },
         };
         let written = tracker.journal.add(line).map_err(ScanError::from);
-        written.and_then(|()| tracker.look(&self.root).map(drop)).map_err(|error| describe_error(&error))?;
+        written.and_then(|()| tracker.look().map(drop)).map_err(|error| describe_error(&error))?;
         tracker.save_seen(&self.log);
         Ok(Restored { made, failed })
     }
@@ -228,7 +232,7 @@ impl RunningChange {
     pub fn end(self) -> Result<Vec<PathChange>, String> {
         let mut stage = self.history.stage();
         let HistoryStage::Ready(tracker) = &mut *stage else { return Ok(Vec::new()) };
-        let recorded = tracker.look(&self.history.root).and_then(|changes| {
+        let recorded = tracker.look().and_then(|changes| {
             tracker.record(self.by.clone(), changes.clone())?;
             Ok(changes)
         });
@@ -269,8 +273,8 @@ impl Tracker {
                 (change.relative().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
             }));
         }
-        let mut tracker = Self { seen, store, journal };
-        let changes = tracker.look(root)?;
+        let mut tracker = Self { view: WorkspaceView::new(root, seen), store, journal };
+        let changes = tracker.look()?;
         if let Some(by) = tracker.journal.open.clone() {
             // Where another session looked since, whose changes these are is unknown.
             let changes = if is_own { changes } else { Vec::new() };
@@ -280,9 +284,9 @@ impl Tracker {
         Ok(tracker)
     }
 
-    fn begin_call(&mut self, root: &Path, by: &ChangingCall, jobs_run: bool) -> Result<(), ScanError> {
-        self.settle(root)?;
-        let changes = self.look(root)?;
+    fn begin_call(&mut self, by: &ChangingCall, jobs_run: bool) -> Result<(), ScanError> {
+        self.settle()?;
+        let changes = self.look()?;
         if jobs_run {
             self.record(ChangingCall { item: by.item, call: "background".to_owned() }, changes)?;
         }
@@ -290,9 +294,9 @@ impl Tracker {
     }
 
     /// Records what a call changed that was interrupted.
-    fn settle(&mut self, root: &Path) -> Result<(), ScanError> {
+    fn settle(&mut self) -> Result<(), ScanError> {
         let Some(by) = self.journal.open.clone() else { return Ok(()) };
-        let changes = self.look(root)?;
+        let changes = self.look()?;
         self.record(by, changes)
     }
 
@@ -300,15 +304,15 @@ impl Tracker {
         Ok(self.journal.add(JournalLine::Changed(ChangeRecord { by, changes }))?)
     }
 
-    fn look(&mut self, root: &Path) -> Result<Vec<PathChange>, ScanError> {
-        scan_workspace(root, &mut self.seen, &mut self.store)
+    fn look(&mut self) -> Result<Vec<PathChange>, ScanError> {
+        self.view.look(&mut self.store)
     }
 
     /// Writes down what was seen, for later processes: without it they read every file again.
     fn save_seen(&self, log: &Path) {
         let header = SeenHeader { log: log.to_string_lossy().into_owned(), records: self.journal.records.len() };
         let mut text = serde_json::to_string(&header).unwrap_or_default();
-        for (path, SeenPath { stamp, state }) in &self.seen {
+        for (path, SeenPath { stamp, state }) in &self.view.seen {
             let line = SeenLine { path: file_name::quote(path).into_owned(), stamp: *stamp, state: state.clone() };
             text.push('\n');
             text.push_str(&serde_json::to_string(&line).unwrap_or_default());

@@ -61,7 +61,7 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("landlock", &["src/safety/sandbox/linux/"]),
-    ("rustix", &["src/files/disk/unix.rs", "src/safety/sandbox/linux/"]),
+    ("rustix", &["src/files/disk/unix.rs", "src/files/history/watch.rs", "src/safety/sandbox/linux/"]),
     ("seccompiler", &["src/safety/sandbox/linux/"]),
     // errors: `anyhow` above the library layers, kinds of errors below
     ("anyhow", &["src/agent/", "src/faces/"]),

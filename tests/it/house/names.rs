@@ -12,7 +12,7 @@ const WIRE_TYPES: &[&str] = &[
 
 /// Types that are one thing with one body for each platform or feature, of which only one is compiled.
 const PLATFORM_TYPES: &[&str] =
-    &["Away", "Begun", "Confinement", "Console", "Dir", "Focus", "Highlighter", "Space", "Watch"];
+    &["Away", "Begun", "Confinement", "Console", "Dir", "DirWatch", "Focus", "Highlighter", "Space", "Watch"];
 
 /// The most free functions of one word, in percent.
 const MOST_ONE_WORD: usize = 5;
